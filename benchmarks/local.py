@@ -14,13 +14,18 @@ from pathlib import Path
 
 import local_areas
 import local_fields
+import local_grid_fields
 import local_pictures as pictures
 import local_ranges
 import local_tables as tables
 from measuring import raw_rows
 from pages import command_line, fill
 
-EXPERIMENTS = local_areas.EXPERIMENTS | local_fields.EXPERIMENTS | local_ranges.EXPERIMENTS
+EXPERIMENTS = (
+    local_areas.EXPERIMENTS | local_fields.EXPERIMENTS | local_grid_fields.EXPERIMENTS | local_ranges.EXPERIMENTS
+)
+# Tables of those that fill theirs alone.
+OF_FIELDS = {"fields": local_fields.of_fields, "grids": local_grid_fields.of_grids}
 REPEATS = 10
 
 
@@ -37,8 +42,8 @@ def main() -> None:
     for name in given.only or EXPERIMENTS:
         path = given.work / f"{name}_{given.repeats}.csv"
         raw[name] = raw_rows(path, partial(EXPERIMENTS[name], given.repeats), time.process_time)
-    if given.out and "fields" in raw:
-        for name, lines in local_fields.of_fields(raw["fields"]).items():
+    for experiment in OF_FIELDS.keys() & raw.keys() if given.out else ():
+        for name, lines in OF_FIELDS[experiment](raw[experiment]).items():
             fill(given.out / "local.md", name, lines)
     if given.out and not given.only:
         areas, ranges = tables.area_means(raw["compared"]), tables.range_means(raw["ranges"])

@@ -300,3 +300,37 @@ class NoisyCounts(MassLikelihood):
     def precision(self, means: Floats) -> Floats:
         """The law's information, which does not depend on the means."""
         return np.full_like(means, SMOOTHED_INFORMATION)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalMasses(MassLikelihood):
+    """Sums of expected masses plus normal noise of a standard deviation of its own each, such as estimates of shares.
+
+    Attributes
+    ----------
+    values : (K,) array
+        Unbiased estimates of the sums.
+    sds : (K,) array
+        Their standard deviations.
+    measure : (V,) array
+    tents : (K, V) array, dense or sparse
+        Shares of the field's V vertices in the sums.
+    n : float or None
+    """
+
+    values: Floats
+    sds: Floats
+    measure: Floats
+    tents: Floats
+    n: float | None = None
+    law = staticmethod(standard_normal)
+
+    @cached_property
+    def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
+        """Values and their response in standard deviations."""
+        response = sp.diags_array(1 / self.sds) @ self.tents
+        return self.values / self.sds, self.measure, response, float(self.n or 0), 0.0
+
+    def precision(self, means: Floats) -> Floats:
+        """One each: the numbers are in standard deviations."""
+        return np.ones_like(means)

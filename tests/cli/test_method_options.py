@@ -286,7 +286,9 @@ class TestErrors:
         assert "--border-share: must be" in spoken(run(*words, "--border-share", -1, code=2))
         assert "--first-share: " in spoken(run(*words, "--first-share", 2, code=2))
         assert "--alpha: --method privag has no privacy radius" in spoken(run(*words, "--alpha", 5, code=2))
-        assert "'keep-n' is not one of 'norm-sub', 'clip'" in spoken(run(*words, "--postprocess", "keep-n", code=2))
+        assert "'keep-n' is not one of 'field', 'norm-sub', 'clip'" in spoken(
+            run(*words, "--postprocess", "keep-n", code=2)
+        )
 
     def test_values_reach_the_class(self):
         words = ["--cells", 4, "--no-shrink", "--radius", 1, "--max-iterations", 77]

@@ -19,7 +19,8 @@ REPORTS = "reports drawn by their senders with whole-number weights and secret r
 SEEDED = "reports drawn from a seeded generator: reproducible, not private"
 
 # Estimators of intensities from a frequency oracle: free post-processing, named on certificates.
-POSTS = ("norm-sub", "clip")
+FIELD = "field"
+POSTS = (FIELD, "norm-sub", "clip")
 
 PUBLIC = "Window, grid, mechanism and its settings were chosen without looking at anybody's location."
 NOTHING_ELSE = "What else comes with a report (who sent it, when, from where) is not part of the promise."

@@ -50,6 +50,39 @@ class Fitted(NamedTuple):
     masses: Floats
 
 
+class Level(NamedTuple):
+    """Reports on one level of a grid.
+
+    Attributes
+    ----------
+    grid : Rectangles
+    clients : FrequencyOracle
+    counts : array of int
+        Of its reports.
+    reports : int
+    """
+
+    grid: Rectangles
+    clients: FrequencyOracle
+    counts: Ints
+    reports: int
+
+    @property
+    def shares(self) -> Floats:
+        """(T,) unbiased estimates of the cells' shares, some of which may be negative."""
+        return self.clients.frequencies(self.counts, self.reports)
+
+    def variances(self, expected: Floats, n: int) -> Floats:
+        """(T,) variances of n times the shares, where so many (T,) of n persons are expected in the cells.
+
+        From the reports, and from who among n persons reports on this level.
+        """
+        shares = np.clip(expected / n, 0.0, 1.0)
+        noise = self.clients.variance(shares * self.reports, self.reports) / self.reports**2
+        chosen = (n - self.reports) / max(1, n - 1) / self.reports
+        return np.asarray(n**2 * (noise + chosen * shares * (1 - shares)))
+
+
 class GridPlan(ReportsPlan):
     """Base of plans to count the reports of a frequency oracle on the cells of a grid.
 
@@ -123,6 +156,10 @@ class GridPlan(ReportsPlan):
 
     def parts(self, lattice: Ints) -> tuple[Ints, ...]:
         """The counts of each level."""
+        raise NotImplementedError
+
+    def levels(self, lattice: Ints) -> tuple[Level, ...]:
+        """Reports of each level, the finest last, from released counts."""
         raise NotImplementedError
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
@@ -208,6 +245,10 @@ class UniformGridPlan(GridPlan):
     def parts(self, lattice: Ints) -> tuple[Ints, ...]:
         """The counts themselves."""
         return (lattice,)
+
+    def levels(self, lattice: Ints) -> tuple[Level, ...]:
+        """All reports."""
+        return (Level(self.first, self.randomizers[0], lattice, self.n),)
 
     def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
         """Cells and unbiased estimates of the persons in them; one level is consistent with itself."""
@@ -396,6 +437,13 @@ class AdaptiveGridPlan(GridPlan):
         """The counts of the first and of the second level."""
         size = self.randomizers[0].size
         return lattice[:size], lattice[size:]
+
+    def levels(self, lattice: Ints) -> tuple[Level, ...]:
+        """Reports of both levels."""
+        first, second = self.parts(lattice)
+        grid, clients = self.second_round(first)
+        one = Level(self.first, self.randomizers[0], first, self.reports[0])
+        return one, Level(grid, clients, second, self.reports[1])
 
     def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
         """Cells and unbiased estimates of the persons in them.

@@ -170,8 +170,8 @@ class UniformGrid(Round):
     oracle : str
         Kind of frequency oracle: "local-hashing", "randomized-response", "optimized-unary", "symmetric-unary",
         "hadamard-response", or "auto" for the better one of the first two.
-    post : {"norm-sub", "clip"}
-        How the intensity of a release is made from estimates some of which are negative.
+    post : {"field", "norm-sub", "clip"}
+        How the intensity of a release is made from estimates some of which are negative, as in `GridEstimator`.
 
     Examples
     --------
@@ -186,7 +186,7 @@ class UniformGrid(Round):
     epsilon: float = setting(**EPSILON)
     cells: Any = setting(10, help="Number of cells along each side of the grid", kind=int, otherwise="a rule")
     oracle: str = setting(HASHING, help="Kind of frequency oracle", choices=(AUTO, *ORACLES), panel=EXPERT)
-    post: str = setting(POSTS[0], help="How estimates below zero are removed", choices=POSTS, option="--postprocess")
+    post: str = setting(POSTS[0], help="How estimates become an intensity", choices=POSTS, option="--postprocess")
 
     def __post_init__(self) -> None:
         self.settle()
@@ -459,7 +459,7 @@ class PrivAG(AdaptiveGrid):
     rounding_g1: str = setting("nearest", **ROUNDING, option="--first-rounding")
     rounding_g2: str = setting("floor", **ROUNDING, option="--second-rounding")
     oracle: str = setting(HASHING, help="Kind of frequency oracle", choices=(AUTO, *ORACLES), panel=EXPERT)
-    post: str = setting(POSTS[0], help="How estimates below zero are removed", choices=POSTS, option="--postprocess")
+    post: str = setting(POSTS[0], help="How estimates become an intensity", choices=POSTS, option="--postprocess")
 
     def __post_init__(self) -> None:
         _check(self)
@@ -518,7 +518,7 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
     rounding_g1: str = setting("nearest", **ROUNDING, option="--first-rounding")
     rounding_g2: str = setting("floor", **ROUNDING, option="--second-rounding")
     oracle: str = setting(HASHING, help="Kind of frequency oracle", choices=(AUTO, *ORACLES), panel=EXPERT)
-    post: str = setting(POSTS[0], help="How estimates below zero are removed", choices=POSTS, option="--postprocess")
+    post: str = setting(POSTS[0], help="How estimates become an intensity", choices=POSTS, option="--postprocess")
     cuts: ClassVar[str] = "adaptive"
 
     def __post_init__(self) -> None:

@@ -1,5 +1,6 @@
 """`LocalRelease` and `GridRelease`: intensities estimated from counts of reports."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,13 +11,15 @@ import numpy as np
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.core.arguments import flag, one_of
+from dpppsynth.core.errors import InformationWarning, QualityError
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.mechanisms.local.bound import POSTS
+from dpppsynth.mechanisms.local.bound import FIELD, POSTS
+from dpppsynth.mechanisms.local.grid_field import field_intensity
 from dpppsynth.mechanisms.local.grid_plan import Fitted, GridPlan
+from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
 from dpppsynth.mechanisms.local.plan import LocalPlan
-from dpppsynth.mechanisms.local.randomizers.cell_randomizer import FIELD
-from dpppsynth.models.grid_meshes import rectangle_mesh
+from dpppsynth.models.grid_meshes import CellFinder, rectangle_mesh
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
 from dpppsynth.release.projection import project_to_simplex
@@ -105,14 +108,15 @@ class GridEstimator(Estimator[GridPlan]):
 
     Attributes
     ----------
-    post : {"norm-sub", "clip"}
-        Post-processing of estimates, some of them negative, into an intensity: the nearest ones that sum to the number
-        of persons, or without the negative ones. Answers to queries use the estimates as they are.
+    post : {"field", "norm-sub", "clip"}
+        Post-processing of estimates, some of them negative, into an intensity: by a log-Gaussian field behind the
+        reports of all levels, on pieces of its own; the nearest ones that sum to the number of persons; or without
+        the negative ones. Where no field is found, with a warning, "norm-sub".
     consistent : bool
         Let the first level of two take part in the estimate.
     """
 
-    post: str = "norm-sub"
+    post: str = POSTS[0]
     consistent: bool = False
     kind: ClassVar[str] = "grid"
 
@@ -125,8 +129,15 @@ class GridEstimator(Estimator[GridPlan]):
         return statistic.plan.fitted(statistic.lattice, consistent=self.consistent)
 
     def intensity(self, statistic: PrivateStatistic[GridPlan]) -> PiecewiseConstant:
-        """Persons per unit area, constant on every cell."""
-        plan, (grid, masses) = statistic.plan, self.fitted(statistic)
+        """Persons per unit area, constant on every cell, or on every piece of a field."""
+        plan = statistic.plan
+        if self.post == FIELD:
+            try:
+                return field_intensity(plan.window, plan.levels(statistic.lattice), plan.n)
+            except QualityError:
+                msg = "post: a field was not found behind these reports, so the intensity is that of 'norm-sub'."
+                warnings.warn(msg, InformationWarning, stacklevel=2)
+        grid, masses = self.fitted(statistic)
         mesh = rectangle_mesh(plan.window, grid)
         whole, values = held(mesh.element_measure), np.zeros(len(mesh.elements))
         inside = masses[mesh.find.cells[whole]]  # type: ignore[union-attr]
@@ -136,6 +147,8 @@ class GridEstimator(Estimator[GridPlan]):
 
     def table_rows(self) -> Rows:
         """Post-processing of the estimates."""
+        if self.post == FIELD:
+            return [("intensity", "log-Gaussian field behind the reports of all levels")]
         return [("intensity", f"unbiased estimates of the cells, made non-negative ({self.post})")]
 
     def to_dict(self) -> JsonObject:
@@ -170,6 +183,21 @@ class GridRelease(CoxRelease[GridPlan]):
         """Cells (`grid`) and unbiased estimates (`masses`) of the persons in them, which may be negative."""
         return self.estimator.fitted(self.statistic)
 
-    def query(self, rectangles: Any) -> Floats:
-        """(R,) estimated numbers of persons in rectangles (R, 4) of x0, y0, x1, y1; unbiased for unions of cells."""
-        return self.fitted.grid.query(self.fitted.masses, rectangles)
+    def query(self, rectangles: Any, *, unbiased: bool = True) -> Floats:
+        """(R,) estimated numbers of persons in rectangles.
+
+        Parameters
+        ----------
+        rectangles : (R, 4) array
+            Of x0, y0, x1, y1.
+        unbiased : bool
+            Answer by the cells' estimates, which are unbiased for unions of cells; or, where False, by the intensity,
+            which is nearer to the truth on average where a field is behind it.
+        """
+        if flag("unbiased", unbiased):
+            return self.fitted.grid.query(self.fitted.masses, rectangles)
+        intensity = cast(PiecewiseConstant, self.intensity)
+        find = cast(CellFinder, intensity.mesh.find)  # type: ignore[attr-defined]
+        masses = np.zeros(len(find.grid))
+        masses[find.cells] = intensity.values * intensity.mesh.element_measure
+        return cast(Rectangles, find.grid).query(masses, rectangles)

@@ -497,7 +497,8 @@ class TestPersonsOutside:
 class TestWindows:
     def test_cells_outside_a_polygon_get_nothing(self):
         inside = PointPattern(HOMES[CUT.contains(HOMES)], CUT)
-        for mechanism in (CELLS["disk"], CELLS["wave"], CELLS["geo-i"], local.UniformGrid(CUT, epsilon=2.0, cells=9)):
+        grids = (local.UniformGrid(CUT, epsilon=2.0, cells=9, post=post) for post in ("field", "norm-sub"))
+        for mechanism in (CELLS["disk"], CELLS["wave"], CELLS["geo-i"], *grids):
             release = mechanism.simulate(inside, rng=1).release(CUT)
             assert release.intensity.total == pytest.approx(len(inside))
             synthetic = release.sample(1, rng=1)[0]
