@@ -14,7 +14,7 @@ from dpppsynth.linear_network.build import line_parts, skeleton_of_lines
 from dpppsynth.linear_network.geojson import by_numbers
 from dpppsynth.linear_network.overlaps import noting_overlaps
 from dpppsynth.linear_network.skeleton import Skeleton
-from dpppsynth.spatial.tables.formats import from_geodataframe
+from dpppsynth.spatial.tables.frames import from_geodataframe
 from dpppsynth.spatial.tables.table import Table
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ The readers here hide what their libraries say about a bad file, because parsers
 
 from __future__ import annotations
 
-import io
 import json
 import warnings
 from collections.abc import Callable
@@ -22,12 +21,12 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention, named
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.tables.csv_files import read_csv
+from dpppsynth.spatial.tables.frames import geometry_table
 from dpppsynth.spatial.tables.geopackage import read_geopackage
+from dpppsynth.spatial.tables.geoparquet import read_geoparquet
 from dpppsynth.spatial.tables.table import Table, hiding
 
 if TYPE_CHECKING:
-    import geopandas
-
     from dpppsynth.core.crs import CRSLike
 
 SUFFIXES = (".csv", ".geojson", ".json", ".gpkg", ".parquet")
@@ -81,18 +80,6 @@ def read_layer(path: str | Path, content: str, *, crs: CRSLike | None = None) ->
     return table
 
 
-def from_geodataframe(gdf: geopandas.GeoDataFrame) -> Table:
-    """Take the rows of a GeoDataFrame."""
-    import geopandas
-
-    name = gdf.active_geometry_name if isinstance(gdf, geopandas.GeoDataFrame) else None
-    if name is None:
-        msg = f"gdf: must be a GeoDataFrame with a geometry column; got {type(gdf).__name__}"
-        raise InputError(msg)
-    columns = {str(key): gdf[key].to_numpy() for key in gdf.columns if key != name}
-    return _geometry_table(gdf.geometry.to_numpy(), columns, gdf.crs)
-
-
 def as_path(path: str | Path, argument: str = "path") -> Path:
     """Refuse what is no name."""
     try:
@@ -144,7 +131,7 @@ def _json_table(source: Path, content: Callable[[], bytes]) -> Table:
     properties = [row if isinstance(row := feature.get("properties"), dict) else {} for feature in features]
     names = dict.fromkeys(str(name) for row in properties for name in row)
     columns = {name: column([row.get(name) for row in properties]) for name in names}
-    table = _geometry_table(geometry, columns, crs, {"not a number": text})
+    table = geometry_table(geometry, columns, crs, {"not a number": text})
     return replace(table, raw=lambda name: [row.get(name) for row in properties])
 
 
@@ -162,28 +149,12 @@ def _shapes(mappings: list[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 def _read_geo(source: Path, *, rows: bool = True) -> Table:
     parquet = source.suffix.lower() == ".parquet"
-    reader = _read_parquet if parquet else read_geopackage
+    reader, kind = (read_geoparquet, "GeoParquet") if parquet else (read_geopackage, "GeoPackage")
     # Many libraries, many kinds of errors, and GDAL's warnings quote the file as its errors do.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        frame = hiding(
-            source, "GeoParquet" if parquet else "GeoPackage", (Exception,), lambda: reader(source, rows=rows)
-        )
-        return from_geodataframe(frame)
-
-
-def _read_parquet(source: Path, *, rows: bool = True) -> geopandas.GeoDataFrame:
-    import geopandas
-
-    with source.open("rb") as stream:
-        if rows:
-            return geopandas.read_parquet(stream)
-        import pyarrow.parquet
-
-        # Names, kinds and CRS stand at the end of the file, apart from the rows.
-        empty = io.BytesIO()
-        pyarrow.parquet.write_table(pyarrow.parquet.read_schema(stream).empty_table(), empty)
-        return geopandas.read_parquet(empty)
+        table: Table = hiding(source, kind, (Exception,), lambda: reader(source, rows=rows))
+    return table
 
 
 def _with_crs(table: Table, crs: CRSLike | None) -> Table:
@@ -197,15 +168,3 @@ def _with_crs(table: Table, crs: CRSLike | None) -> Table:
         )
         raise InputError(msg)
     return replace(table, crs=crs)
-
-
-def _geometry_table(
-    geometry: NDArray[Any],
-    columns: dict[str, NDArray[Any]],
-    crs: CRSLike | None,
-    garbled: dict[str, NDArray[np.bool_]] | None = None,
-) -> Table:
-    def original(i: int) -> list[Any]:
-        return [*(values[i] for values in columns.values()), shapely.to_wkt(geometry[i], rounding_precision=-1)]
-
-    return Table(np.asarray(geometry, dtype=object), columns, crs, [*columns, "geometry"], original, garbled or {})

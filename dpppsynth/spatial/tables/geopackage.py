@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.tables.frames import from_geodataframe, from_points, point_coordinates
 from dpppsynth.spatial.tables.names import speaking
+from dpppsynth.spatial.tables.table import Table
 
 if TYPE_CHECKING:
     import geopandas
@@ -27,11 +29,18 @@ PLAIN, VIRTUAL = (re.compile(rf"\s*CREATE\s+{kind}TABLE\b", re.IGNORECASE) for k
 SPATIAL_INDEX = re.compile(
     VIRTUAL.pattern + r"""\s*("([^"]|"")*"|'([^']|'')*'|`[^`]*`|\w+)\s*USING\s+rtree\b""", re.IGNORECASE
 )
+# Kinds of columns that come the same way by either road: in numpy, in GDAL, and its finer kind.
+PLAIN_KINDS = {
+    ("int32", "OFTInteger", "OFSTNone"),
+    ("int64", "OFTInteger64", "OFSTNone"),
+    ("float64", "OFTReal", "OFSTNone"),
+    ("object", "OFTString", "OFSTNone"),
+}
 # Columns that SQLite computes while they are read.
 GENERATED = "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden IN (2, 3)"
 
 
-def read_geopackage(source: Path, *, rows: bool = True) -> geopandas.GeoDataFrame:
+def read_geopackage(source: Path, *, rows: bool = True) -> Table:
     """Read the only layer with geometries, or its columns and CRS alone.
 
     Raises
@@ -53,8 +62,30 @@ def read_geopackage(source: Path, *, rows: bool = True) -> geopandas.GeoDataFram
         raise InputError(msg)
     if layers[0].lower() not in tables:
         raise _computed(source)
-    frame: geopandas.GeoDataFrame = pyogrio.read_dataframe(name, layer=layers[0], **({} if rows else NOTHING))
-    return frame
+    empty = pyogrio.read_dataframe(name, layer=layers[0], **NOTHING)
+    if not rows:
+        return from_geodataframe(empty)
+    table = _points(name, layers[0], empty)
+    return from_geodataframe(pyogrio.read_dataframe(name, layer=layers[0])) if table is None else table
+
+
+def _points(name: str, layer: str, empty: geopandas.GeoDataFrame) -> Table | None:
+    """A layer of plain points with numbers and texts, read by way of Arrow; None for any other."""
+    import pyogrio
+
+    stated = pyogrio.read_info(name, layer=layer)
+    kinds = zip(stated["dtypes"], stated.get("ogr_types", ()), stated.get("ogr_subtypes", ()), strict=False)
+    plain = [*map(tuple, kinds)]
+    if stated["geometry_type"] != "Point" or len(plain) < len(stated["dtypes"]) or not PLAIN_KINDS.issuperset(plain):
+        return None
+    try:
+        about, table = pyogrio.raw.read_arrow(name, layer=layer)
+        geometry = about["geometry_name"] or "wkb_geometry"
+        xy = point_coordinates(table[geometry])
+        attributes = table.drop_columns([geometry]).to_pandas()
+    except Exception:  # noqa: BLE001 - whatever it is, the other way tells
+        return None
+    return None if xy is None else from_points(xy, attributes, empty.crs)
 
 
 def _require_geopackage(source: Path) -> None:

@@ -20,7 +20,8 @@ from dpppsynth.spatial.domains import LEFT_OUT, Domain, require_domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.persons import labels
-from dpppsynth.spatial.tables.formats import from_geodataframe, read_table
+from dpppsynth.spatial.tables.formats import read_table
+from dpppsynth.spatial.tables.frames import from_geodataframe
 from dpppsynth.spatial.tables.mark_columns import MarkColumns, read_marks, unfit_marks
 from dpppsynth.spatial.tables.rows import FAR, Rows, examine_rows, require_snap
 from dpppsynth.spatial.tables.table import Table
