@@ -6,24 +6,18 @@ written with all their digits, so that a pattern reads back exactly.
 
 from __future__ import annotations
 
-import csv
-import json
-import math
 import warnings
 from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from dpppsynth.core.atomic_files import drafted
-from dpppsynth.core.crs import crs_member
 from dpppsynth.core.errors import InputError
+from dpppsynth.io.texts import csv_parts, geojson_parts
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.formats import as_path, there
-from dpppsynth.spatial.tables.spreadsheets import guarded
 
 LONG_AGO = "2000-01-01T00:00:00.000Z"
 
@@ -81,41 +75,17 @@ def _dated(pattern: PointPattern, described: Marks) -> PointPattern:
 
 def geojson_text(pattern: PointPattern) -> str:
     """The text of the GeoJSON file that `write_pattern` writes."""
-    marks = {name: values.tolist() for name, values in (pattern.marks or {}).items()}
-    features = [
-        {
-            "type": "Feature",
-            "properties": {name: _json_value(values[i]) for name, values in marks.items()},
-            "geometry": {"type": "Point", "coordinates": xy},
-        }
-        for i, xy in enumerate(pattern.xy.tolist())
-    ]
-    lines = ",\n".join(json.dumps(feature, allow_nan=False) for feature in features)
-    crs = json.dumps(crs_member(pattern.domain.crs))
-    return f'{{"type": "FeatureCollection",\n"crs": {crs},\n"features": [\n{lines}\n]}}\n'
+    return "".join(geojson_parts(pattern))
 
 
 def _write_geojson(pattern: PointPattern, path: Path) -> None:
-    path.write_text(geojson_text(pattern), encoding="utf-8", newline="\n")
-
-
-def _json_value(value: Any) -> Any:
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return None
-    return value if isinstance(value, (bool, int, float, str)) else str(value)
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        stream.writelines(geojson_parts(pattern))
 
 
 def _write_csv(pattern: PointPattern, path: Path) -> None:
-    marks = pattern.marks or {}
     with path.open("w", encoding="utf-8", newline="") as stream:
-        plain, quoting = (
-            csv.writer(stream, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
-        )
-        rows = zip(*pattern.xy.T.tolist(), *(values.tolist() for values in marks.values()), strict=True)
-        for row in map(guarded, chain([["x", "y", *marks]], rows)):
-            # A carriage return would end the line for readers, and is not quoted where lines end otherwise.
-            returns = any(isinstance(cell, str) and "\r" in cell for cell in row)
-            (quoting if returns else plain).writerow(row)
+        stream.writelines(csv_parts(pattern))
 
 
 def _write_gpkg(pattern: PointPattern, path: Path) -> None:
