@@ -7,10 +7,11 @@ file with room for more is a place where raw data leave the house under a certif
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpppsynth.contract.measurement import require
 from dpppsynth.core.crs import crs_member
@@ -26,6 +27,8 @@ POINT = re.compile(
 )
 # Tolerance for coordinates outside the bounding box: a share of the diameter, for rounding.
 NEAR = 1e-6
+# Bytes of lines that are looked at together.
+BLOCK = 2**20
 # Arrays of posteriors in files of netCDF 3.
 POSTERIOR = {
     "chain": ("chain",),
@@ -48,17 +51,35 @@ def require_pattern(content: bytes, domain: Domain, written: Callable[[bytes], b
     head = f'{{"type": "FeatureCollection",\n"crs": {crs},\n"features": [\n'
     whole = content.startswith(head.encode()) and content.endswith(foot.encode()) and len(content) >= len(head + foot)
     require(whole, "a pattern is a collection of features with the domain's CRS")
-    lines = content[len(head.encode()) : -len(foot)]
-    points = [POINT.fullmatch(line) for line in lines.split(b",\n")] if lines else []
-    marked = all(point is not None and written(point[1]) for point in points)
-    require(marked, "a feature is a point, with the marks that the release keeps and no other property")
-    numbers = [number for point in points if point is not None for number in point.group(2, 3)]
-    # A coordinate has one way to be written, so digits behind it have no room.
-    require(all(repr(float(number)).encode() == number for number in numbers), "coordinates are in their shortest form")
-    xy = np.array(numbers, dtype=np.float64).reshape(-1, 2)
     (x0, y0, x1, y1), room = domain.bounds, NEAR * domain.diameter
-    near = (xy >= [x0 - room, y0 - room]) & (xy <= [x1 + room, y1 + room])
-    require(bool(near.all()), "points lie in the domain")
+    for lines in _lines(content, len(head.encode()), len(content) - len(foot)):
+        xy = _coordinates(lines, written)
+        near = (xy >= [x0 - room, y0 - room]) & (xy <= [x1 + room, y1 + room])
+        require(bool(near.all()), "points lie in the domain")
+
+
+def _lines(content: bytes, start: int, end: int) -> Iterator[list[bytes]]:
+    """Lines between two places, some thousand at a time, without the commas and line ends between them."""
+    while start < end:
+        cut = content.find(b",\n", min(start + BLOCK, end), end)
+        yield content[start : cut if cut >= 0 else end].split(b",\n")
+        if cut == end - 2:
+            # Nothing stands behind the last comma, which is no feature.
+            yield [b""]
+        start = cut + 2 if cut >= 0 else end
+
+
+def _coordinates(lines: list[bytes], written: Callable[[bytes], bool]) -> NDArray[np.float64]:
+    """(n, 2) coordinates of features, each a line, with properties so `written`."""
+    points = [point.groups() for point in map(POINT.fullmatch, lines) if point is not None]
+    marked = len(points) == len(lines) and all(map(written, {point[0] for point in points}))
+    require(marked, "a feature is a point, with the marks that the release keeps and no other property")
+    numbers = [number for point in points for number in point[1:]]
+    values = [*map(float, numbers)]
+    # A coordinate has one way to be written, so digits behind it have no room.
+    shortest = ",".join(map(repr, values)).encode() == b",".join(numbers)
+    require(shortest, "coordinates are in their shortest form")
+    return np.array(values, dtype=np.float64).reshape(-1, 2)
 
 
 def require_posterior(content: bytes, mesh: Mesh, length_scales: Sequence[float], effects: int = 0) -> None:

@@ -1,6 +1,7 @@
 """Plain points of GeoPackage and GeoParquet files are read without geometries, and as they would be with them."""
 
 import datetime
+import json
 
 import geopandas
 import numpy as np
@@ -11,7 +12,7 @@ import shapely
 
 from dpppsynth.io import inspect_points
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.tables import frames, geopackage, geoparquet
+from dpppsynth.spatial.tables import formats, frames, geopackage, geoparquet
 from dpppsynth.spatial.tables.formats import read_table
 from dpppsynth.spatial.tables.rows import examine_rows
 
@@ -140,3 +141,41 @@ def test_parts_of_columns():
     assert frames.point_coordinates(pa.chunked_array([pa.array(big)])) is None
     named = shapely.to_wkb(shapely.set_srid(shapely.points(XY), 27700), include_srid=True).tolist()
     assert frames.point_coordinates(pa.chunked_array([pa.array(named)])) is None
+
+
+GEOMETRIES = [
+    {"type": "Point", "coordinates": [1, 2]},
+    {"type": "Point", "coordinates": [1.5, -0.0], "bbox": [0]},
+    {"type": "Point", "coordinates": [2**53 + 1, 2]},
+    {"type": "Point", "coordinates": [10**400, 2]},
+    {"type": "Point", "coordinates": [float("nan"), 2]},
+    {"type": "Point", "coordinates": [float("inf"), 2]},
+    {"type": "Point", "coordinates": [True, 2]},
+    {"type": "Point", "coordinates": ["1", 2]},
+    {"type": "Point", "coordinates": [None, 2]},
+    {"type": "Point", "coordinates": [1, 2, 3]},
+    {"type": "Point", "coordinates": [1]},
+    {"type": "Point", "coordinates": []},
+    {"type": "Point"},
+    {"type": "point", "coordinates": [1, 2]},
+    {"type": "MultiPoint", "coordinates": [[1, 2], [3, 4]]},
+    {"type": "LineString", "coordinates": [[1, 2], [3, 4]]},
+    {},
+    [],
+    None,
+]
+
+
+@pytest.mark.parametrize(
+    "chosen", [range(len(GEOMETRIES)), range(2), range(3), *([0, i] for i in range(len(GEOMETRIES)))]
+)
+def test_geojson(chosen, tmp_path, monkeypatch):
+    crs = {"type": "name", "properties": {"name": "EPSG:27700"}}
+    features = [{"type": "Feature", "properties": {"i": i}, "geometry": GEOMETRIES[i]} for i in chosen]
+    path = tmp_path / "points.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "crs": crs, "features": features}))
+    table = read_table(path)
+    assert (table.xy is not None) == (max(chosen) < 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(formats, "_is_plain_point", lambda mapping: False)
+        assert told(table) == told(read_table(path))

@@ -16,6 +16,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpppsynth.core.arguments import LARGEST
 from dpppsynth.core.crs import crs_from_member, crs_label, same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention, named
@@ -127,24 +128,43 @@ def _json_table(source: Path, content: Callable[[], bytes]) -> Table:
         raise InputError(msg)
     # RFC 7946: a file that names no CRS is in degrees.
     crs = crs_from_member(document["crs"]) if "crs" in document else "OGC:CRS84"
-    geometry, text = _shapes([feature.get("geometry") for feature in features])
+    places, text = _shapes([feature.get("geometry") for feature in features])
     properties = [row if isinstance(row := feature.get("properties"), dict) else {} for feature in features]
     names = dict.fromkeys(str(name) for row in properties for name in row)
     columns = {name: column([row.get(name) for row in properties]) for name in names}
-    table = geometry_table(geometry, columns, crs, {"not a number": text})
+    table = geometry_table(places, columns, crs, {"not a number": text})
     return replace(table, raw=lambda name: [row.get(name) for row in properties])
 
 
 def _shapes(mappings: list[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Build geometries, and tell which mappings could not be understood."""
-    shapes, text = np.full(len(mappings), None, dtype=object), np.zeros(len(mappings), dtype=bool)
-    for i, mapping in enumerate(mappings):
-        if mapping is not None:
+    """Build geometries, or coordinates if all are plain points; and tell which mappings could not be understood."""
+    text = np.zeros(len(mappings), dtype=bool)
+    plain = np.fromiter(map(_is_plain_point, mappings), dtype=bool, count=len(mappings))
+    xy = np.array([mappings[i]["coordinates"] for i in np.flatnonzero(plain)], dtype=np.float64).reshape(-1, 2)
+    if len(xy) and plain.all():
+        return xy, text
+    shapes = np.full(len(mappings), None, dtype=object)
+    shapes[plain] = shapely.points(xy)
+    for i in np.flatnonzero(~plain):
+        if mappings[i] is not None:
             try:
-                shapes[i] = shapely.geometry.shape(mapping)
+                shapes[i] = shapely.geometry.shape(mappings[i])
             except Exception:  # noqa: BLE001 - shapely raises many kinds for malformed mappings
                 text[i] = True
     return shapes, text
+
+
+def _is_plain_point(mapping: Any) -> bool:
+    """Whether this is a point of two finite numbers."""
+    if type(mapping) is not dict or mapping.get("type") != "Point":
+        return False
+    pair = mapping.get("coordinates")
+    # Comparisons also leave out whole numbers that no double can hold.
+    return (
+        type(pair) is list
+        and len(pair) == 2
+        and all(type(each) in (float, int) and -LARGEST <= each <= LARGEST for each in pair)
+    )
 
 
 def _read_geo(source: Path, *, rows: bool = True) -> Table:
