@@ -30,7 +30,8 @@ from dpppsynth import randomizers
 from dpppsynth.auditing import Audit, Target, audit
 from dpppsynth.auditing.auditor import rating_of
 from dpppsynth.auditing.targets import seconds_per_trial, target_of
-from dpppsynth.models import draws, regular_triangulation
+from dpppsynth.models import nuts as nuts_module
+from dpppsynth.models import regular_triangulation
 from dpppsynth.models.nuts import Sampler
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, GeoIndistinguishability, Local, Relation, ReplaceOne
 
@@ -166,7 +167,7 @@ def honest(seconds: float, nuts: float) -> Iterator[str]:
             for name, synthesizer in of_persons(epsilon):
                 target = target_of(synthesizer, dps.datasets.soho_deaths().domain)
                 yield row(name, synthesizer.neighbouring().name, *within(target, seconds))
-    draws.Sampler = CompiledOnce
+    nuts_module.Sampler = CompiledOnce
     for name, synthesizer, domain in slow() if nuts else ():
         yield row(name, RELATIONS[0].name, *within(target_of(synthesizer, domain, n=N), nuts))
 
