@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +20,7 @@ from dpppsynth.privacy.relations import (
     CappedRelation,
     GeoIndistinguishability,
     Local,
+    MovedPoint,
     Relation,
     ReplaceOne,
     relation_from_dict,
@@ -119,7 +120,7 @@ class Budget:
                 "such releases; a ledger accepts bounds that hold for every pattern, such as Theorem A."
             )
             raise InputError(msg)
-        if not guarantee.relation.implies(self.relation):
+        if not guarantee.relation.covers(self.relation):
             raise InputError(_refusal(guarantee.relation, self.relation))
 
     def require_room(self, held: Sequence[Profile], asked: Profile) -> None:
@@ -214,7 +215,23 @@ def _unprotected(given: CappedRelation, needed: CappedRelation) -> str:
     if given.max_points_per_person < needed.max_points_per_person:
         cap = given.max_points_per_person
         pairs.append(f"people with more than {'one point' if cap == 1 else f'{cap} points'}")
+    if isinstance(given, MovedPoint) and isinstance(needed, MovedPoint):
+        pairs += _unprotected_marks(given, needed)
     return " and ".join(pairs)
+
+
+def _unprotected_marks(given: MovedPoint, needed: MovedPoint) -> list[str]:
+    """Changes of marks that `needed` protects, and a release under `given`, which reads them, does not."""
+    pairs = []
+    (time, types), (needed_time, needed_types) = given.marks_reach, needed.marks_reach
+    if given.time is not None and time < needed_time:
+        pairs.append(f"points whose time changes{f' by more than {time:g}' if time else ''}")
+    elif given.time is not None and not given.covers(replace(given, time=needed.time, time_unit=needed.time_unit)):
+        units = (repr(each.time_unit) if each.time_unit else "a unit that is not stated" for each in (given, needed))
+        pairs.append("times in the ledger's unit (here {}, there {})".format(*units))
+    if given.types is not None and types < needed_types:
+        pairs.append("points whose type changes")
+    return pairs
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ from dpppsynth.privacy.assumed import ONE_REPORT, TWO_ROUNDS
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.composition import STRATA
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import MovedPoint, Relation
 from dpppsynth.release.certificate import large_delta
 
 COMPLETE = "Every release from these data stands in the ledger, which was never exchanged for an older copy."
@@ -92,10 +92,26 @@ def narrowed(budget: Budget, entries: Sequence[Entry]) -> Relation:
         return budget.relation
     if len({entry.domain["fingerprint"] for entry in entries}) > 1:
         limits.append(EVERYWHERE)
+    told = _told_alone(budget.relation, entries)
+    if told:
+        limits.append(f"every point keeps its {' and its '.join(told)}, of which the ledger's relation says nothing")
     marks = sorted({mark for entry in entries for mark in _shared(entry)})
     if marks:
         limits.append(f"every point keeps its {' and its '.join(marks)} ({_which(marks)} not protected)")
     return Narrowed(budget.relation, tuple(limits)) if limits else budget.relation
+
+
+def _told_alone(relation: Relation, entries: Sequence[Entry]) -> list[str]:
+    """Times and types that releases read, and the ledger's relation says nothing of."""
+    if not isinstance(relation, MovedPoint):
+        return []
+    of = [entry.guarantee.relation for entry in entries if isinstance(entry.guarantee.relation, MovedPoint)]
+    words = {"time": "time", "types": "type"}
+    return [
+        word
+        for name, word in words.items()
+        if getattr(relation, name) is None and any(getattr(each, name) is not None for each in of)
+    ]
 
 
 def _shared(entry: Entry) -> set[str]:

@@ -38,7 +38,7 @@ from dpppsynth.ledger.joint_guarantee import narrowed, together, void
 from dpppsynth.ledger.proof import Proof, proof
 from dpppsynth.ledger.readings import Reading, reading
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import AlphaNeighbours, Relation
+from dpppsynth.privacy.relations import AlphaNeighbours, MovedPoint, Relation
 from dpppsynth.spatial.domains import Domain
 
 # Seconds to wait for another process that writes to the same ledger.
@@ -121,6 +121,9 @@ class Ledger(Account):
             msg = f"relation: give either it or {mention('alpha')}, for instance {mention('alpha', '25.0')}."
             raise InputError(msg)
         chosen: Any = relation if alpha is None else AlphaNeighbours(alpha)
+        if isinstance(chosen, MovedPoint) and isinstance(chosen.time, float) and not chosen.time_unit:
+            msg = "relation: a ledger compares changes of times, so name their unit, such as time_unit='hours'."
+            raise InputError(msg)
         budget = Budget(epsilon, delta, chosen, label, adaptive)
         first = {"kind": "budget", "version": VERSION, "previous": None, **_when(), **budget.to_dict()}
         ledger = cls(path)

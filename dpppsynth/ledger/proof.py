@@ -117,5 +117,5 @@ def _mismatch(entry: Entry, cert: Mapping[str, Any], domain: Domain, relation: R
     if entry.settled and cert["mechanism"] != entry.mechanism:
         return "another mechanism was settled"
     spent = entry.guarantee if entry.settlement is None else entry.settlement
-    covered = claimed.relation.implies(relation) and nowhere_worse(claimed.profile, spent.profile)
+    covered = claimed.relation.covers(relation) and nowhere_worse(claimed.profile, spent.profile)
     return None if covered else "it claims more than was settled, or other pairs of patterns"

@@ -53,7 +53,7 @@ def _recorded(entry: Entry, cert: Mapping[str, Any]) -> Check:
 def _counted(ledger: Ledger, entry: Entry, cert: Mapping[str, Any]) -> Check:
     claimed = guarantee_from_dict(cert["guarantee"])
     enough = (
-        claimed.relation.implies(ledger.relation)
+        claimed.relation.covers(ledger.relation)
         and nowhere_worse(claimed.profile, entry.guarantee.profile)
         and all(cert["domain"][name] == value for name, value in entry.domain.items())
         and states(cert, entry.reading)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpppsynth.core.units import short_unit
 from dpppsynth.plotting.canvas import LANDMARK, POINT, new_figure, set_title
-from dpppsynth.plotting.relation_words import distance_moved, keeps_marks, what_changes
+from dpppsynth.plotting.relation_words import changed_marks, distance_moved, what_changes
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.spatial.mesh import Floats
@@ -46,7 +46,7 @@ def plot_epsilon_curve(
     reach = guarantee.relation.reach
     ax.plot(distance, values, color=POINT, linewidth=2.2)
     if reach <= distance[-1] and guarantee.relation.unit == "point":
-        also = ", marks changed" if keeps_marks(guarantee) else ""
+        also = f", {changed} changed" if (changed := changed_marks(guarantee)) else ""
         _mark_radius(ax, reach, guarantee.epsilon(), short_unit(unit) + also)
     right = distance[-1] if guarantee.by_distance or not math.isfinite(reach) else 4 * reach
     at = f" at δ = {guarantee.profile.at:g}" if guarantee.profile.at else ""

@@ -27,3 +27,11 @@ def distance_moved(guarantee: Guarantee, unit: str, along: str | None) -> str:
 def keeps_marks(guarantee: Guarantee) -> bool:
     """Whether distances are about a point that keeps its marks, which neighbours need not."""
     return isinstance(guarantee.relation, MovedPoint) and guarantee.relation.has_marks
+
+
+def changed_marks(guarantee: Guarantee) -> str:
+    """Marks that change with a point between neighbours, in words; empty where none does."""
+    if not isinstance(guarantee.relation, MovedPoint):
+        return ""
+    reach = zip(("time", "type"), guarantee.relation.marks_reach, strict=True)
+    return " and ".join(word for word, far in reach if far)

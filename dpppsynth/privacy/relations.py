@@ -4,11 +4,12 @@ Distances are geodesic, the length of the shortest path inside the domain. Under
 contributes at most `max_points_per_person` points, a public cap; with a cap of one the unit of privacy is the point.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self
 
-from dpppsynth.core.arguments import entries, instance, one_of, positive, shown, whole, whole_number
+from dpppsynth.core.arguments import entries, instance, one_of, positive, shown, whole, whole_number, writable
 from dpppsynth.core.errors import InputError
 
 MARK = "it names the mark that tells persons apart"
@@ -36,6 +37,10 @@ class Relation:
     def implies(self, other: "Relation") -> bool:
         """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
         return isinstance(other, Relation) and self == other
+
+    def covers(self, other: "Relation") -> bool:
+        """Whether a bound under this relation is one under `other`, if no mark is read that this says nothing of."""
+        return self.implies(other)
 
     def describe(self) -> str:
         """The relation in words."""
@@ -102,10 +107,13 @@ class MovedPoint(CappedRelation):
         where points have no times.
     types : {"public", "protected"}, optional
         Whether its type stays ("public") or becomes any other ("protected"). None where points have no types.
+    time_unit : str, optional
+        Unit of the times, where they may change: changes in different units are not compared. A plan fills it in.
     """
 
     time: float | str | None = field(default=None, kw_only=True)
     types: str | None = field(default=None, kw_only=True)
+    time_unit: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -116,6 +124,13 @@ class MovedPoint(CappedRelation):
         elif self.time is not None:
             rule = "be a positive finite number in the unit of the times, or 'public' or 'protected'"
             object.__setattr__(self, "time", float(positive("time", self.time, rule=rule)))
+        if self.time_unit is not None:
+            if self.time in (None, PUBLIC):
+                msg = f"time_unit: goes with a time that may change, and time is {self.time!r}; leave it out."
+                raise InputError(msg)
+            if not writable(instance("time_unit", self.time_unit, str)):
+                msg = f"time_unit: must be a text that can be written, got {shown(self.time_unit)}."
+                raise InputError(msg)
 
     def __repr__(self) -> str:
         told = ((each.name, getattr(self, each.name)) for each in fields(self))
@@ -129,6 +144,17 @@ class MovedPoint(CappedRelation):
         return time, reach[self.types]
 
     @property
+    def time_change(self) -> str:
+        """Largest change of a time that is a number, with its unit, in words."""
+        unit = (self.time_unit or "").removesuffix("s" if self.time == 1 else "")
+        return f"{self.time or 0:g} {unit}".rstrip()
+
+    @property
+    def without_marks(self) -> Self:
+        """The same relation with nothing said of times and types."""
+        return replace(self, time=None, types=None, time_unit=None)
+
+    @property
     def has_marks(self) -> bool:
         """Whether something is said of times or types."""
         return self.time is not None or self.types is not None
@@ -137,18 +163,34 @@ class MovedPoint(CappedRelation):
         """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
         if not super().implies(other) or not isinstance(other, MovedPoint):
             return False
-        return all(own >= theirs for own, theirs in zip(self.marks_reach, other.marks_reach, strict=True))
+        (time, types), (other_time, other_types) = self.marks_reach, other.marks_reach
+        comparable = self.time_unit == other.time_unit or time == math.inf or not other_time
+        return comparable and time >= other_time and types >= other_types
+
+    def covers(self, other: Relation) -> bool:
+        """Whether a bound under this relation is one under `other`, if no mark is read that this says nothing of.
+
+        Whether such marks change makes no difference then.
+
+        Examples
+        --------
+        >>> AlphaNeighbours(25.0).implies(AlphaNeighbours(25.0, types="protected"))
+        False
+        >>> AlphaNeighbours(25.0).covers(AlphaNeighbours(25.0, types="protected"))
+        True
+        """
+        return replace(self, time=self.time or PROTECTED, types=self.types or PROTECTED).implies(other)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; marks stand in it where something is said of them."""
-        own = {"time": self.time, "types": self.types}
+        own = {"time": self.time, "types": self.types, "time_unit": self.time_unit}
         return super().to_dict() | {name: value for name, value in own.items() if value is not None}
 
     @property
     def _marks_told(self) -> str:
         """End of a sentence about times and types."""
         told = {PUBLIC: "stays", PROTECTED: "becomes any other"}
-        time = told[self.time] if isinstance(self.time, str) else f"changes by at most {self.time or 0:g}"
+        time = told[self.time] if isinstance(self.time, str) else f"changes by at most {self.time_change}"
         times = "" if self.time is None else f", the time {time}"
         return times if self.types is None else f"{times}, the type {told[self.types]}"
 
@@ -161,7 +203,7 @@ class AlphaNeighbours(MovedPoint):
     ----------
     alpha : float
         Privacy radius, in the domain's unit of length; positive.
-    time, types
+    time, types, time_unit
         Of points with marks, as in `MovedPoint`.
 
     Examples
@@ -182,6 +224,7 @@ class AlphaNeighbours(MovedPoint):
         *,
         time: float | str | None = None,
         types: str | None = None,
+        time_unit: str | None = None,
         max_points_per_person: int = 1,
     ) -> None:
         rule = "be a positive finite number in the domain's unit of length"
@@ -189,6 +232,7 @@ class AlphaNeighbours(MovedPoint):
         object.__setattr__(self, "max_points_per_person", max_points_per_person)
         object.__setattr__(self, "time", time)
         object.__setattr__(self, "types", types)
+        object.__setattr__(self, "time_unit", time_unit)
         self.__post_init__()
 
     @property
@@ -215,7 +259,7 @@ class ReplaceOne(MovedPoint):
 
     Attributes
     ----------
-    time, types
+    time, types, time_unit
         Of points with marks, as in `MovedPoint`.
     """
 
@@ -389,7 +433,7 @@ def relation_from_dict(data: Mapping[str, Any]) -> Relation:
     if name == GeoIndistinguishability.name and "cells" in data:
         return GeoIndistinguishability(data["cells"])
     cap = data.get("max_points_per_person", 1)
-    marks = {mark: data[mark] for mark in ("time", "types") if mark in data}
+    marks = {mark: data[mark] for mark in ("time", "types", "time_unit") if mark in data}
     if name == AlphaNeighbours.name and "alpha" in data:
         return AlphaNeighbours(data["alpha"], max_points_per_person=cap, **marks)
     if name == ReplaceOne.name:

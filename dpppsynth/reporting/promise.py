@@ -14,7 +14,7 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.lengths import undeclared
 from dpppsynth.privacy.odds import chance, guesses, likelihood, rare
-from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, CappedRelation, Relation
+from dpppsynth.privacy.relations import PUBLIC, AddRemove, AddRemovePerson, CappedRelation, MovedPoint, Relation
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.cautions import averaged, cautions
@@ -77,6 +77,7 @@ def not_promised(guarantee: Guarantee, domain: Domain, by: str | None, *, moved:
         said += local.not_promised(relation)
     elif relation.n_is_public:
         said.append("It does not hide who is in the data, or how many points there are: both count as public.")
+    said += _marks_open(relation)
     said += _farther(guarantee, domain)
     if by is not None:
         said.append(f"It does not hide the {by} of any point: how many points each level has counts as public, too.")
@@ -92,6 +93,36 @@ def not_promised(guarantee: Guarantee, domain: Domain, by: str | None, *, moved:
         GROUPS,
         MOVED if moved else "It does not say that the synthetic patterns are accurate. No synthetic point is a person.",
     ]
+
+
+def _marks_open(relation: Relation) -> list[str]:
+    """Times and types that are not hidden, or not farther than they may change."""
+    if not isinstance(relation, MovedPoint):
+        return []
+    said = []
+    if relation.time == PUBLIC:
+        said.append("It does not hide the time of any point: times count as public.")
+    elif isinstance(relation.time, float):
+        said.append(
+            f"It does not hide times beyond {relation.time_change}: an attacker may learn about when something was."
+        )
+    if relation.types == PUBLIC:
+        said.append("It does not hide the type of any point: how many points each type has counts as public, too.")
+    return said
+
+
+def _marks_cases(relation: Relation) -> str:
+    """End of a sentence on two cases: how far times and types differ."""
+    if not isinstance(relation, MovedPoint) or not relation.has_marks:
+        return ""
+    said = []
+    if isinstance(relation.time, float):
+        said.append(f"its time may differ by up to {relation.time_change}")
+    elif relation.time is not None:
+        said.append("its time is the same" if relation.time == PUBLIC else "its time may be any other")
+    if relation.types is not None:
+        said.append("its type is the same" if relation.types == PUBLIC else "its type may be any other")
+    return f"; {' and '.join(said)}"
 
 
 def points(count: int) -> str:
@@ -144,9 +175,9 @@ def _cases(relation: Relation, domain: Domain) -> str:
         here = f"the points of a certain person, up to {relation.max_points_per_person}, lie where they lie"
         what, start = "each of them lies", "its place in the first case"
     if not math.isfinite(relation.reach):
-        return f"{here}, or {what} anywhere else in the published area or street network"
+        return f"{here}, or {what} anywhere else in the published area or street network{_marks_cases(relation)}"
     away = f"no farther than {length(relation.reach, domain)} away from {start}"
-    return f"{here}, or {what} elsewhere, {away}, {way(domain)}"
+    return f"{here}, or {what} elsewhere, {away}, {way(domain)}{_marks_cases(relation)}"
 
 
 def _firmness(guarantee: Guarantee) -> str:

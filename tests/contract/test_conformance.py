@@ -104,7 +104,7 @@ def test_examples_cover_what_a_mechanism_promises(name):
 
 def without_marks(relation):
     """The relation with nothing said of times and types."""
-    return replace(relation, time=None, types=None) if isinstance(relation, MovedPoint) else relation
+    return relation.without_marks if isinstance(relation, MovedPoint) else relation
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_others_are_refused(square):
 def test_the_curve_by_distance_says_that_marks_are_kept(square):
     ax = plot_epsilon_curve(square.guarantee)
     assert "its marks kept" in ax.get_xlabel()
-    assert any("marks changed" in text.get_text() for text in ax.texts)
+    assert any("time changed" in text.get_text() for text in ax.texts)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -61,7 +61,7 @@ class MarkedAudit(AdditiveNoiseAudit):
     def _tents(self) -> CountsAudit:
         """Audit of the tents alone."""
         p = self.plan
-        bare = replace(p.relation, time=None, types=None) if isinstance(p.relation, MovedPoint) else p.relation
+        bare = p.relation.without_marks if isinstance(p.relation, MovedPoint) else p.relation
         return CountsAudit(StatisticPlan("tents", p.mesh, bare, p.n, p.expected_n, p.epsilon))
 
     def neighbours(self, relation: Relation, pair: object = None) -> Pair:

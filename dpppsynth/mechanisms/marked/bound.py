@@ -7,7 +7,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.privacy import bounds
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.lengths import on_ground
-from dpppsynth.privacy.relations import AddRemove, CappedRelation, MovedPoint
+from dpppsynth.privacy.relations import PUBLIC, AddRemove, CappedRelation, MovedPoint
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.mesh import Mesh
 
@@ -17,6 +17,7 @@ TIME_BITS = 14
 # Two roundings of a hat and its neighbour change their L1 distance by at most 2; the rest is room for floating point.
 TIME_ROUNDING = 4
 MARKS = "The types and the range of times were chosen without looking at the points."
+OWN_TYPES = "Types are public, and do not follow from what is protected, such as day and night from times."
 
 
 def marks_sensitivity(mesh: Mesh, marks: Marks, relation: CappedRelation, *, reach: float | None = None) -> int:
@@ -81,12 +82,15 @@ def marked_tents(mesh: Mesh, marks: Marks, relation: CappedRelation, *, scale: f
     """Guarantee of the masses with discrete Laplace noise of the given scale (lattice units)."""
     scale = positive("scale", scale)
     epsilon = marks_sensitivity(mesh, marks, relation) / scale
-    own = (bounds.DISCRETE, MARKS)
+    own = [bounds.DISCRETE, MARKS]
+    # Certificates of older versions state no unit, nor this.
+    if isinstance(relation, MovedPoint) and relation.time_unit is not None and relation.types == PUBLIC:
+        own.append(OWN_TYPES)
     return Guarantee(
         relation,
         PureDP(epsilon),
         "Theorem P (marked tents)",
-        bounds.assumptions(relation, own, domain=mesh.domain),
+        bounds.assumptions(relation, tuple(own), domain=mesh.domain),
         on_ground(_curve(mesh, marks, relation, scale), mesh.domain),
     )
 
@@ -119,6 +123,9 @@ def require_told(relation: CappedRelation, marks: Marks) -> MovedPoint:
         if said and not there:
             msg = f"relation: speaks of {name}, which the points do not have here; leave it out."
             raise InputError(msg)
+    if marks.times is not None and moved.time_unit not in (None, marks.times.unit):
+        msg = f"relation: time_unit must be that of the times, {marks.times.unit!r}, got {moved.time_unit!r}."
+        raise InputError(msg)
     if isinstance(moved.time, float) and marks.times is not None and moved.time > marks.times.length:
         msg = (
             f"relation: time must be at most the range's length, {marks.times.length:g}; 'protected' covers any change."

@@ -24,7 +24,7 @@ from dpppsynth.mechanisms.marked.plan import MarkedPlan
 from dpppsynth.mechanisms.marked.release import MarkedRelease
 from dpppsynth.mechanisms.marked.rule import field_mesh, tents_by_rule
 from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.privacy.relations import PROTECTED, CappedRelation, ReplaceOne
+from dpppsynth.privacy.relations import PROTECTED, PUBLIC, CappedRelation, MovedPoint, ReplaceOne
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Mesh
@@ -93,9 +93,11 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
             time = found.time if self.marks.times is None else found.time or PROTECTED
             types = found.types if self.marks.types is None else found.types or PROTECTED
             found = replace(found, time=time, types=types)
-        if found.n_is_public:
-            require_told(found, self.marks)
-        return found
+        if not isinstance(found, MovedPoint):
+            return found
+        require_told(found, self.marks)
+        times = self.marks.times
+        return found if times is None or found.time == PUBLIC else replace(found, time_unit=times.unit)
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))

@@ -25,6 +25,7 @@ from dpppsynth.release import load_release
 KINDS = Types("offence", ["burglary", "theft"])
 MARKS = Marks(KINDS, Times.day("hour", hats=6))
 NEAR = AlphaNeighbours(25.0, time=1.0, types="public")
+IN_HOURS = AlphaNeighbours(25.0, time=1.0, time_unit="hours", types="public")
 STILL = AlphaNeighbours(25.0, time="public", types="public")
 N = 600
 
@@ -115,7 +116,7 @@ class TestPlan:
         pattern = original()
         wrong = PointPattern(pattern.xy, SQUARE, pattern.marks | change)
         synthesizer = MarkedSynthesizer(1.0, MARKS, relation=NEAR)
-        ledger = Ledger.create(tmp_path / "ledger.json", epsilon=2.0, delta=0.0, relation=NEAR)
+        ledger = Ledger.create(tmp_path / "ledger.json", epsilon=2.0, delta=0.0, relation=IN_HOURS)
         with pytest.raises(InputError, match=rule) as caught:
             synthesizer.release(wrong, ledger=ledger)
         assert not ledger.releases
