@@ -333,14 +333,16 @@ class TestFolder:
 
     @pytest.mark.parametrize("name", ["certificate.json", "synthetic_000.geojson", "domain.geojson"])
     def test_nothing_is_left_of_a_save_that_fails(self, cells, tmp_path, monkeypatch, name):
-        write = Path.write_text
+        def full(write):
+            def fail(path, *given, **options):
+                if path.name == name and given != ("rb",):
+                    raise OSError(28, "disk full")
+                return write(path, *given, **options)
 
-        def fail(path, *given, **options):
-            if path.name == name:
-                raise OSError(28, "disk full")
-            return write(path, *given, **options)
+            return fail
 
-        monkeypatch.setattr(Path, "write_text", fail)
+        for way in ("write_text", "open"):
+            monkeypatch.setattr(Path, way, full(getattr(Path, way)))
         (tmp_path / "empty").mkdir()
         for target in ("out", "empty"):
             with pytest.raises(OSError, match="disk full"):
