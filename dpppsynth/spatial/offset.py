@@ -138,7 +138,7 @@ class Offset:
 
     @classmethod
     def from_geotiff(
-        cls, path: str | Path, as_: str = "density", *, band: int = 1, fill: float | None = None
+        cls, path: str | Path, as_: str = "density", *, band: int | None = None, fill: float | None = None
     ) -> "Offset":
         """Offset from a band of a GeoTIFF file, which needs `pip install "dpppsynth[raster]"`.
 

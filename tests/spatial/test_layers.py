@@ -191,6 +191,10 @@ class TestGeoTiff:
         for name, message in cases.items():
             with pytest.raises(InputError, match=rf"^{name}: .*{message}"):
                 read_geotiff(tmp_path / name)
+        two = tiff(tmp_path / "two.tif", VALUES, count=2)
+        with pytest.raises(InputError, match=r"^band: two.tif has 2 bands; name one, such as band=1"):
+            read_geotiff(two)
+        np.testing.assert_array_equal(read_geotiff(two, band=1).values, VALUES)
         for band in (0, 2, "1", True):
             with pytest.raises(InputError, match=r"^band: good.tif has bands 1 to 1"):
                 read_geotiff(good, band=band)

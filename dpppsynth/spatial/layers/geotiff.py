@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import either
 from dpppsynth.spatial.layers.public_layer import outside_value
 from dpppsynth.spatial.layers.rasters import RasterLayer
 from dpppsynth.spatial.mesh import Floats
@@ -15,15 +16,15 @@ from dpppsynth.spatial.mesh import Floats
 MOST_CELLS = 50_000_000
 
 
-def read_geotiff(path: str | Path, *, band: int = 1, fill: float | None = None) -> RasterLayer:
+def read_geotiff(path: str | Path, *, band: int | None = None, fill: float | None = None) -> RasterLayer:
     """Read one band of a GeoTIFF; cells of its `nodata` value, or masked ones, have no value.
 
     Parameters
     ----------
     path : str or Path
         A plain file. Files that point at others, such as VRT, are refused.
-    band : int
-        From 1 on.
+    band : int, optional
+        From 1 on; needed where the file has several.
     fill : float, optional
         Value of cells that have none, and of places beyond the raster.
 
@@ -67,13 +68,18 @@ def _file(path: object) -> Path:
     return Path(path)
 
 
-def _opened(rasterio: Any, file: Path, band: int) -> tuple[Floats, Any, Any]:
+def _opened(rasterio: Any, file: Path, band: int | None) -> tuple[Floats, Any, Any]:
     with rasterio.open(file, driver="GTiff") as source:
         return _band(source, band, file.name), tuple(source.bounds), source.crs
 
 
-def _band(source: Any, band: int, name: str) -> Floats:
+def _band(source: Any, band: int | None, name: str) -> Floats:
     """Values (rows, columns) of an open file, first row at the top."""
+    if band is None and source.count > 1:
+        remedy = either("name one, such as band=1", f"save one alone, such as by gdal_translate -b 1 {name} one.tif")
+        msg = f"band: {name} has {source.count} bands; {remedy}."
+        raise InputError(msg)
+    band = 1 if band is None else band
     if isinstance(band, bool) or not isinstance(band, int) or not 1 <= band <= source.count:
         msg = f"band: {name} has bands 1 to {source.count}, got {band!r}."
         raise InputError(msg)
