@@ -147,8 +147,8 @@ class Offset:
         path : str or Path
         as_ : {"density", "counts"}
             As in `from_grid`.
-        band : int
-            From 1 on.
+        band : int, optional
+            From 1 on; needed where the file has several.
         fill : 0, optional
             Takes places beyond the raster, and cells of its `nodata`, as empty; else both are refused.
 
