@@ -33,6 +33,8 @@ FEWEST_PLAIN, FEWEST = 8, 24
 TO_EACH = 1.5
 # Relative error that the average of the simulations without clusters may have.
 SLACK = 0.02
+# Simulations at a time: each holds a pattern's pairs.
+THREADS = 4
 # Normal laws whose mixture stands for Laplace noise.
 MIXED = 5
 # Mean of the logarithm of a squared standard normal number.
@@ -189,7 +191,7 @@ class ClusterPosterior:
 
         def simulated(laws: Iterable[ClusterLaw]) -> Floats:
             tasks = [(law, np.random.default_rng(rng.integers(2**63))) for law in laws]
-            return np.array(in_threads(lambda task: simulate(*task), tasks))
+            return np.array(in_threads(lambda task: simulate(*task), tasks, most=THREADS))
 
         share = min(1.0, MANY / n)
         plain = simulated([NO_CLUSTERS] * max(FEWEST_PLAIN, round(PLAIN * share)))
