@@ -75,6 +75,6 @@ def require_effects(design: Design | None) -> Design:
     InputError
     """
     if design is None:
-        msg = "effects: this release has no covariates; give covariates= to LGCPSynthesizer."
+        msg = "effects: this release has no covariates; give covariates= to the synthesizer."
         raise InputError(msg)
     return design

@@ -67,6 +67,11 @@ class FieldInference(Estimator[LatticePlan]):
     # Settings that `CoxRelease.infer` may change.
     adjustable: ClassVar[frozenset[str]]
 
+    @property
+    def places(self) -> Mesh:
+        """Mesh at whose vertices covariates are known: the field's own, unless it has types and times as well."""
+        return self.mesh
+
     def changed(self, changes: Mapping[str, Any]) -> Self:
         """The estimator with other settings.
 
@@ -166,7 +171,7 @@ class FieldInference(Estimator[LatticePlan]):
         """The estimator with the covariates in the file of a saved release, where there is one."""
         if self.covariates is None or content is None:
             return self
-        design = read_covariates(content, self.covariates, len(self.mesh.vertices))
+        design = read_covariates(content, self.covariates, len(self.places.vertices))
         return replace(self, covariates=design)  # type: ignore[type-var]
 
 
@@ -191,16 +196,22 @@ def field_mesh(recipe: Json, tents: Mesh) -> Mesh:
     return mesh_from_recipe(recipe, tents.domain)
 
 
-def files_beside(mesh: Mesh, scales: Sequence[float], offset: str | None, covariates: Design | None = None) -> Beside:
+def files_beside(
+    mesh: Mesh,
+    scales: Sequence[float],
+    offset: str | None,
+    covariates: Design | None = None,
+    places: Mesh | None = None,
+) -> Beside:
     """Posterior draws on a mesh, made with some of the length scales or ranges, offset and covariates where there are.
 
-    These are as they are stated.
+    These are as they are stated; covariates are at other places where these are given.
     """
     files = {POSTERIOR} | (set() if offset is None else OFFSETS) | (set() if covariates is None else {COVARIATES})
     effects = 0 if covariates is None else len(covariates.names)
     follow = [Following(POSTERIOR, (), partial(_require_posterior, mesh=mesh, scales=scales, effects=effects))]
     if covariates is not None:
-        check = partial(_require_covariates, design=covariates, vertices=len(mesh.vertices))
+        check = partial(_require_covariates, design=covariates, vertices=len((places or mesh).vertices))
         follow.append(Following(COVARIATES, (), check))
     return Beside(frozenset(files), offset, tuple(follow))
 

@@ -27,17 +27,23 @@ class RelativeRisk:
     fields : (K, V) array
         Draws of the log-intensity's ratio to the offset.
     offset : Offset or None
+    average : (K,) array, optional
+        What the draws are divided by, instead of their averages over the offset: of all times, where the risk is that
+        at one time.
     """
 
     mesh: Mesh
     fields: Floats
     offset: Offset | None = None
+    average: Floats | None = None
 
     @cached_property
     def surface(self) -> LogLinearMean:
         """Risk as an average of log-linear functions, draw by draw."""
         pieces = weighted_pieces(self.mesh, self.offset)
-        average = integrate_exp(self.mesh, pieces, self.fields) / pieces.weight.sum()
+        average = self.average
+        if average is None:
+            average = integrate_exp(self.mesh, pieces, self.fields) / pieces.weight.sum()
         return LogLinearMean(self.mesh, self.fields - np.log(average)[:, None])
 
     def __call__(self, xy: ArrayLike) -> Floats:

@@ -93,7 +93,11 @@ class SparseInference(FieldInference):
         if design.values is None:
             msg = "covariates: the release states their fingerprint alone; take one that was opened with its files."
             raise QualityError(msg)
-        return with_effects(prior, design.values, design.prior_sd)
+        return with_effects(prior, self.spread(design.values), design.prior_sd)
+
+    def spread(self, columns: Floats) -> Floats:
+        """Covariates at all values of the field, from those at its places."""
+        return columns
 
     def started(self, likelihood: NoisyMasses, centre: float) -> Floats | None:
         """Even field of the noised total, from which a mode is searched where a guess of n is larger."""

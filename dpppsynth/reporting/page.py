@@ -204,7 +204,7 @@ def _mark_pictures(subject: Subject) -> list[tuple[str, report_pictures.Picture]
     if not has_marks(release) or not release.inferred:
         return []
     pattern = subject.patterns[0] if subject.patterns else None
-    return list(report_pictures.mark_pictures(release, pattern))
+    return [*report_pictures.mark_pictures(release, pattern), *report_pictures.risks_by_type(release)]
 
 
 def _intensities(subject: Subject) -> list[tuple[str, report_pictures.Picture]]:

@@ -45,6 +45,8 @@ MAP_SHARE, SMALL_SHARE = 0.78, 0.55
 # Above so many points and corners, each of which takes a kilobyte as SVG, a map becomes pixels; so do small ones.
 DRAWN_POINTS, DPI = 1_000, 180
 CSS_PIXELS = 96
+# Types whose relative risk is drawn, a map for each.
+RISKS = 4
 # Profiles are drawn this far beyond the claimed epsilon, and down to this delta.
 BEYOND, LEAST_DELTA, STEPS = 1.5, 1e-12, 121
 LETTERS = {"svg.fonttype": "path", "svg.hashsalt": "dpppsynth", "text.parse_math": False}
@@ -119,6 +121,14 @@ def mark_pictures(release: Marked, pattern: PointPattern | None) -> Iterator[tup
         )
         alt = f"Expected points by {times.name}, {'around the clock, ' * times.periodic}with credible intervals."
         yield f"Expected points by {times.name}", _picture(plot_marginal(release, "time", title=times.name), alt)
+
+
+def risks_by_type(release: Any) -> Iterator[tuple[str, Picture]]:
+    """Captions and maps of the relative risk of the first types, where a release knows of any."""
+    types = release.marks.types
+    if types is not None and release.has_risk:
+        for kind in types.values[:RISKS]:
+            yield f"Relative risk by {types.name}, {kind}", risk_map(release.risk_of(type=kind))
 
 
 def heat_map(release: HeatMapped, alt: str) -> Picture:

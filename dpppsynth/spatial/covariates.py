@@ -135,6 +135,11 @@ class Covariates(Mapping[str, PublicLayer]):
             raise InputError(msg)
 
 
+def covariates_from(given: Any) -> Covariates:
+    """Covariates from a mapping of layers by name, or as they are."""
+    return given if isinstance(given, Covariates) else Covariates(given)
+
+
 def is_name(name: object) -> bool:
     """Whether a covariate may be called so."""
     return isinstance(name, str) and name.isprintable() and 0 < len(name.strip()) <= LONGEST_NAME

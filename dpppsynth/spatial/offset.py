@@ -41,6 +41,14 @@ def require_somewhere(measure: Floats) -> None:
         raise InputError(msg)
 
 
+def require_offset(offset: object) -> None:
+    """InputError unless it is an offset, or None."""
+    if offset is not None and not isinstance(offset, Offset):
+        got = type(offset).__name__
+        msg = f"offset: needs an Offset, for instance Offset.from_grid(values, bounds), got {got}."
+        raise InputError(msg)
+
+
 class Offset:
     """Piecewise constant public intensity: polygons with a density each, or a raster.
 

@@ -209,7 +209,10 @@ ENTRIES = {
     ),
     "MarkedSynthesizer": (
         dps.MarkedSynthesizer,
-        {"epsilon": 1.0, "marks": MARKS, "relation": None, "spacing": 250.0, "mesh": None},
+        {
+            "epsilon": 1.0, "marks": MARKS, "relation": None, "spacing": 250.0, "mesh": None, "offset": None,
+            "covariates": None,
+        },
     ),
     "MarkedSynthesizer.check": (
         dps.MarkedSynthesizer(1.0, MARKS, spacing=300.0).check,

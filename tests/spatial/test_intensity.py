@@ -12,7 +12,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinear, LogLinearMean, PiecewiseConstant, PiecewiseLinear
-from dpppsynth.spatial.loglinear_integrals import exp_divided_difference
+from dpppsynth.spatial.loglinear_integrals import exp_divided_difference, gathered_rule, gauss_rule
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
 
@@ -347,3 +347,19 @@ def test_rounding_makes_no_intensity_negative(build):
     values = np.zeros(121)
     values[mesh.elements[element[lowest[0]], lowest[1]]] = 1.0
     assert PiecewiseLinear(mesh, values)(xy).min() == 0
+
+
+@pytest.mark.parametrize("build", [regular_triangulation, regular_squares])
+def test_a_gathered_rule_keeps_masses_and_means_of_exponentials(build):
+    """Four points for all cells of an element: no mass lost, and masses of vertices as by all points."""
+    mesh = build(Window.rectangle(0, 0, 4, 3), shape=(6, 5))
+    values = np.random.default_rng(1).gamma(0.5, 1.0, (40, 40)) * (np.arange(40) > 9)
+    pieces = Offset.from_grid(values, (0, 0, 4, 3)).restrict(mesh)
+    whole, weight = gauss_rule(mesh, pieces, 2)
+    basis, few = gathered_rule(mesh, pieces, 2)
+    assert len(few) <= 4 * len(mesh.elements) < len(weight)
+    np.testing.assert_allclose(basis.sum(axis=1), 1, atol=1e-12)
+    if mesh.kind == "triangle":
+        np.testing.assert_allclose(basis.T @ few, whole.T @ weight, atol=1e-9)
+    field = np.random.default_rng(2).normal(0, 0.7, len(mesh.vertices))
+    assert few @ np.exp(basis @ field) == pytest.approx(weight @ np.exp(whole @ field), rel=3e-3)

@@ -1,20 +1,17 @@
-"""Options of the log-Gaussian Cox mechanisms: covariance, mesh and offset from plain values."""
+"""Options of the log-Gaussian Cox mechanisms: covariance and mesh from plain values."""
 
-from pathlib import Path
 from typing import Any, ClassVar
 
+from dpppsynth.contract.layer_options import COVARIATES, OFFSET, covariates_of, offset_of
 from dpppsynth.contract.mechanism_options import Given
 from dpppsynth.contract.mesh_options import RESOLUTION, MeshOptions, tent_mesh
 from dpppsynth.contract.settings import CAP, EXPERT, RELATION, SPACING, Setting
 from dpppsynth.core.errors import InputError
-from dpppsynth.io.layers import RASTERS, read_layer
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 from dpppsynth.models.covariances import Covariance, GeneralisedCauchy, Matern, PoweredExponential
 from dpppsynth.privacy.relations import CappedRelation
-from dpppsynth.spatial.covariates import Covariates
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.offset import Offset
 
 COVARIANCE = (
     Setting(
@@ -51,45 +48,6 @@ COVARIANCE = (
         help="Power with which a cauchy covariance falls off in the end",
         panel=EXPERT,
     ),
-)
-OFFSET = (
-    Setting(
-        name="offset_file",
-        option="--offset-file",
-        argument="offset",
-        kind=Path,
-        help="Polygons or GeoTIFF with a public density or counts, such as population, that multiplies the field",
-    ),
-    Setting(
-        name="offset_column",
-        option="--offset-column",
-        kind=str,
-        help="Numeric column of --offset-file, where that holds polygons",
-    ),
-    Setting(
-        name="offset_as",
-        option="--offset-as",
-        kind=str,
-        choices=("density", "counts"),
-        help="Whether values of --offset-file are per unit of area, or of a whole polygon or cell",
-        otherwise="density",
-    ),
-    Setting(
-        name="offset_fill",
-        option="--offset-fill",
-        kind=float,
-        help="0 takes places without a value in --offset-file as empty",
-        otherwise="they are refused",
-        panel=EXPERT,
-    ),
-)
-COVARIATES = Setting(
-    name="covariate_files",
-    option="--covariates",
-    argument="covariates",
-    kind=str,
-    metavar="NAME=FILE[:COLUMN],...",
-    help="Public layers whose effects are found with the field: GeoTIFF files, or polygons and a column",
 )
 BASIS = Setting(name="basis", option="--basis", kind=str, choices=("tents", "cells"), help="Tents", hidden=True)
 MESH = Setting(name="spacing", option="--spacing", kind=float, **SPACING)
@@ -130,9 +88,9 @@ class LGCPOptions(MeshOptions):
         made: dict[str, Any] = {
             "covariance": covariance,
             "mesh": tent_mesh(given, domain),
-            "offset": _offset(given, domain),
+            "offset": offset_of(given, domain),
         }
-        made["covariates"] = _covariates(given, domain)
+        made["covariates"] = covariates_of(given, domain)
         # Without a name the domain and the number of points decide.
         chosen = {} if given.named or self.preset["mechanism"] != "tents" else {"mechanism": "auto"}
         return made | instead | chosen
@@ -166,48 +124,6 @@ def covariance_of(given: Given, domain: Domain) -> Covariance | None:
         return GeneralisedCauchy(sigma, scale, power, given["tail"])
     usual = 1.0 if isinstance(domain, LinearNetwork) else 2.0
     return PoweredExponential(sigma, scale, usual if power is None else power)
-
-
-def _offset(given: Given, domain: Domain) -> Offset | None:
-    """The public base intensity of a file, if there is one."""
-    file, column, meaning = given["offset_file"], given["offset_column"], given["offset_as"]
-    if file is None:
-        for name in ("offset_column", "offset_as", "offset_fill"):
-            if given[name] is not None:
-                msg = "offset: give both --offset-file and --offset-column"
-                raise InputError(msg)
-        return None
-    layer = read_layer(
-        file,
-        domain,
-        column=column,
-        option="--offset-file",
-        column_option="--offset-column",
-        fill=given["offset_fill"],
-        counts=meaning == "counts",
-    )
-    return Offset.of(layer, meaning or "density")
-
-
-def _covariates(given: Given, domain: Domain) -> Covariates | None:
-    """Covariates of files: `NAME=FILE` for a raster, `NAME=FILE:COLUMN` for polygons, one after the other."""
-    if given["covariate_files"] is None:
-        return None
-    layers = {}
-    for part in given["covariate_files"].split(","):
-        name, _, place = part.partition("=")
-        if not name.strip() or not place or name.strip() in layers:
-            msg = "--covariates: needs NAME=FILE.tif or NAME=FILE:COLUMN, each name once, with commas between"
-            raise InputError(msg)
-        file, _, column = (place, "", "") if place.lower().endswith(RASTERS) else place.rpartition(":")
-        layers[name.strip()] = read_layer(
-            Path(file or column),
-            domain,
-            column=column if file and column else None,
-            option="--covariates",
-            column_option="--covariates",
-        )
-    return Covariates(layers)
 
 
 def _of(mechanism: str) -> LGCPOptions:

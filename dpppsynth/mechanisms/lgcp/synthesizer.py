@@ -24,10 +24,10 @@ from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.lgcp_inference import ENGINES, INFERENCES
-from dpppsynth.spatial.covariates import Covariates
+from dpppsynth.spatial.covariates import covariates_from
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
-from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.offset import Offset, require_offset
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,12 +170,9 @@ class LGCPSynthesizer(LGCPSettings):
         for name in ("sigma", "length_scale"):
             if getattr(self, name) is not None:
                 positive(name, getattr(self, name))
-        if self.offset is not None and not isinstance(self.offset, Offset):
-            got = type(self.offset).__name__
-            msg = f"offset: needs an Offset, for instance Offset.from_grid(values, bounds), got {got}."
-            raise InputError(msg)
-        if self.covariates is not None and not isinstance(self.covariates, Covariates):
-            object.__setattr__(self, "covariates", Covariates(self.covariates))
+        require_offset(self.offset)
+        if self.covariates is not None:
+            object.__setattr__(self, "covariates", covariates_from(self.covariates))
         for name, known in (
             ("prior", PRIORS),
             ("inference", ("auto", *INFERENCES)),

@@ -28,15 +28,16 @@ from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.marked_fields import MarkedPrior, clock_field
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import sparse_posterior
-from dpppsynth.models.summed_fields import SummedField
+from dpppsynth.release.estimators import covariate_rows, covariates_of, covariates_stated, offset_of, offset_rows
 from dpppsynth.release.field_inference import INTERCEPT_SD, field_mesh, files_beside, require_as_written
 from dpppsynth.release.matern_search import FORGOTTEN
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.release.street_inference import ROUGHLY, climb_grid, require_increasing
+from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Mesh
-from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.offset import Offset, require_somewhere
 
 # Settings on a certificate.
 AVERAGED = ("ranges", "owns", "time_sigmas", "togethers")
@@ -50,7 +51,7 @@ class MarkedInference(SparseInference):
     Attributes
     ----------
     grid : MarkedMesh
-        The statistic's hats and types, and its tents or a refinement of them.
+        The statistic's hats and types, and its tents or a refinement of them, with the public offset.
     ranges : tuple of float
         Of the fields of places, Matern fields of smoothness 1, along segments 1/2. Like the next three in increasing
         order; of all four the best values are found by climbing from the middle.
@@ -61,6 +62,8 @@ class MarkedInference(SparseInference):
     sigma : float
         Standard deviation of the field of places that all types share.
     inference : {"laplace"}
+    covariates : Design, optional
+        Public covariates at the vertices in space, with the same effects for all types and times.
     """
 
     grid: MarkedMesh
@@ -71,6 +74,7 @@ class MarkedInference(SparseInference):
     time_range: float
     sigma: float = MATERN_SIGMA
     inference: str = "laplace"
+    covariates: Design | None = None
     kind: ClassVar[str] = "marks"
     adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *AVERAGED, "time_range", "inference"})
 
@@ -89,6 +93,7 @@ class MarkedInference(SparseInference):
         one_of("inference", self.inference, INFERENCES)
         places = self._space(self.ranges[-1]).unknowns(self.grid.space)
         require_few_unknowns(places * (1 + (types > 1) * types + (hats > 1) * hats))
+        require_somewhere(self.measure)
 
     def __repr__(self) -> str:
         return f"MarkedInference({self.grid.space!r}, {self.grid.marks!r}, ranges={self.ranges})"
@@ -101,7 +106,7 @@ class MarkedInference(SparseInference):
 
     @cached_property
     def measure(self) -> Floats:
-        """(C K V,) integrals of the products of basis functions."""
+        """(C K V,) integrals of the products of basis functions, times the offset."""
         return self.grid.measure
 
     @property
@@ -110,8 +115,19 @@ class MarkedInference(SparseInference):
         return self.grid.rule
 
     @property
-    def offset(self) -> None:  # type: ignore[override]
-        """None: there is no base intensity."""
+    def offset(self) -> Offset | None:  # type: ignore[override]
+        """Public base intensity."""
+        return self.grid.offset
+
+    @property
+    def places(self) -> Mesh:
+        """The mesh in space."""
+        return self.grid.space
+
+    def spread(self, columns: Floats) -> Floats:
+        """(C K V, p) covariates, the same at all times and for all types."""
+        types, hats, _ = self.grid.shape
+        return np.tile(columns, (types * hats, 1))
 
     @property
     def scales(self) -> tuple[float, ...]:
@@ -134,12 +150,13 @@ class MarkedInference(SparseInference):
     def _space(self, range_: float) -> SparseMatern:
         return SparseMatern(self.sigma, range_, SMOOTHNESS[1 if self.grid.space.kind == "segment" else 2][0])
 
-    def _prior(self, plan: LatticePlan, range_: float, own: float, time: float, together: float) -> SummedField:
-        """Prior at all values, with an intercept where n is secret."""
+    def _prior(self, plan: LatticePlan, range_: float, own: float, time: float, together: float) -> SparseField:
+        """Prior at all values, with an intercept where n is secret, and effects of covariates."""
         space = self._space(range_).on(self.grid.space)
-        return MarkedPrior(own, time, together).on(
+        field = MarkedPrior(own, time, together).on(
             space, self._clock, self.grid.shape[0], None if plan.n is not None else INTERCEPT_SD
         )
+        return self.explained(field)
 
     @cached_property
     def _clock(self) -> SparseField | None:
@@ -200,15 +217,16 @@ class MarkedInference(SparseInference):
             parts.append(f"each type's own part {_listed(self.owns)} of it")
         if self.grid.shape[1] > 1:
             parts.append(f"times {_listed(self.time_sigmas)}, places with times of their own {_listed(self.togethers)}")
-        return [*rows[:1], *([("beside it", "; ".join(parts))] if parts else []), *rows[1:]]
+        public = [*offset_rows(self.offset), *covariate_rows(self.covariates)]
+        return [*rows[:1], *([("beside it", "; ".join(parts))] if parts else []), *rows[1:], *public]
 
     def public_numbers(self) -> JsonObject:
         """Size of the field, its prior and the way of inference."""
         return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in AVERAGED}}
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate."""
-        return {
+        """JSON form, as it stands on a certificate; without an offset or covariates as on older ones."""
+        own: JsonObject = {
             "kind": self.kind,
             "mesh": self.grid.recipe,
             **{name: list(getattr(self, name)) for name in AVERAGED},
@@ -216,6 +234,8 @@ class MarkedInference(SparseInference):
             "sigma": self.sigma,
             "inference": self.inference,
         }
+        offset: JsonObject = {} if self.offset is None else {"offset": self.offset.fingerprint}
+        return own | offset | covariates_stated(self.covariates)
 
     @classmethod
     def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
@@ -224,14 +244,17 @@ class MarkedInference(SparseInference):
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
-        """The posterior draws."""
-        require(stated.keys() == STATED, f"a field with marks states exactly {', '.join(sorted(STATED))}")
+        """The posterior draws, and the offset and covariates where there are any."""
+        own = stated.keys() - {"offset", "covariates"}
+        require(own == STATED, f"a field with marks states exactly {', '.join(sorted(STATED))}")
+        offset = offset_of({"offset": None, **stated})
+        require(("offset" in stated) == (offset is not None), "a field with marks states its offset, or none")
         require(all(isinstance(stated[name], list) for name in AVERAGED), "what is averaged over stands in lists")
         model = cls.from_dict(stated, plan, None)
         require_as_written(model, stated, "settings of a field with marks are numbers as they are written")
         model.require(plan)
         # Of the mesh the vertices are looked at.
-        return files_beside(cast(Mesh, model.mesh), model.scales, None)
+        return files_beside(cast(Mesh, model.mesh), model.scales, offset, model.covariates, model.places)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
@@ -239,11 +262,12 @@ class MarkedInference(SparseInference):
         require(isinstance(plan, MarkedPlan), "a field of places, times and types stands behind marked tents")
         marked = cast(MarkedPlan, plan)
         return cls(
-            grid=MarkedMesh(field_mesh(stated["mesh"], marked.mesh), marked.marks),
+            grid=MarkedMesh(field_mesh(stated["mesh"], marked.mesh), marked.marks, offset),
             **{name: tuple(stated[name]) for name in AVERAGED},
             time_range=stated["time_range"],
             sigma=stated["sigma"],
             inference=stated["inference"],
+            covariates=covariates_of(stated),
         )
 
 

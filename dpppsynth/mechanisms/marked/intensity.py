@@ -11,9 +11,12 @@ from dpppsynth.core.arguments import one_of, real_array
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh, time_basis
 from dpppsynth.spatial.loglinear_integrals import mean_exp_segment
+from dpppsynth.spatial.mark_space import Times
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern
 
+# Candidates at once: where few people live in most places, few are kept.
+MOST_TRIES = 1_000_000
 # Positions (n, 2), type numbers (n,) and times (n,).
 Points = tuple[Floats, Ints, Floats]
 
@@ -26,7 +29,8 @@ class MarkedIntensity:
     ----------
     grid : MarkedMesh
     log_values : (C, K, V) array
-        Logarithm at all types, instants and vertices; linear between instants, and between vertices.
+        Logarithm, of the ratio to the grid's offset where there is one, at all types, instants and vertices; linear
+        between instants, and between vertices.
     """
 
     grid: MarkedMesh
@@ -71,21 +75,12 @@ class MarkedIntensity:
         """(n,) values at positions in the given elements; other parameters as in a call."""
         kinds = chosen_types(self.grid, type)
         logs = np.einsum("nk,ctnk->ctn", weight, self.log_values[kinds][:, :, self.mesh.elements[element]])
+        base = 1.0 if self.grid.offset is None else self.grid.offset(self.mesh.domain.coordinates(positions))
         if time is None:
-            return np.asarray(self._over_time(logs).sum(axis=0))
+            return np.asarray(base * over_time(self.grid.marks.times, logs).sum(axis=0))
         basis = time_basis(self.grid.marks.times, chosen_times(self.grid, time, len(element)))
         at_time = np.einsum("nt,ctn->cn", basis.toarray(), logs)
-        return np.asarray(np.exp(at_time).sum(axis=0))
-
-    def _over_time(self, logs: Floats) -> Floats:
-        """(C, n) integrals over time of logarithms (C, K, n)."""
-        times = self.grid.marks.times
-        if times is None:
-            return np.exp(logs[:, 0])
-        later = np.roll(logs, -1, axis=1) if times.periodic else logs[:, 1:]
-        sooner = logs if times.periodic else logs[:, :-1]
-        pairs = np.stack([sooner, later], axis=-1)
-        return times.spacing * mean_exp_segment(pairs.reshape(-1, 2)).reshape(sooner.shape).sum(axis=1)
+        return np.asarray(base * np.exp(at_time).sum(axis=0))
 
     @cached_property
     def masses(self) -> Floats:
@@ -103,7 +98,13 @@ class MarkedIntensity:
     def element_bound(self) -> Floats:
         """(T,) upper bounds on the elements, over all times and types."""
         logs = self.log_values[:, :, self.mesh.elements].max(axis=-1)
-        return np.asarray(self._over_time(logs).sum(axis=0))
+        return np.asarray(over_time(self.grid.marks.times, logs).sum(axis=0) * self._highest_offset)
+
+    @cached_property
+    def _highest_offset(self) -> Floats:
+        """(T,) upper bounds of the offset on the elements."""
+        offset, count = self.grid.offset, len(self.mesh.elements)
+        return np.ones(count) if offset is None else np.broadcast_to(offset.bounds(self.mesh), (count,))
 
     @cached_property
     def piece_bound(self) -> Floats:
@@ -116,7 +117,7 @@ class MarkedIntensity:
         chance = bound.ravel() / bound.sum()
         parts, have = [self._thin(tuple(np.empty((3, 0), dtype=np.int64)), rng)], 0
         while have < n:
-            tries = int((n - have) * bound.sum() / self.total * 1.1) + 16
+            tries = min(MOST_TRIES, int((n - have) * bound.sum() / self.total * 1.1) + 16)
             positions, kinds, times = self._thin(np.unravel_index(rng.choice(chance.size, tries, p=chance), cells), rng)
             # Candidates come in random order, so keeping the first ones biases nothing.
             parts.append((positions[: n - have], kinds[: n - have], times[: n - have]))
@@ -132,7 +133,8 @@ class MarkedIntensity:
             corner = np.maximum(corner, np.roll(corner, -1, axis=1))
             corner = corner if times.periodic else corner[:, :-1]
         length = 1.0 if times is None else times.spacing
-        return np.asarray(np.exp(corner)[:, :, pieces.element] * pieces.weight * length)
+        weight = pieces.weight * self._highest_offset[pieces.element] * length
+        return np.asarray(np.exp(corner)[:, :, pieces.element] * weight)
 
     def _thin(self, cell: tuple[Ints, ...], rng: np.random.Generator) -> Points:
         """Uniform candidates in types, times and pieces, kept in proportion to the intensity and inside the domain."""
@@ -150,6 +152,8 @@ class MarkedIntensity:
         log = np.einsum("nk,nk->n", weight, sooner + later[:, None] * (later_on - sooner))
         length = 1.0 if times is None else times.spacing
         value = np.exp(log) * mesh.pieces.weight[piece] * length
+        if self.grid.offset is not None:
+            value *= self.grid.offset(mesh.domain.coordinates(positions))
         kept = rng.random(len(piece)) * self._bounds[cell] < value
         kept[kept] = mesh.domain.holds(positions[kept])
         at = np.zeros(len(piece)) if times is None else times.start + times.spacing * (interval + later)
@@ -199,6 +203,16 @@ class MarkedMean:
         positions, kinds, times = joined(parts)
         order = rng.permutation(n)
         return positions[order], kinds[order], times[order]
+
+
+def over_time(times: Times | None, logs: Floats) -> Floats:
+    """(C, n) integrals over time of exp of logarithms (C, K, n), which are linear between instants."""
+    if times is None:
+        return np.exp(logs[:, 0])
+    later = np.roll(logs, -1, axis=1) if times.periodic else logs[:, 1:]
+    sooner = logs if times.periodic else logs[:, :-1]
+    pairs = np.stack([sooner, later], axis=-1)
+    return times.spacing * mean_exp_segment(pairs.reshape(-1, 2)).reshape(sooner.shape).sum(axis=1)
 
 
 def marked_pattern(intensity: MarkedIntensity | MarkedMean, n: int, rng: np.random.Generator) -> PointPattern:

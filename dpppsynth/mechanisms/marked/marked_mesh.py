@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.loglinear_integrals import gauss_rule
+from dpppsynth.spatial.loglinear_integrals import gathered_rule, gauss_rule
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.mesh import Floats, Mesh
+from dpppsynth.spatial.offset import Offset, weighted_pieces
 
 # Points along a side of an element, and between two instants, at which exponentials of fields are integrated.
 POINTS = 2
@@ -24,10 +25,13 @@ class MarkedMesh:
     ----------
     space : Mesh
     marks : Marks
+    offset : Offset, optional
+        Public base intensity of places, the same for all types and times.
     """
 
     space: Mesh
     marks: Marks
+    offset: Offset | None = None
 
     @property
     def domain(self) -> Domain:
@@ -52,14 +56,16 @@ class MarkedMesh:
 
     @cached_property
     def measure(self) -> Floats:
-        """(C K V,) integrals of the products of basis functions."""
-        one = np.kron(time_measure(self.marks.times), self.space.measure)
+        """(C K V,) integrals of the products of basis functions, times the offset."""
+        space = self.space.integrate(weighted_pieces(self.space, self.offset))
+        one = np.kron(time_measure(self.marks.times), space)
         return np.tile(one, self.shape[0])
 
     @cached_property
     def rule(self) -> tuple[sp.csr_array, Floats]:
         """Basis functions (P, C K V) at the points of a rule of integration, and the points' weights (P,)."""
-        space, area = gauss_rule(self.space, self.space.pieces, POINTS)
+        made = gauss_rule if self.offset is None else gathered_rule
+        space, area = made(self.space, weighted_pieces(self.space, self.offset), POINTS)
         time, length = time_rule(self.marks.times)
         basis = sp.kron(sp.eye_array(self.shape[0]), sp.kron(time, space), format="csr")
         return basis, np.tile(np.kron(length, area), self.shape[0])

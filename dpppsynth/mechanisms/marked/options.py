@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from dpppsynth.contract.layer_options import COVARIATES, OFFSET, covariates_of, offset_of
 from dpppsynth.contract.mark_settings import DESCRIBED, PROTECTION, described_marks, protection
 from dpppsynth.contract.mechanism_options import Given, PointOptions
 from dpppsynth.contract.mesh_options import RESOLUTION, require_fineness, tent_mesh
@@ -19,7 +20,16 @@ RADIUS = Setting(name="alpha", option="--alpha", kind=float, **ALPHA)
 class MarkedOptions(PointOptions):
     """Options of points with types and times."""
 
-    extra: ClassVar[tuple[Setting, ...]] = (RELATION, RADIUS, CAP, *DESCRIBED, *PROTECTION, RESOLUTION)
+    extra: ClassVar[tuple[Setting, ...]] = (
+        RELATION,
+        RADIUS,
+        CAP,
+        *DESCRIBED,
+        *PROTECTION,
+        RESOLUTION,
+        *OFFSET,
+        COVARIATES,
+    )
 
     def require(self, given: Given) -> None:
         """Refuse points without types and times, and combinations that are wrong on any domain; InputError."""
@@ -28,9 +38,10 @@ class MarkedOptions(PointOptions):
         self.relation(given)
 
     def objects(self, given: Given, domain: Domain) -> dict[str, Any]:
-        """Marks, relation, and spacing or mesh."""
+        """Marks, relation, offset and covariates, and spacing or mesh."""
         require_fineness(given["resolution"], domain, spacing=given["spacing"])
-        made = {"marks": self._marks(given), "relation": self.relation(given)}
+        made: dict[str, Any] = {"marks": self._marks(given), "relation": self.relation(given)}
+        made |= {"offset": offset_of(given, domain), "covariates": covariates_of(given, domain)}
         return made | ({} if given["resolution"] is None else {"mesh": tent_mesh(given, domain)})
 
     def relation(self, given: Given) -> CappedRelation:

@@ -1,6 +1,7 @@
 """`MarkedRelease`: a private intensity of places, times and types, and synthetic points with their marks."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -9,9 +10,11 @@ from numpy.typing import ArrayLike
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.marked.inference import MarkedInference
-from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean, marked_pattern
+from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean, coordinates, marked_pattern
 from dpppsynth.mechanisms.marked.plan import MarkedPlan
+from dpppsynth.mechanisms.marked.risk import marked_risk
 from dpppsynth.release.cox import CoxRelease, CredibleInterval
+from dpppsynth.release.relative_risk import RelativeRisk
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Floats
@@ -33,6 +36,52 @@ class MarkedRelease(CoxRelease[MarkedPlan]):
     def marks(self) -> Marks:
         """Public types and range of times."""
         return self.statistic.plan.marks
+
+    @cached_property
+    def risk(self) -> RelativeRisk:
+        """Posterior of the relative risk of all types over all times."""
+        return self.risk_of()
+
+    def risk_of(self, *, time: float | None = None, type: str | None = None) -> RelativeRisk:  # noqa: A002
+        """Posterior of the relative risk of a type, or of all, at a time, or over all times.
+
+        1 is the average of that type, or of all, over the population and all times. So the risk at a time says where
+        and when it is high. It is linear on the log scale between the vertices of the field's mesh.
+        """
+        return marked_risk(self.model.posterior_mean(self._require_draws()), time, type)
+
+    def relative_risk(
+        self,
+        xy: ArrayLike,
+        *,
+        time: float | None = None,
+        type: str | None = None,  # noqa: A002
+    ) -> Floats:
+        """(n,) posterior mean of the relative risk at coordinates (n, 2); `time` and `type` as in `risk_of`."""
+        return self.risk_of(time=time, type=type)(coordinates(xy))
+
+    def risk_interval(
+        self,
+        xy: ArrayLike,
+        level: float = 0.9,
+        *,
+        time: float | None = None,
+        type: str | None = None,  # noqa: A002
+    ) -> CredibleInterval:
+        """Pointwise credible interval of the relative risk at coordinates (n, 2); `time` and `type` as in `risk_of`."""
+        lower, upper = self.risk_of(time=time, type=type).quantiles(coordinates(xy), _tails(level))
+        return CredibleInterval(lower, upper, level)
+
+    def exceedance(
+        self,
+        threshold: float,
+        xy: ArrayLike,
+        *,
+        time: float | None = None,
+        type: str | None = None,  # noqa: A002
+    ) -> Floats:
+        """(n,) posterior probability that the relative risk is above a threshold; `time` and `type` as in `risk_of`."""
+        return self.risk_of(time=time, type=type).exceedance(threshold)(coordinates(xy))
 
     @property
     def model(self) -> MarkedInference:

@@ -16,7 +16,7 @@ HOLDS = 3.0
 # Numbers at most, for minutes of inference, and vertices along a side.
 MOST_BY_RULE, SIDES = 20_000, range(4, 61)
 # Cells of the field's mesh along the side of a tent, and values of the field up to which tents are refined.
-REFINED, MOST_REFINED = 2, 8_000
+REFINED, FINEST, MOST_REFINED = 2, 4, 8_000
 
 
 def tents_by_rule(domain: Domain, marks: Marks, n: float, epsilon: float, relation: CappedRelation) -> Mesh:
@@ -38,8 +38,12 @@ def tents_by_rule(domain: Domain, marks: Marks, n: float, epsilon: float, relati
     return found
 
 
-def field_mesh(tents: Mesh, marks: Marks) -> Mesh:
-    """Mesh of the field behind tents: their regular mesh, refined twice where that makes at most 8 000 values."""
+def field_mesh(tents: Mesh, marks: Marks, *, explained: bool = False) -> Mesh:
+    """Mesh of the field behind tents: their regular mesh, refined twice where that makes at most 8 000 values.
+
+    With covariates, which it blurs, it is refined four times where that makes no more.
+    """
     types, hats = marks.shape
-    few = types * hats * len(tents.vertices) * REFINED**2 <= MOST_REFINED
-    return refine(tents, REFINED) if few and tents.recipe["builder"] == "regular" else tents
+    values = types * hats * len(tents.vertices)
+    fine = [each for each in (FINEST, REFINED)[not explained :] if values * each**2 <= MOST_REFINED]
+    return refine(tents, fine[0]) if fine and tents.recipe["builder"] == "regular" else tents

@@ -25,9 +25,11 @@ from dpppsynth.mechanisms.marked.release import MarkedRelease
 from dpppsynth.mechanisms.marked.rule import field_mesh, tents_by_rule
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import PROTECTED, PUBLIC, CappedRelation, MovedPoint, ReplaceOne
+from dpppsynth.spatial.covariates import covariates_from
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Mesh
+from dpppsynth.spatial.offset import Offset, require_offset
 
 # Sizes of the parts of the field that are averaged over, as in `MarkedPrior`, and the range of curves of times as a
 # share of the range of times.
@@ -53,6 +55,12 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         and relation.
     mesh : Mesh, optional
         Instead of a spacing.
+    offset : Offset, optional
+        Public base intensity of places, such as population density, that multiplies the fitted one of all types and
+        times.
+    covariates : Covariates or mapping, optional
+        Public layers by name, whose effects on the intensity, the same for all types and times, are found with the
+        field: `release.effects`.
 
     Raises
     ------
@@ -75,6 +83,8 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
     relation: CappedRelation | None = None
     spacing: float | None = setting(None, **SPACING)
     mesh: Mesh | None = None
+    offset: Offset | None = None
+    covariates: Any = None
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
@@ -84,6 +94,9 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         if self.spacing is not None and self.mesh is not None:
             msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
             raise InputError(msg)
+        require_offset(self.offset)
+        if self.covariates is not None:
+            object.__setattr__(self, "covariates", covariates_from(self.covariates))
         self.neighbouring()
 
     def neighbouring(self) -> CappedRelation:
@@ -132,11 +145,14 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
     def _estimator(self, mesh: Mesh) -> MarkedInference:
         types, hats = self.marks.shape
         times = self.marks.times
+        offset = None if self.offset is None else self.offset.on(mesh.domain)
+        places = field_mesh(mesh, self.marks, explained=self.covariates is not None)
         return MarkedInference(
-            MarkedMesh(field_mesh(mesh, self.marks), self.marks),
+            MarkedMesh(places, self.marks, offset),
             ranges=planar_rules.matern_ranges(mesh),
             owns=OWNS if types > 1 else (0.0,),
             time_sigmas=TIME_SIGMAS if hats > 1 else (0.0,),
             togethers=TOGETHERS if hats > 1 else (0.0,),
             time_range=0.0 if times is None else TIME_RANGE * times.length,
+            covariates=None if self.covariates is None else self.covariates.on(places, offset),
         )
