@@ -142,6 +142,13 @@ class ClusterPosterior:
         total = weight.sum()
         return np.asarray(weight / total if total else self.prior.table[1:, 3] / self.prior.table[1:, 3].sum())
 
+    @classmethod
+    def empty(cls, prior: ClusterPrior) -> Self:
+        """Certainty that there are no clusters."""
+        probabilities = np.zeros(len(prior.table))
+        probabilities[0] = 1.0
+        return cls(prior, probabilities)
+
     def draw(self, rng: np.random.Generator) -> ClusterLaw:
         """One law of the posterior, clusters or none."""
         return self.prior.law(int(rng.choice(len(self.probabilities), p=self.probabilities / self.probabilities.sum())))

@@ -1,5 +1,6 @@
 """`ClusteredRelease`: a private intensity, and clusters over it as tight and as large as the original's."""
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from dpppsynth.contract.result import Saved
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.core.progress import Progress
 from dpppsynth.mechanisms.lgcp.cluster_file import CLUSTERS, cluster_text, read_clusters
 from dpppsynth.mechanisms.lgcp.clustered_plan import MOST_SIMULATED, ClusteredPlan
@@ -25,7 +26,7 @@ from dpppsynth.spatial.sampling import require_room
 
 # Points of simulated patterns where the number is secret: so many, or so many times the guess, at most. Noise that
 # drowns the number could ask for any.
-MANY, FAR = 1000, 10
+MANY, FAR = 100_000, 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,6 +75,14 @@ class ClusteredRelease(CoxRelease[ClusteredPlan]):
         pairs = plan.pairs
         totals = np.array([intensity.total]) if plan.n is not None else self._totals()
         most = min(MOST_SIMULATED, max(MANY, FAR * (plan.expected_n or 0)))
+        if plan.n is None and totals.mean() > most:
+            # Patterns of fewer points would make any original look clustered.
+            msg = (
+                "expected_n: the release tells of far more points than were expected, too many to simulate clusters; "
+                "synthetic patterns have none."
+            )
+            warnings.warn(msg, InformationWarning, stacklevel=2)
+            return ClusterPosterior.empty(plan.prior)
 
         # Made once, before several threads ask for it.
         self.parents(intensity)

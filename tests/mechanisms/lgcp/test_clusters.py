@@ -12,8 +12,9 @@ import dpppsynth as dps
 from dpppsynth import AddRemove, AlphaNeighbours, LGCPSynthesizer, PointPattern, ReplaceOne, Window
 from dpppsynth.cli import app
 from dpppsynth.contract.rules import cluster_rules
-from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.io import write_pattern
+from dpppsynth.mechanisms.lgcp import clustered_release
 from dpppsynth.mechanisms.lgcp.cluster_file import cluster_text, read_clusters, require_clusters
 from dpppsynth.mechanisms.lgcp.clustered_plan import ClusteredPlan
 from dpppsynth.models import regular_triangulation
@@ -254,6 +255,17 @@ class TestPatterns:
         assert released.clusters.none < 0.2
         with pytest.raises(InputError, match="fixed_n"):
             released.sample(1, 1, fixed_n=True)
+
+    def test_a_guess_far_too_low_makes_no_clusters(self, monkeypatch, tmp_path):
+        """Simulated patterns with fewer points than the release tells of would make uniform points look clustered."""
+        uniform = PointPattern(np.random.default_rng(4).uniform(0, 1000, (2000, 2)), SQUARE)
+        secret = LGCPSynthesizer(1.0, relation=AddRemove(), clusters=0.3, inference="laplace")
+        assert secret.release(uniform, 3, expected_n=150).clusters.none > 0.5
+        monkeypatch.setattr(clustered_release, "MANY", 1000)
+        with pytest.warns(InformationWarning, match=r"^expected_n: the release tells of far more points"):
+            found = secret.release(uniform, 3, expected_n=150)
+        assert found.clusters.none == 1.0
+        assert dps.load_release(found.save(tmp_path / "out", patterns=1, rng=1)).clusters.none == 1.0
 
 
 class TestFiles:
