@@ -54,7 +54,10 @@ def caps_of(values: Any, count: int, *, name: str = "cap") -> tuple[int, ...]:
     """Whole numbers, one for each radius; one alone stands for all."""
     given = elements(values) if real(values) is None else [values]
     caps = [whole_number(each) for each in given or []]
-    if not caps or None in caps or len(caps) not in (1, count) or min(cap or 0 for cap in caps) < 1:
+    if caps and len(caps) not in (1, count):
+        msg = f"{name}: needs one number, or one for each of the {count} radii, got {len(caps)}."
+        raise InputError(msg)
+    if not caps or None in caps or min(cap or 0 for cap in caps) < 1:
         msg = f"{name}: needs a whole number of at least 1, or one for each radius, got {shown(values)}."
         raise InputError(msg)
     return tuple(int(cap or 0) for cap in (caps * count if len(caps) == 1 else caps))

@@ -71,7 +71,7 @@ class ClusteredPlan(StatisticPlan, PairsPlan):
     }
 
     def __post_init__(self) -> None:
-        probability("clusters", self.share)
+        probability("clusters", self.share, remedy="0.3 is a usual share")
         one_of("places", self.places, PLACES)
         count = len(self.radii)
         require_levels(self.radii, self.caps, (1 / count,) * count if count else (), self.steps)

@@ -47,7 +47,7 @@ class TestSettings:
             ({"radii": [50.0, 50.0]}, "radii: must increase"),
             ({"radii": [-1.0, 50.0]}, "radii: must be"),
             ({"radii": list(range(1, 30)), "cap": 4}, "radii: need 1 to 20"),
-            ({"cap": [4, 8, 9]}, "cap: needs a whole number"),
+            ({"cap": [4, 8, 9]}, "cap: needs one number, or one for each of the 2 radii"),
             ({"cap": 2.5}, "cap: needs a whole number"),
             ({"cap": 0}, "cap: "),
             ({"cap": 2**21}, "cap: "),
