@@ -6,7 +6,9 @@ from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import softmax
 
+from dpppsynth.core.errors import QualityError
 from dpppsynth.core.progress import Progress
 from dpppsynth.models.likelihood import MassLikelihood
 from dpppsynth.models.regular_meshes import regular_triangulation
@@ -127,6 +129,39 @@ def weighty(fits: dict[Key, SparsePosterior]) -> dict[Key, SparsePosterior]:
     """Posteriors whose priors carry weight; factors of others are large."""
     best = max(fit.log_evidence for fit in fits.values())
     return {key: fit for key, fit in fits.items() if fit.log_evidence - best >= FORGOTTEN}
+
+
+def averaged_mode(fit: Callable[[float, Floats | None], SparsePosterior | None], ranges: Sequence[float]) -> Floats:
+    """(V,) field at the mode, averaged over ranges by evidence.
+
+    Parameters
+    ----------
+    fit : callable
+        From a range, and the mode under another one if there is one, to the posterior; None where none is found.
+    ranges : sequence of float
+        In increasing order; the best is climbed to from the third.
+
+    Raises
+    ------
+    QualityError
+        When no posterior is found.
+    """
+    fits: list[SparsePosterior] = []
+
+    def evidence(range_: float) -> float:
+        found = fit(range_, fits[-1].field_mode if fits else None)
+        if found is None:
+            return -np.inf
+        fits.append(found)
+        return found.log_evidence
+
+    ascend(evidence, ranges, FIRST)
+    if not fits:
+        msg = "fit: no posterior mode of the field was found"
+        raise QualityError(msg)
+    weight = softmax([each.log_evidence for each in fits])
+    weight = np.where(weight < NEGLIGIBLE, 0.0, weight)
+    return np.average([each.field_mode for each in fits], axis=0, weights=weight)
 
 
 def ascend(height: Callable[[float], float], places: Sequence[float], first: int) -> None:

@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import softmax
 
 from dpppsynth.core.errors import InformationWarning, InputError, QualityError
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
@@ -24,8 +23,8 @@ from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
 from dpppsynth.models.sparse_solver import SparseFactor
-from dpppsynth.release.field_inference import INTERCEPT_SD, NEGLIGIBLE
-from dpppsynth.release.matern_search import FIRST, ascend
+from dpppsynth.release.field_inference import INTERCEPT_SD
+from dpppsynth.release.matern_search import averaged_mode
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 
@@ -107,26 +106,18 @@ class CellField:
         QualityError
             When no mode is found.
         """
-        masses, fits = self.likelihood, list[SparsePosterior]()
+        masses = self.likelihood
         centre = float(np.log(max(1.0, self.tree.levels[0].counts.sum()) / masses.measure.sum()))
 
-        def evidence(range_: float) -> float:
+        def fit(range_: float, start: Floats | None) -> SparsePosterior | None:
             prior = SparseMatern(SIGMA, range_, SMOOTHNESS).on(self.mesh).with_intercept(INTERCEPT_SD)
             try:
-                start = fits[-1].field_mode if fits else self.beginning
-                fits.append(sparse_posterior(masses, prior, centre, start=start))
+                return sparse_posterior(masses, prior, centre, start=self.beginning if start is None else start)
             except QualityError:
-                return -np.inf
-            return fits[-1].log_evidence
+                return None
 
         longest = max(np.array(box(self.areas)) * self.lengths)
-        ascend(evidence, tuple(longest * share for share in RANGES), FIRST)
-        if not fits:
-            msg = "fit: no posterior mode of the field was found"
-            raise QualityError(msg)
-        weight = softmax([fit.log_evidence for fit in fits])
-        weight = np.where(weight < NEGLIGIBLE, 0.0, weight)
-        return np.average([fit.field_mode for fit in fits], axis=0, weights=weight)
+        return averaged_mode(fit, tuple(longest * share for share in RANGES))
 
     @property
     def beginning(self) -> Floats:

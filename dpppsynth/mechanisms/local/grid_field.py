@@ -12,7 +12,6 @@ from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import softmax
 
 from dpppsynth.mechanisms.local.grid_plan import Level
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
@@ -21,8 +20,7 @@ from dpppsynth.models.likelihood import NormalMasses
 from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
-from dpppsynth.release.field_inference import NEGLIGIBLE
-from dpppsynth.release.matern_search import FIRST, ascend
+from dpppsynth.release.matern_search import averaged_mode
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
@@ -116,17 +114,12 @@ def field_masses(
 
 def log_intensity(masses: NormalMasses, mesh: Mesh, longest: float, start: Floats | None) -> Floats:
     """(V,) mode of the field, averaged over ranges by evidence."""
-    fits: list[SparsePosterior] = []
 
-    def evidence(range_: float) -> float:
+    def fit(range_: float, other: Floats | None) -> SparsePosterior:
         prior = SparseMatern(SIGMA, range_, SMOOTHNESS).on(mesh)
-        fits.append(sparse_posterior(masses, prior, start=fits[-1].field_mode if fits else start))
-        return fits[-1].log_evidence
+        return sparse_posterior(masses, prior, start=start if other is None else other)
 
-    ascend(evidence, tuple(longest * share for share in RANGES), FIRST)
-    weight = softmax([fit.log_evidence for fit in fits])
-    weight = np.where(weight < NEGLIGIBLE, 0.0, weight)
-    return np.average([fit.field_mode for fit in fits], axis=0, weights=weight)
+    return averaged_mode(fit, tuple(longest * share for share in RANGES))
 
 
 def own_masses(levels: Sequence[Level], expected: Sequence[Floats], n: int) -> Floats:

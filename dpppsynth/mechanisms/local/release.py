@@ -15,7 +15,6 @@ from dpppsynth.core.errors import InformationWarning, QualityError
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import FIELD, POSTS
-from dpppsynth.mechanisms.local.grid_field import field_intensity
 from dpppsynth.mechanisms.local.grid_plan import Fitted, GridPlan
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
 from dpppsynth.mechanisms.local.plan import LocalPlan
@@ -132,6 +131,9 @@ class GridEstimator(Estimator[GridPlan]):
         """Persons per unit area, constant on every cell, or on every piece of a field."""
         plan = statistic.plan
         if self.post == FIELD:
+            # Devices that send a report need no field.
+            from dpppsynth.mechanisms.local.grid_field import field_intensity
+
             try:
                 return field_intensity(plan.window, plan.levels(statistic.lattice), plan.n)
             except QualityError:
