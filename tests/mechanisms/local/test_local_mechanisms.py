@@ -1,6 +1,7 @@
 """Clients, aggregators and releases of local mechanisms."""
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -251,6 +252,53 @@ class TestAdaptiveGrids:
         assert release.seeded
         np.testing.assert_allclose(release.query(queries), apart)
         assert release.intensity.total == pytest.approx(4000)
+
+    @pytest.mark.parametrize("run", ["simulate", "measure"])
+    @pytest.mark.parametrize("mechanism", KINDS, ids=["PrivAG", "AAG"])
+    def test_who_reports_in_which_round_is_drawn(self, mechanism, run):
+        """Of a file with all persons of one place first, each round sees half there; taken in order, one sees none.
+
+        The rounds' shares err by sampling and by noise, with a standard deviation of at most .02: .15 is seven of them.
+        """
+        mechanism = replace(mechanism, epsilon=6.0)
+        here, there = (100.0, 100.0), (900.0, 700.0)
+        homes = PointPattern(np.repeat([here, there], 2000, axis=0), WINDOW)
+        if run == "simulate":
+            counts = mechanism.simulate(homes, rng=7)
+            plan, lattice = counts.plan, np.concatenate([counts.first.values, counts.second.values])
+        else:
+            plan = mechanism.plan(n=4000).statistic
+            lattice = plan.measure(homes, rng=7).lattice
+        first = int(mechanism.sigma * 4000)
+        for level, reports in zip(plan.levels(lattice), (first, 4000 - first), strict=True):
+            assert level.reports == reports
+            assert (np.abs(level.shares[level.grid.locate([here, there])] - 0.5) < 0.15).all()
+
+    @pytest.mark.parametrize("n", [4000, 100_003])
+    @pytest.mark.parametrize("share", [0.25, 0.4])
+    @pytest.mark.parametrize("rounding", ["floor", "nearest", "ceil"])
+    def test_sides_to_the_cell(self, n, share, rounding):
+        """The paper's equations with each number in its place: both constants, the share of all persons, the rounding.
+
+        Half of the first round says one cell and the others say all alike; sides are those of the shares that these
+        counts stand for.
+        """
+        mechanism = local.AdvancedAdaptiveGrid(
+            WINDOW, epsilon=2.0, alpha1=0.03, alpha2=0.7, sigma=share, rounding_g1=rounding, rounding_g2=rounding,
+            oracle="randomized-response",
+        )  # fmt: skip
+        whole = {"floor": math.floor, "nearest": lambda side: math.floor(side + 0.5), "ceil": math.ceil}[rounding]
+        signal = (math.exp(2) - 1) / math.sqrt(math.exp(2))
+        one, reports = mechanism.first(n), int(share * n)
+        assert len(one.grid) == whole(math.sqrt(2 * 0.03 * signal * math.sqrt(n))) ** 2
+        counts = np.full(len(one.grid), reports // 2 // len(one.grid))
+        counts[3] += reports - counts.sum()
+        p, q = float(one.randomizer.p), float(one.randomizer.q)
+        shares = np.clip((counts / reports - q) / (p - q), 0, 1)
+        sides = [max(1, whole(math.sqrt(2 * 0.7 * f * signal * math.sqrt((1 - share) * n)))) for f in shares]
+        first = local.Counts(one, counts, reports, True)
+        assert len(set(sides)) > 1
+        assert mechanism.second(first, n).grid.pieces.tolist() == [side**2 for side in sides]
 
     @pytest.mark.parametrize("mechanism", KINDS, ids=["PrivAG", "AAG"])
     def test_an_answer_about_everybody_is_nearly_n(self, mechanism):
