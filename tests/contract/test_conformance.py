@@ -444,14 +444,19 @@ class TestCertificate:
 
     @over(FAST)
     def test_two_private_releases_differ(self, case):
+        """At most 70 % of the released numbers are alike, of a hundred at least (false alarms below 1e-6)."""
         plan, pattern = case.known_plan, case.patterns()[0]
-        if case.example.levels:
-            one, other = (plan.release(pattern) for _ in range(2))
-        else:
-            one, other = (Release(case.mechanism, plan.statistic.measure(pattern)) for _ in range(2))
-        assert not one.seeded
-        size = min(len(released(one)), len(released(other)))
-        assert np.mean(released(one)[:size] != released(other)[:size]) > 0.3
+        differ = np.empty(0, bool)
+        while len(differ) < 100:
+            if case.example.levels:
+                one, other = (plan.release(pattern) for _ in range(2))
+            else:
+                one, other = (Release(case.mechanism, plan.statistic.measure(pattern)) for _ in range(2))
+            assert not one.seeded
+            size = min(len(released(one)), len(released(other)))
+            assert size
+            differ = np.append(differ, released(one)[:size] != released(other)[:size])
+        assert differ.mean() > 0.3
 
     @over(FAST)
     def test_noise_is_asked_for_as_promised(self, case):
