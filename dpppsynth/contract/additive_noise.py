@@ -29,7 +29,7 @@ from dpppsynth.privacy.noise import DiscreteNoise, OpenDPLaplace, SeededLaplace,
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
-from dpppsynth.spatial.patterns import PointPattern, require_match
+from dpppsynth.spatial.patterns import PointPattern
 
 # Counts per cell, or masses per vertex.
 BASES = ("cells", "tents")
@@ -144,12 +144,24 @@ class MeasurementPlan(LatticePlan):
         """Make the noise, whose sampler confirms what it spends."""
         self.source(None)
 
+    @property
+    def additive(self) -> bool:
+        """True: masses and counts are sums over points."""
+        return True
+
+    def exact_numbers(self, pattern: PointPattern) -> Ints:
+        """(size,) statistic of a pattern in lattice units, without noise."""
+        return self.exact(pattern.positions)
+
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivateStatistic[Self]":
         """Spend the budget: measure the pattern and add noise."""
-        require_match(pattern, self.domain, self.n)
+        self.require_pattern(pattern)
+        return self.noised(self.exact_numbers(pattern), rng)
+
+    def noised(self, exact: Ints, rng: RngLike = None) -> "PrivateStatistic[Self]":
+        """Add noise to the statistic (size,) of all points."""
         noise = self.source(rng)
-        noised = self.randomise(noise.add, self.exact(pattern.positions))
-        return PrivateStatistic(self, noised, noise.name, noise.seeded)
+        return PrivateStatistic(self, self.randomise(noise.add, exact), noise.name, noise.seeded)
 
     @property
     def noise_scale(self) -> float:

@@ -19,7 +19,7 @@ from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.offset import Offset
-from dpppsynth.spatial.patterns import PointPattern, require_match
+from dpppsynth.spatial.patterns import PointPattern, require_match, require_number
 
 # From a pattern and a generator to a whole release.
 Releasing = Callable[[PointPattern, np.random.Generator], Result]
@@ -203,7 +203,25 @@ class Measurement:
         InputError
             When it has other marks than are needed, lives in another domain, or has another number of points.
         """
-        require_match(pattern, self.domain, self.n if self.counted_by is None else None, self.counted_by)
+        self.require_batch(pattern)
+        require_number(pattern, self.n if self.counted_by is None else None)
+
+    def require_batch(self, pattern: PointPattern) -> None:
+        """Refuse some of the points, whatever their number; errors as in `require_pattern`."""
+        require_match(pattern, self.domain, None, self.counted_by)
+
+    @property
+    def additive(self) -> bool:
+        """Whether what is noised is a sum over points, so that batches of points can be added up before."""
+        return False
+
+    def exact_numbers(self, pattern: PointPattern) -> Ints:
+        """(k,) numbers of a pattern in lattice units, without noise: where `additive`, the sum over its points."""
+        raise NotImplementedError
+
+    def noised(self, exact: Ints, rng: RngLike = None) -> Measured[Self]:
+        """Add noise to exact numbers (k,) of all points, where these are what the budget is spent on."""
+        raise NotImplementedError
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> Measured[Self]:
         """Spend the budget on a pattern.

@@ -1,11 +1,15 @@
 """`Plan`: a release settled from public parameters, and the one way to spend its budget."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from dpppsynth.contract.account import Account, Subset, authorise, record
 from dpppsynth.contract.estimator import AnyEstimator
-from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.measurement import Measured, Measurement
+from dpppsynth.contract.partial_sums import Partial, batches_of, require_whole, total
 from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
 from dpppsynth.contract.result import Result
@@ -13,7 +17,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, require_progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.patterns import PointPattern
 
 
@@ -126,15 +130,102 @@ class Plan:
             When inference on a private statistic fails them: nothing is lost.
         """
         # What is public about a pattern, its domain, the names of its marks and n, costs nothing to get wrong.
-        require_progress(progress)
         self.statistic.require_pattern(pattern)
+        account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset}
+        return self._spend(lambda rng: self.statistic.measure(pattern, rng), rng, progress=progress, **account)
+
+    def partial(self, points: PointPattern | Iterable[PointPattern]) -> Partial:
+        """Exact sum over some of the points: whole numbers, to be added up with `+` and given to `finish`.
+
+        Parameters
+        ----------
+        points : PointPattern or iterable of PointPattern
+            Such as `dpppsynth.io.read_batches` reads, of which one at a time is in memory.
+
+        Raises
+        ------
+        InputError
+            When the mechanism measures more than a sum over points, or points do not match the plan.
+        """
+        self._require_additive()
+        return total(map(self._partial, batches_of(points)))
+
+    def _partial(self, batch: PointPattern) -> Partial:
+        self.statistic.require_batch(batch)
+        return Partial(self.statistic.exact_numbers(batch), len(batch), self.fingerprint)
+
+    def finish(
+        self,
+        partials: Iterable[Partial],
+        rng: RngLike = None,
+        *,
+        progress: Progress | None = None,
+        ledger: Account | None = None,
+        entry: str | None = None,
+        subset: Subset = None,
+    ) -> Result:
+        """Spend the budget on the points of all partial sums, to which noise is added once.
+
+        The release is that of `release` for one pattern of all these points, whoever added them up: with
+        `plan.finish(map(plan.partial, batches))` this process, with `plan.finish(pool.map(plan.partial, files))` the
+        workers of an executor.
+
+        Parameters
+        ----------
+        partials : iterable of Partial
+            Taken one by one after the ledger has authorised the release: a `map` reads nothing before.
+        rng, progress, ledger, entry, subset
+            As for `release`.
+
+        Raises
+        ------
+        BudgetError, InputError, QualityError
+            As for `release`. That the points are more or fewer than the public n is found after the ledger has
+            authorised the release.
+        """
+        self._require_additive()
+
+        def measure(rng: RngLike) -> Measured[Measurement]:
+            found = total(partials)
+            require_whole(found, self.fingerprint, self.n)
+            return self.statistic.noised(found.numbers, rng)
+
+        account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset}
+        return self._spend(measure, rng, progress=progress, **account)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of mechanism, domain, relation and public parameters."""
+        relation = self.guarantee.relation.to_dict()
+        parts = [self.mechanism, self.domain.fingerprint(), relation, self.statistic.parameters()]
+        return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
+
+    def _require_additive(self) -> None:
+        if not self.statistic.additive:
+            msg = (
+                f"plan: {self.mechanism} measures more than a sum over points, which batches of them do not give; use "
+                "release with all points"
+            )
+            raise InputError(msg)
+
+    def _spend(
+        self,
+        measure: Callable[[RngLike], Measured[Measurement]],
+        rng: RngLike,
+        *,
+        progress: Progress | None,
+        ledger: Account | None,
+        entry: str | None,
+        subset: Subset,
+    ) -> Result:
+        require_progress(progress)
         require_unshared(self.statistic.mark_names, subset)
         # A record that does not load must not cost the measurement.
         described = require_fit(self.mechanism, self.statistic)
         entry = authorise(self, ledger, entry, rng, subset=subset)
         # One generator for both, so that a seeded run's noise and inference do not share a stream.
         rng = None if rng is None else generator(rng)
-        measured = self.statistic.measure(pattern, rng)
+        measured = measure(rng)
         # Without its secret: a release is for publication.
         name = None if entry is None else str(entry)
         release = described.build_release(measured, self.estimator, entry=name)

@@ -262,10 +262,24 @@ class HeatmapPlan(LatticePlan):
 
         The pattern is marked with `user` and with nothing else, or without marks where every point is a person.
         """
-        users = self.users(pattern)
+        self.require_pattern(pattern)
+        return self.noised(self.exact_numbers(pattern), rng)
+
+    @property
+    def additive(self) -> bool:
+        """Whether every point is a person; of others all points are needed at once."""
+        return self.user is None
+
+    def exact_numbers(self, pattern: PointPattern) -> Ints:
+        """(side^2,) masses of the smallest cells in lattice units, without noise."""
+        return self.users(pattern).lattice(self.bits).ravel()
+
+    def noised(self, exact: Ints, rng: RngLike = None) -> PrivateStatistic[Self]:
+        """Add noise to the sums, on every level, of the smallest cells' masses."""
         public: dict[str, Any] = {"bits": self.bits, "w": self.kept, "inside": self.measured_inside}
-        exact = pyramid(users.lattice(self.bits))
-        tree = measure_tree(exact, self.budgets, **public, rng=rng, randomise=self.randomise)
+        side = 2**self.depth
+        sums = pyramid(exact.reshape(side, side))
+        tree = measure_tree(sums, self.budgets, **public, rng=rng, randomise=self.randomise)
         counts = np.concatenate([level.counts for level in tree.levels])
         # The sampler of all levels, for its name.
         noise = laplace_noise(self.scales[0], sensitivity=2**self.bits, epsilon=self.budgets.epsilons[0], rng=rng)

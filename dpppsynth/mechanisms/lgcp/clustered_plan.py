@@ -187,6 +187,11 @@ class ClusteredPlan(StatisticPlan, PairsPlan):
         for level in range(len(self.radii)):
             self.pairs.noise(level)
 
+    @property
+    def additive(self) -> bool:
+        """False: sums over pairs are not sums over points."""
+        return False
+
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Spend the budget: masses and sums, with noise."""
         require_match(pattern, self.domain, self.n)

@@ -127,9 +127,9 @@ class MarkedPlan(MeasurementPlan):
         """Names of types and times."""
         return self.marks.names
 
-    def require_pattern(self, pattern: PointPattern) -> None:
-        """Refuse a pattern in another domain, with another number of points, or with marks outside the public ones."""
-        require_place(pattern, self.domain, self.n)
+    def require_batch(self, pattern: PointPattern) -> None:
+        """Refuse a pattern in another domain, or with marks outside the public ones."""
+        require_place(pattern, self.domain, None)
         self.marks.require(pattern.marks)
 
     @property
@@ -153,13 +153,6 @@ class MarkedPlan(MeasurementPlan):
         law = f"discrete Laplace of scale {scale:.4g} points, standard deviation {2**0.5 * scale:.4g}"
         measured = f"tents on {mesh_words(self.mesh)}, times {hats} hats in time, times {types} types"
         return [("measured", measured), ("noise", law)]
-
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Spend the budget: measure the pattern and add noise."""
-        self.require_pattern(pattern)
-        exact = self.exact_numbers(pattern)
-        noise = self.source(rng)
-        return PrivateStatistic(self, self.randomise(noise.add, exact), noise.name, noise.seeded)
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
         """(size,) masses of a pattern with marks, in lattice units, without noise."""
