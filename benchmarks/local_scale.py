@@ -47,7 +47,8 @@ def mechanism(name: str) -> Any:
 
 LAWS = (
     "disk-area", "hybrid-area", "square-wave", "subset-exponential", "randomized-response", "local-hashing",
-    "hadamard-response", "optimized-unary", "symmetric-unary",
+    "hadamard-response", "optimized-unary", "symmetric-unary", "subset-selection",
+    "projective-response",
 )  # fmt: skip
 
 

@@ -3,8 +3,8 @@
 * Area mechanisms: `DiskArea`, `HybridArea`; their radius: `optimal_radius`, `grid_radius`. On the plane, without a grid
   and without a certificate: `ContinuousDiskArea`, `ContinuousHybrid`, `SpatialAreaMechanism`.
 * Others on a grid: `SquareWave`, and `SubsetExponential`, which is geo-indistinguishable.
-* Frequency oracles: `RandomizedResponse`, `LocalHashing`, `OptimizedUnary`, `SymmetricUnary`, `HadamardResponse`;
-  `best_oracle` chooses.
+* Frequency oracles: `RandomizedResponse`, `SubsetSelection`, `ProjectiveResponse`, `LocalHashing`, `OptimizedUnary`,
+  `SymmetricUnary`, `HadamardResponse`; `best_oracle` chooses by `total_variance`.
 * Estimation: `expectation_maximisation`, `norm_sub`, `norm_mul`, `clip`.
 
 Each mechanism is a frozen object of public numbers with a law of integer weights, out of 2^62 but for

@@ -3,6 +3,7 @@ from dpppsynth.mechanisms.local.randomizers.area import HybridArea as HybridArea
 from dpppsynth.mechanisms.local.randomizers.continuous import ContinuousDiskArea as ContinuousDiskArea
 from dpppsynth.mechanisms.local.randomizers.continuous import ContinuousHybrid as ContinuousHybrid
 from dpppsynth.mechanisms.local.randomizers.continuous import SpatialAreaMechanism as SpatialAreaMechanism
+from dpppsynth.mechanisms.local.randomizers.designs import total_variance as total_variance
 from dpppsynth.mechanisms.local.randomizers.em import Fit as Fit
 from dpppsynth.mechanisms.local.randomizers.em import expectation_maximisation as expectation_maximisation
 from dpppsynth.mechanisms.local.randomizers.footprint import closed_form_sizes as closed_form_sizes
@@ -11,10 +12,12 @@ from dpppsynth.mechanisms.local.randomizers.hadamard import HadamardResponse as 
 from dpppsynth.mechanisms.local.randomizers.matching import Match as Match
 from dpppsynth.mechanisms.local.randomizers.matching import local_privacy as local_privacy
 from dpppsynth.mechanisms.local.randomizers.matching import matched_epsilon as matched_epsilon
+from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle as best_oracle
 from dpppsynth.mechanisms.local.randomizers.oracles import LocalHashing as LocalHashing
 from dpppsynth.mechanisms.local.randomizers.oracles import RandomizedResponse as RandomizedResponse
-from dpppsynth.mechanisms.local.randomizers.oracles import best_oracle as best_oracle
 from dpppsynth.mechanisms.local.randomizers.oracles import hash_range_rule as hash_range_rule
+from dpppsynth.mechanisms.local.randomizers.projective import ProjectiveResponse as ProjectiveResponse
+from dpppsynth.mechanisms.local.randomizers.projective import field_order as field_order
 from dpppsynth.mechanisms.local.randomizers.radius import discrete_radius as discrete_radius
 from dpppsynth.mechanisms.local.randomizers.radius import grid_radius as grid_radius
 from dpppsynth.mechanisms.local.randomizers.radius import information_bound as information_bound
@@ -28,6 +31,8 @@ from dpppsynth.mechanisms.local.randomizers.square_wave import SquareWave as Squ
 from dpppsynth.mechanisms.local.randomizers.square_wave import square_wave_half_width as square_wave_half_width
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential as SubsetExponential
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import subset_size as subset_size
+from dpppsynth.mechanisms.local.randomizers.subset_selection import SubsetSelection as SubsetSelection
+from dpppsynth.mechanisms.local.randomizers.subset_selection import selected_size as selected_size
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary as OptimizedUnary
 from dpppsynth.mechanisms.local.randomizers.unary import SymmetricUnary as SymmetricUnary
 from dpppsynth.spatial.simplex import clip as clip

@@ -59,6 +59,8 @@ ORACLES = [
     randomizers.OptimizedUnary(epsilon=1.0, domain=9),
     randomizers.SymmetricUnary(epsilon=1.0, domain=9),
     randomizers.LocalHashing(epsilon=1.0, domain=9),
+    randomizers.SubsetSelection(epsilon=1.0, domain=9),
+    randomizers.ProjectiveResponse(epsilon=1.0, domain=9),
 ]
 PLANE = {"radius": 0.2, "epsilon": 1.0, "side": 1.0}
 DISK = randomizers.ContinuousDiskArea(**PLANE)
@@ -70,6 +72,9 @@ RANDOMIZERS = {
     "ContinuousDiskArea.draw": (DISK.draw, {"values": [[0.5, 0.5]], "rng": 1}),
     "ContinuousDiskArea.density": (DISK.density, {"reports": [[0.5, 0.5]], "value": [0.5, 0.4]}),
     "best_oracle": (randomizers.best_oracle, {"epsilon": 1.0, "domain": 9}),
+    "selected_size": (randomizers.selected_size, {"epsilon": 1.0, "domain": 9}),
+    "field_order": (randomizers.field_order, {"epsilon": 1.0, "domain": 9}),
+    "total_variance": (randomizers.total_variance, {"oracle": ORACLES[0]}),
     "clip": (randomizers.clip, {"values": [0.2, -0.1, 0.9], "inside": [True, True, False]}),
     "norm_mul": (randomizers.norm_mul, {"values": [0.2, -0.1, 0.9], "total": 1.0, "inside": None}),
     "norm_sub": (randomizers.norm_sub, {"values": [0.2, -0.1, 0.9], "total": 1.0, "inside": None}),

@@ -35,7 +35,10 @@ from dpppsynth.spatial.domains import Window
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 N, CHANCE = 2000, 1e-8
-ORACLES = ("local-hashing", "optimized-unary", "symmetric-unary", "hadamard-response", "randomized-response")
+ORACLES = (
+    "local-hashing", "optimized-unary", "symmetric-unary", "hadamard-response", "randomized-response",
+    "subset-selection", "projective-response",
+)  # fmt: skip
 SOUND = {
     "disk-area": DiskAreaMechanism(1.0, cells=5),
     "hybrid-area": HybridUniformExponential(1.0, cells=5),

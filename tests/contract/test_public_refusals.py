@@ -235,7 +235,10 @@ def of_reports():
         make = functools.partial(kind, epsilon=1.0, cells=4)
         yield from varied(name, make, epsilon=budgets, cells=(1, 2, 1001))
         yield from sized(name, make)
-    for oracle in ("local-hashing", "randomized-response", "optimized-unary", "hadamard-response", "auto"):
+    for oracle in (
+        "local-hashing", "randomized-response", "optimized-unary", "hadamard-response", "subset-selection",
+        "projective-response", "auto",
+    ):  # fmt: skip
         grid = functools.partial(local.UniformGrid, SQUARE, epsilon=1.0, cells=4, oracle=oracle)
         yield from varied("uniform-grid", grid, epsilon=budgets, cells=(1, (1, 2), 5000))
         for kind in (local.PrivAG, local.AdvancedAdaptiveGrid):

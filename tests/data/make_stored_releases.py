@@ -168,6 +168,15 @@ RELEASES: dict[str, Described] = {
     "subset-exponential": Described(local.SEMGeoI(0.5, cells=4, estimator="least-squares")),
     "subset-exponential-field": Described(local.SEMGeoI(0.5, cells=4)),
     "uniform-grid": Described(local.UniformGrid(WINDOW, epsilon=1.0, cells=(3, 2), oracle="hadamard-response")),
+    "uniform-grid-subsets": Described(
+        local.UniformGrid(WINDOW, epsilon=1.0, cells=(3, 2), oracle="subset-selection", post="norm-sub")
+    ),
+    "uniform-grid-projective": Described(
+        local.UniformGrid(WINDOW, epsilon=1.0, cells=(3, 2), oracle="projective-response", post="norm-sub")
+    ),
+    "adaptive-grid-least-variance": Described(
+        local.AdvancedAdaptiveGrid(WINDOW, epsilon=2.0, alpha2=4.0, oracle="auto", post="norm-sub")
+    ),
     "adaptive-grid": Described(local.AdvancedAdaptiveGrid(WINDOW, epsilon=2.0, alpha2=4.0)),
     "adaptive-grid-even": Described(local.PrivAG(WINDOW, epsilon=2.0, alpha=1.0, consistent=False, oracle="auto")),
     "trajectories": Described(local.LDPTrace(2.0, cells=3, max_length=5)),

@@ -671,6 +671,11 @@ class TestReports:
         unary = self.counts(local.UniformGrid(SQUARE, epsilon=epsilon, cells=3, oracle="optimized-unary"))
         binomial(unary[4], self.CLIENTS, 0.5)
         binomial(np.delete(unary, 4).sum(), 8 * self.CLIENTS, 1 / (weight + 1))
+        for kind in ("subset-selection", "projective-response"):
+            grid = local.UniformGrid(SQUARE, epsilon=epsilon, cells=3, oracle=kind)
+            law, supports = grid.randomizer, grid.randomizer.supports(self.counts(grid))
+            one = law.subset / 9 if kind == "subset-selection" else law.own_points / law.size
+            binomial(supports[4], self.CLIENTS, weight * one / (weight * one + 1 - one))
         flipped = self.counts(local.UniformGrid(SQUARE, epsilon=epsilon, cells=3, oracle="symmetric-unary"))
         binomial(flipped[4] + 8 * self.CLIENTS - np.delete(flipped, 4).sum(), 9 * self.CLIENTS, _half(epsilon))
 

@@ -95,7 +95,8 @@ class GridPlan(ReportsPlan):
     n : int
         Public number of persons.
     oracle : str
-        Kind of frequency oracle, or "auto" for the better one of randomised response and local hashing.
+        Kind of frequency oracle, "least-variance" for the best one by `best_oracle`, or, in older releases, "auto" for
+        the better one of randomised response and local hashing.
     """
 
     window: Window

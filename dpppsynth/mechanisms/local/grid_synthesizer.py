@@ -20,7 +20,7 @@ from dpppsynth.mechanisms.local.grids.groups import group_sizes, split_users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, ROUNDINGS, uniform_side
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.randomizer_names import AUTO, ORACLES, oracle
+from dpppsynth.mechanisms.local.randomizers.randomizer_names import AUTO, ORACLES, oracle, stated_oracle
 from dpppsynth.mechanisms.local.release import GridEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, everybody, held_in_box, number_of_reports
@@ -111,7 +111,7 @@ class Round(GridMechanism):
     @cached_property
     def randomizer(self) -> FrequencyOracle:
         """The client's law."""
-        return oracle(self.oracle, epsilon=self.epsilon, domain=len(self.grid))
+        return oracle(stated_oracle(self.oracle), epsilon=self.epsilon, domain=len(self.grid))
 
     def identity(self) -> dict[str, Any]:
         """The client's law, and the lines of the grid that its values are the cells of."""
@@ -168,8 +168,9 @@ class UniformGrid(Round):
     cells : int or (int, int)
         Cells along x and y, one number for both. `UniformGrid.sized(window, n=...)` has a rule.
     oracle : str
-        Kind of frequency oracle: "local-hashing", "randomized-response", "optimized-unary", "symmetric-unary",
-        "hadamard-response", or "auto" for the better one of the first two.
+        Kind of frequency oracle: "local-hashing", "randomized-response", "subset-selection", "projective-response",
+        "optimized-unary", "symmetric-unary", "hadamard-response", or "auto" for the one with the least total variance
+        of those with short reports, as `randomizers.best_oracle` finds it.
     post : {"field", "norm-sub", "clip"}
         How the intensity of a release is made from estimates some of which are negative, as in `GridEstimator`.
 
@@ -211,7 +212,7 @@ class UniformGrid(Round):
         """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
         window, number = self.own_window(domain), number_of_reports(n, expected_n)
         columns, rows = self.cells
-        plan = UniformGridPlan(window, float(self.epsilon), number, columns, rows, self.oracle)
+        plan = UniformGridPlan(window, float(self.epsilon), number, columns, rows, stated_oracle(self.oracle))
         return Plan("uniform-grid", plan, GridEstimator(self.post))
 
 
@@ -344,7 +345,7 @@ class AdaptiveGrid(GridMechanism):
             rounding=(self.rounding_g1, self.rounding_g2),
             margin=self.margin,
             pieces=self.pieces,
-            oracle=self.oracle,
+            oracle=stated_oracle(self.oracle),
         )
 
     def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:

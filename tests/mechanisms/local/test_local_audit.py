@@ -38,9 +38,11 @@ from dpppsynth.randomizers import (
     HybridArea,
     LocalHashing,
     OptimizedUnary,
+    ProjectiveResponse,
     RandomizedResponse,
     SquareWave,
     SubsetExponential,
+    SubsetSelection,
     SymmetricUnary,
 )
 from dpppsynth.spatial.domains import Window
@@ -59,6 +61,8 @@ KINDS = {
     "symmetric-unary": lambda epsilon: SymmetricUnary(epsilon=epsilon, domain=9),
     "local-hashing": lambda epsilon: LocalHashing(epsilon=epsilon, domain=9, hash_range=3),
     "hadamard-response": lambda epsilon: HadamardResponse(epsilon=epsilon, domain=9),
+    "subset-selection": lambda epsilon: SubsetSelection(epsilon=epsilon, domain=9),
+    "projective-response": lambda epsilon: ProjectiveResponse(epsilon=epsilon, domain=9),
     "subset-exponential": lambda epsilon: SubsetExponential(epsilon=epsilon, cells=3, subset=2),
 }
 
@@ -135,6 +139,26 @@ class TooOftenTrue(Broken):
         return words[None]
 
 
+class NeverOutside(Broken):
+    """A point outside the own hyperplane is drawn anew inside it half of the time: too few are outside."""
+
+    def __call__(self, value):
+        report = self.law.draw(np.array([value]), SECRET)
+        if not self.law.supported(report, value)[0] and SECRET.random() < 0.5:
+            return self.law.space.within(np.array([value]), SECRET.integers(self.law.own_points, size=1))[:, None]
+        return report
+
+
+class OwnValueOnce(Broken):
+    """A coin of e^eps : 1 decides whether the subset has the own value, as if half of all subsets had it."""
+
+    def __call__(self, value):
+        kept = SECRET.random() < 1 / (1 + np.exp(-self.law.epsilon))
+        others = SECRET.permutation(np.delete(np.arange(self.law.domain), value))
+        chosen = [value, *others[: self.law.subset - 1]] if kept else others[: self.law.subset]
+        return np.array([[sum(1 << int(each) for each in chosen)]])
+
+
 class FractionalRadius(Broken):
     """A radius of 3.2 cells where reports are laid out for 2: some end in cells that only one value reaches."""
 
@@ -206,6 +230,8 @@ FAULTS = {
     "two reports": (two_reports, "likelihood ratio", 1500),
     "own bit kept too often": (lambda: broken(TooOftenTrue, "optimized-unary"), "likelihood ratio", 1200),
     "fractional radius": (fractional_radius, "numbers", 3000),
+    "too few outside": (lambda: broken(NeverOutside, "projective-response"), "likelihood ratio", 1200),
+    "own value once": (lambda: broken(OwnValueOnce, "subset-selection"), "likelihood ratio", 1200),
     "others only": (lambda: broken(OthersOnly, "randomized-response"), "likelihood ratio", 1200),
     "nothing empty": (lambda: broken(NothingEmpty, "subset-exponential", pair=(0, 4)), "likelihood ratio", 2400),
 }

@@ -24,9 +24,11 @@ from dpppsynth.randomizers import (
     HybridArea,
     LocalHashing,
     OptimizedUnary,
+    ProjectiveResponse,
     RandomizedResponse,
     SquareWave,
     SubsetExponential,
+    SubsetSelection,
     SymmetricUnary,
 )
 
@@ -224,6 +226,20 @@ def test_every_flip_of_hadamard_reports_is_accounted_for(epsilon):
     np.testing.assert_allclose(law.matrix(), exact, rtol=1e-14)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("kind", [SubsetSelection, ProjectiveResponse])
+def test_every_coin_of_designs_is_accounted_for(kind, epsilon):
+    """Whether a report has the own value, to the unit; given that, chi-square tests say that all are alike."""
+    law = kind(epsilon=epsilon, domain=9)
+    coins = in_two_steps(lambda first, later: law.kept(len(first), Scripted(first, later))[:, None])
+    assert coins[True,] == law.p * TOTAL
+    ratio = coins[True,] * law.law.odds.denominator / Fraction(coins[False,] * law.law.odds.numerator)
+    assert exponential(epsilon * (1 - 1e-9)) <= ratio <= exponential(law.spent) <= exponential(epsilon)
+    reports = len(law.matrix())
+    own = (law.matrix()[:, 0] > law.matrix()[:, 0].min() * 1.01).sum()
+    assert law.law.odds == Fraction(int(own), int(reports - own))
+
+
 def hashed_by(law, value, seed):
     """Weights of the reports of a client who draws this seed."""
     return weights_of(lambda x: law.draw(np.full(len(x), value), Scripted(np.full(len(x), seed, dtype=np.int64), x)))
@@ -297,12 +313,20 @@ def row_of_function(law, reports):
     return law.hash_range * np.ravel_multi_index(classes, (law.hash_range,) * law.domain) + reports[:, 1]
 
 
+def row_of_word(law, reports):
+    words = {sum(1 << v for v in chosen): k for k, chosen in enumerate(itertools.combinations(range(6), law.subset))}
+    return np.array([words[word] for word in reports[:, 0].tolist()])
+
+
 DRAWN = [
     *((law, row_of_counts) for law, _ in SINGLE if law.epsilon < 3.5),
     (HadamardResponse(epsilon=1.0, domain=6), row_of_counts),
     (OptimizedUnary(epsilon=1.0, domain=4), lambda _, reports: reports[:, 0]),
     (SymmetricUnary(epsilon=1.0, domain=4), lambda _, reports: reports[:, 0]),
     (LocalHashing(epsilon=1.0, domain=3, hash_range=4), row_of_function),
+    (SubsetSelection(epsilon=1.0, domain=6, subset=2), row_of_word),
+    (ProjectiveResponse(epsilon=1.0, domain=5, order=2), row_of_counts),
+    (ProjectiveResponse(epsilon=1.0, domain=30, order=3), row_of_counts),
     (SubsetExponential(epsilon=0.3, cells=3, subset=2), row_of_subset),
 ]
 

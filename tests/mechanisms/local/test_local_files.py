@@ -68,6 +68,8 @@ class TestRoundTrip:
             UniformGrid(WINDOW, epsilon=1.0, cells=9, oracle="optimized-unary"),
             UniformGrid(WINDOW, epsilon=1.0, cells=3, oracle="randomized-response"),
             UniformGrid(WINDOW, epsilon=1.0, cells=3, oracle="hadamard-response"),
+            UniformGrid(WINDOW, epsilon=1.0, cells=9, oracle="subset-selection"),
+            UniformGrid(WINDOW, epsilon=1.0, cells=9, oracle="projective-response"),
         ],
         ids=lambda each: each.randomizer.kind,
     )

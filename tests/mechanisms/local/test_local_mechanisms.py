@@ -9,7 +9,7 @@ import pytest
 import shapely
 from scipy import stats
 
-from dpppsynth import baselines, load_release, local
+from dpppsynth import baselines, load_release, local, randomizers
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.grids import average_query_error, even_cells, query_workload, true_answers, uniform_grid
@@ -38,10 +38,7 @@ CELLS = {
     "wave": local.MultidimensionalSquareWave(2.0, cells=5),
     "geo-i": local.SEMGeoI(2.0, cells=5),
 }
-GRIDS = {
-    oracle: local.UniformGrid(WINDOW, epsilon=2.0, cells=(5, 4), oracle=oracle)
-    for oracle in ("local-hashing", "randomized-response", "optimized-unary", "symmetric-unary", "hadamard-response")
-}
+GRIDS = {oracle: local.UniformGrid(WINDOW, epsilon=2.0, cells=(5, 4), oracle=oracle) for oracle in randomizers.ORACLES}
 EVERY = CELLS | GRIDS
 
 
@@ -256,7 +253,7 @@ class TestAdaptiveGrids:
     @pytest.mark.parametrize("run", ["simulate", "measure"])
     @pytest.mark.parametrize("mechanism", KINDS, ids=["PrivAG", "AAG"])
     def test_who_reports_in_which_round_is_drawn(self, mechanism, run):
-        """Of a file with all persons of one place first, each round sees half there; taken in order, one sees none.
+        """Persons of one place come first in the file, and each round sees half there; taken in order, one sees none.
 
         The rounds' shares err by sampling and by noise, with a standard deviation of at most .02: .15 is seven of them.
         """
@@ -372,6 +369,21 @@ class TestSettings:
         one, other = (m.simulate(PATTERN, rng=1).grid for m in (usual, replace(usual, **change)))
         assert one.cells.shape != other.cells.shape or not np.allclose(one.cells, other.cells)
         assert replace(usual, **change).plan(n=9).statistic.parameters() != usual.plan(n=9).statistic.parameters()
+
+    def test_the_best_oracle_has_a_name_of_its_own_on_certificates(self):
+        """Older certificates say "auto" and mean the better one of response and hashing."""
+        for mechanism in (
+            local.UniformGrid(WINDOW, epsilon=1.0, cells=(5, 4), oracle="auto"),
+            local.PrivAG(WINDOW, epsilon=1.0, alpha=0.2, oracle="auto"),
+        ):
+            plan = mechanism.plan(n=40_000).statistic
+            assert plan.parameters()["oracle"] == "least-variance"
+            assert plan.randomizers[0].kind == "subset-selection"
+            older = replace(plan, oracle="auto")
+            assert older.parameters()["oracle"] == "auto"
+            assert older.randomizers[0].kind == "local-hashing"
+        with pytest.raises(InputError, match="oracle"):
+            local.UniformGrid(WINDOW, epsilon=1.0, oracle="least-variance")
 
     def test_both_rounds_take_part_unless_told_otherwise(self):
         assert local.PrivAG(WINDOW, epsilon=1.0).consistent

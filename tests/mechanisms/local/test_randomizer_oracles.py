@@ -17,18 +17,19 @@ import scipy.stats
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers import frequency, hashing
 from dpppsynth.mechanisms.local.randomizers.binary import BinaryLaw, binary_law
+from dpppsynth.mechanisms.local.randomizers.designs import total_variance
 from dpppsynth.mechanisms.local.randomizers.hadamard import HadamardResponse, walsh_hadamard
-from dpppsynth.mechanisms.local.randomizers.oracles import (
-    LocalHashing,
-    RandomizedResponse,
-    best_oracle,
-    hash_range_rule,
-)
+from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle, response_or_hashing
+from dpppsynth.mechanisms.local.randomizers.oracles import LocalHashing, RandomizedResponse, hash_range_rule
 from dpppsynth.mechanisms.local.randomizers.packing import bit, pack, unpack
+from dpppsynth.mechanisms.local.randomizers.projective import ProjectiveResponse
+from dpppsynth.mechanisms.local.randomizers.projective_space import ProjectiveSpace
+from dpppsynth.mechanisms.local.randomizers.subset_selection import SubsetSelection
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary, SymmetricUnary
 from dpppsynth.spatial.simplex import clip, norm_mul, norm_sub
 
-KINDS = (RandomizedResponse, OptimizedUnary, SymmetricUnary, LocalHashing, HadamardResponse)
+DESIGNS = (SubsetSelection, ProjectiveResponse)
+KINDS = (RandomizedResponse, OptimizedUnary, SymmetricUnary, LocalHashing, HadamardResponse, *DESIGNS)
 every = pytest.mark.parametrize("kind", KINDS, ids=[kind.kind for kind in KINDS])
 TOTAL = 2**62
 WILD = [None, True, math.nan, math.inf, -1.0, 0, 0.0, "1", 10**400, [1.0], object(), 1j]
@@ -36,6 +37,17 @@ WILD = [None, True, math.nan, math.inf, -1.0, 0, 0.0, "1", 10**400, [1.0], objec
 
 def rng(seed=0):
     return np.random.default_rng(seed)
+
+
+def rows_of(oracle, reports):
+    """(n,) rows of the matrix of reports."""
+    if oracle.kind == "hadamard-response":
+        return 2 * reports[:, 0] + reports[:, 1]
+    if oracle.kind == "subset-selection":
+        subsets = itertools.combinations(range(oracle.domain), oracle.subset)
+        known = {sum(1 << value for value in subset): row for row, subset in enumerate(subsets)}
+        return np.array([known[word] for word in reports[:, 0].tolist()])
+    return reports[:, 0]
 
 
 class Fixed(np.random.Generator):
@@ -106,8 +118,8 @@ class TestClosedForms:
         assert hadamard == pytest.approx(((math.e + 1) / (math.e - 1)) ** 2, rel=1e-9)
 
     @pytest.mark.parametrize(("epsilon", "most"), [(1, 10), (3, 62), (5, 447)])
-    def test_best_oracle(self, epsilon, most):
-        assert [best_oracle(epsilon, d).kind for d in (1, most, most + 1)] == [
+    def test_published_choice(self, epsilon, most):
+        assert [response_or_hashing(epsilon, d).kind for d in (1, most, most + 1)] == [
             "randomized-response", "randomized-response", "local-hashing"
         ]  # fmt: skip
         # What the rule is for: variances cross there.
@@ -166,7 +178,7 @@ class TestPrivacy:
             expected = np.log(law[reports[:, 1], hashes[0]] / law[reports[:, 1], hashes[1]])
         else:
             matrix = np.log(oracle.matrix())
-            row = 2 * reports[:, 0] + reports[:, 1] if kind is HadamardResponse else reports[:, 0]
+            row = rows_of(oracle, reports)
             expected = matrix[row, 1] - matrix[row, 3]
         assert got == pytest.approx(expected, abs=1e-9)
         assert np.abs(got).max() == oracle.spent
@@ -212,8 +224,7 @@ class TestClients:
             rows, law = (reports[:, 1] - own) % oracle.hash_range, [float(oracle.p)]
             law += [(1 - law[0]) / (oracle.hash_range - 1)] * (oracle.hash_range - 1)
         else:
-            rows = 2 * reports[:, 0] + reports[:, 1] if kind is HadamardResponse else reports[:, 0]
-            law = oracle.matrix()[:, 2]
+            rows, law = rows_of(oracle, reports), oracle.matrix()[:, 2]
         observed = np.bincount(rows, minlength=len(law))
         assert scipy.stats.chisquare(observed, n * np.array(law)).pvalue > 1e-7
 
@@ -350,13 +361,27 @@ class TestFastCounts:
         errors = np.sqrt((np.outer(variance, variance) + cov**2) / repeats)
         assert (np.abs(got_cov - cov) <= 6.5 * errors + 1e-9).all()
 
-    @pytest.mark.parametrize("kind", [RandomizedResponse, HadamardResponse])
+    @pytest.mark.parametrize("kind", [RandomizedResponse, HadamardResponse, ProjectiveResponse])
     def test_each_report_counts_once(self, kind):
         oracle = kind(epsilon=1, domain=4)
         law = oracle.matrix()
         cov = sum(c * (np.diag(law[:, v]) - np.outer(law[:, v], law[:, v])) for v, c in enumerate(self.TRUE))
         self.close(oracle, law @ self.TRUE, cov)
         assert oracle.fast_counts(self.TRUE, rng(1)).sum() == 60
+
+    @pytest.mark.parametrize("size", [1, 2, 3])
+    def test_supports_of_subsets_are_correlated_as_those_of_reports(self, size):
+        """Members of each report, by the matrix: independent binomials of each value would not sum to size times n."""
+        oracle = SubsetSelection(epsilon=1, domain=4, subset=size)
+        members = np.array([[v in each for v in range(4)] for each in itertools.combinations(range(4), size)], float)
+        law = oracle.matrix()
+        mean = members.T @ law
+        cov = sum(
+            c * (members.T @ (law[:, [v]] * members) - np.outer(mean[:, v], mean[:, v]))
+            for v, c in enumerate(self.TRUE)
+        )
+        self.close(oracle, mean @ self.TRUE, cov)
+        assert oracle.fast_counts(self.TRUE, rng(1)).sum() == 60 * size
 
     @pytest.mark.parametrize("kind", [OptimizedUnary, SymmetricUnary, LocalHashing])
     def test_supports_are_uncorrelated(self, kind):
@@ -474,6 +499,115 @@ class TestHadamard:
         assert law[1::2] * size / 2 == pytest.approx(np.where(signs > 0, 1 - p, p))
 
 
+class TestDesigns:
+    """Subsets and projective spaces: every value in as many blocks, every two in as many, and odds of e^epsilon."""
+
+    @pytest.mark.parametrize(
+        "oracle",
+        [
+            *(SubsetSelection(epsilon=1.3, domain=d, subset=k) for d, k in ((2, 1), (5, 1), (5, 3), (6, 5))),
+            *(
+                ProjectiveResponse(epsilon=1.3, domain=d, order=q)
+                for d, q in ((2, 2), (7, 2), (9, 3), (31, 5), (20, 3))
+            ),
+        ],
+        ids=lambda each: f"{each.kind} {each.domain} {getattr(each, 'subset', getattr(each, 'order', ''))}",
+    )
+    def test_exact_law(self, oracle):
+        """Chances of support by counting blocks, as fractions; the largest ratio of two chances of one report."""
+        law = oracle.matrix()
+        likely = law > law.min() * 1.5
+        blocks, one = len(law), likely.sum(axis=0)
+        assert (one == one[0]).all()
+        both = likely.T.astype(int) @ likely
+        assert len(set(both[~np.eye(oracle.domain, dtype=bool)].tolist())) == 1
+        own = oracle.p / int(one[0])
+        other = (1 - oracle.p) / int(blocks - one[0])
+        with decimal.localcontext(prec=60):
+            ratio = decimal.Decimal((own / other).numerator) / decimal.Decimal((own / other).denominator)
+            assert decimal.Decimal(1.3 * (1 - 1e-9)) <= ratio.ln() <= decimal.Decimal(oracle.spent)
+            assert oracle.spent <= 1.3
+        assert oracle.q == int(both[0, 1]) * own + int(one[0] - both[0, 1]) * other
+        np.testing.assert_allclose(law, np.where(likely, float(own), float(other)), rtol=1e-14)
+
+    @pytest.mark.parametrize(("order", "dimension"), [(2, 2), (2, 5), (3, 3), (5, 2), (5, 3), (11, 3)])
+    def test_points(self, order, dimension):
+        space = ProjectiveSpace(order, dimension)
+        points = np.arange(space.points)
+        vectors = space.vectors(points)
+        every = [v for v in itertools.product(range(order), repeat=dimension) if any(v)]
+        assert [tuple(v) for v in vectors.tolist()] == sorted(v for v in every if next(filter(None, v)) == 1)
+        for scale in range(1, order):
+            assert (space.numbers(vectors * scale % order) == points).all()
+        for plane in (0, 1, space.points // 2, space.points - 1):
+            held = points[vectors @ vectors[plane] % order == 0]
+            which = np.arange(len(held))
+            assert sorted(space.within(np.full(len(held), plane), which).tolist()) == held.tolist()
+
+    @pytest.mark.parametrize(("order", "dimension"), [(2, 3), (3, 4), (13, 3), (1031, 2)])
+    def test_sums_over_hyperplanes(self, order, dimension):
+        """By whole numbers, a hyperplane at a time; of ten thousand million reports too."""
+        space = ProjectiveSpace(order, dimension)
+        values = rng(4).integers(0, 10**10 // space.points, size=space.points)
+        vectors = space.vectors(np.arange(space.points))
+        sums = space.hyperplane_sums(values)
+        for plane in rng(5).integers(space.points, size=40):
+            expected = values[vectors @ vectors[plane] % order == 0].sum()
+            assert sums[plane] == expected
+
+    @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 5.0])
+    @pytest.mark.parametrize("domain", [3, 16, 62, 200])
+    def test_no_other_size_or_field_is_better(self, epsilon, domain):
+        best, sizes = SubsetSelection(epsilon=epsilon, domain=domain), range(1, domain)
+        each = [total_variance(SubsetSelection(epsilon=epsilon, domain=domain, subset=size)) for size in sizes]
+        assert total_variance(best) == pytest.approx(min(each), rel=1e-9)
+        orders = (2, 3, 5, 7, 11, 13, 17, 19, 23, 61, 67, 149, 151, 199, 211)
+        fields = [total_variance(ProjectiveResponse(epsilon=epsilon, domain=domain, order=each)) for each in orders]
+        assert total_variance(ProjectiveResponse(epsilon=epsilon, domain=domain)) <= min(fields) * (1 + 1e-9)
+
+    @pytest.mark.parametrize(("epsilon", "domain"), [(1.0, 9), (3.0, 4), (3.0, 60), (5.0, 30), (1.0, 700)])
+    def test_the_choice_has_the_least_variance(self, epsilon, domain):
+        chosen = best_oracle(epsilon, domain)
+        tried = [RandomizedResponse, LocalHashing, ProjectiveResponse, *([SubsetSelection] if domain < 497 else [])]
+        others = [total_variance(kind(epsilon=epsilon, domain=domain)) for kind in tried]
+        assert total_variance(chosen) <= min(others) * (1 + 2e-6)
+        assert len(chosen.columns) <= 8
+
+    @pytest.mark.parametrize(("epsilon", "domain"), [(1.0, 9), (3.0, 13), (5.0, 9)])
+    def test_total_variance_is_that_of_simulations(self, epsilon, domain):
+        """Squared errors of all values over 4000 lots of 200 reports; of Hadamard response many times larger.
+
+        A lot's sum of squares has a coefficient of variation below 1.5, so five times 1.5 / sqrt(4000) is .12.
+        """
+        values = np.concatenate([np.zeros(120, int), np.arange(80) % domain])
+        true = np.bincount(values, minlength=domain)
+        found = {}
+        for kind in (best_oracle(epsilon, domain), HadamardResponse(epsilon=epsilon, domain=domain)):
+            source = rng(9)
+            errors = [200 * kind.frequencies(kind.fast_counts(true, source), 200) - true for _ in range(4000)]
+            found[kind.kind] = np.square(errors).sum(axis=1).mean() / 200
+            assert found[kind.kind] == pytest.approx(total_variance(kind), rel=0.12)
+        if epsilon > 1:
+            assert max(found.values()) > 5 * min(found.values())
+
+    def test_bad_sizes_and_fields(self):
+        for size in (0, 4, 1.0, True, "2", math.nan):
+            with pytest.raises(InputError, match="subset"):
+                SubsetSelection(epsilon=1, domain=4, subset=size)
+        for order in (0, 1, 4, 9, 2053, 2.0, True, "3", math.nan):
+            with pytest.raises(InputError, match="order"):
+                ProjectiveResponse(epsilon=1, domain=4, order=order)
+        with pytest.raises(InputError, match="domain"):
+            ProjectiveResponse(epsilon=1, domain=2**23)
+
+    def test_subsets_with_equal_keys_at_their_end_are_drawn_again(self):
+        """Own value and one of three others: in the first lot of keys two of these have the least one."""
+        oracle = SubsetSelection(epsilon=1, domain=4, subset=2)
+        # The highest bits keep the own value, 3, whose key plays no part.
+        source = Fixed([2**16 - 1, 7, 7, 9, 0, 8, 4, 6, 1])
+        assert unpack(oracle.draw([3], source), 4).tolist() == [[False, True, False, True]]
+
+
 class TestPacking:
     @pytest.mark.parametrize("size", [1, 2, 61, 62, 63, 124, 125, 225])
     def test_round_trip(self, size):
@@ -557,10 +691,12 @@ class TestRefusals:
         for epsilon in [*WILD, 30.0]:
             with pytest.raises(InputError, match="epsilon"):
                 hash_range_rule(epsilon)
-            with pytest.raises(InputError, match="epsilon"):
-                best_oracle(epsilon, 4)
-        with pytest.raises(InputError, match="domain"):
-            best_oracle(1.0, 0)
+            for choice in (best_oracle, response_or_hashing):
+                with pytest.raises(InputError, match="epsilon"):
+                    choice(epsilon, 4)
+        for choice in (best_oracle, response_or_hashing):
+            with pytest.raises(InputError, match="domain"):
+                choice(1.0, 0)
         with pytest.raises(InputError, match="epsilon"):
             binary_law(45.0)
 
@@ -583,6 +719,9 @@ class TestRefusals:
             (SymmetricUnary(epsilon=1, domain=64), [[0, 4], [2**62, 0], [0, -1]]),
             (LocalHashing(epsilon=1, domain=4), [[-1, 0], [0, 4], [0, -1]]),
             (HadamardResponse(epsilon=1, domain=3), [[-1, 0], [4, 0], [0, 2], [0, -1]]),
+            (ProjectiveResponse(epsilon=1, domain=4), [[-1], [4]]),
+            # Too many, too few, a value that there is not, and the sign.
+            (SubsetSelection(epsilon=1, domain=4, subset=2), [[7], [4], [17], [-1]]),
         ],
         ids=lambda each: getattr(each, "kind", ""),
     )

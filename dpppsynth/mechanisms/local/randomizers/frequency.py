@@ -26,6 +26,13 @@ CHUNK = 2**20
 LARGEST_MATRIX = 2**26
 
 
+def checked_budget(epsilon: Any, domain: Any) -> tuple[float, int]:
+    """The budget of a report and the number of values, checked; InputError."""
+    rule = f"be positive and at most {LARGEST_EPSILON:g}"
+    budget = float(positive("epsilon", epsilon, rule=rule, most=LARGEST_EPSILON))
+    return budget, whole("domain", domain, 1, most=LARGEST_DOMAIN, remedy="take fewer cells")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FrequencyOracle(Randomizer):
     """Base of oracles for any finite list of values, none of them nearer to another.
@@ -43,10 +50,12 @@ class FrequencyOracle(Randomizer):
     categorical: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon, rule=f"be positive and at most {LARGEST_EPSILON:g}", most=LARGEST_EPSILON)
-        domain = whole("domain", self.domain, 1, most=LARGEST_DOMAIN, remedy="take fewer cells")
-        object.__setattr__(self, "domain", domain)
+        self._settled_domain()
         super().__post_init__()
+
+    def _settled_domain(self) -> None:
+        """Refuse a wrong epsilon or number of values; InputError."""
+        object.__setattr__(self, "domain", checked_budget(self.epsilon, self.domain)[1])
 
     @property
     def inputs(self) -> int:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers import hashing
-from dpppsynth.mechanisms.local.randomizers.frequency import LARGEST_DOMAIN, LARGEST_EPSILON, FrequencyOracle
+from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, ExcessLaw, draws, excess_law, log_ratio
 from dpppsynth.spatial.mesh import Floats, Ints
 
@@ -226,20 +226,6 @@ class LocalHashing(ResponseOracle):
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
         """(n,) whether the hash functions of reports map this value to the reported class."""
         return hashing.hash_classes(reports[:, 0], value, self.hash_range) == reports[:, 1]
-
-
-def best_oracle(epsilon: float, domain: int) -> FrequencyOracle:
-    """The oracle with the smallest variance: randomized response where values are few, local hashing elsewhere.
-
-    Examples
-    --------
-    >>> best_oracle(1.0, 10).kind, best_oracle(1.0, 11).kind
-    ('randomized-response', 'local-hashing')
-    """
-    whole("domain", domain, 1, most=LARGEST_DOMAIN, remedy="take fewer cells")
-    positive("epsilon", epsilon, rule=f"be positive and at most {LARGEST_EPSILON:g}", most=LARGEST_EPSILON)
-    few = domain < 3 * math.exp(epsilon) + 2
-    return (RandomizedResponse if few else LocalHashing)(epsilon=epsilon, domain=domain)
 
 
 def _require_range(numbers: Ints, end: int, name: str) -> None:

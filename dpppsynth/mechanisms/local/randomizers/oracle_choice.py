@@ -1,0 +1,59 @@
+"""Choice of a frequency oracle by its exact total variance."""
+
+import math
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local.randomizers.designs import total_variance
+from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle, checked_budget
+from dpppsynth.mechanisms.local.randomizers.oracles import LocalHashing, RandomizedResponse
+from dpppsynth.mechanisms.local.randomizers.packing import WORD
+from dpppsynth.mechanisms.local.randomizers.projective import ProjectiveResponse
+from dpppsynth.mechanisms.local.randomizers.subset_selection import SubsetSelection
+
+# Values up to which a report that names a subset of them is no longer than eight numbers.
+SHORT = 8 * WORD
+KINDS: tuple[type[FrequencyOracle], ...] = (RandomizedResponse, ProjectiveResponse, LocalHashing, SubsetSelection)
+
+
+def best_oracle(epsilon: float, domain: int) -> FrequencyOracle:
+    """Oracle with the smallest total variance of those with short reports; the simplest of equal ones.
+
+    Tried are randomised response, projective geometry response, local hashing, and for up to 496 values subset
+    selection, which is never worse: its reports are one bit for each value.
+
+    Examples
+    --------
+    >>> [best_oracle(1.0, domain).kind for domain in (3, 16, 4096)]
+    ['randomized-response', 'subset-selection', 'local-hashing']
+    """
+    epsilon, domain = checked_budget(epsilon, domain)
+    made = [oracle for kind in KINDS if (oracle := _made(kind, epsilon, domain)) is not None]
+    if not made:
+        # Says what no oracle can express.
+        return RandomizedResponse(epsilon=epsilon, domain=domain)
+    # Integers are a few units off the closed forms: what is as good as equal is equal.
+    least = min(map(total_variance, made)) * (1 + 1e-6)
+    return next(oracle for oracle in made if total_variance(oracle) <= least)
+
+
+def _made(kind: type[FrequencyOracle], epsilon: float, domain: int) -> FrequencyOracle | None:
+    """An oracle of a kind; None where it cannot be had."""
+    if kind is SubsetSelection and domain > SHORT:
+        return None
+    try:
+        return kind(epsilon=epsilon, domain=domain)
+    except InputError:
+        return None
+
+
+def response_or_hashing(epsilon: float, domain: int) -> FrequencyOracle:
+    """Published choice: randomised response where values are few, `domain < 3 e^epsilon + 2`, and local hashing else.
+
+    Examples
+    --------
+    >>> response_or_hashing(1.0, 10).kind, response_or_hashing(1.0, 11).kind
+    ('randomized-response', 'local-hashing')
+    """
+    epsilon, domain = checked_budget(epsilon, domain)
+    few = domain < 3 * math.exp(epsilon) + 2
+    return (RandomizedResponse if few else LocalHashing)(epsilon=epsilon, domain=domain)
