@@ -34,7 +34,7 @@ def check(
     from dpppsynth.cli.describe import plan_json, show_plan
 
     domain = place.domain()
-    crowd = _crowd(method, domain, population, population_column)
+    crowd = _crowd(method, domain, population, population_column, place.crs)
     plan = people.plan(method, domain, patterns)
     if json:
         show_json(plan_json(plan) | ({} if crowd is None else {"crowd": crowd.to_dict()}))
@@ -44,7 +44,9 @@ def check(
         show_text(f"\n{crowd.words(plan.guarantee)}")
 
 
-def _crowd(method: MethodOptions, domain: "Domain", file: Path | None, column: str | None) -> "Crowd | None":
+def _crowd(
+    method: MethodOptions, domain: "Domain", file: Path | None, column: str | None, crs: str | None
+) -> "Crowd | None":
     """Inhabitants within the privacy radius, where a population is given."""
     if file is None:
         if column is not None:
@@ -55,4 +57,4 @@ def _crowd(method: MethodOptions, domain: "Domain", file: Path | None, column: s
     from dpppsynth.privacy.crowds import people_within, require_reach
 
     reach = require_reach(method.neighbours())
-    return people_within(read_population(file, column, domain), domain, reach)
+    return people_within(read_population(file, column, domain, crs), domain, reach)

@@ -172,9 +172,18 @@ def _pattern(path: Path, domain: "Domain", described: "Marks | None", x: str | N
     except InputError as error:
         lacks_column = str(error).startswith(("x:", "y:"))
         if not lacks_column or (x is None and y is None):
-            raise
-    found = read_pattern(path, domain, x=x, y=y, described=described)
+            raise _said_of_file(error, path) from None
+    try:
+        found = read_pattern(path, domain, x=x, y=y, described=described)
+    except InputError as error:
+        raise _said_of_file(error, path) from None
     return PointPattern.at(found.positions, domain, found.marks, synthetic=True)
+
+
+def _said_of_file(error: InputError, path: Path) -> InputError:
+    """The error with the name of the file, where it is about a column that other files may have."""
+    name, _, rest = str(error).partition(": ")
+    return InputError(f"{name}: {path.name}: {rest}") if name in ("types", "time", "x", "y") else error
 
 
 def _released(path: Path, *, limit: bool) -> "tuple[Domain, list[PointPattern], HeatMapped | None, Marks | None]":

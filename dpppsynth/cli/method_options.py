@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ class MethodOptions:
     options: "MechanismOptions"
     given: "Given"
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, Any], crs: str | None = None) -> None:
         from dpppsynth.cli import generated_options as known
 
         values = dict(values)
@@ -44,7 +45,7 @@ class MethodOptions:
         self.name, self.options, called = known.choose(offers, method, name)
         add_options(known.vocabulary(self.options, values))
         named = name is not None
-        self.given = known.given(self.options, values, called, named=named)
+        self.given = replace(known.given(self.options, values, called, named=named), crs=crs)
 
     @classmethod
     def parameters(cls, method: str | None, name: str | None) -> "tuple[list[Parameter], list[Parameter]]":
@@ -80,12 +81,12 @@ class ReportMethodOptions(MethodOptions):
 class OptionalMethodOptions(MethodOptions):
     """Options of a mechanism that need not be named."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self.values = values
+    def __init__(self, values: Mapping[str, Any], crs: str | None = None) -> None:
+        self.values, self.crs = values, crs
 
     def settled(self) -> MethodOptions:
         """The mechanism that was asked for."""
-        return MethodOptions(self.values)
+        return MethodOptions(self.values, self.crs)
 
 
 def require_new_folder(path: Path) -> None:

@@ -56,7 +56,9 @@ def option_groups(command: Callable[..., None]) -> Callable[..., None]:
         parts = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
         known = {each.name: given.pop(each.name) for each in own if each.name in given}
         if method is not None:
-            parts[method] = hints[method](given)
+            # Public layers of a mechanism are inputs, too.
+            crs = next((part.crs for part in parts.values() if hasattr(part, "crs")), None)
+            parts[method] = hints[method](given, crs)
         command(**known, **parts)
 
     _sign(run, own)

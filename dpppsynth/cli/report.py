@@ -23,6 +23,7 @@ def report(
     out: OutOption = None,
     population: o.PopulationOption = None,
     population_column: o.PopulationColumnOption = None,
+    crs: o.CrsOption = None,
     no_limit: o.NoLimitOption = False,
 ) -> None:
     """Write one self-contained page: what was released, the guarantee in words and numbers, maps, how to verify.
@@ -40,7 +41,7 @@ def report(
         people = None
         if population is not None:
             domain = load_release(release, limit=not no_limit).domain
-            people = read_population(population, population_column, domain)
+            people = read_population(population, population_column, domain, crs)
         written = write_report(release, out, population=people, progress=say, limit=not no_limit)
     warning = certificate.read(release, limit=not no_limit)["warning"]
     if warning is not None:

@@ -68,6 +68,7 @@ def offset_of(given: Given, domain: Domain) -> Offset | None:
         column_option="--offset-column",
         fill=given["offset_fill"],
         counts=meaning == "counts",
+        crs=given.crs,
     )
     return Offset.of(layer, meaning or "density")
 
@@ -89,5 +90,6 @@ def covariates_of(given: Given, domain: Domain) -> Covariates | None:
             column=column if file and column else None,
             option="--covariates",
             column_option="--covariates",
+            crs=given.crs,
         )
     return Covariates(layers)

@@ -36,12 +36,15 @@ class Given:
         Values of options of other mechanisms.
     named : bool
         Whether the mechanism was named, and not only its method.
+    crs : str or None
+        Coordinate system of inputs that do not name one.
     """
 
     called: str
     values: Mapping[str, Any]
     others: Mapping[str, Any]
     named: bool = False
+    crs: str | None = None
 
     def __getitem__(self, name: str) -> Any:
         """The value, or None."""

@@ -7,10 +7,11 @@ import shapely
 
 from dpppsynth.core.crs import reproject, same_crs
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import either
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.layers import PolygonLayer, RasterLayer, read_geotiff
 from dpppsynth.spatial.layers.polygons import filled
-from dpppsynth.spatial.layers.public_layer import outside_value
+from dpppsynth.spatial.layers.public_layer import nameless, outside_value
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.tables.formats import read_table
 
@@ -27,6 +28,7 @@ def read_layer(
     fill: float | None = None,
     label: str | None = None,
     counts: bool = False,
+    crs: str | None = None,
 ) -> PolygonLayer | RasterLayer:
     """Read a public layer for a domain; polygons are re-projected to its CRS where the file names one.
 
@@ -45,6 +47,8 @@ def read_layer(
         Name in messages, in place of that of the file.
     counts : bool
         Whether values are counts, of which each part of a multi-polygon gets a share by its area.
+    crs : str, optional
+        Coordinate system of a file that does not name its own.
 
     Raises
     ------
@@ -55,7 +59,7 @@ def read_layer(
         if column is not None:
             msg = f"{column_option}: a GeoTIFF has no columns; leave it out"
             raise InputError(msg)
-        return read_geotiff(path, fill=fill)
+        return read_geotiff(path, fill=fill, crs=crs)
     if column is None:
         both = "FILE:COLUMN" if option == column_option else f"both {option} and {column_option}"
         msg = f"{column_option}: polygons need the name of a numeric column; give {both}"
@@ -74,7 +78,9 @@ def read_layer(
     outside = outside_value(fill)
     values = filled(values, outside, f"{column_option}: {column!r}", "polygons")
     shapes = shapely.force_2d(table.geometry)
-    source, target = table.crs, domain.crs
+    source, target = table.crs or crs, domain.crs
+    if source is None and target is not None:
+        raise InputError(nameless(option, path.name, either('crs="{}"', "--crs {}"), target))
     if source is not None and target is None:
         msg = f"{option}: it names a coordinate system and the domain has none; give --crs"
         raise InputError(msg)
@@ -82,12 +88,19 @@ def read_layer(
         shapes = shapely.transform(shapes, lambda xy: reproject(xy, source, target))
     parts, row = shapely.get_parts(shapes, return_index=True)
     share = shapely.area(parts) / shapely.area(shapes)[row] if counts else 1.0
-    return PolygonLayer(parts, values[row] * share, outside=outside, label=label or path.name)
+    return PolygonLayer(parts, values[row] * share, outside=outside, crs=target, label=label or path.name)
 
 
-def read_population(path: Path, column: str | None, domain: Domain) -> Offset:
+def read_population(path: Path, column: str | None, domain: Domain, crs: str | None = None) -> Offset:
     """Read public inhabitants; nobody lives where a file has no value. Errors as in `read_layer`."""
     layer = read_layer(
-        path, domain, column=column, option="--population", column_option="--population-column", fill=0, counts=True
+        path,
+        domain,
+        column=column,
+        option="--population",
+        column_option="--population-column",
+        fill=0,
+        counts=True,
+        crs=crs,
     )
     return Offset.of(layer, "counts")

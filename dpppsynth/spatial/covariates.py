@@ -15,7 +15,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.layers import FunctionLayer, PolygonLayer, PublicLayer
-from dpppsynth.spatial.layers.public_layer import SLIVERS, gap
+from dpppsynth.spatial.layers.public_layer import SLIVERS
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 from dpppsynth.spatial.offset import Offset
 
@@ -124,7 +124,7 @@ class Covariates(Mapping[str, PublicLayer]):
         unknown = ~np.isfinite(values)
         share = float(places.weight[unknown].sum() / places.weight.sum())
         if share > SLIVERS:
-            raise InputError(gap(f"covariates: {name!r}", self[name].label, share, domain))
+            raise InputError(self[name].gap(f"covariates: {name!r}", share, domain))
         return np.where(unknown, values[~unknown].mean(), values)
 
     def _require_apart(self, correlation: Floats) -> None:

@@ -146,7 +146,13 @@ class Offset:
 
     @classmethod
     def from_geotiff(
-        cls, path: str | Path, as_: str = "density", *, band: int | None = None, fill: float | None = None
+        cls,
+        path: str | Path,
+        as_: str = "density",
+        *,
+        band: int | None = None,
+        fill: float | None = None,
+        crs: str | None = None,
     ) -> "Offset":
         """Offset from a band of a GeoTIFF file, which needs `pip install "dpppsynth[raster]"`.
 
@@ -159,12 +165,14 @@ class Offset:
             From 1 on; needed where the file has several.
         fill : 0, optional
             Takes places beyond the raster, and cells of its `nodata`, as empty; else both are refused.
+        crs : str, optional
+            Coordinate system of a file that does not name its own.
 
         Raises
         ------
         InputError
         """
-        return cls.of(read_geotiff(path, band=band, fill=fill), as_)
+        return cls.of(read_geotiff(path, band=band, fill=fill, crs=crs), as_)
 
     def on(self, domain: Domain) -> "Offset":
         """The offset on a domain, where it must have a value everywhere.

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import types
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -790,6 +791,33 @@ class TestLayers:
         said = spoken(run(*wide, *words, code=2))
         assert "people.tif: 17 % of the window has no value; fill it, or give --offset-fill 0" in said
         run(*wide, *words, "--offset-fill", 0)
+
+    def test_a_coordinate_system_that_files_do_not_name(self, files, tmp_path):
+        """--crs states it beside --window; where the window's own file names one, it is asked for."""
+        import geopandas
+        import rasterio
+
+        with rasterio.open(files / "people.tif") as known:
+            profile, people = known.profile | {"crs": None}, known.read(1)
+        with rasterio.open(tmp_path / "people.tif", "w", **profile) as out:
+            out.write(people, 1)
+        frame = geopandas.GeoDataFrame({"n": [9.0]}, geometry=[shapely.box(0, 0, 1000, 1000)], crs="EPSG:27700")
+        frame.to_file(tmp_path / "window.gpkg")
+        # Writing is warned of.
+        with warnings.catch_warnings(action="ignore"):
+            frame.set_crs(None, allow_override=True).to_file(tmp_path / "areas.gpkg")
+        bare = {
+            "--offset-file": [tmp_path / "people.tif"],
+            "--covariates": [f"n={tmp_path / 'people.tif'}"],
+            "--population": [tmp_path / "areas.gpkg", "--population-column", "n"],
+        }
+        for option, words in bare.items():
+            run(*self.WORDS, option, *words)
+            named = ["check", "--window-file", tmp_path / "window.gpkg", *self.WORDS[5:], option, *words]
+            said = spoken(run(*named, code=2))
+            assert "does not say which coordinate system it is in, and the domain is in EPSG:27700" in said
+            assert "--crs EPSG:27700" in said
+            run(*named, "--crs", "EPSG:27700")
 
     def test_a_report_says_how_many_live_near(self, files, tmp_path):
         window = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")

@@ -164,6 +164,10 @@ class TestShell:
         words += ["--period", "day", "--time-zone", "Europe/London"]
         run("evaluate", *words, "--out", tmp_path / "private")
         assert (tmp_path / "private" / "CONFIDENTIAL_times.csv").is_file()
+        bare = tmp_path / "bare.csv"
+        bare.write_text("x,y\n300,400\n", encoding="utf-8")
+        said = refused(words[0], words[1], bare, *words[2:], "--out", tmp_path / "none", command="evaluate")
+        assert "--types: bare.csv: there is no column" in said
         said = refused(points, released, *MARKED[2:], "--out", tmp_path / "other", command="evaluate")
         assert "a release brings its own types and times" in said
 

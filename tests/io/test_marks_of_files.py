@@ -103,6 +103,7 @@ def test_numbers_and_clock_texts_are_hours():
         (CLOCKS, "", "missing time"),
         (CLOCKS, None, "missing time"),
         (CLOCKS, np.nan, "missing time"),
+        (CLOCKS, "nan", "missing time"),
         (CLOCKS, pd.NaT, "missing time"),
         (CLOCKS, pd.NA, "missing time"),
         (CLOCKS, "soon", "not a time"),

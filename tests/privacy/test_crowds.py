@@ -80,6 +80,15 @@ def test_windows_with_holes_and_strips_keep_their_people(radius):
     assert people_within(people, strip, radius).inhabitants == pytest.approx(2.0, rel=0.02)
 
 
+def test_a_typical_inhabitant_lives_where_most_do():
+    """Nine tenths in a town on one of a hundred cells, the others spread evenly."""
+    values = np.full((10, 10), 10.0)
+    values[5, 5] = 9000.0
+    crowd = people_within(Offset.of(RasterLayer(values, (0, 0, SIDE, SIDE)), "counts"), SQUARE, 50.0)
+    assert crowd.typical > 0.9 * 9000 / 200**2 * np.pi * 50**2 / 4
+    assert crowd.fewest < 10 / 200**2 * np.pi * 50**2
+
+
 def test_a_radius_below_the_grid_keeps_the_density():
     people = Offset.from_grid(np.full((4, 4), 1e6), (0, 0, SIDE, SIDE), "counts")
     crowd = people_within(people, SQUARE, 0.5)

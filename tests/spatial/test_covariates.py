@@ -90,7 +90,7 @@ ABROAD = RasterLayer(ROUGH.values, BOX, crs="EPSG:32630", label="abroad.tif")
 SHORT = RasterLayer(ROUGH.values, (0, 0, 750, 800), label="short.tif")
 REFUSED = {
     "the same everywhere": ({"flat": lambda xy: np.full(len(xy), 3.0)}, r"'flat' is the same everywhere"),
-    "without values": ({"hole": hole}, r"'hole': 1\d % of the window has no value; fill it"),
+    "without values": ({"hole": hole}, r"'hole': 1\d % of the window has no value; let the function give a number"),
     "a short raster": ({"short": SHORT}, r"'short': short.tif: 25 % of the window has no value"),
     "another CRS": ({"abroad": ABROAD}, r"'abroad': abroad.tif: is in the coordinate system EPSG:32630"),
     "two that tell the same": ({"a": east, "b": lambda xy: 5 - 3 * xy[:, 0], "c": ROUGH}, r"'a', 'b' tell the same"),

@@ -124,7 +124,7 @@ class TestRasters:
         ("values", "bounds", "message"),
         [
             ([1.0, 2.0], BOX, "two dimensions"),
-            ([[1.0, np.inf]], BOX, "finite"),
+            ([[1.0, np.inf]], BOX, "^values: raster: must be finite"),
             ([[1.0]], (1, 0, 0, 1), "bounds: expected"),
             ([[1j]], BOX, "real numbers"),
             (np.empty((0, 3)), BOX, "two dimensions"),
@@ -168,6 +168,24 @@ class TestGeoTiff:
             Offset.from_geotiff(path).on(SQUARE)
         with pytest.raises(InputError, match="and the domain has none"):
             Offset.from_geotiff(path).on(Window.rectangle(*BOX))
+
+    def test_one_that_is_not_named_is_asked_for(self, tmp_path):
+        """Neither a file nor a frame is taken to be in the domain's; arrays and functions, which name none, are."""
+        path = tiff(tmp_path / "people.tif", VALUES, crs=None)
+        for offset in (Offset.from_geotiff(path), Offset.from_geotiff(path, "counts")):
+            with pytest.raises(InputError, match=r'^offset: people.tif: does not say .* 27700; .*crs="EPSG:27700"'):
+                offset.on(SQUARE)
+            assert offset.on(Window.rectangle(*BOX)).values.sum() > 0
+        assert Offset.from_geotiff(path, crs="EPSG:27700").on(SQUARE).values.shape == VALUES.shape
+        frame = geopandas.GeoDataFrame({"people": [3.0]}, geometry=[shapely.box(*BOX)])
+        with pytest.raises(InputError, match=r'^offset: does not say .*layer.set_crs\("EPSG:27700"\)'):
+            Offset.from_geodataframe(frame, "people", "counts").on(SQUARE)
+        Offset.from_geodataframe(frame.set_crs("EPSG:27700"), "people").on(SQUARE)
+        Offset.from_grid(VALUES, BOX).on(SQUARE)
+
+    def test_a_named_one_is_not_overruled(self, tmp_path):
+        path = tiff(tmp_path / "people.tif", VALUES, crs="EPSG:32630")
+        assert read_geotiff(path, crs="EPSG:27700").crs == "EPSG:32630"
 
     def test_without_rasterio_the_remedy_is_named(self, tmp_path, monkeypatch):
         path = tiff(tmp_path / "people.tif", VALUES)

@@ -47,6 +47,10 @@ class FunctionLayer(PublicLayer):
             )
             raise InputError(msg) from cause
 
+    def filling(self, argument: str) -> str:
+        """Remedy for gaps: nothing but the function fills them."""
+        return "let the function give a number everywhere"
+
     def missing(self, domain: Domain) -> float:
         """Zero: whether a function has a value is seen where it is asked."""
         return 0.0

@@ -16,7 +16,9 @@ from dpppsynth.spatial.mesh import Floats
 MOST_CELLS = 50_000_000
 
 
-def read_geotiff(path: str | Path, *, band: int | None = None, fill: float | None = None) -> RasterLayer:
+def read_geotiff(
+    path: str | Path, *, band: int | None = None, fill: float | None = None, crs: str | None = None
+) -> RasterLayer:
     """Read one band of a GeoTIFF; cells of its `nodata` value, or masked ones, have no value.
 
     Parameters
@@ -27,6 +29,8 @@ def read_geotiff(path: str | Path, *, band: int | None = None, fill: float | Non
         From 1 on; needed where the file has several.
     fill : float, optional
         Value of cells that have none, and of places beyond the raster.
+    crs : str, optional
+        Coordinate system of a file that does not name its own.
 
     Raises
     ------
@@ -45,12 +49,15 @@ def read_geotiff(path: str | Path, *, band: int | None = None, fill: float | Non
         with warnings.catch_warnings():
             # Files without a place on the map are refused below.
             warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-            values, bounds, crs = _opened(rasterio, file, band)
+            values, bounds, stated = _opened(rasterio, file, band)
     except rasterio.errors.RasterioError:
         msg = f"{file.name}: is no GeoTIFF that can be read."
         raise InputError(msg) from None
     values = np.where(np.isnan(values), outside, values)
-    return RasterLayer(values, bounds, outside=outside, crs=None if crs is None else crs.to_string(), label=file.name)
+    own = None if stated is None else stated.to_string()
+    layer = RasterLayer(values, bounds, outside=outside, crs=own or crs, label=file.name)
+    layer.unnamed = either('crs="{}"', "--crs {}")
+    return layer
 
 
 def _file(path: object) -> Path:

@@ -104,7 +104,9 @@ class PolygonLayer(PublicLayer):
         whose = f"{label}: column {column!r}"
         outside = outside_value(fill)
         values = filled(values, outside, whose, "polygons")
-        return cls(np.asarray(layer.geometry.array), values, outside=outside, crs=crs, label=label)
+        made = cls(np.asarray(layer.geometry.array), values, outside=outside, crs=crs, label=label)
+        made.unnamed = 'layer.set_crs("{}")'
+        return made
 
     def __repr__(self) -> str:
         return f"PolygonLayer({len(self.values)} polygons)"

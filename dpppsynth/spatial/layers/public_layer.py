@@ -6,7 +6,7 @@ import numpy as np
 import shapely
 
 from dpppsynth.core.arguments import real, shown
-from dpppsynth.core.crs import crs_label, same_crs
+from dpppsynth.core.crs import NAMELESS, crs_label, same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import either
 from dpppsynth.spatial.domains import LARGEST, Domain, Window
@@ -25,10 +25,14 @@ class PublicLayer:
         Name in messages, such as that of a file.
     crs : str or None
         None where coordinates are taken to be the domain's.
+    unnamed : str
+        How to name the coordinate system of a source that could and does not, as a form such as "crs={}"; empty of
+        others. It is never guessed.
     """
 
     label: str
     crs: str | None
+    unnamed: str = ""
     # Form of a value in messages.
     unit: ClassVar[str] = "value"
 
@@ -41,12 +45,14 @@ class PublicLayer:
         raise NotImplementedError
 
     def require_crs(self, argument: str, domain: Domain) -> None:
-        """Refuse a layer in other coordinates than the domain's.
+        """Refuse a layer in other coordinates than the domain's, or in some that its source does not name.
 
         Raises
         ------
         InputError
         """
+        if self.crs is None and self.unnamed and domain.crs is not None:
+            raise InputError(nameless(argument, self.label, self.unnamed, domain.crs))
         if self.crs is None or same_crs(self.crs, domain.crs):
             return
         here = "has none" if domain.crs is None else f"is in {crs_label(domain.crs)}"
@@ -66,7 +72,17 @@ class PublicLayer:
         self.require_crs(argument, domain)
         share = self.missing(domain)
         if share > SLIVERS:
-            raise InputError(gap(argument, self.label, share, domain))
+            raise InputError(self.gap(argument, share, domain))
+
+    def gap(self, argument: str, share: float, domain: Domain) -> str:
+        """Message about a layer without values in a share of the domain."""
+        place = "window" if isinstance(domain, Window) else "network"
+        percent = f"{100 * share:.2g}" if share < 0.995 else f"{100 * share:.3g}"
+        return f"{named(argument, self.label)} {percent} % of the {place} has no value; {self.filling(argument)}."
+
+    def filling(self, argument: str) -> str:
+        """Remedy for gaps."""
+        return filling(argument)
 
 
 def outside_value(fill: object) -> float:
@@ -85,11 +101,14 @@ def outside_value(fill: object) -> float:
     return float(number)
 
 
-def gap(argument: str, label: str, share: float, domain: Domain) -> str:
-    """Message about a layer without values in a share of the domain."""
-    place = "window" if isinstance(domain, Window) else "network"
-    percent = f"{100 * share:.2g}" if share < 0.995 else f"{100 * share:.3g}"
-    return f"{named(argument, label)} {percent} % of the {place} has no value; {filling(argument)}."
+def nameless(argument: str, label: str, form: str, crs: str) -> str:
+    """Message about a layer that does not say which coordinate system it is in, where the domain has one."""
+    known = crs_label(crs)
+    example = "EPSG:27700" if known == NAMELESS else known
+    return (
+        f"{named(argument, label)} does not say which coordinate system it is in, and the domain is in {known}; name "
+        f"it, such as {form.format(example)}."
+    )
 
 
 def filling(argument: str) -> str:

@@ -9,7 +9,7 @@ import shapely
 from dpppsynth.core.crs import same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import LARGEST, Domain, Window, as_reals
-from dpppsynth.spatial.layers.public_layer import PublicLayer, covered
+from dpppsynth.spatial.layers.public_layer import PublicLayer, covered, named
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 
 Bounds = tuple[float, float, float, float]
@@ -61,7 +61,7 @@ class RasterLayer(PublicLayer):
             msg = f"values: the raster needs two dimensions (rows, columns), got shape {self.values.shape}."
             raise InputError(msg)
         if np.isinf(self.values).any():
-            msg = f"{label}: values must be finite, NaN where there is none."
+            msg = f"{named('values', label)} must be finite, NaN where there is none."
             raise InputError(msg)
         self.bounds_of_cells = raster_bounds(bounds)
         self.values.flags.writeable = False
@@ -135,7 +135,9 @@ class RasterLayer(PublicLayer):
 
     def like(self, values: Floats, bounds: Bounds, outside: float) -> "RasterLayer":
         """Another raster of the same coordinates and label."""
-        return RasterLayer(values, bounds, outside=outside, crs=self.crs, label=self.label)
+        made = RasterLayer(values, bounds, outside=outside, crs=self.crs, label=self.label)
+        made.unnamed = self.unnamed
+        return made
 
     def with_values(self, values: Floats, outside: float) -> "RasterLayer":
         """The same cells with other values."""

@@ -147,7 +147,7 @@ def _time_of_text(times: Times, text: str) -> float | str:
         hours, minutes, seconds = (int(on_the_clock[name] or 0) for name in ("hours", "minutes", "seconds"))
         return hours + minutes / 60 + seconds / SECONDS_OF_HOUR
     value = number(text)
-    return NO_TIME if value is None else value
+    return NO_TIME if value is None else MISSING_TIME if math.isnan(value) else value
 
 
 def _instant_rule(times: Times, text: str) -> str:
