@@ -362,7 +362,8 @@ class TestReleases:
         said = run(*words, "--out", tmp_path / "b", "--json")
         assert json.loads(said.stdout)["patterns"] == ["synthetic_000.geojson"]
         for text in (plain, said.output):
-            assert not re.search(rf"\b{N}\b", text)
+            # Temporary folders have numbers of their own, one more with every run of the tests.
+            assert not re.search(rf"\b{N}\b", re.sub(r"pytest-\d+", "", text))
             assert not re.search(r"\b(529|180|181)\d{3}\b", text)
 
     def test_far_points_are_refused_in_words(self, streets, tmp_path):

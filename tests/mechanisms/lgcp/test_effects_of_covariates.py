@@ -166,7 +166,7 @@ class TestEffects:
         value = np.exp(EAST * (xy[:, 0] - 350) / 230)
         kept = np.flatnonzero(rng.random(60_000) < value / value.max())[:4000]
         original = network.pattern(edge[kept], along[kept])
-        found = LGCPSynthesizer(2.0, 10.0, mechanism=mechanism, covariates={"east": east}).release(original)
+        found = LGCPSynthesizer(2.0, 10.0, mechanism=mechanism, covariates={"east": east}).release(original, 1)
         assert found.mechanism == f"lgcp-{mechanism}"
         drawn, sd = found.effects["east"], found.estimator.covariates.sd[0]
         assert abs(drawn.mean() - EAST * sd / 230) < 5 * drawn.std() + 0.02
