@@ -8,6 +8,13 @@ import typer
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import show_checks, show_json, show_text
 
+# The sentence that is said of every certificate that holds.
+NOT_SHOWN = (
+    "Shown is that the promise follows from what is stated and that nothing was edited since, not who stated it, nor "
+    "that it is true: with hashes made anew, another unit of time, other names of types or another n hold as well. "
+    "A signature shows the origin."
+)
+
 
 def verify(
     path: Annotated[Path, typer.Argument(help="certificate.json, or the folder that holds it.", show_default=False)],
@@ -25,13 +32,14 @@ def verify(
     result = examine(path, limit=not no_limit)
     if json:
         checks = [{"name": c.name, "holds": c.holds, "detail": c.detail} for c in result.checks]
-        outcome = {"holds": result.holds, "too_large": result.too_large}
+        outcome = {"holds": result.holds, "too_large": result.too_large, "not_shown": NOT_SHOWN}
         show_json(outcome | {"checks": checks, "guarantee": result.guarantee.to_dict()})
     else:
         show_checks((check.name, check.holds, check.detail) for check in result.checks)
         show_text("")
         if result.holds:
             show_text(f"The certificate holds. {result.guarantee}")
+            show_text(f"\n{NOT_SHOWN}")
         elif result.too_large:
             show_text("The certificate was NOT verified: too large; use --no-limit if you trust who published it.")
         else:

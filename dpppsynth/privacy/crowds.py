@@ -115,7 +115,8 @@ def people_within(population: Offset, domain: Domain, radius: float) -> Crowd:
 
     On a window distances are straight, and nobody outside counts; cells of a grid, an eighth of the radius wide where
     that is possible, stand for the people in them. Along a network distances are those of shortest paths, between
-    stretches of an eighth of the radius.
+    stretches of an eighth of the radius. The most isolated place may be anywhere in its cell or stretch: the fewest
+    are those around a corner of the cell, and no more than live around any place of the stretch.
 
     Parameters
     ----------
@@ -138,15 +139,16 @@ def people_within(population: Offset, domain: Domain, radius: float) -> Crowd:
         raise InputError(msg)
     settled = population.on(domain)
     if isinstance(domain, LinearNetwork):
-        mass, near = _along(settled, domain, radius)
+        mass, near, least = _along(settled, domain, radius)
     else:
-        mass, near = _around(settled.layer, cast(Window, domain), radius)
+        mass, near, least = _around(settled.layer, cast(Window, domain), radius)
     inhabited = mass > NOBODY * mass.sum()
     people, near = mass[inhabited], np.maximum(near[inhabited], 0.0)
+    fewest = max(0.0, float(least[inhabited].min()))
     order = np.argsort(near)
     half = np.searchsorted(np.cumsum(people[order]), people.sum() / 2)
     typical = float(near[order][min(half, len(order) - 1)])
-    found = float(mass.sum()), typical, float(near.min())
+    found = float(mass.sum()), typical, fewest
     return Crowd(float(radius), domain.unit, *found, isinstance(domain, LinearNetwork))
 
 
@@ -163,32 +165,37 @@ def require_reach(relation: Relation) -> float:
     return float(relation.reach)
 
 
-def _around(layer: PolygonLayer | RasterLayer, window: Window, radius: float) -> tuple[Floats, Floats]:
-    """People in the cells of a grid over a window, and those within the radius of each cell."""
+def _around(layer: PolygonLayer | RasterLayer, window: Window, radius: float) -> tuple[Floats, Floats, Floats]:
+    """People in the cells of a grid over a window; within the radius of their middles; of their worst corners."""
     x0, y0, x1, y1 = window.bounds
-    step = max(radius / FINE, max(x1 - x0, y1 - y0) / MOST_CELLS)
-    shape = math.ceil((y1 - y0) / step), math.ceil((x1 - x0) / step)
-    if isinstance(layer, RasterLayer) and layer.step.max() > step:
+    wanted = max(radius / FINE, max(x1 - x0, y1 - y0) / MOST_CELLS)
+    shape = math.ceil((y1 - y0) / wanted), math.ceil((x1 - x0) / wanted)
+    # Whole cells, so that the corners of the grid are those of a rectangle.
+    step: Floats = np.array([(x1 - x0) / shape[1], (y1 - y0) / shape[0]])
+    if isinstance(layer, RasterLayer) and layer.step.max() > step.min():
         grid = _spread(layer, window, step, shape)
-        return grid.ravel(), _summed(grid, _disk(radius / step)).ravel()
-    grid = np.zeros(shape)
-    for xy, mass in _placed(layer, window, step, shape):
-        row = np.clip(((xy[:, 1] - y0) / step).astype(np.int64), 0, shape[0] - 1)
-        column = np.clip(((xy[:, 0] - x0) / step).astype(np.int64), 0, shape[1] - 1)
-        grid += np.bincount(row * shape[1] + column, mass, grid.size).reshape(shape)
-    return grid.ravel(), _summed(grid, _disk(radius / step)).ravel()
+    else:
+        grid = np.zeros(shape)
+        for xy, mass in _placed(layer, window, step, shape):
+            column, row = np.clip(((xy - [x0, y0]) / step).astype(np.int64), 0, np.array(shape[::-1]) - 1).T
+            grid += np.bincount(row * shape[1] + column, mass, grid.size).reshape(shape)
+    near = _summed(grid, _disk(radius / step, corner=False))
+    corners = _summed(grid, _disk(radius / step, corner=True))
+    least = np.minimum.reduce([corners[:-1, :-1], corners[:-1, 1:], corners[1:, :-1], corners[1:, 1:]])
+    return grid.ravel(), near.ravel(), np.minimum(near, least).ravel()
 
 
 def _summed(grid: Floats, kernel: Floats) -> Floats:
-    """(rows, columns) sums over the kernel's cells around each cell of a grid."""
+    """Sums over the kernel's cells around each cell of a grid, or around each corner of a cell for an even kernel."""
     sides = [scipy.fft.next_fast_len(a + b - 1, real=True) for a, b in zip(grid.shape, kernel.shape, strict=True)]
     both = scipy.fft.rfft2(grid, sides) * scipy.fft.rfft2(kernel, sides)
-    k = len(kernel) // 2
-    return np.asarray(scipy.fft.irfft2(both, sides)[k : k + grid.shape[0], k : k + grid.shape[1]])
+    first = [(b - 1) // 2 for b in kernel.shape]
+    rows, columns = (a + (b + 1) % 2 for a, b in zip(grid.shape, kernel.shape, strict=True))
+    return np.asarray(scipy.fft.irfft2(both, sides)[first[0] : first[0] + rows, first[1] : first[1] + columns])
 
 
 def _placed(
-    layer: PolygonLayer | RasterLayer, window: Domain, step: float, shape: tuple[int, int]
+    layer: PolygonLayer | RasterLayer, window: Domain, step: Floats, shape: tuple[int, int]
 ) -> Iterator[tuple[Floats, Floats]]:
     """Batches of places (n, 2) in a window with people (n,)."""
     if isinstance(layer, RasterLayer):
@@ -196,18 +203,19 @@ def _placed(
         return
     x0, y0, _, _ = window.bounds
     for row in range(shape[0]):
-        xy = np.column_stack([x0 + (np.arange(shape[1]) + 0.5) * step, np.full(shape[1], y0 + (row + 0.5) * step)])
+        x = x0 + (np.arange(shape[1]) + 0.5) * step[0]
+        xy = np.column_stack([x, np.full(shape[1], y0 + (row + 0.5) * step[1])])
         xy = xy[window.holds(xy)]
-        yield xy, np.nan_to_num(layer(xy)) * step**2
+        yield xy, np.nan_to_num(layer(xy)) * step.prod()
 
 
-def _spread(layer: RasterLayer, window: Window, step: float, shape: tuple[int, int]) -> Floats:
+def _spread(layer: RasterLayer, window: Window, step: Floats, shape: tuple[int, int]) -> Floats:
     """(rows, columns) people in the cells of a fine grid, among which the wide cells of a raster are shared by area."""
     x0, y0, _, _ = window.bounds
     part = layer.cropped(window.bounds)
     left, right, bottom, top = part.sides(window.bounds)
-    x: Floats = x0 + step * np.arange(shape[1] + 1.0)
-    y: Floats = y0 + step * np.arange(shape[0] + 1.0)
+    x: Floats = x0 + step[0] * np.arange(shape[1] + 1.0)
+    y: Floats = y0 + step[1] * np.arange(shape[0] + 1.0)
     people: Floats = _overlaps(y, bottom, top) @ np.nan_to_num(part.values) @ _overlaps(x, left, right).T
     if window.is_rectangle:
         return people
@@ -216,18 +224,16 @@ def _spread(layer: RasterLayer, window: Window, step: float, shape: tuple[int, i
 
 def _shares_inside(window: Window, x: Floats, y: Floats) -> Floats:
     """(rows, columns) shares of the cells between edges x and y that lie in a window."""
-    shape, step = (len(y) - 1, len(x) - 1), x[1] - x[0]
-    across, up = np.meshgrid(x[:-1] + step / 2, y[:-1] + step / 2)
+    shape, width, height = (len(y) - 1, len(x) - 1), x[1] - x[0], y[1] - y[0]
+    across, up = np.meshgrid(x[:-1] + width / 2, y[:-1] + height / 2)
     share: Floats = window.holds(np.column_stack([across.ravel(), up.ravel()])).astype(np.float64)
     # Cells on the border are cut; they are found by points a quarter of a cell apart along it.
-    border = shapely.get_coordinates(shapely.segmentize(window.geometry.boundary, step / 4))
-    column = np.clip(((border[:, 0] - x[0]) / step).astype(np.int64), 0, shape[1] - 1)
-    row = np.clip(((border[:, 1] - y[0]) / step).astype(np.int64), 0, shape[0] - 1)
+    border = shapely.get_coordinates(shapely.segmentize(window.geometry.boundary, min(width, height) / 4))
+    column = np.clip(((border[:, 0] - x[0]) / width).astype(np.int64), 0, shape[1] - 1)
+    row = np.clip(((border[:, 1] - y[0]) / height).astype(np.int64), 0, shape[0] - 1)
     cut = np.unique(row * shape[1] + column)
     row, column = np.divmod(cut, shape[1])
-    # What reaches beyond the window's box has no people.
-    _, _, right, top = window.bounds
-    boxes = shapely.box(x[column], y[row], np.minimum(x[column + 1], right), np.minimum(y[row + 1], top))
+    boxes = shapely.box(x[column], y[row], x[column + 1], y[row + 1])
     share[cut] = shapely.area(shapely.intersection(boxes, window.geometry)) / shapely.area(boxes)
     return share.reshape(shape)
 
@@ -238,16 +244,19 @@ def _overlaps(edges: Floats, low: Floats, high: Floats) -> Floats:
     return np.clip(shared, 0.0, None)
 
 
-def _disk(radius: float) -> Floats:
-    """(2k + 1, 2k + 1) shares of cells of side 1 that a circle around the middle of the central one covers."""
-    k = math.ceil(radius)
-    part = (np.arange((2 * k + 1) * PARTS) + 0.5) / PARTS - k - 0.5
-    inside = (part[:, None] ** 2 + part**2 <= radius**2).astype(float)
-    return np.asarray(inside.reshape(2 * k + 1, PARTS, 2 * k + 1, PARTS).mean(axis=(1, 3)))
+def _disk(radius: Floats, *, corner: bool) -> Floats:
+    """(rows, columns) shares of cells that a circle covers, its radius in widths and heights of a cell.
+
+    Its centre is in the middle of the central cell, or at the corner of the four central ones.
+    """
+    count = [2 * math.ceil(each) + (not corner) for each in radius]
+    across, up = ((np.arange(n * PARTS) + 0.5) / PARTS - n / 2 for n in count)
+    inside = ((up[:, None] / radius[1]) ** 2 + (across / radius[0]) ** 2 <= 1).astype(float)
+    return np.asarray(inside.reshape(count[1], PARTS, count[0], PARTS).mean(axis=(1, 3)))
 
 
-def _along(population: Offset, network: LinearNetwork, radius: float) -> tuple[Floats, Floats]:
-    """People on short stretches of a network's streets, and those within the radius of each along streets."""
+def _along(population: Offset, network: LinearNetwork, radius: float) -> tuple[Floats, Floats, Floats]:
+    """People on short stretches of a network's streets; within the radius of their middles; and of all their places."""
     step = max(radius / STEPS, float(network.lengths.sum()) / MOST_PLACES)
     mesh = network_mesh(network, step)
     pieces = population.restrict(mesh)
@@ -260,9 +269,14 @@ def _along(population: Offset, network: LinearNetwork, radius: float) -> tuple[F
     people = np.bincount(where.ravel(), mass[held]).astype(np.float64)
     pairs = streets.near(known, math.ceil(4 * radius / step) + 2)
     apart = pairs.apart / UNITS * step / 4
-    # Of a stretch that the circle ends in, a share.
-    share = np.clip((radius - apart) / step + 0.5, 0, 1)
-    near: Floats = people.copy()
-    near += np.bincount(pairs.first, share * people[pairs.second], len(people))
-    near += np.bincount(pairs.second, share * people[pairs.first], len(people))
-    return people, near
+
+    def within(reach: float) -> Floats:
+        """People within a reach of the middles, with a share of those on a stretch where it ends."""
+        share = np.clip((reach - apart) / step + 0.5, 0, 1)
+        near: Floats = people.copy()
+        near += np.bincount(pairs.first, share * people[pairs.second], len(people))
+        near += np.bincount(pairs.second, share * people[pairs.first], len(people))
+        return near
+
+    # Whoever lives so near to the middle is within the radius of both ends.
+    return people, within(radius), within(radius - step / 2)

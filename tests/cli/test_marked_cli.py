@@ -2,14 +2,16 @@
 
 import csv
 import json
+import shutil
 
 import numpy as np
 import pytest
 from support.command_line import run, spoken
 
 from dpppsynth import AlphaNeighbours, MarkedSynthesizer, Marks, PointPattern, Times, Window
+from dpppsynth.core.published_files import plain_text
 from dpppsynth.io import read_synthetic
-from dpppsynth.release import load_release
+from dpppsynth.release import certificate, load_release
 
 UNIT = Window.rectangle(0, 0, 1000, 1000)
 SQUARE = ["--window", "0,0,1000,1000"]
@@ -141,6 +143,18 @@ class TestShell:
         assert {"by_type.png", "by_time.png", "types.png", "times.png", "intensity.png"} <= {
             path.name for path in (tmp_path / "pictures").iterdir()
         }
+
+    def test_forged_marks_hold_and_verify_says_what_it_cannot_show(self, released, tmp_path):
+        """Swapped names of types, with the hash made anew: consistent, and so no fault that anybody could find."""
+        forged = tmp_path / "forged"
+        shutil.copytree(released, forged)
+        cert = json.loads((forged / certificate.FILENAME).read_text(encoding="utf-8"))
+        cert["parameters"]["marks"]["types"]["values"].reverse()
+        cert["content_hash"] = certificate.content_hash(cert)
+        (forged / certificate.FILENAME).write_text(plain_text(cert), encoding="utf-8")
+        said = spoken(run("verify", forged))
+        assert "other names of types or another n hold as well. A signature shows the origin." in said
+        assert "not who stated it" in json.loads(run("verify", forged, "--json").stdout)["not_shown"]
 
     def test_patterns_alone_have_dates_in_any_format(self, tmp_path):
         """Days since a date go in as dates and come out as dates; files that are read again have the same days."""

@@ -173,7 +173,7 @@ class TestGeoTiff:
         """Neither a file nor a frame is taken to be in the domain's; arrays and functions, which name none, are."""
         path = tiff(tmp_path / "people.tif", VALUES, crs=None)
         for offset in (Offset.from_geotiff(path), Offset.from_geotiff(path, "counts")):
-            with pytest.raises(InputError, match=r'^offset: people.tif: does not say .* 27700; .*crs="EPSG:27700"'):
+            with pytest.raises(InputError, match=r'^offset: people.tif: does not say .*27700; .*crs="EPSG:27700"'):
                 offset.on(SQUARE)
             assert offset.on(Window.rectangle(*BOX)).values.sum() > 0
         assert Offset.from_geotiff(path, crs="EPSG:27700").on(SQUARE).values.shape == VALUES.shape
