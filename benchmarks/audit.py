@@ -131,6 +131,7 @@ def clients(epsilon: float) -> Iterator[tuple[str, randomizers.Randomizer]]:
     yield "square-wave, 15 x 15", randomizers.SquareWave(epsilon=epsilon, cells=15, half_width=width)
     subset = randomizers.subset_size(epsilon, 5)
     yield "subset-exponential, 5 x 5", randomizers.SubsetExponential(epsilon=epsilon, cells=5, subset=subset)
+    yield "range-hierarchy, 8 x 8", randomizers.RangeHierarchyLaw(epsilon=epsilon, cells=8)
     for kind, oracle in randomizers.ORACLES.items():
         yield f"{kind}, 25 values", oracle(epsilon=epsilon, domain=25)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import local_areas
 import local_fields
 import local_grid_fields
+import local_hierarchy
 import local_pictures as pictures
 import local_ranges
 import local_tables as tables
@@ -22,10 +23,18 @@ from measuring import raw_rows
 from pages import command_line, fill
 
 EXPERIMENTS = (
-    local_areas.EXPERIMENTS | local_fields.EXPERIMENTS | local_grid_fields.EXPERIMENTS | local_ranges.EXPERIMENTS
+    local_areas.EXPERIMENTS
+    | local_fields.EXPERIMENTS
+    | local_grid_fields.EXPERIMENTS
+    | local_ranges.EXPERIMENTS
+    | local_hierarchy.EXPERIMENTS
 )
 # Tables of those that fill theirs alone.
-OF_FIELDS = {"fields": local_fields.of_fields, "grids": local_grid_fields.of_grids}
+OF_FIELDS = {
+    "fields": local_fields.of_fields,
+    "grids": local_grid_fields.of_grids,
+    "hierarchy": local_hierarchy.of_hierarchy,
+}
 REPEATS = 10
 
 

@@ -15,6 +15,8 @@ from dpppsynth.mechanisms.local.grids.queries import average_query_error as aver
 from dpppsynth.mechanisms.local.grids.queries import constant_density_answers as constant_density_answers
 from dpppsynth.mechanisms.local.grids.queries import query_workload as query_workload
 from dpppsynth.mechanisms.local.grids.queries import zero_answers_error as zero_answers_error
+from dpppsynth.mechanisms.local.hierarchy_release import HierarchyRelease as HierarchyRelease
+from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy as RangeHierarchy
 from dpppsynth.mechanisms.local.randomizers.radius import grid_radius as grid_radius
 from dpppsynth.mechanisms.local.randomizers.radius import optimal_radius as optimal_radius
 from dpppsynth.mechanisms.local.report_files import aggregate_dask as aggregate_dask

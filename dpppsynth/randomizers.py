@@ -5,6 +5,7 @@
 * Others on a grid: `SquareWave`, and `SubsetExponential`, which is geo-indistinguishable.
 * Frequency oracles: `RandomizedResponse`, `SubsetSelection`, `ProjectiveResponse`, `LocalHashing`, `OptimizedUnary`,
   `SymmetricUnary`, `HadamardResponse`; `best_oracle` chooses by `total_variance`.
+* On one level of a quadtree, drawn at random: `RangeHierarchyLaw`; its finest level: `hierarchy_side`.
 * Estimation: `expectation_maximisation`, `norm_sub`, `norm_mul`, `clip`.
 
 Each mechanism is a frozen object of public numbers with a law of integer weights, out of 2^62 but for

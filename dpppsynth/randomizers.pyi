@@ -9,6 +9,8 @@ from dpppsynth.mechanisms.local.randomizers.em import expectation_maximisation a
 from dpppsynth.mechanisms.local.randomizers.footprint import closed_form_sizes as closed_form_sizes
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle as FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.hadamard import HadamardResponse as HadamardResponse
+from dpppsynth.mechanisms.local.randomizers.hierarchy import RangeHierarchyLaw as RangeHierarchyLaw
+from dpppsynth.mechanisms.local.randomizers.hierarchy import hierarchy_side as hierarchy_side
 from dpppsynth.mechanisms.local.randomizers.matching import Match as Match
 from dpppsynth.mechanisms.local.randomizers.matching import local_privacy as local_privacy
 from dpppsynth.mechanisms.local.randomizers.matching import matched_epsilon as matched_epsilon

@@ -14,7 +14,7 @@ VALUES = np.arange(9).repeat(2)
 INSIDE = np.arange(9) != 4
 
 
-def of_randomizer(randomizer):
+def of_randomizer(randomizer, inside=INSIDE):
     """Entries of one client law."""
     name, rng = type(randomizer).__name__, np.random.default_rng(1)
     reports = randomizer.draw(VALUES, rng)
@@ -26,7 +26,7 @@ def of_randomizer(randomizer):
         f"{name}.count": (randomizer.count, {"reports": reports}),
         f"{name}.reported": (randomizer.reported, {"counts": counts}),
         f"{name}.estimate": (
-            randomizer.estimate, {"counts": counts, "n": 18, "inside": INSIDE, **randomizer.settings()},
+            randomizer.estimate, {"counts": counts, "n": 18, "inside": inside, **randomizer.settings()},
         ),
         f"{name}.settings": (randomizer.settings, {"tolerance": None, **randomizer.settings()}),
         f"{name}.log_ratio": (randomizer.log_ratio, {"reports": reports, "value": 1, "other": 2}),
@@ -53,6 +53,7 @@ LAWS = [
     randomizers.SquareWave(epsilon=1.0, cells=3, half_width=1),
     randomizers.SubsetExponential(epsilon=1.0, cells=3, subset=2),
 ]
+TREE = randomizers.RangeHierarchyLaw(epsilon=1.0, cells=4)
 ORACLES = [
     randomizers.RandomizedResponse(epsilon=1.0, domain=9),
     randomizers.HadamardResponse(epsilon=1.0, domain=9),
@@ -72,6 +73,7 @@ RANDOMIZERS = {
     "ContinuousDiskArea.draw": (DISK.draw, {"values": [[0.5, 0.5]], "rng": 1}),
     "ContinuousDiskArea.density": (DISK.density, {"reports": [[0.5, 0.5]], "value": [0.5, 0.4]}),
     "best_oracle": (randomizers.best_oracle, {"epsilon": 1.0, "domain": 9}),
+    "hierarchy_side": (randomizers.hierarchy_side, {"epsilon": 1.0, "n": 900}),
     "selected_size": (randomizers.selected_size, {"epsilon": 1.0, "domain": 9}),
     "field_order": (randomizers.field_order, {"epsilon": 1.0, "domain": 9}),
     "total_variance": (randomizers.total_variance, {"oracle": ORACLES[0]}),
@@ -100,6 +102,7 @@ RANDOMIZERS = {
 }  # fmt: skip
 for each in LAWS:
     RANDOMIZERS |= of_randomizer(each)
+RANDOMIZERS |= of_randomizer(TREE, inside=np.arange(16) != 4)
 for each in ORACLES:
     RANDOMIZERS |= of_oracle(each)
 
@@ -215,6 +218,7 @@ def whole_mechanism(mechanism):
     }
 
 
+HIERARCHY = local.RangeHierarchy(epsilon=1.0, cells=4)
 CELLED = [
     local.DiskAreaMechanism(epsilon=1.0, cells=3),
     local.HybridUniformExponential(epsilon=1.0, cells=3),
@@ -372,6 +376,20 @@ for each in CELLED:
 LOCAL |= of_mechanism(UNIFORM, (100.0, 200.0), [0, 1, 5]) | whole_mechanism(ADAPTIVE)
 LOCAL |= of_mechanism(SECOND, (100.0, 200.0), [0, 0], rounds=True)
 
+LOCAL |= of_mechanism(HIERARCHY, (1, 2), VALUES) | {
+    "RangeHierarchy": (local.RangeHierarchy, {"epsilon": 1.0, "cells": 4, "estimator": "norm-sub"}),
+    "RangeHierarchy.sized": (local.RangeHierarchy.sized, {"epsilon": 1.0, "n": 900}),
+    "RangeHierarchy.query": (
+        HIERARCHY.query, {"counts": HIERARCHY.simulate(PATTERN, rng=1), "window": SQUARE, "rectangles": QUERIES},
+    ),
+    "RangeHierarchy.estimate": (
+        HIERARCHY.estimate, {"counts": HIERARCHY.simulate(PATTERN, rng=1), "estimator": "shrunk"},
+    ),
+    "RangeHierarchy.simulate": (HIERARCHY.simulate, {"pattern": PATTERN, "rng": 1, "fast": False}),
+    "RangeHierarchy.cell_values": (HIERARCHY.cell_values, {"cells": [[0, 1], [2, 2]]}),
+    "HierarchyRelease.query": (HIERARCHY.release(PATTERN, rng=1).query, {"rectangles": QUERIES}),
+}  # fmt: skip
+
 BASELINES = {
     "LiteralHybridUniformExponential": (
         baselines.LiteralHybridUniformExponential, {"epsilon": 2.0, "cells": 3, "radius": 1, "unsafe": True},
@@ -407,5 +425,6 @@ MADE = {
     "AAG", "PIECES", "PRIVAG", "ROUNDINGS", "UNIFORM_ALPHA", "Agreeing", "Constants", "Ratios", "KINDS", "ORACLES",
     "Fit", "SpatialAreaMechanism", "FrequencyOracle", "Match", "Randomizer", "CellMechanism", "Mechanism",
     "PointsBudget", "TraceCounts", "aggregate_dask", "GridRelease", "LocalRelease", "local", "grids", "randomizers",
+    "HierarchyRelease",
     "BaselineRelease", "BestUniformGrid", "PivotTrace",
 }  # fmt: skip

@@ -40,6 +40,7 @@ PLACES = {
     "subset-exponential": f"{HOME}.local.mechanism:SUBSET_EXPONENTIAL",
     "uniform-grid": f"{HOME}.local.mechanism:UNIFORM_GRID",
     "adaptive-grid": f"{HOME}.local.mechanism:ADAPTIVE_GRID",
+    "range-hierarchy": f"{HOME}.local.mechanism:RANGE_HIERARCHY",
     "trajectories": f"{HOME}.local.mechanism:TRAJECTORIES",
 }
 # The result of a release by levels, unless that of each level has one of its own (`series`).

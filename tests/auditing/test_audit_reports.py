@@ -21,6 +21,7 @@ from dpppsynth.local import (
     DiskAreaMechanism,
     HybridUniformExponential,
     MultidimensionalSquareWave,
+    RangeHierarchy,
     SEMGeoI,
     UniformGrid,
 )
@@ -44,6 +45,7 @@ SOUND = {
     "hybrid-area": HybridUniformExponential(1.0, cells=5),
     "square-wave": MultidimensionalSquareWave(1.0, cells=5),
     "subset-exponential": SEMGeoI(1.0, cells=3),
+    "levels": RangeHierarchy(1.0, cells=8),
     "two rounds": AdvancedAdaptiveGrid(SQUARE, epsilon=1.0),
     **{name: UniformGrid(SQUARE, epsilon=1.0, cells=3, oracle=name) for name in ORACLES},
 }

@@ -247,6 +247,9 @@ def of_reports():
             yield from sized("adaptive-grid", adaptive, sizes=(1, 2))
     yield from varied("adaptive-grid", adaptive, sigma=(TINY, 1 - 1e-12))
     yield from sized("uniform-grid", grid)
+    hierarchy = functools.partial(local.RangeHierarchy, epsilon=1.0, cells=4)
+    yield from varied("range-hierarchy", hierarchy, epsilon=budgets, cells=(1, 2, 3, 256, 512))
+    yield from sized("range-hierarchy", hierarchy)
     trace = functools.partial(local.LDPTrace, epsilon=1.0, cells=4, max_length=6)
     lists = {"epsilon": budgets, "cells": (1, 2, 30), "max_length": (1, 2, 1000)}
     yield from varied("trajectories", trace, user="trajectory", **lists)

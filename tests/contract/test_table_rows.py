@@ -36,6 +36,7 @@ FIRST = {
     "subset-exponential": ("reports", "one from each of "),
     "uniform-grid": ("reports", "one from each of "),
     "adaptive-grid": ("reports", "one from each of "),
+    "range-hierarchy": ("reports", "one from each of "),
     "trajectories": ("reports", "of 10 of 10 persons"),
 }
 

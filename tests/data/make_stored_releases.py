@@ -179,6 +179,7 @@ RELEASES: dict[str, Described] = {
     ),
     "adaptive-grid": Described(local.AdvancedAdaptiveGrid(WINDOW, epsilon=2.0, alpha2=4.0)),
     "adaptive-grid-even": Described(local.PrivAG(WINDOW, epsilon=2.0, alpha=1.0, consistent=False, oracle="auto")),
+    "range-hierarchy": Described(local.RangeHierarchy(1.0, cells=8)),
     "trajectories": Described(local.LDPTrace(2.0, cells=3, max_length=5)),
     "bounded-cells": Described(BoundedErrorSynthesizer(epsilon=1.0, delta=1e-6, spacing=250.0)),
     "bounded-cells-secret-n": Described(

@@ -397,6 +397,7 @@ KEYED = {
     "subset-exponential": (local.SEMGeoI(epsilon=1.0, cells=4), SCATTERED),
     "uniform-grid": (local.UniformGrid(SQUARE, epsilon=1.0, cells=4), SCATTERED),
     "adaptive-grid": (local.AdvancedAdaptiveGrid(SQUARE, epsilon=1.0), SCATTERED),
+    "range-hierarchy": (local.RangeHierarchy(epsilon=1.0, cells=8), SCATTERED),
     "trajectories": (local.LDPTrace(epsilon=2.0, cells=3, max_length=8), WALKS),
 }
 
@@ -678,6 +679,17 @@ class TestReports:
             binomial(supports[4], self.CLIENTS, weight * one / (weight * one + 1 - one))
         flipped = self.counts(local.UniformGrid(SQUARE, epsilon=epsilon, cells=3, oracle="symmetric-unary"))
         binomial(flipped[4] + 8 * self.CLIENTS - np.delete(flipped, 4).sum(), 9 * self.CLIENTS, _half(epsilon))
+
+    @pytest.mark.parametrize("epsilon", [0.7, 4.0])
+    def test_range_hierarchy(self, epsilon):
+        """Each person reports on one of two levels, as often on either, by the oracle of 16 or of 64 cells."""
+        law = local.RangeHierarchy(epsilon=epsilon, cells=8).randomizer
+        reports, parts = law.by_level(self.counts(local.RangeHierarchy(epsilon=epsilon, cells=8)))
+        binomial(reports[0], self.CLIENTS, 0.5)
+        for n, oracle, part, own in zip(reports.tolist(), law.oracles, parts, (5, 27), strict=True):
+            supports, weight = oracle.supports(part), math.exp(epsilon)
+            one = float(getattr(oracle, "subset", 1)) / oracle.domain
+            binomial(supports[own], n, weight * one / (weight * one + 1 - one))
 
     def test_adaptive_grid(self):
         """Each person reports once, with the whole budget, on one of two levels."""

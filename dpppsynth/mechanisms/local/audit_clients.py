@@ -7,6 +7,7 @@ their own, and tell nothing about this client.
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -150,14 +151,21 @@ class LargerEpsilon:
 
 def with_epsilon(randomizer: AnyLaw, factor: float) -> AnyLaw:
     """The same client with an epsilon larger by a factor, or by the largest below it that its integers express."""
+    # Of a client that chooses among laws by its epsilon, the same ones.
+    louder = getattr(randomizer, "louder", None) or partial(_louder, randomizer)
     while factor > 1:
         try:
-            weaker: AnyLaw = replace(cast("Any", randomizer), epsilon=factor * randomizer.epsilon)
+            weaker: AnyLaw = louder(factor * randomizer.epsilon)
         except InputError:
             factor /= 1.25
         else:
             return weaker
     return randomizer
+
+
+def _louder(randomizer: AnyLaw, epsilon: float) -> AnyLaw:
+    found: AnyLaw = replace(cast("Any", randomizer), epsilon=epsilon)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

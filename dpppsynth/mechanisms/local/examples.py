@@ -13,6 +13,7 @@ from dpppsynth.mechanisms.local.area_synthesizers import (
     SEMGeoI,
 )
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
+from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.spatial.mesh import Ints
 
@@ -50,6 +51,13 @@ def adaptive_grid() -> Iterator[Example]:
     yield Example("even", even, square())
     uneven = partial(AdvancedAdaptiveGrid, ring(), epsilon=3.0, alpha2=1.0)
     yield Example("adaptive, polygon with a hole", uneven, ring())
+
+
+def range_hierarchy() -> Iterator[Example]:
+    """Examples on windows with and without a hole, of several levels and of one."""
+    yield Example("square", partial(RangeHierarchy, 1.0, cells=16), square())
+    yield Example("polygon with a hole", partial(RangeHierarchy, 2.0, cells=8, estimator="norm-sub"), ring())
+    yield Example("one level", partial(RangeHierarchy, 1.0, cells=2), square())
 
 
 def trajectories() -> Iterator[Example]:

@@ -12,6 +12,8 @@ from dpppsynth.mechanisms.local.audit import AdaptiveGridAudit, CellsAudit, Grid
 from dpppsynth.mechanisms.local.audit_trajectories import TrajectoriesAudit
 from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, UniformGridPlan
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, UniformGrid
+from dpppsynth.mechanisms.local.hierarchy_release import HierarchyRelease
+from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
 from dpppsynth.mechanisms.local.plan import LocalPlan
 from dpppsynth.mechanisms.local.release import GridEstimator, GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
@@ -88,6 +90,18 @@ ADAPTIVE_GRID = Mechanism(
     options=(options.AAG, options.PRIVAG),
     words=words.ADAPTIVE_GRID,
     examples=examples.adaptive_grid,
+)
+
+RANGE_HIERARCHY = Mechanism(
+    name="range-hierarchy",
+    settings=RangeHierarchy,
+    plan=LocalPlan,
+    estimators=(ReportEstimator,),
+    result=HierarchyRelease,
+    audit=CellsAudit,
+    options=(options.RANGE_HIERARCHY,),
+    words=words.RANGE_HIERARCHY,
+    examples=examples.range_hierarchy,
 )
 
 TRAJECTORIES = Mechanism(

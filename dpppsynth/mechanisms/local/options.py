@@ -13,6 +13,7 @@ from dpppsynth.mechanisms.local.area_synthesizers import (
     SEMGeoI,
 )
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
+from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
 from dpppsynth.mechanisms.local.places import require_point_columns
 from dpppsynth.mechanisms.local.sinks import new_file
 from dpppsynth.mechanisms.local.trajectory_plan import number_of_trajectories
@@ -81,6 +82,17 @@ class UniformOptions(ReportOptions):
         return UniformGrid.sized(settings.pop("window"), n=n, **settings)
 
 
+class HierarchyOptions(ReportOptions):
+    """Options of a hierarchy, whose finest level follows from the number of persons."""
+
+    def synthesizer(self, given: Given, domain: Domain, n: int | None = None) -> Any:
+        """The mechanism, of the rule's finest level where n is known and no side given."""
+        if given["cells"] is not None or n is None:
+            return super().synthesizer(given, domain, n)
+        settings = {**self.plain(given), **self.objects(given, domain)}
+        return RangeHierarchy.sized(settings.pop("epsilon"), n=n, **settings)
+
+
 class AdaptiveOptions(ReportOptions):
     """Options of grids in two rounds, the second made from the first one's reports."""
 
@@ -116,6 +128,7 @@ HYBRID_AREA = ReportOptions(HybridUniformExponential, "hybrid-area")
 SQUARE_WAVE = ReportOptions(MultidimensionalSquareWave, "square-wave")
 SUBSET_EXPONENTIAL = ReportOptions(SEMGeoI, "sem-geo-i")
 UNIFORM_GRID = UniformOptions(UniformGrid, "uniform-grid")
+RANGE_HIERARCHY = HierarchyOptions(RangeHierarchy, "range-hierarchy")
 PRIVAG = AdaptiveOptions(PrivAG, "privag")
 AAG = AdaptiveOptions(AdvancedAdaptiveGrid, "aag")
 TRAJECTORIES = TrajectoryOptions(LDPTrace, "trajectories")

@@ -49,6 +49,9 @@ ADAPTIVE_GRID = _reported(
     "some were noisy answers about the large squares of a public grid, all others about smaller squares, finer where "
     "the first answers had found more people."
 )
+RANGE_HIERARCHY = _reported(
+    "a noisy answer to which square of a public grid they are in; how large the squares were was drawn at random."
+)
 TRAJECTORIES = TrajectoryWords(
     description="Every person's trajectory was turned into random reports on its own: first a noisy answer to how long "
     "it is; then, for a length announced to all, noisy answers to where it starts, where it ends and which moves it "

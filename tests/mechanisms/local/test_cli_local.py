@@ -14,7 +14,7 @@ from dpppsynth.mechanisms.local.report_files import aggregate_files
 from dpppsynth.privacy import ReplaceOne
 from dpppsynth.release import load_release
 
-LOCAL = ("disk-area", "hybrid-area", "square-wave", "sem-geo-i", "uniform-grid", "privag", "aag")
+LOCAL = ("disk-area", "hybrid-area", "square-wave", "sem-geo-i", "range-hierarchy", "uniform-grid", "privag", "aag")
 PLACE = ["--window", "0,0,30,60"]
 WINDOW = dps.Window.rectangle(0, 0, 30, 60)
 # So much budget that a report is the person's own cell, but for one in thousands.
@@ -218,6 +218,9 @@ class TestMethods:
             ("hybrid-area", ["--cells", 4], {"cells": 4}),
             ("square-wave", ["--cells", 7], {"cells": 7}),
             ("sem-geo-i", ["--cells", 3], {"cells": 3}),
+            ("range-hierarchy", ["--cells", 8], {"cells": 8}),
+            # By the rule for nine persons.
+            ("range-hierarchy", [], {"cells": 4}),
         ):
             said = json.loads(
                 run("check", "--method", method, "--epsilon", 1, *more, "--n", 9, *PLACE, "--json").stdout

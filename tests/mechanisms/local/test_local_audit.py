@@ -40,6 +40,7 @@ from dpppsynth.randomizers import (
     OptimizedUnary,
     ProjectiveResponse,
     RandomizedResponse,
+    RangeHierarchyLaw,
     SquareWave,
     SubsetExponential,
     SubsetSelection,
@@ -63,6 +64,7 @@ KINDS = {
     "hadamard-response": lambda epsilon: HadamardResponse(epsilon=epsilon, domain=9),
     "subset-selection": lambda epsilon: SubsetSelection(epsilon=epsilon, domain=9),
     "projective-response": lambda epsilon: ProjectiveResponse(epsilon=epsilon, domain=9),
+    "range-hierarchy": lambda epsilon: RangeHierarchyLaw(epsilon=epsilon, cells=4),
     "subset-exponential": lambda epsilon: SubsetExponential(epsilon=epsilon, cells=3, subset=2),
 }
 
@@ -159,6 +161,17 @@ class OwnValueOnce(Broken):
         return np.array([[sum(1 << int(each) for each in chosen)]])
 
 
+class LevelOfTheValue(Broken):
+    """The level is the coarser one on one half of the grid, and the finer one on the other."""
+
+    def __call__(self, value):
+        wanted = int(2 * value >= self.law.inputs)
+        while True:
+            report = self.law.draw(np.array([value]), SECRET)
+            if report[0, 0] == wanted:
+                return report
+
+
 class FractionalRadius(Broken):
     """A radius of 3.2 cells where reports are laid out for 2: some end in cells that only one value reaches."""
 
@@ -206,7 +219,8 @@ def larger(name):
 
 
 def broken(fault, name, epsilon=1.0, pair=None):
-    honest = target_of(KINDS[name](epsilon), pair=pair)
+    law = RangeHierarchyLaw(epsilon=epsilon, cells=8) if name == "two levels" else KINDS[name](epsilon)
+    honest = target_of(law, pair=pair)
     return replace(honest, run=fault(honest.run.randomizer))
 
 
@@ -232,6 +246,7 @@ FAULTS = {
     "fractional radius": (fractional_radius, "numbers", 3000),
     "too few outside": (lambda: broken(NeverOutside, "projective-response"), "likelihood ratio", 1200),
     "own value once": (lambda: broken(OwnValueOnce, "subset-selection"), "likelihood ratio", 1200),
+    "level of the value": (lambda: broken(LevelOfTheValue, "two levels"), "one bit", 200),
     "others only": (lambda: broken(OthersOnly, "randomized-response"), "likelihood ratio", 1200),
     "nothing empty": (lambda: broken(NothingEmpty, "subset-exponential", pair=(0, 4)), "likelihood ratio", 2400),
 }

@@ -212,10 +212,11 @@ class FrequencyOracle(Randomizer):
         Each value's support is the sum of two binomials. Floating point takes part, so nothing that is drawn here is
         private; which law of the counts it has the class tells.
         """
-        counts = self._true(true_counts, rng)
+        counts = self.true_numbers(true_counts, rng)
         return rng.binomial(counts, float(self.p)) + rng.binomial(counts.sum() - counts, float(self.q))
 
-    def _true(self, true_counts: Any, rng: Any) -> Ints:
+    def true_numbers(self, true_counts: Any, rng: Any) -> Ints:
+        """(domain,) true numbers of clients, checked, and the generator with them; InputError."""
         array = plain_array(true_counts)
         # Their sum must be a 64-bit number.
         known = array is not None and array.shape == (self.domain,) and array.dtype.kind in "iu"

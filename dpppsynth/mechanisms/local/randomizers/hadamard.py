@@ -111,7 +111,7 @@ class HadamardResponse(FrequencyOracle):
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
         """Counts with exactly the law of counts of reports (up to floating point), for experiments."""
-        counts, even = self._true(true_counts, rng), np.full(self.rows_drawn, 1 / self.rows_drawn)
+        counts, even = self.true_numbers(true_counts, rng), np.full(self.rows_drawn, 1 / self.rows_drawn)
         total, rows = np.zeros((self.rows_drawn, 2), dtype=np.int64), np.arange(self.rows_drawn)
         for value in np.flatnonzero(counts):
             drawn = rng.multinomial(counts[value], even)

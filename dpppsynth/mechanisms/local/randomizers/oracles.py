@@ -138,7 +138,7 @@ class RandomizedResponse(ResponseOracle):
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
         """Counts with exactly the law of counts of reports (up to floating point), for experiments."""
-        counts, law = self._true(true_counts, rng), self._response.law
+        counts, law = self.true_numbers(true_counts, rng), self._response.law
         # A client reports its value by the excess, or else any value by the base weights, whatever its own.
         kept = rng.binomial(counts, self._response.excess / TOTAL)
         return kept + rng.multinomial(counts.sum() - kept.sum(), law.base / float(TOTAL - self._response.excess))

@@ -175,7 +175,7 @@ class ProjectiveResponse(DesignOracle):
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
         """Counts with exactly the law of counts of reports (up to floating point), for experiments."""
-        counts = self._true(true_counts, rng)
+        counts = self.true_numbers(true_counts, rng)
         # Any point at all, whatever the value, or else one of the own hyperplane.
         anywhere = float((1 - self.p) * self.size / (self.size - self.own_points))
         own = rng.binomial(counts, 1 - anywhere)

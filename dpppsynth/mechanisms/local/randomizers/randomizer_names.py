@@ -9,6 +9,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.hadamard import HadamardResponse
+from dpppsynth.mechanisms.local.randomizers.hierarchy import RangeHierarchyLaw
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle, response_or_hashing
 from dpppsynth.mechanisms.local.randomizers.oracles import LocalHashing, RandomizedResponse
 from dpppsynth.mechanisms.local.randomizers.projective import ProjectiveResponse
@@ -32,7 +33,7 @@ ORACLES: dict[str, type[FrequencyOracle]] = {
 }
 KINDS: dict[str, type[Randomizer]] = {
     **ORACLES,
-    **{each.kind: each for each in (DiskArea, HybridArea, SquareWave, SubsetExponential)},
+    **{each.kind: each for each in (DiskArea, HybridArea, SquareWave, SubsetExponential, RangeHierarchyLaw)},
 }
 # What users ask for, and what stands on certificates for it: "auto" there is the published choice of older releases.
 AUTO, LEAST_VARIANCE = "auto", "least-variance"

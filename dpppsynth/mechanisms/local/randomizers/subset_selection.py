@@ -149,7 +149,7 @@ class SubsetSelection(DesignOracle):
         Values are taken one after the other: of reports that still lack j members with m values to come, each has the
         next one with probability j / m.
         """
-        counts, size = self._true(true_counts, rng), self.subset
+        counts, size = self.true_numbers(true_counts, rng), self.subset
         supports = rng.binomial(counts, float(self.p))
         lacking = np.zeros((self.domain, size + 1), dtype=np.int64)
         lacking[:, size - 1], lacking[:, size] = supports, counts - supports
