@@ -116,6 +116,22 @@ class TestTruth:
         assert HOLED.contains(release.sample(1, rng=1)[0].xy).all()
         assert release.query([HOLED.bounds], unbiased=False)[0] == pytest.approx(5000)
 
+    @pytest.mark.parametrize("post", ["field", "clip"])
+    def test_answers_are_integrals_of_the_intensity(self, post):
+        """Spread over whole cells, the mass of those that the border cuts would lie in the hole."""
+        release = local.UniformGrid(HOLED, epsilon=3.0, cells=7, post=post).release(hills(2000, window=HOLED), rng=1)
+        hole = HOLED.geometry.interiors[0].bounds
+        wide = [*HOLED.bounds[:2], hole[0] + 0.3 * (hole[2] - hole[0]), hole[1] + 0.7 * (hole[3] - hole[1])]
+        x, y = (
+            low + (np.arange(1000) + 0.5) / 1000 * (high - low) for low, high in zip(wide[:2], wide[2:], strict=True)
+        )
+        grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+        grid, area = grid[HOLED.contains(grid)], (wide[2] - wide[0]) * (wide[3] - wide[1]) / 1e6
+        nothing, some, all_ = release.query([hole, wide, HOLED.bounds], unbiased=False)
+        assert nothing == pytest.approx(0, abs=1e-6)
+        assert some == pytest.approx(release.intensity(grid).sum() * area, rel=5e-3)
+        assert all_ == pytest.approx(release.intensity.total)
+
 
 class TestReleases:
     def test_it_is_the_default_and_comes_back(self, tmp_path):
