@@ -190,8 +190,8 @@ class Offset:
         streets = not isinstance(domain, Window) and self.meaning == "counts"
         if isinstance(layer, RasterLayer):
             layer = layer.cropped(domain.bounds)
-            known = np.nan_to_num(layer.values)
-            layer = layer if not streets and not np.isnan(layer.values).any() else layer.with_values(known, 0.0)
+            if streets or np.isnan(layer.values).any():
+                layer = layer.with_values(np.nan_to_num(layer.values), 0.0)
         if streets:
             length = layer.street_lengths(domain)
             per = np.divide(layer.values * layer.sizes, length, out=np.zeros(length.shape), where=length > 0)
@@ -268,13 +268,17 @@ class Offset:
             return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()
         shape = np.array(self.values.shape, dtype="<i8").tobytes()
         bounds = np.array(self.layer.bounds_of_cells, dtype="<f8").tobytes()
-        return hashlib.sha256(b"raster" + shape + bounds + self.values.astype("<f8").tobytes()).hexdigest()
+        told = hashlib.sha256(b"raster" + shape + bounds)
+        # Without a copy, as rasters may be large.
+        told.update(np.ascontiguousarray(self.values, dtype="<f8").data)
+        return told.hexdigest()
 
 
 def _settled(layer: PolygonLayer | RasterLayer, meaning: str) -> dict[str, Any]:
     """State of an offset: the layer with densities for values, and what these were."""
-    known = layer.values[~np.isnan(layer.values)]
-    if not len(known) or known.min() < 0 or known.max() == 0:
+    # NaN where no value is known.
+    least, most = (each.reduce(layer.values, axis=None) for each in (np.fmin, np.fmax))
+    if not least >= 0 or not most > 0:
         what = named("offset", layer.label)
         msg = f"{what} values must be finite, non-negative and not all zero; fill gaps in the layer first."
         raise InputError(msg)

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import tracemalloc
 import warnings
 
 import geopandas
@@ -140,6 +141,19 @@ class TestGeoTiff:
         layer = read_geotiff(tiff(tmp_path / "people.tif", VALUES))
         np.testing.assert_array_equal(layer.values, VALUES)
         assert (layer.bounds_of_cells, layer.crs, layer.label) == (BOX, "EPSG:27700", "people.tif")
+
+    def test_large_files_are_read_some_rows_at_a_time(self, tmp_path):
+        """Memory of two arrays of the cells, not of four; odd blocks, unknown cells and all values as they are."""
+        cells = np.random.default_rng(1).poisson(2.0, (2501, 2000)).astype("int16")
+        path = tiff(tmp_path / "people.tif", cells, nodata=0, tiled=True, blockxsize=256, blockysize=176)
+        tracemalloc.start()
+        try:
+            offset = Offset.from_geotiff(path, "counts", fill=0)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        np.testing.assert_allclose(offset.values * offset.layer.sizes, cells, rtol=1e-12)
+        assert peak < 2.7 * 8 * cells.size
 
     def test_nodata_has_no_value(self, tmp_path):
         whole = np.arange(320).reshape(16, 20).astype("int16")

@@ -14,6 +14,8 @@ from dpppsynth.spatial.mesh import Floats
 
 # Cells that are read into memory, at 8 bytes each.
 MOST_CELLS = 50_000_000
+# Cells that are read from the file at once, about.
+TOGETHER = 1_000_000
 
 
 def read_geotiff(
@@ -49,11 +51,10 @@ def read_geotiff(
         with warnings.catch_warnings():
             # Files without a place on the map are refused below.
             warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-            values, bounds, stated = _opened(rasterio, file, band)
+            values, bounds, stated = _opened(rasterio, file, band, outside)
     except rasterio.errors.RasterioError:
         msg = f"{file.name}: is no GeoTIFF that can be read."
         raise InputError(msg) from None
-    values = np.where(np.isnan(values), outside, values)
     own = None if stated is None else stated.to_string()
     layer = RasterLayer(values, bounds, outside=outside, crs=own or crs, label=file.name)
     layer.unnamed = either('crs="{}"', "--crs {}")
@@ -75,13 +76,13 @@ def _file(path: object) -> Path:
     return Path(path)
 
 
-def _opened(rasterio: Any, file: Path, band: int | None) -> tuple[Floats, Any, Any]:
+def _opened(rasterio: Any, file: Path, band: int | None, fill: float) -> tuple[Floats, Any, Any]:
     with rasterio.open(file, driver="GTiff") as source:
-        return _band(source, band, file.name), tuple(source.bounds), source.crs
+        return _band(source, _number(source, band, file.name), file.name, fill), tuple(source.bounds), source.crs
 
 
-def _band(source: Any, band: int | None, name: str) -> Floats:
-    """Values (rows, columns) of an open file, first row at the top."""
+def _number(source: Any, band: int | None, name: str) -> int:
+    """The band that is meant."""
     if band is None and source.count > 1:
         remedy = either("name one, such as band=1", f"save one alone, such as by gdal_translate -b 1 {name} one.tif")
         msg = f"band: {name} has {source.count} bands; {remedy}."
@@ -90,6 +91,11 @@ def _band(source: Any, band: int | None, name: str) -> Floats:
     if isinstance(band, bool) or not isinstance(band, int) or not 1 <= band <= source.count:
         msg = f"band: {name} has bands 1 to {source.count}, got {band!r}."
         raise InputError(msg)
+    return band
+
+
+def _band(source: Any, band: int, name: str, fill: float) -> Floats:
+    """Values (rows, columns) of an open file, first row at the top; read some rows at a time."""
     if source.width * source.height > MOST_CELLS:
         msg = f"{name}: has more than {MOST_CELLS} cells; clip it to the domain first."
         raise InputError(msg)
@@ -97,9 +103,18 @@ def _band(source: Any, band: int | None, name: str) -> Floats:
     if step.is_identity or not step.is_rectilinear or step.a <= 0 or step.e >= 0 or (step.b, step.d) != (0, 0):
         msg = f"{name}: its cells have no place on a map, or are turned; warp it to a north-up raster first."
         raise InputError(msg)
-    found = source.read(band, masked=True)
-    if found.dtype.kind not in "iuf":
+    if np.dtype(source.dtypes[band - 1]).kind not in "iuf":
         msg = f"{name}: band {band} must hold real numbers."
         raise InputError(msg)
-    numbers = np.ma.filled(found.astype(np.float64), np.nan)
-    return np.asarray(numbers * source.scales[band - 1] + source.offsets[band - 1])
+    values: Floats = np.empty((source.height, source.width))
+    # Whole blocks of the file, which are not read twice.
+    high = max(1, source.block_shapes[band - 1][0])
+    rows = high * max(1, TOGETHER // (high * source.width))
+    for start in range(0, source.height, rows):
+        part = values[start : start + rows]
+        found = source.read(band, masked=True, window=((start, start + len(part)), (0, source.width)))
+        part[:] = np.ma.filled(found.astype(np.float64), np.nan)
+        part *= source.scales[band - 1]
+        part += source.offsets[band - 1]
+        part[np.isnan(part)] = fill
+    return values

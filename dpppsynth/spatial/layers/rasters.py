@@ -1,5 +1,6 @@
 """`RasterLayer`: values of equal cells, such as those of a GeoTIFF, with integrals over a mesh in one pass."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -56,14 +57,18 @@ class RasterLayer(PublicLayer):
         if crs is not None:
             # Unknown ones are refused.
             same_crs(crs, crs)
-        self.values = as_reals(values, "values: must be real numbers.")
+        self._hold(as_reals(values, "values: must be real numbers."))
+        self.bounds_of_cells = raster_bounds(bounds)
+
+    def _hold(self, values: Floats) -> None:
+        """Take an array as it is; from now on it is read alone."""
+        self.values = values
         if self.values.ndim != 2 or not self.values.size:
             msg = f"values: the raster needs two dimensions (rows, columns), got shape {self.values.shape}."
             raise InputError(msg)
         if np.isinf(self.values).any():
-            msg = f"{named('values', label)} must be finite, NaN where there is none."
+            msg = f"{named('values', self.label)} must be finite, NaN where there is none."
             raise InputError(msg)
-        self.bounds_of_cells = raster_bounds(bounds)
         self.values.flags.writeable = False
 
     def __repr__(self) -> str:
@@ -134,9 +139,10 @@ class RasterLayer(PublicLayer):
         )
 
     def like(self, values: Floats, bounds: Bounds, outside: float) -> "RasterLayer":
-        """Another raster of the same coordinates and label."""
-        made = RasterLayer(values, bounds, outside=outside, crs=self.crs, label=self.label)
-        made.unnamed = self.unnamed
+        """Another raster of the same coordinates and label; an array of its own is not copied."""
+        made = object.__new__(RasterLayer)
+        made.__dict__ |= self.__dict__ | {"outside": outside, "bounds_of_cells": raster_bounds(bounds)}
+        made._hold(values if values.base is None else values.copy())
         return made
 
     def with_values(self, values: Floats, outside: float) -> "RasterLayer":
@@ -177,15 +183,15 @@ class RasterLayer(PublicLayer):
     def points(self, window: Domain) -> Any:
         """Batches of points (n, 2) in a window with their masses (n,)."""
         part = self.cropped(window.bounds)
-        row, column = np.nonzero(np.nan_to_num(part.values))
-        along = int(np.clip(np.sqrt(POINTS / max(1, len(row))), 1, MOST_WITHIN))
+        some = int(np.count_nonzero(part.values)) - int(np.count_nonzero(np.isnan(part.values)))
+        along = int(np.clip(np.sqrt(POINTS / max(1, some)), 1, MOST_WITHIN))
         share = (np.arange(along) + 0.5) / along
         dx, dy = (each.ravel() for each in np.meshgrid(share, share))
         # Of a cell that reaches beyond the window's box the part within: a cell may be larger than the window.
         left, right, bottom, top = part.sides(window.bounds)
+        # Rows of about so many cells; of a row with more of them one after the other.
         batch = max(1, TOGETHER // along**2)
-        for start in range(0, len(row), batch):
-            r, c = row[start : start + batch], column[start : start + batch]
+        for r, c in _held(part.values, batch):
             width, height = (right - left)[c], (top - bottom)[r]
             x = left[c][:, None] + dx * width[:, None]
             y = top[r][:, None] - dy * height[:, None]
@@ -228,10 +234,18 @@ class RasterLayer(PublicLayer):
         boxes = boxes + slack
         low_row, low_column, _ = self.cells(boxes[:, [0, 3]])
         high_row, high_column, _ = self.cells(boxes[:, [2, 1]])
-        values = np.nan_to_num(self.values)
         spans = zip(low_row, high_row + 1, low_column, high_column + 1, strict=True)
         # Beyond the bounds a layer with integrals is zero.
-        return np.array([values[a:b, c:d].max() for a, b, c, d in spans])
+        return np.array([np.nan_to_num(self.values[a:b, c:d]).max() for a, b, c, d in spans])
+
+
+def _held(values: Floats, most: int) -> Iterator[tuple[Ints, Ints]]:
+    """Rows and columns of cells with values other than zero, so many at once at most."""
+    rows = max(1, most // values.shape[1])
+    for first in range(0, len(values), rows):
+        row, column = np.nonzero(np.nan_to_num(values[first : first + rows]))
+        for start in range(0, len(row), most):
+            yield first + row[start : start + most], column[start : start + most]
 
 
 class _Gathered:
