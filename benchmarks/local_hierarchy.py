@@ -73,6 +73,6 @@ def by_area(means: dict[Key, Floats], rival: str) -> list[str]:
         worst = np.unravel_index(ratios.argmax(), ratios.shape)
         name = "**all**" if epsilon is None else f"{epsilon:g}"
         cells = [f"{each:.2f}" for each in np.exp(np.log(ratios).mean(axis=0))]
-        lost = f"{ratios.max():.2f} ({keys[worst[0]][0]}, {RHOS[worst[1]]:.3%})".replace("000 %", " %")
+        lost = f"{ratios.max():.2f} ({keys[worst[0]][0]}, {100 * RHOS[worst[1]]:g} %)"
         lines.append([name, *cells, lost, f"{(ratios < 1).sum()} of {ratios.size}"])
-    return table(["eps", *(f"{rho:.3%}" for rho in RHOS), "worst", "better"], lines)
+    return table(["eps", *(f"{100 * rho:g} %" for rho in RHOS), "worst", "better"], lines)
