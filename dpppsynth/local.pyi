@@ -17,6 +17,7 @@ from dpppsynth.mechanisms.local.grids.queries import query_workload as query_wor
 from dpppsynth.mechanisms.local.grids.queries import zero_answers_error as zero_answers_error
 from dpppsynth.mechanisms.local.hierarchy_release import HierarchyRelease as HierarchyRelease
 from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy as RangeHierarchy
+from dpppsynth.mechanisms.local.one_report import one_point_each as one_point_each
 from dpppsynth.mechanisms.local.randomizers.radius import grid_radius as grid_radius
 from dpppsynth.mechanisms.local.randomizers.radius import optimal_radius as optimal_radius
 from dpppsynth.mechanisms.local.report_files import aggregate_dask as aggregate_dask

@@ -256,6 +256,7 @@ LOCAL = {
     ),
     "SEMGeoI": (local.SEMGeoI, {"epsilon": 1.0, "cells": 3, "subset": None, "estimator": "field"}),
     "SEMGeoI.matching": (local.SEMGeoI.matching, {"epsilon": 1.0, "cells": 3}),
+    "one_point_each": (local.one_point_each, {"pattern": WALKED, "user": "trajectory", "rng": 1}),
     "UniformGrid": (local.UniformGrid, {"window": SQUARE, "cells": (3, 2), **SETTINGS}),
     "UniformGrid.sized": (local.UniformGrid.sized, {"window": SQUARE, "epsilon": 1.0, "n": 100}),
     "UniformGrid.values": (UNIFORM.values, {"xy": PATTERN.xy}),
@@ -298,6 +299,7 @@ LOCAL = {
         local.perturb_file,
         {
             "mechanism": CELLED[0], "points": "none.csv", "out": "none.parquet", "window": SQUARE, "x": "x", "y": "y",
+            "user": "id",
             "batch": 1000, "rng": 1, "progress": None,
         },
     ),

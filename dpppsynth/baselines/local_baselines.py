@@ -13,6 +13,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.grid_synthesizer import GridCounts, UniformGrid
 from dpppsynth.mechanisms.local.grids.queries import average_query_error, true_answers
+from dpppsynth.mechanisms.local.one_report import one_point_each
 from dpppsynth.mechanisms.local.randomizers.area import LiteralHybridArea
 from dpppsynth.mechanisms.local.randomizers.radius import grid_radius
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
@@ -54,8 +55,13 @@ class LiteralHybridUniformExponential(CellMechanism):
         msg = f"plan: {PRINTED[0].lower()}{PRINTED[1:]} Take HybridUniformExponential, or simulate() here."
         raise InputError(msg)
 
-    def simulate(self, pattern: PointPattern, rng: RngLike = None, *, fast: bool = False) -> Any:
+    def simulate(
+        self, pattern: PointPattern, rng: RngLike = None, *, fast: bool = False, user: str | None = None
+    ) -> Any:
         """Run all clients of a pattern in one process."""
+        rng = None if rng is None else generator(rng)
+        if user is not None:
+            pattern = one_point_each(pattern, user, rng=rng)
         mesh = self.mesh(instance("pattern", pattern, PointPattern).domain)
         return self.counts(self.cell_values(grid_cells(mesh)[mesh.locate(pattern.positions)]), rng, fast=fast)
 

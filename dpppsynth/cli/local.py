@@ -30,6 +30,20 @@ WorkersOption = Annotated[
     int | None, typer.Option(min=1, help="Processes that count. Unless given: one.", rich_help_panel=o.READING)
 ]
 
+UserOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Column that tells persons: each sends one report, about one of their points drawn at random. Unless "
+        "given: every row is a person.",
+        show_default=False,
+        rich_help_panel=o.READING,
+    ),
+]
+ROWS = (
+    "Every row was taken for a person of its own: whoever has k rows is promised k times epsilon. With --user COLUMN "
+    "each person sends one report."
+)
+
 # It opens GeoParquet, and no tables of numbers.
 CLEAN = "`dpppsynth inspect` finds it first in a CSV file"
 
@@ -43,11 +57,15 @@ def perturb(
     place: DomainOptions,
     x: o.XOption = None,
     y: o.YOption = None,
+    user: UserOption = None,
     ledger: o.LedgerOption = None,
     subset: o.SubsetOption = None,
     json: o.JsonOption = False,
 ) -> None:
-    """Draw one report for every point of a file, as the persons' own devices would.
+    """Draw one report for every person of a file, as their own devices would.
+
+    With --user COLUMN a person's report is about one of their points, drawn at random, and hides all of them. Without
+    it every row counts as a person: whoever has k rows is promised k times epsilon.
 
     The file may be larger than memory. Within blocks of about a million rows, reports come in a random order; blocks
     follow each other as in the file, so shuffle longer ones first where their order tells something. Every run draws
@@ -63,7 +81,7 @@ def perturb(
     _require_own_crs(place)
     domain: Any = place.domain()
     mechanism = client.synthesizer(domain)
-    columns: dict[str, Any] = {"x": x or "x", "y": y or "y"}
+    columns: dict[str, Any] = {"x": x or "x", "y": y or "y", "user": user}
     # What is wrong with public options and names costs nothing.
     client.options.require_files(points, reports, **columns)
     name = mechanism.plan(domain, n=1).mechanism
@@ -78,9 +96,20 @@ def perturb(
         written = perturb_file(mechanism, points, reports, window=domain, **columns, progress=say, permit=permit)
     guarantee = mechanism.plan(domain, n=written).guarantee
     if json:
-        show_json({"out": str(reports), "reports": written, "guarantee": guarantee.to_dict(), "ledger": account.entry})
+        show_json(
+            {
+                "out": str(reports),
+                "reports": written,
+                "user": user,
+                "guarantee": guarantee.to_dict(),
+                "ledger": account.entry,
+            }
+        )
         return
     show_text(str(guarantee))
+    show_text(
+        ROWS if user is None else f"One report for each person of the column {user!r}, whatever points they have."
+    )
     show_line(f"\nWritten to {reports}: {written} reports")
     account.report(json=json)
 

@@ -152,7 +152,7 @@ class MechanismOptions:
         """Whether patterns are planned, and paid for, together."""
         return "patterns" in inspect.signature(self.settings.plan).parameters
 
-    def require_files(self, points: Path, reports: Path, *, x: str, y: str) -> None:
+    def require_files(self, points: Path, reports: Path, *, x: str, y: str, user: str | None = None) -> None:
         """Refuse files that clients' reports cannot be drawn for, or written to, before a row is read.
 
         Raises

@@ -27,6 +27,7 @@ from dpppsynth.mechanisms.local.grids.cuts import adaptive_cells, even_cells
 from dpppsynth.mechanisms.local.grids.groups import split_users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, clipped_frequencies, first_side, second_sides
+from dpppsynth.mechanisms.local.one_report import require_no_marks
 from dpppsynth.mechanisms.local.plan import ReportsPlan, randomness_name, tally
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import oracle
@@ -148,6 +149,7 @@ class GridPlan(ReportsPlan):
 
     def places(self, pattern: PointPattern) -> Floats:
         """(n, 2) coordinates of a pattern that matches the plan. As sensitive as the points."""
+        require_no_marks(instance("pattern", pattern, PointPattern))
         require_match(pattern, self.domain, self.n)
         return np.asarray(self.domain.coordinates(pattern.positions))
 

@@ -19,6 +19,7 @@ from dpppsynth.mechanisms.local.grids.cuts import PIECES
 from dpppsynth.mechanisms.local.grids.groups import group_sizes, split_users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, ROUNDINGS, uniform_side
+from dpppsynth.mechanisms.local.one_report import one_point_each, require_no_marks
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import AUTO, ORACLES, oracle, stated_oracle
 from dpppsynth.mechanisms.local.release import GridEstimator
@@ -67,14 +68,16 @@ class GridMechanism(LocalMechanism):
             raise InputError(msg)
         return self.window
 
+    def _persons(self, xy: Any, user: str | None, rng: RngLike) -> Any:
+        """One point of each person, where a mark tells persons; else all points as they are."""
+        return xy if user is None else one_point_each(xy, user, rng=rng)
+
     def _places(self, xy: Any, outside: Any, *, study: bool = False) -> Floats:
         """(n, 2) coordinates of a pattern in the window, or an array of points in its bounding box; at least one."""
         everybody(outside, study=study)
         if isinstance(xy, PointPattern):
             self.own_window(xy.domain)
-            if xy.marks:
-                msg = "pattern: marks are not used by this mechanism; pass pattern.unmarked()."
-                raise InputError(msg)
+            require_no_marks(xy)
             return np.asarray(xy.xy)
         places = held_in_box(PointPattern.checked(xy), self.window.bounds, outside)
         if not len(places):
@@ -138,7 +141,9 @@ class Round(GridMechanism):
         given = plain_array(values)
         return super().clients(values if given is None or given.ndim != 2 else self.values(values), rng)
 
-    def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False, outside: str = "raise") -> GridCounts:
+    def simulate(
+        self, xy: Any, rng: RngLike = None, *, fast: bool = False, outside: str = "raise", user: str | None = None
+    ) -> GridCounts:
         """Run all clients in one process.
 
         Parameters
@@ -150,7 +155,11 @@ class Round(GridMechanism):
         outside : {"raise", "clip", "drop"}
             Of an array of points: refuse those beyond the window's bounding box, take their nearest cells, or leave
             them out, which shows in the public number of reports and is for studies: with `rng` or `fast`.
+        user : str, optional
+            Mark of a pattern that tells persons: each sends one report, about one of their points drawn at random.
         """
+        rng = None if rng is None else generator(rng)
+        xy = self._persons(xy, user, rng)
         places = self._places(xy, outside, study=studied(rng, fast))
         counts: Any = self.counts(self.grid.locate(places), rng, fast=fast)
         return counts
@@ -384,7 +393,9 @@ class AdaptiveGrid(GridMechanism):
         second = self.second(first, n).own(second)
         return AdaptiveCounts(self, self._rounds(first.n, second.n, n), first, second)
 
-    def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False, outside: str = "raise") -> AdaptiveCounts:
+    def simulate(
+        self, xy: Any, rng: RngLike = None, *, fast: bool = False, outside: str = "raise", user: str | None = None
+    ) -> AdaptiveCounts:
         """Run all clients of both rounds in one process, for studies and audits.
 
         Parameters
@@ -397,8 +408,11 @@ class AdaptiveGrid(GridMechanism):
             Draw counts at once from their law with floating-point numbers: for studies, never private.
         outside : {"raise", "clip", "drop"}
             As in `UniformGrid.simulate`.
+        user : str, optional
+            As in `UniformGrid.simulate`.
         """
         seeded, source = studied(rng, fast), generator(rng)
+        xy = self._persons(xy, user, source)
         places = self._places(xy, outside, study=seeded)
         n = len(places)
         groups = split_users(n, self.sigma, source)

@@ -44,10 +44,10 @@ class ReportOptions(MechanismOptions):
             raise InputError(msg)
         super().require(given)
 
-    def require_files(self, points: Path, reports: Path, *, x: str, y: str) -> None:
+    def require_files(self, points: Path, reports: Path, *, x: str, y: str, user: str | None = None) -> None:
         """Refuse a file of reports that exists, and a file of points without the columns; InputError."""
         new_file(reports, "out")
-        require_point_columns(points, x=x, y=y)
+        require_point_columns(points, x=x, y=y, user=user)
 
     def require_people(self, given: Given, n: int | None, by: str | None) -> None:
         """Refuse marks: whoever reports at a level would tell it; InputError."""

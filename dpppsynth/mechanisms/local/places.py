@@ -10,6 +10,7 @@ import numpy as np
 from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
+from dpppsynth.mechanisms.local.one_report import PersonCodes
 from dpppsynth.mechanisms.local.plan import LocalPlan
 from dpppsynth.mechanisms.local.report_tables import header, quietly, require_format
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism
@@ -40,10 +41,11 @@ def values_in(mechanism: CellMechanism | Round, window: Window) -> Callable[[Flo
     return values
 
 
-def point_batches(path: str | Path, x: str, y: str, rows: int) -> Iterator[Floats]:
+def point_batches(path: str | Path, x: str, y: str, rows: int, *, kept: Ints | None = None) -> Iterator[Floats]:
     """Coordinates (rows, 2), batch by batch, from the columns `x` and `y` of a CSV or Parquet file.
 
-    The last batch takes up to `FEWEST` - 1 rows more, so none has fewer than that unless the file has.
+    The last batch takes up to `FEWEST` - 1 rows more, so none has fewer than that unless the file has. Of all rows only
+    those in `kept` (k,), ascending, are given, where it is; the others are checked alike.
 
     Raises
     ------
@@ -51,15 +53,56 @@ def point_batches(path: str | Path, x: str, y: str, rows: int) -> Iterator[Float
         When the file or a column is missing, or a cell is empty or no number.
     """
     source, names = require_point_columns(path, x, y)
+    read = (_coordinates(batch, x, y, source) for batch in _batches(source, names, {x: float, y: float}, rows))
+    yield from _regrouped(read if kept is None else _chosen(read, kept, source), rows)
+
+
+def person_rows(path: str | Path, user: str, *, x: str, y: str, rows: int) -> tuple[Ints, int]:
+    """(n,) numbers that tell apart the persons of all rows of a file, and how many persons there are.
+
+    Parameters
+    ----------
+    path : str or Path
+    user : str
+        Column of labels: texts, or whole numbers of a Parquet file. In a CSV file "7" and "007" are two persons.
+    x, y : str
+        Columns of the coordinates.
+    rows : int
+        That are read at once.
+
+    Raises
+    ------
+    InputError
+        When the file or a column is missing, or a label is missing or of another kind; none is quoted.
+    """
+    source, names = require_point_columns(path, x, y, user=user)
+    codes, batches = PersonCodes(), _batches(source, names, {user: str}, rows)
+    found = [codes.add(batch.column(user).to_pylist()) for batch in batches]
+    return np.concatenate([np.empty(0, dtype=np.int64), *found]), codes.persons
+
+
+def _batches(source: Path, names: tuple[str, ...], kinds: dict[str, type], rows: int) -> Iterator[Any]:
+    """Batches of some columns of a file, of the kinds that CSV cells are read as."""
     parquet = source.suffix.lower() == ".parquet"
-    opened = (lambda: _parquet(source, x, y, rows)) if parquet else (lambda: _csv(source, names, x, y))
+    opened = (lambda: _parquet(source, [*kinds], rows)) if parquet else (lambda: _csv(source, names, kinds))
     found: Iterator[Any] = quietly(source, opened, "points")
-    read = iter(lambda: quietly(source, lambda: next(found, None), "points"), None)
-    yield from _regrouped((_coordinates(batch, x, y, source) for batch in read), rows)
+    yield from iter(lambda: quietly(source, lambda: next(found, None), "points"), None)
 
 
-def require_point_columns(path: str | Path, x: str, y: str) -> tuple[Path, tuple[str, ...]]:
-    """The file and the names of its columns, in which those of the coordinates are; no row is looked at.
+def _chosen(parts: Iterable[Floats], kept: Ints, source: Path) -> Iterator[Floats]:
+    """The kept ones of all rows; InputError where there are fewer rows than there were."""
+    start = 0
+    for part in parts:
+        first, last = np.searchsorted(kept, [start, start + len(part)])
+        yield part[kept[first:last] - start]
+        start += len(part)
+    if len(kept) and kept[-1] >= start:
+        msg = f"points: {source.name} became shorter while it was read; let nothing write to it meanwhile."
+        raise InputError(msg)
+
+
+def require_point_columns(path: str | Path, x: str, y: str, *, user: str | None = None) -> tuple[Path, tuple[str, ...]]:
+    """The file and the names of its columns, in which those asked for are; no row is looked at.
 
     Raises
     ------
@@ -74,6 +117,9 @@ def require_point_columns(path: str | Path, x: str, y: str) -> tuple[Path, tuple
     parquet = source.suffix.lower() == ".parquet"
     names = quietly(source, lambda: _parquet_names(source) if parquet else header(source)[0], "points")
     _require_columns(source, names, x, y)
+    if user is not None and (not isinstance(user, str) or names.count(user) != 1 or user in (x, y)):
+        msg = f"user: {source.name} has no column {shown(user)} of its own; name the one that tells persons."
+        raise InputError(msg)
     return source, names
 
 
@@ -107,21 +153,22 @@ def _parquet_names(source: Path) -> tuple[str, ...]:
     return tuple(pq.read_schema(source).names)
 
 
-def _parquet(source: Path, x: str, y: str, rows: int) -> Iterator[Any]:
+def _parquet(source: Path, columns: list[str], rows: int) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(source, memory_map=False, buffer_size=2**20) as file:
-        yield from file.iter_batches(rows, columns=[x, y], use_threads=False)
+        yield from file.iter_batches(rows, columns=columns, use_threads=False)
 
 
-def _csv(source: Path, names: tuple[str, ...], x: str, y: str) -> Iterator[Any]:
+def _csv(source: Path, names: tuple[str, ...], kinds: dict[str, type]) -> Iterator[Any]:
     import pyarrow as pa
     from pyarrow import csv
 
     # Types said beforehand: those of the first rows need not be those of the last.
-    kinds = csv.ConvertOptions(include_columns=[x, y], column_types={x: pa.float64(), y: pa.float64()})
+    types = {name: pa.float64() if kind is float else pa.string() for name, kind in kinds.items()}
+    chosen = csv.ConvertOptions(include_columns=[*kinds], column_types=types)
     reading = csv.ReadOptions(column_names=names, skip_rows=1, use_threads=False, block_size=BLOCK_BYTES)
-    with csv.open_csv(source, read_options=reading, convert_options=kinds) as reader:
+    with csv.open_csv(source, read_options=reading, convert_options=chosen) as reader:
         yield from reader
 
 

@@ -22,6 +22,7 @@ from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import REPORTS, SEEDED, local_report, square_grid
+from dpppsynth.mechanisms.local.one_report import require_no_marks
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import randomizer_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -83,6 +84,12 @@ class ReportsPlan(LatticePlan):
             ("grid", mesh_words(self.mesh)),
             ("client", f"{client['kind']} ({numbers})"),
         ]
+
+    def require_batch(self, pattern: PointPattern) -> None:
+        """Refuse marks, one of which may tell persons, and what other plans refuse; InputError."""
+        if self.counted_by is None:
+            require_no_marks(instance("pattern", pattern, PointPattern))
+        super().require_batch(pattern)
 
     def require_relation(self, relation: Relation) -> None:
         """Refuse a relation stated on a certificate that is not the clients' own."""
@@ -206,6 +213,7 @@ class LocalPlan(ReportsPlan):
 
     def values(self, pattern: PointPattern) -> Ints:
         """(n,) value of every point's client. As sensitive as the points."""
+        require_no_marks(instance("pattern", pattern, PointPattern))
         require_match(pattern, self.domain, self.n)
         return self.element_values[self.mesh.locate(pattern.positions)]
 

@@ -15,9 +15,11 @@ import numpy as np
 from dpppsynth.core.arguments import flag, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
 from dpppsynth.mechanisms.local.labels import Label, label_for, label_of
-from dpppsynth.mechanisms.local.places import FEWEST, point_batches, values_in
+from dpppsynth.mechanisms.local.one_report import USER, one_row_each
+from dpppsynth.mechanisms.local.places import FEWEST, person_rows, point_batches, require_point_columns, values_in
 from dpppsynth.mechanisms.local.report_counting import (
     BATCH,
     Progress,
@@ -33,6 +35,7 @@ from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.sinks import new_file, writing
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
 from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.tables.formats import as_path
 
 
@@ -196,12 +199,16 @@ def perturb_file(
     window: Window,
     x: str = "x",
     y: str = "y",
+    user: str | None = None,
     batch: int = BATCH,
     rng: RngLike = None,
     progress: Progress | None = None,
     permit: Callable[[int], None] | None = None,
 ) -> int:
-    """Draw one report for every row of a file of points, out of core: what all the persons' devices would have sent.
+    """Draw one report for every person of a file of points, out of core: what their devices would have sent.
+
+    With `user` a person's report is about one of their points, drawn at random, and hides all of them. Without it every
+    row is a person of its own, and whoever has k rows is promised k times epsilon.
 
     Reports leave each batch in a random order, and batches follow each other as in the file. Local privacy holds
     whatever the order; but points lie in files in an order that means something, such as time or person, and rows that
@@ -215,12 +222,14 @@ def perturb_file(
     ----------
     mechanism : LocalMechanism
     points : str or Path
-        Sensitive points, one for each person: CSV or Parquet with numeric columns `x` and `y`, in the window's
-        coordinate reference system.
+        Sensitive points: CSV or Parquet with numeric columns `x` and `y`, in the window's coordinate reference system.
     out : str or Path
         New file of reports, .csv or .parquet.
     window : Window
         Public region that holds them.
+    user : str, optional
+        Column that tells persons, of texts or whole numbers. A file with a column named "user" in which somebody has
+        several rows is refused without it.
     batch : int
         Rows that are shuffled together, at least 1000, and of each group of rows of a Parquet file; the last batch has
         up to 999 more, so that only a shorter file has one of fewer than 1000. Memory grows with it.
@@ -239,18 +248,20 @@ def perturb_file(
     Raises
     ------
     InputError
-        When the file cannot be read, a coordinate is missing or outside the window, there are no points, or `out`
-        exists; nothing is written then.
+        When the file cannot be read, a coordinate or a person's label is missing, a point is outside the window, there
+        are no points, persons have several rows and nothing tells which to take, or `out` exists; nothing is written
+        then.
     """
     randomizer = _of(mechanism).randomizer
     rows = whole("batch", batch, FEWEST, most=2**31 - 1, remedy="among fewer, a random order hides little")
     source, say = generator(rng), announcer(progress)
     values = values_in(_at_once(mechanism), instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one"))
     target, done = new_file(out, "out"), 0
+    kept = _one_row_each(points, user, source, x=x, y=y, rows=rows)
     with writing(
         target, tuple(randomizer.columns), label_for(mechanism, seeded=rng is not None, window=window)
     ) as write:
-        for xy in point_batches(points, x, y, rows):
+        for xy in point_batches(points, x, y, rows, kept=kept):
             reports = randomizer.draw(values(xy), source)
             write(reports[source.permutation(len(reports))])
             done += len(reports)
@@ -261,6 +272,32 @@ def perturb_file(
         if permit is not None:
             permit(done)
     return done
+
+
+def _one_row_each(
+    points: str | Path, user: str | None, source: np.random.Generator, *, x: str, y: str, rows: int
+) -> Ints | None:
+    """Rows that report, one for each person; None where nothing tells persons, or all have one row.
+
+    Raises
+    ------
+    InputError
+        Persons have several rows, by a column of the usual name, and nobody said what to do.
+    """
+    _, names = require_point_columns(points, x, y, user=user)
+    if user is None and (USER not in names or USER in (x, y)):
+        return None
+    codes, persons = person_rows(points, USER if user is None else user, x=x, y=y, rows=rows)
+    if user is not None:
+        return one_row_each(codes, source)
+    if persons < len(codes):
+        msg = (
+            f"user: {Path(points).name} has a column {USER!r}, and some persons have several rows; give "
+            f"{mention('user', USER)}, and each sends one report about one of their points drawn at random. If that "
+            "column does not tell persons, rename it."
+        )
+        raise InputError(msg)
+    return None
 
 
 def _of(mechanism: Any) -> LocalMechanism:

@@ -18,6 +18,7 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.bound import local_report
+from dpppsynth.mechanisms.local.one_report import one_point_each
 from dpppsynth.mechanisms.local.plan import LocalPlan, tally
 from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
@@ -279,18 +280,26 @@ class CellMechanism(LocalMechanism):
         """The grid on a window; InputError on a network."""
         return regular_squares(require_window(domain), shape=(self.cells + 1, self.cells + 1))
 
-    def simulate(self, pattern: PointPattern, rng: RngLike = None, *, fast: bool = False) -> Counts:
+    def simulate(
+        self, pattern: PointPattern, rng: RngLike = None, *, fast: bool = False, user: str | None = None
+    ) -> Counts:
         """Run all clients of a pattern in one process, for studies and audits.
 
         Parameters
         ----------
         pattern : PointPattern
-            One point for each person.
+            One point for each person, unless `user` tells persons.
         rng : None, int or Generator
             As in `client`.
         fast : bool
             Draw the counts at once from their law with floating-point numbers: for studies, never private.
+        user : str, optional
+            Mark that tells persons: each sends one report, about one of their points drawn at random. Without it every
+            point is a person of its own, and marks are refused.
         """
+        rng = None if rng is None else generator(rng)
+        if user is not None:
+            pattern = one_point_each(pattern, user, rng=rng)
         domain = self._domain(pattern)
         measurement: Any = self.plan(domain, n=len(pattern)).statistic
         return self.counts(measurement.values(pattern), rng, fast=fast)

@@ -1,0 +1,107 @@
+"""One report a person: one of each person's points, drawn at random, and refusals where persons would report often.
+
+A person's report is about one of their points, whichever is drawn with bits that nobody knows. Its law is a mixture of
+the laws of single points, so no report is likelier by more than e^epsilon for any other points of that person, however
+many (docs/theory/local.md).
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.core.arguments import instance, shown
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.spatial.mesh import Ints
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.persons import MISSING, labels, persons
+
+# Name of the column that tells persons where nothing else is said.
+USER = "user"
+
+
+def one_row_each(codes: Ints, rng: RngLike = None) -> Ints:
+    """Ascending rows (k,), one of each of k persons, from numbers (n,) that tell persons apart.
+
+    Every row of a person is as likely, whichever rows are drawn of others: the first in a random order of all rows.
+
+    Examples
+    --------
+    >>> sorted(one_row_each(np.array([4, 4, 9, 4]), rng=1).tolist())[-1]
+    2
+    """
+    order = generator(rng).permutation(len(codes))
+    return np.sort(order[np.unique(codes[order], return_index=True)[1]])
+
+
+def one_point_each(pattern: PointPattern, user: str = USER, *, rng: RngLike = None) -> PointPattern:
+    """Pattern of one point of each person, drawn at random from theirs, without marks.
+
+    Parameters
+    ----------
+    pattern : PointPattern
+        With a mark that tells whose point each is.
+    user : str
+        Name of that mark.
+    rng : None, int or Generator
+        None: secret random bits. With anything else what is drawn can be reproduced, and so can whose point was left
+        out: for studies.
+
+    Raises
+    ------
+    InputError
+        There is no such mark, or labels are missing or no texts and whole numbers; none is quoted.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> visits = PointPattern([[1, 1], [2, 2], [3, 3]], Window.rectangle(0, 0, 9, 9), {"user": ["ann", "ann", "bo"]})
+    >>> len(one_point_each(visits))
+    2
+    """
+    marks = instance("pattern", pattern, PointPattern).marks or {}
+    if not isinstance(user, str) or user not in marks:
+        msg = f"user: the pattern has no mark {shown(user)}; name the one that tells whose point each is."
+        raise InputError(msg)
+    rows = one_row_each(persons(marks[user]), rng)
+    return PointPattern(pattern.positions[rows], pattern.domain)
+
+
+def require_no_marks(pattern: PointPattern) -> None:
+    """Refuse a pattern with marks, which would pass for one point of each person; InputError."""
+    if pattern.marks:
+        msg = (
+            "pattern: marks are not used by this mechanism; where one tells persons, one_point_each(pattern, user=...) "
+            "keeps one point of each, drawn at random. Otherwise pass pattern.unmarked(): then every point counts as a "
+            "person of its own, and whoever has k points is promised k times epsilon."
+        )
+        raise InputError(msg)
+
+
+class PersonCodes:
+    """Numbers of persons, given batch by batch as their labels are read.
+
+    Examples
+    --------
+    >>> codes = PersonCodes()
+    >>> codes.add(["ann", "bo"]).tolist(), codes.add(["bo", "cy"]).tolist(), codes.rows, codes.persons
+    ([0, 1], [1, 2], 4, 3)
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int | str | None, int] = {}
+        self.rows = 0
+
+    def add(self, column: Iterable[Any]) -> Ints:
+        """(k,) numbers of the persons with these labels (k,); InputError where one is missing or of another kind."""
+        told = labels(column)
+        if None in told:
+            raise InputError(MISSING)
+        self.rows += len(told)
+        return np.array([self._known.setdefault(label, len(self._known)) for label in told], dtype=np.int64)
+
+    @property
+    def persons(self) -> int:
+        """Number of persons so far."""
+        return len(self._known)
