@@ -1,14 +1,19 @@
-"""Coverage of 90 % intervals of the effects of covariates, behind noised tents.
+"""Coverage of 90 % intervals of the effects of covariates, behind noised tents, on a square and along streets.
 
-A square kilometre, privacy radius 20 m, public n. Two covariates: a gradient from west to east, as smooth as a field
-can be, and patches of 50 m by chance, as rough as a deprived block among others. True effects are drawn anew each time,
-normal with standard deviation 0.5 per standard deviation of the covariate, and so is the field, where there is one.
+A square kilometre, privacy radius 20 m, public n; or streets 100 m apart in it, on which truths have no field. Two
+covariates: a gradient from west to east, as smooth as a field can be, and patches of 50 m by chance, as rough as a
+deprived block among others. True effects are drawn anew each time, normal with standard deviation 0.5 per standard
+deviation of the covariate, and so is the field, where there is one.
 
     OMP_NUM_THREADS=1 python benchmarks/effects_coverage.py --repeats 30 --out docs/results/effects.md
+    OMP_NUM_THREADS=1 python benchmarks/effects_coverage.py --more --repeats 30 --out docs/results/effects.md
 """
+
+from collections.abc import Callable
 
 import numpy as np
 from measuring import timed
+from numpy.random import Generator
 from pages import command_line, fill, table
 
 import dpppsynth as dps
@@ -25,33 +30,69 @@ EFFECT_SD, FIELD_SD = 0.5, 0.7
 LEVEL, EPSILON, ALPHA = 0.9, 1.0, 20.0
 # Range of the field in metres; none is without a field.
 FIELDS = {"none": None, "range 400 m": 400.0, "range 150 m": 150.0}
-SIZES = (1000,)
+SIZE = 1000
+# Further cases: a domain, a field and a size.
+MORE = (("square", "none", 10_000), ("square", "range 150 m", 10_000), ("streets", "none", 1000))
+MORE += (("streets", "none", 10_000),)
+# Streets 100 m apart, and crossings along a side.
+GAP, CROSSINGS = 100.0, 10
 NAMES = ("gradient", "patches")
-HEADS = ("field", "n", "truths", "covariate", "held by 90 % intervals", "mean error", "root of mean square", "sd told")
+HEADS = (
+    "domain",
+    "field",
+    "n",
+    "truths",
+    "covariate",
+    "held by 90 % intervals",
+    "mean error",
+    "root of mean square",
+    "sd told",
+)
 
 
-def field(range_: float | None, rng: np.random.Generator) -> np.ndarray:
+def field(range_: float, rng: Generator) -> np.ndarray:
     """Values of a Matern field at the places."""
-    if range_ is None:
-        return np.zeros(len(PLACES))
     mesh = regular_triangulation(WINDOW, shape=(61, 61))
     prior = SparseMatern(FIELD_SD, range_, 1.0).on(mesh)
     unknowns = SparseFactor(prior.precision).solve(prior.root @ rng.standard_normal(prior.root.shape[1]))
     return mesh.basis(PLACES) @ (prior.placement @ unknowns)
 
 
-def once(range_: float | None, n: int, seed: int) -> np.ndarray:
+def streets() -> dps.LinearNetwork:
+    """A lattice of streets."""
+    number = np.arange(CROSSINGS**2).reshape(CROSSINGS, CROSSINGS)
+    edges = np.concatenate([np.stack([a[:-1], a[1:]], axis=-1).reshape(-1, 2) for a in (number, number.T)])
+    return dps.LinearNetwork(GAP / 2 + GAP * np.column_stack(np.divmod(number.ravel(), CROSSINGS)), edges)
+
+
+def drawn_pattern(domain: str, weight: Callable[[np.ndarray], np.ndarray], n: int, rng: Generator) -> dps.PointPattern:
+    """n points of a density at places, which are all over a square or along streets."""
+    if domain == "square":
+        mass = weight(PLACES)
+        xy = PLACES[rng.choice(len(mass), n, p=mass / mass.sum())] + rng.uniform(-SIDE / 2, SIDE / 2, (n, 2))
+        return dps.PointPattern(xy, WINDOW)
+    network = streets()
+    at = np.column_stack([np.repeat(np.arange(len(network.edges)), 100), np.tile(np.arange(0.5, 100), 180)])
+    mass = weight(network.coordinates(at))
+    edge, along = at[rng.choice(len(mass), n, p=mass / mass.sum())].T
+    return dps.PointPattern.at(np.column_stack([edge, along + rng.uniform(-0.5, 0.5, n)]), network)
+
+
+def once(domain: str, range_: float | None, n: int, seed: int) -> np.ndarray:
     """(2, 3) whether the interval holds, error and standard deviation of each effect."""
     rng = np.random.default_rng([seed, n, int(range_ or 0)])
     patches = RasterLayer(rng.standard_normal((20, 20)), (0, 0, 1000, 1000))
     covariates = {"gradient": lambda xy: xy[:, 0], "patches": patches}
-    raw = np.column_stack([PLACES[:, 0], patches(PLACES)])
     effects = EFFECT_SD * rng.standard_normal(2)
-    mass = np.exp((raw - raw.mean(axis=0)) / raw.std(axis=0) @ effects + field(range_, rng))
-    cell = rng.choice(len(mass), n, p=mass / mass.sum())
-    xy = PLACES[cell] + rng.uniform(-SIDE / 2, SIDE / 2, (n, 2))
+
+    def weight(xy: np.ndarray) -> np.ndarray:
+        raw = np.column_stack([xy[:, 0], patches(xy)])
+        return np.exp(
+            (raw - raw.mean(axis=0)) / raw.std(axis=0) @ effects + (0 if range_ is None else field(range_, rng))
+        )
+
     settings = dps.LGCPSynthesizer(EPSILON, alpha=ALPHA, covariates=covariates)
-    release = settings.release(dps.PointPattern(xy, WINDOW), rng)
+    release = settings.release(drawn_pattern(domain, weight, n, rng), rng)
     out = []
     for name, true in zip(NAMES, effects, strict=True):
         drawn = release.effects[name]
@@ -63,17 +104,18 @@ def once(range_: float | None, n: int, seed: int) -> np.ndarray:
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--repeats", type=int, default=30)
+    parser.add_argument("--more", action="store_true", help="more points, and streets, in a table of their own")
     args = parser.parse_args()
     rows = []
-    for n in SIZES:
-        for name, range_ in FIELDS.items():
-            found, seconds = timed(lambda n=n, r=range_: np.array([once(r, n, k) for k in range(args.repeats)]))
-            for k, covariate in enumerate(NAMES):
-                held, error, sd = found[:, k].T
-                figures = (f"{100 * held.mean():.0f} %", f"{error.mean():+.3f}", f"{np.sqrt((error**2).mean()):.3f}")
-                rows.append((name, str(n), str(args.repeats), covariate, *figures, f"{sd.mean():.3f}"))
-                print(*rows[-1], f"{seconds:.0f} s", flush=True)
-            fill(args.out, "effects", table(HEADS, rows))
+    for domain, name, n in MORE if args.more else [("square", name, SIZE) for name in FIELDS]:
+        case = (domain, FIELDS[name], n)
+        found, seconds = timed(lambda case=case: np.array([once(*case, k) for k in range(args.repeats)]))
+        for k, covariate in enumerate(NAMES):
+            held, error, sd = found[:, k].T
+            figures = (f"{100 * held.mean():.0f} %", f"{error.mean():+.3f}", f"{np.sqrt((error**2).mean()):.3f}")
+            rows.append((domain, name, str(n), str(args.repeats), covariate, *figures, f"{sd.mean():.3f}"))
+            print(*rows[-1], f"{seconds:.0f} s", flush=True)
+        fill(args.out, "more" if args.more else "effects", table(HEADS, rows))
 
 
 if __name__ == "__main__":
