@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-import shapely
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
@@ -17,7 +16,7 @@ from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import FIELD, POSTS
 from dpppsynth.mechanisms.local.grid_plan import Fitted, GridPlan
-from dpppsynth.mechanisms.local.grids.grid_arguments import checked_queries
+from dpppsynth.mechanisms.local.grids.integrals import rectangle_integrals
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
 from dpppsynth.mechanisms.local.plan import LocalPlan
 from dpppsynth.models.grid_meshes import CellFinder, rectangle_mesh
@@ -27,9 +26,6 @@ from dpppsynth.release.projection import project_to_simplex
 from dpppsynth.spatial.intensity import PiecewiseConstant, held
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset
-
-# Share of a cell's area that may be missing by rounding where all of it lies in the window.
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -206,17 +202,5 @@ class GridRelease(CoxRelease[GridPlan]):
         intensity = cast(PiecewiseConstant, self.intensity)
         find = cast(CellFinder, intensity.mesh.find)  # type: ignore[attr-defined]
         grid, measure = cast(Rectangles, find.grid), intensity.mesh.element_measure
-        # Of cells that the window's border cuts, nothing lies beyond it.
-        cut = measure < grid.areas[find.cells] * (1 - ROUNDING)
-        masses = np.zeros(len(grid))
-        masses[find.cells] = np.where(cut, 0.0, intensity.values * measure)
-        answers = grid.query(masses, rectangles)
-        if cut.any():
-            inside = shapely.intersection(
-                shapely.box(*grid.cells[find.cells[cut]].T), self.statistic.plan.window.geometry
-            )
-            asked = shapely.box(*checked_queries(rectangles).T)
-            query, part = shapely.STRtree(inside).query(asked)
-            areas = shapely.area(shapely.intersection(asked[query], inside[part]))
-            np.add.at(answers, query, intensity.values[cut][part] * areas)
-        return answers
+        window = self.statistic.plan.window
+        return rectangle_integrals(grid, window, find.cells, intensity.values, measure, rectangles)

@@ -239,6 +239,12 @@ class TestMechanism:
         assert release.query([[0, 0, 1000, 800]])[0] == pytest.approx(len(inside))
         # The corner at the top left is cut off.
         assert release.query([[0, 600, 300, 800]])[0] == 0
+        # A cell that the border cuts: half of the rectangle lies beyond it, and nothing is there.
+        x = np.linspace(100, 300, 200, endpoint=False) + 0.5
+        y = np.linspace(160, 480, 320, endpoint=False) + 0.5
+        at = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+        held = release.intensity(at[CUT.contains(at)]).sum()
+        assert release.query([[100, 160, 300, 480]])[0] == pytest.approx(held, rel=0.02)
 
     def test_few_persons_leave_levels_empty(self):
         mechanism = local.RangeHierarchy(1.0, cells=64)
