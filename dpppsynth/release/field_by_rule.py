@@ -79,7 +79,10 @@ def field_by_rule(
     ranges = (range_,) if range_ else rule.matern_ranges(plan.mesh)
     # Whoever gives a range has a prior of their own.
     smoothness, design = rule.matern_smoothness(mesh), None if covariates is None else covariates.on(mesh, offset)
-    return MaternInference(mesh, ranges, smoothness, offset=offset, even=range_ is None, covariates=design)
+    sigmas = rule.RISK_SIGMAS if offset is not None and range_ is None else ()
+    return MaternInference(
+        mesh, ranges, smoothness, sigmas=sigmas, offset=offset, even=range_ is None, covariates=design
+    )
 
 
 def _along_streets(

@@ -1,7 +1,8 @@
 """`MaternInference`: a Matern field of sparse precision behind noisy masses, as fine as their number asks for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
+from dpppsynth.models.sparse_posterior import SparsePosterior
 from dpppsynth.release.estimators import covariate_rows, covariates_of, covariates_stated, offset_of, offset_rows
 from dpppsynth.release.field_inference import (
     INTERCEPT_SD,
@@ -33,7 +35,7 @@ from dpppsynth.release.field_inference import (
     require_few,
     require_scales,
 )
-from dpppsynth.release.matern_search import MaternSearch
+from dpppsynth.release.matern_search import FORGOTTEN, MaternSearch, weighty
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.spatial.covariates import Design
@@ -49,7 +51,7 @@ SMOOTH = 4
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MaternInference(SparseInference):
-    """Prior of a Matern field, averaged over ranges and smoothness by evidence; Laplace approximation of its posterior.
+    """Prior of a Matern field, averaged over its parameters by evidence; Laplace approximation of its posterior.
 
     Attributes
     ----------
@@ -60,6 +62,8 @@ class MaternInference(SparseInference):
     smoothness : tuple of float
         1 and 3 in the plane, 0.5 and 1.5 along networks.
     sigma : float
+    sigmas : tuple of float
+        Smaller standard deviations, in decreasing order, that are averaged over as well, with the same ranges.
     offset : Offset, optional
         Public base intensity.
     inference : {"laplace"}
@@ -73,12 +77,13 @@ class MaternInference(SparseInference):
     ranges: tuple[float, ...]
     smoothness: tuple[float, ...] = (1.0,)
     sigma: float = MATERN_SIGMA
+    sigmas: tuple[float, ...] = ()
     offset: Offset | None = None
     inference: str = "laplace"
     even: bool = False
     covariates: Design | None = None
     kind: ClassVar[str] = "matern"
-    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", "ranges", "smoothness", "inference", "even"})
+    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", "sigmas", "ranges", "smoothness", "inference", "even"})
 
     def __post_init__(self) -> None:
         require_few("ranges", self.ranges)
@@ -102,7 +107,8 @@ class MaternInference(SparseInference):
         if self.sigma < SMALLEST_PARAMETER:
             msg = f"sigma: must be at least {SMALLEST_PARAMETER:g}, got {self.sigma!r}."
             raise InputError(msg)
-        for name in ("ranges", "smoothness"):
+        self._require_sigmas()
+        for name in ("ranges", "smoothness", "sigmas"):
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         one_of("inference", self.inference, INFERENCES)
         flag("even", self.even)
@@ -110,10 +116,25 @@ class MaternInference(SparseInference):
         require_few_unknowns(widest * (SMOOTH if self.smoothness[-1] > known[0] else 1))
         require_somewhere(self.measure)
 
+    def _require_sigmas(self) -> None:
+        if self.sigmas != ():
+            require_few("sigmas", self.sigmas)
+            whole = (self.sigma, *self.sigmas)
+            if list(whole) != sorted(set(whole), reverse=True) or whole[-1] < SMALLEST_PARAMETER:
+                msg = (
+                    f"sigmas: must decrease from one to the next, from below sigma = {self.sigma:g} to "
+                    f"{SMALLEST_PARAMETER:g} at least, got {self.sigmas!r}."
+                )
+                raise InputError(msg)
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """The estimator with other settings: a sigma of one's own stands alone, unless further ones are given."""
+        return super().changed({"sigmas": (), **changes} if "sigma" in changes else changes)
+
     @property
     def scales(self) -> tuple[float, ...]:
-        """The ranges, once for each smoothness, and one more number for an even field."""
-        return self.ranges * len(self.smoothness) + self.even * (NO_RANGE,)
+        """The ranges, once for each sigma and smoothness, and one more number for an even field."""
+        return self.ranges * len(self.smoothness) * (1 + len(self.sigmas)) + self.even * (NO_RANGE,)
 
     def __repr__(self) -> str:
         return f"MaternInference({self.mesh!r}, ranges={self.ranges}, smoothness={self.smoothness})"
@@ -140,22 +161,29 @@ class MaternInference(SparseInference):
     def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood = statistic.plan, self.likelihood(statistic)
         start = self.started(likelihood, self.centre(plan))
-        search = MaternSearch(
-            likelihood,
-            self.mesh,
-            self.sigma,
-            self.smoothness,
-            self.ranges,
-            self.centre(plan),
-            None if plan.n is not None else INTERCEPT_SD,
-            say,
-            start,
-            explained=self.explained,
-        )
-        places = {
-            self.smoothness.index(s) * len(self.ranges) + self.ranges.index(r): fit
-            for (s, r), fit in search.posteriors().items()
-        }
+        places: dict[int, SparsePosterior] = {}
+        for k, sigma in enumerate((self.sigma, *self.sigmas)):
+            search = MaternSearch(
+                likelihood,
+                self.mesh,
+                sigma,
+                self.smoothness,
+                self.ranges,
+                self.centre(plan),
+                None if plan.n is not None else INTERCEPT_SD,
+                say,
+                start,
+                explained=self.explained,
+            )
+            found = {
+                (k * len(self.smoothness) + self.smoothness.index(s)) * len(self.ranges) + self.ranges.index(r): fit
+                for (s, r), fit in search.posteriors().items()
+            }
+            best = max(fit.log_evidence for fit in found.values())
+            if places and best < max(fit.log_evidence for fit in places.values()) + FORGOTTEN:
+                # Evidence has one summit over sigma, and still smaller ones lie further below it.
+                break
+            places = weighty(places | found)
         if self.even:
             others = len(self.scales) - 1
             places[others] = self.even_fit(likelihood, self.centre(plan), others)
@@ -165,8 +193,9 @@ class MaternInference(SparseInference):
     def table_rows(self) -> Rows:
         """Prior and inference."""
         smooth = " or ".join(f"{each:g}" for each in self.smoothness)
+        sigmas = " or ".join(f"{each:g}" for each in (self.sigma, *self.sigmas))
         return [
-            ("field", f"Matern, sigma {self.sigma:g}, smoothness {smooth}, on {mesh_words(self.mesh)}"),
+            ("field", f"Matern, sigma {sigmas}, smoothness {smooth}, on {mesh_words(self.mesh)}"),
             ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges) + self.even * ", or an even field"),
             ("inference", self.inference),
             *offset_rows(self.offset),
@@ -194,6 +223,7 @@ class MaternInference(SparseInference):
                 "offset": None if self.offset is None else self.offset.fingerprint,
                 "inference": self.inference,
             }
+            | ({"sigmas": list(self.sigmas)} if self.sigmas else {})
             | even_stated(self.even)
             | covariates_stated(self.covariates)
         )
@@ -208,10 +238,12 @@ class MaternInference(SparseInference):
         """The posterior draws, and the offset where there is one."""
         require_even(stated)
         require(
-            stated.keys() - {"even", "covariates"} == STATED,
+            stated.keys() - {"even", "covariates", "sigmas"} == STATED,
             f"a Matern field states exactly {', '.join(sorted(STATED))}",
         )
         require_scales(stated, "ranges")
+        if "sigmas" in stated:
+            require_scales(stated, "sigmas")
         if plan.basis != "cells":
             field_mesh(stated["mesh"], plan.mesh)
         model = cls.from_dict(stated, plan, None)
@@ -227,6 +259,7 @@ class MaternInference(SparseInference):
             ranges=tuple(stated["ranges"]),
             smoothness=tuple(stated["smoothness"]),
             sigma=stated["sigma"],
+            sigmas=tuple(stated.get("sigmas", ())),
             offset=offset,
             inference=stated["inference"],
             even="even" in stated,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +28,7 @@ FEW = 2500
 FORGOTTEN = float(np.log(NEGLIGIBLE))
 # Smoothness and range.
 Key = tuple[float, float]
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +127,7 @@ def coarser(mesh: Mesh) -> Mesh | None:
     return regular_triangulation(box, shape=(nx, ny))
 
 
-def weighty(fits: dict[Key, SparsePosterior]) -> dict[Key, SparsePosterior]:
+def weighty(fits: dict[K, SparsePosterior]) -> dict[K, SparsePosterior]:
     """Posteriors whose priors carry weight; factors of others are large."""
     best = max(fit.log_evidence for fit in fits.values())
     return {key: fit for key, fit in fits.items() if fit.log_evidence - best >= FORGOTTEN}

@@ -31,6 +31,8 @@ SMOOTH_VERTICES, MATERN_VERTICES = 2500, 45_000
 # Vertices over the box of a window that fills little of it, at most: the field lives on all of it.
 MATERN_BOX = 100_000
 SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
+# Smaller standard deviations of a field beside a population: risk varies less than numbers of points do.
+RISK_SIGMAS = (1.0, 0.5, 0.25)
 
 
 def length_scale(window: Window, n: float) -> float:
