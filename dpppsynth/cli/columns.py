@@ -32,7 +32,9 @@ def require_own_columns(points: Path, x: str | None, y: str | None, **others: st
     ------
     InputError
     """
-    places = {"x": x or "x", "y": y or "y"} if points.suffix.lower() == ".csv" else {}
+    from dpppsynth.spatial.tables.formats import is_csv
+
+    places = {"x": x or "x", "y": y or "y"} if is_csv(points) else {}
     read: dict[str, str] = {}
     for name, column in (places | others).items():
         if column is None:

@@ -177,6 +177,16 @@ MOST_PATTERNS = 10_000
 PatternsOption = Annotated[
     int, Option(min=1, max=MOST_PATTERNS, help="Number of synthetic patterns.", rich_help_panel=WRITING)
 ]
+WrittenPatternsOption = Annotated[
+    int,
+    Option(
+        "--patterns",
+        min=0,
+        max=MOST_PATTERNS,
+        help="Number of synthetic patterns; `sample` draws more, also after 0.",
+        rich_help_panel=WRITING,
+    ),
+]
 PaidPatternsOption = Annotated[
     int,
     Option(

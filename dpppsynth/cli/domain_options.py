@@ -84,9 +84,9 @@ class DomainOptions:
         """
         if self.crs is None or self.to_crs is None:
             return self.crs
-        from dpppsynth.spatial.tables.formats import read_table
+        from dpppsynth.spatial.tables.formats import is_csv, read_table
 
-        named = path.suffix.lower() == ".csv" or read_table(path).crs is not None
+        named = is_csv(path) or read_table(path).crs is not None
         return None if named else self.crs
 
 

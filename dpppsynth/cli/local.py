@@ -130,7 +130,7 @@ def aggregate(
             rich_help_panel=o.READING,
         ),
     ] = False,
-    patterns: o.PatternsOption = 1,
+    patterns: o.WrittenPatternsOption = 1,
     fixed_n: o.FixedNOption = False,
     json: o.JsonOption = False,
 ) -> None:

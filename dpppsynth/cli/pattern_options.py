@@ -112,9 +112,13 @@ class PatternOptions:
         from dpppsynth.contract.stratified_plan import split
 
         if self.by is None:
-            return self._settle(method, pattern.domain, patterns, method.options.number(method.given, pattern))
+            return self.plan_of(method.options.number(method.given, pattern), pattern.domain, method, patterns)
         parts = split(pattern, self.by, self._names())
         return self._settle(method, pattern.domain, patterns, {name: len(part) for name, part in parts.items()})
+
+    def plan_of(self, n: int, domain: "Domain", method: MethodOptions, patterns: int) -> "Plan | StratifiedPlan":
+        """Settle them for a public number of points, in all."""
+        return self._settle(method, domain, patterns, n)
 
     def _settle(self, method: MethodOptions, domain: Any, patterns: int, n: Any) -> "Plan | StratifiedPlan":
         method.options.require_patterns(method.given, patterns)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,10 +20,10 @@ from dpppsynth.core.errors import InputError, QualityError
 
 if TYPE_CHECKING:
     from dpppsynth.contract.account import Ceiling
-    from dpppsynth.contract.plan import Plan
-    from dpppsynth.contract.stratified_plan import StratifiedPlan
     from dpppsynth.spatial.domains import Domain
-    from dpppsynth.spatial.patterns import PointPattern
+
+# Bytes of a file from which on it is read in batches where it may be: some million rows would fill a gigabyte.
+LARGE = 2**25
 
 
 @option_groups
@@ -36,7 +37,7 @@ def synthesize(
     y: o.YOption = None,
     count: o.CountOption = None,
     snap: o.SnapOption = None,
-    patterns: o.PatternsOption = 1,
+    patterns: o.WrittenPatternsOption = 1,
     fixed_n: o.FixedNOption = False,
     source: o.SourceOption = o.Source.MEDIAN,
     ledger: o.LedgerOption = None,
@@ -50,6 +51,10 @@ def synthesize(
     public, --n may state it (--n-by with --by): the whole guarantee is then checked before the file is opened, and a
     file with another number of points is refused. Rehearse first: after this command nothing may be tried again for
     free.
+
+    Files of more than 32 MiB are read in batches where what is measured is a sum over points (tents, cells, fields,
+    heat maps of one point a person): a CSV, GeoParquet or GeoPackage file may then be larger than memory, and is read
+    twice unless its number of points is stated or secret.
 
     With --ledger the budget is authorised before a row of the file is read (exit code 4 where it does not suffice,
     and nothing is read or written); from then on it counts as spent, whatever happens. Where the number of points is
@@ -77,7 +82,7 @@ def synthesize(
     columns: dict[str, Any] = {"x": x, "y": y, "count": count, "marks": marks, "user": user}
     columns |= {"crs": place.crs, "to_crs": place.to_crs, "described": described}
 
-    from dpppsynth.io import read_pattern, require_head
+    from dpppsynth.io import read_batches, read_pattern, require_head
 
     # Of a file names of columns and the CRS are public; rows are not.
     if ledger is not None:
@@ -91,10 +96,16 @@ def synthesize(
     with account.counting(), progress() as say:
         say("reading the points")
         with account.reading():
-            pattern = read_pattern(points, domain, **columns, snap=snap)
-            plan = settled or people.plan_for(pattern, method, patterns)
+            if _in_batches(points, planned):
+                batches = read_batches(points, domain, **_without(columns, "marks", "user"), snap=snap)
+                plan: Any = settled or people.plan_of(batches.count(), domain, method, patterns)
+                spend = partial(plan.finish, map(plan.partial, batches))
+            else:
+                pattern = read_pattern(points, domain, **columns, snap=snap)
+                plan = settled or people.plan_for(pattern, method, patterns)
+                spend = partial(plan.release, pattern)
             say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
-            release = _release(plan, pattern, account, out, say)
+            release = _release(spend, account, out, say)
         say("drawing and writing what is released")
         drawing = {} if method.options.paid else {"patterns": patterns, "fixed_n": fixed_n, "source": str(source)}
         _save(release, out, drawing)
@@ -134,12 +145,19 @@ def _save(release: Any, out: Path, drawing: dict[str, Any]) -> None:
         raise QualityError(msg, release) from None
 
 
-def _release(
-    plan: "Plan | StratifiedPlan", pattern: "PointPattern", account: LedgerEntry, out: Path, say: Callable[[str], None]
-) -> Any:
+def _in_batches(points: Path, planned: Any) -> bool:
+    """Whether a file is large, and what is measured of it a sum over points: it need not fit into memory then."""
+    return points.stat().st_size > LARGE and planned.levels is None and planned.statistic.additive
+
+
+def _without(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in names}
+
+
+def _release(spend: Callable[..., Any], account: LedgerEntry, out: Path, say: Callable[[str], None]) -> Any:
     """Release, or keep the paid-for statistic when inference on it fails."""
     try:
-        return plan.release(pattern, progress=say, ledger=account.ledger, entry=account.entry)
+        return spend(progress=say, ledger=account.ledger, entry=account.entry)
     except QualityError as error:
         kept: Any = error.release
         if kept is None:

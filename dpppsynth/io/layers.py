@@ -13,7 +13,7 @@ from dpppsynth.spatial.layers import PolygonLayer, RasterLayer, read_geotiff
 from dpppsynth.spatial.layers.polygons import filled
 from dpppsynth.spatial.layers.public_layer import nameless, outside_value
 from dpppsynth.spatial.offset import Offset
-from dpppsynth.spatial.tables.formats import read_table
+from dpppsynth.spatial.tables.formats import is_csv, read_table
 
 RASTERS = (".tif", ".tiff")
 
@@ -64,7 +64,7 @@ def read_layer(
         both = "FILE:COLUMN" if option == column_option else f"both {option} and {column_option}"
         msg = f"{column_option}: polygons need the name of a numeric column; give {both}"
         raise InputError(msg)
-    if path.suffix.lower() == ".csv":
+    if is_csv(path):
         msg = f"{option}: polygons are needed, which CSV does not hold; give a .geojson, .gpkg, .parquet or .tif file"
         raise InputError(msg)
     table = read_table(path)

@@ -15,7 +15,7 @@ from dpppsynth.core.wording import mention
 from dpppsynth.spatial.domains import Domain, Window, require_domain, unite
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.tables.formats import json_table, read_head, read_layer, read_table
+from dpppsynth.spatial.tables.formats import is_csv, json_table, read_head, read_layer, read_table
 from dpppsynth.spatial.tables.mark_columns import require_columns
 from dpppsynth.spatial.tables.points import chosen_marks, described_columns, refuse_broken
 from dpppsynth.spatial.tables.rows import examine_rows, fitting_crs
@@ -155,7 +155,7 @@ def read_synthetic(
     require_domain(domain)
     table = read_table(path)
     # Texts of sensitive files stay unchanged: "'=a" and "=a" may be two persons.
-    table = table.restored() if Path(path).suffix.lower() == ".csv" else table
+    table = table.restored() if is_csv(Path(path)) else table
     return _synthetic(table, domain, Path(path).name, marks, described)
 
 
@@ -170,7 +170,7 @@ def _synthetic(
     # A file without points has no columns either.
     told = described_columns(table, described if len(table) else None)
     rows = examine_rows(table, domain, unfit=told.broken)
-    refuse_broken(rows, name)
+    refuse_broken(rows.broken, name)
     columns = chosen_marks(table, rows, marks if len(rows.xy) else ())
     columns |= {name: values[rows.row] for name, values in told.columns.items()}
     return PointPattern.synthetic(rows.xy, domain, columns)

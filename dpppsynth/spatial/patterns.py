@@ -5,7 +5,7 @@ Nothing in this module shows a coordinate or a number of points: not in a `repr`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +21,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import either, mention
 from dpppsynth.spatial.domains import LARGEST, Domain, as_reals, require_domain
 from dpppsynth.spatial.marks import column
-from dpppsynth.spatial.tables.points import Points, points_of_frame, read_points
+from dpppsynth.spatial.tables.points import Points, points_of_frame, read_point_batches, read_points
 
 if TYPE_CHECKING:
     import geopandas
@@ -157,6 +157,13 @@ class PointPattern:
     def from_file(path: str | Path, domain: Domain, *, snap: float | None = None, **options: Any) -> PointPattern:
         """Read a CSV, GeoJSON, GeoPackage or GeoParquet file; the options are those of `dpppsynth.io.read_pattern`."""
         return _pattern(read_points(path, domain, snap=snap, **options), domain, snap)
+
+    @staticmethod
+    def batches(
+        path: str | Path, domain: Domain, *, snap: float | None = None, **options: Any
+    ) -> Iterator[PointPattern]:
+        """Read a file some rows at a time; the options are those of `dpppsynth.io.read_batches`."""
+        return (_pattern(points, domain, snap) for points in read_point_batches(path, domain, snap=snap, **options))
 
     def unmarked(self) -> PointPattern:
         """Return the same points without marks."""

@@ -175,7 +175,7 @@ def test_files(content):
 
 def test_the_quick_parser_is_used_where_it_may_be(tmp_path, monkeypatch):
     """A careful parser alone would pass all the others."""
-    monkeypatch.setattr(csv_files, "careful_texts", None)
+    monkeypatch.setattr(csv_files, "_careful_batches", None)
     path = tmp_path / "points.csv"
     path.write_bytes(b'\xef\xbb\xbf"x","y","kind"\r\n1.5, 2.5,a\r\n\r\n, ,"b,c"\r\n"four",5,\xc3\xa9\r\n')
     table = read_table(path)

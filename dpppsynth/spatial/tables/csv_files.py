@@ -8,10 +8,13 @@ or too many, line ends of old systems, bytes that are not UTF-8.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+import gzip
+import io
+import zlib
+from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
 
 CSV = "CSV (comma-separated, UTF-8)"
+FAULTS = (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error)
 BOM = b"\xef\xbb\xbf"
 # Rows that Python's parser holds at once, and bytes that are looked at or parsed at once.
 ROWS, BLOCK = 2**14, 2**22
@@ -43,9 +47,19 @@ class Texts(NamedTuple):
 
 def read_csv(source: Path, x: str, y: str, crs: CRSLike | None, *, rows: bool = True) -> Table:
     """Read a file, or its header alone, into a `Table`; `x` and `y` name the columns of coordinates."""
-    faults = (OSError, UnicodeDecodeError, csv.Error)
     read = read_texts if rows else _head
-    texts: Texts = hiding(source, CSV, faults, lambda: read(source))
+    texts: Texts = hiding(source, CSV, FAULTS, lambda: read(source))
+    return _table(source, texts, x, y, crs)
+
+
+def read_csv_batches(source: Path, x: str, y: str, crs: CRSLike | None) -> Iterator[Table]:
+    """Read a file into tables of some rows each, of which there is at least one; arguments as in `read_csv`."""
+    batches = text_batches(source)
+    while (texts := hiding(source, CSV, FAULTS, lambda: next(batches, None))) is not None:
+        yield _table(source, texts, x, y, crs)
+
+
+def _table(source: Path, texts: Texts, x: str, y: str, crs: CRSLike | None) -> Table:
     header = [name.strip() for name in texts.header]
     if len({name for name in header if name}) < sum(map(bool, header)):
         msg = f"path: the column names of {source.name} must differ; {existing(header)}"
@@ -81,72 +95,103 @@ def read_texts(source: Path) -> Texts:
 
     Raises
     ------
-    OSError, UnicodeDecodeError, csv.Error
+    OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error
     """
-    found = _plain_texts(source)
-    return careful_texts(source) if found is None else found
+    return _joined(text_batches(source))
 
 
-def careful_texts(source: Path) -> Texts:
-    """Read all cells with Python's parser; errors as in `read_texts`."""
-    with source.open(encoding="utf-8-sig", newline="") as stream:
+def text_batches(source: Path) -> Iterator[Texts]:
+    """Read the cells of some rows at a time, of none where there are no rows; errors as in `read_texts`."""
+    stopped = yield from _plain_batches(source)
+    if stopped is not None:
+        yield from _careful_batches(source, stopped)
+
+
+def _careful_batches(source: Path, start: int = 0) -> Iterator[Texts]:
+    """Rows from a given one on, by Python's parser."""
+    with _opened(source) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
         # Empty lines are none.
-        lines = filter(None, csv.reader(stream, strict=True))
+        lines = filter(None, csv.reader(text, strict=True))
         header = next(lines, [])
-        return _stacked(header, lines)
+        rows = list(islice(lines, start, start + ROWS))
+        if not (rows or start):
+            yield _columns(header, [])
+        while rows:
+            yield _columns(header, rows)
+            rows = list(islice(lines, ROWS))
 
 
 def _head(source: Path) -> Texts:
     # A file is decoded piece by piece, so that bad bytes of later lines would be met with the first one.
-    with source.open(encoding="utf-8-sig", newline="", errors="surrogateescape") as stream:
-        header: list[str] = next(filter(None, csv.reader(stream, strict=True)), [])
+    with (
+        _opened(source) as stream,
+        io.TextIOWrapper(stream, encoding="utf-8-sig", newline="", errors="surrogateescape") as text,
+    ):
+        header: list[str] = next(filter(None, csv.reader(text, strict=True)), [])
     if any(name.encode(errors="ignore").decode() != name for name in header):
         raise unreadable(source, CSV)
-    return _stacked(header, iter(()))
+    return _columns(header, [])
 
 
-def _stacked(header: list[str], lines: Iterator[list[str]]) -> Texts:
-    """Columns of lines, a number of rows at a time."""
+def _opened(source: Path) -> IO[bytes]:
+    """A file as it is, or as it was before it was compressed."""
+    return cast("IO[bytes]", gzip.GzipFile(source)) if source.suffix.lower() == ".gz" else source.open("rb")
+
+
+def _columns(header: list[str], rows: list[list[str]]) -> Texts:
+    """Columns of lines."""
     import pyarrow as pa
 
-    width, start = len(header), 0
-    chunks: list[list[pa.Array]] = [[] for _ in header]
-    ragged: dict[int, list[str]] = {}
-    while rows := list(islice(lines, ROWS)):
-        for i, row in enumerate(rows):
-            if len(row) != width:
-                ragged[start + i] = row
-                rows[i] = [*row, *[""] * (width - len(row))][:width]
-        for own, cells in zip(chunks, zip(*rows, strict=True), strict=True):
-            own.append(pa.array(cells, pa.large_string()))
-        start += len(rows)
-    return Texts(header, [pa.chunked_array(own, pa.large_string()) for own in chunks], ragged)
+    width, ragged = len(header), {}
+    for i, row in enumerate(rows):
+        if len(row) != width:
+            ragged[i] = row
+            rows[i] = [*row, *[""] * (width - len(row))][:width]
+    columns = zip(*rows, strict=True) if rows else [()] * width
+    return Texts(header, [pa.chunked_array([pa.array(cells, pa.large_string())]) for cells in columns], ragged)
 
 
-def _plain_texts(source: Path) -> Texts | None:
-    """All cells of a file that both parsers read alike; None where that is not certain."""
+def _joined(batches: Iterator[Texts]) -> Texts:
+    """All rows of batches, of which there is at least one."""
+    import pyarrow as pa
+
+    parts = [*batches]
+    starts = np.cumsum([0, *(len(part.columns[0]) if part.columns else 0 for part in parts)])
+    ragged = {int(start) + i: row for start, part in zip(starts, parts, strict=False) for i, row in part.ragged.items()}
+    columns = zip(*(part.columns for part in parts), strict=True)
+    joined = [pa.chunked_array([chunk for each in column for chunk in each.chunks]) for column in columns]
+    return Texts(parts[0].header, joined, ragged)
+
+
+def _plain_batches(source: Path) -> Generator[Texts, None, int | None]:
+    """Rows that both parsers read alike; returns the first that may not be such, and None where all of them are."""
     import pyarrow as pa
     from pyarrow import csv as quick
 
-    with source.open("rb") as stream:
+    done = 0
+    with _opened(source) as stream:
         header = _plain_header(stream)
         start = stream.tell()
         if header is None or not _plain_lines(stream):
-            return None
+            return done
         stream.seek(start)
         names = [*map(str, range(len(header)))]
         try:
-            table = quick.read_csv(
+            batches = quick.open_csv(
                 stream,
                 quick.ReadOptions(use_threads=False, block_size=BLOCK, column_names=names),
                 quick.ParseOptions(escape_char=False, newlines_in_values=False),
                 quick.ConvertOptions(column_types=dict.fromkeys(names, pa.large_string()), strings_can_be_null=False),
             )
+            for batch in batches:
+                if any(_longest(cells) > csv.field_size_limit() for cells in batch.columns):
+                    return done
+                if len(batch):
+                    yield Texts(header, [pa.chunked_array([cells]) for cells in batch.columns], {})
+                    done += len(batch)
         except pa.ArrowInvalid:
-            return None
-    if any(_longest(cells) > csv.field_size_limit() for cells in table.columns):
-        return None
-    return Texts(header, table.columns, {})
+            return done
+    return None if done else 0
 
 
 def _plain_header(stream: IO[bytes]) -> list[str] | None:
@@ -192,7 +237,7 @@ def _plainly_quoted(signs: NDArray[np.uint8]) -> bool:
     return bool(around and (np.searchsorted(ends, first) == np.searchsorted(ends, last)).all())
 
 
-def _longest(cells: pa.ChunkedArray) -> int:
+def _longest(cells: pa.Array) -> int:
     """Bytes of the longest cell, which has no more characters."""
     import pyarrow.compute as pc
 

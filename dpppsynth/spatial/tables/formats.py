@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,25 +21,47 @@ from dpppsynth.core.crs import crs_from_member, crs_label, same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention, named
 from dpppsynth.spatial.marks import column
-from dpppsynth.spatial.tables.csv_files import read_csv
+from dpppsynth.spatial.tables.csv_files import read_csv, read_csv_batches
 from dpppsynth.spatial.tables.frames import geometry_table
-from dpppsynth.spatial.tables.geopackage import read_geopackage
-from dpppsynth.spatial.tables.geoparquet import read_geoparquet
+from dpppsynth.spatial.tables.geopackage import read_geopackage, read_geopackage_batches
+from dpppsynth.spatial.tables.geoparquet import read_geoparquet, read_geoparquet_batches
 from dpppsynth.spatial.tables.table import Table, hiding
 
 if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
 
-SUFFIXES = (".csv", ".geojson", ".json", ".gpkg", ".parquet")
+SUFFIXES = (".csv", ".csv.gz", ".geojson", ".json", ".gpkg", ".parquet")
 
 
 def read_table(path: str | Path, *, x: str | None = None, y: str | None = None, crs: CRSLike | None = None) -> Table:
     """Read a file into a `Table`; `x` and `y` name the coordinate columns of a CSV file."""
     source = checked_path(path)
-    if source.suffix.lower() == ".csv":
+    if is_csv(source):
         return read_csv(source, x or "x", y or "y", crs)
     _require_geometries(source, x, y)
     return _with_crs(_read_json(source) if source.suffix.lower() in (".geojson", ".json") else _read_geo(source), crs)
+
+
+def read_tables(
+    path: str | Path, *, x: str | None = None, y: str | None = None, crs: CRSLike | None = None
+) -> Iterator[Table]:
+    """Read a file some rows at a time, as tables with the columns of `read_table`; there is at least one.
+
+    GeoJSON files, and layers of anything but points in well-known binary, are read as a whole.
+    """
+    source = checked_path(path)
+    if is_csv(source):
+        yield from read_csv_batches(source, x or "x", y or "y", crs)
+        return
+    _require_geometries(source, x, y)
+    if source.suffix.lower() in (".geojson", ".json"):
+        yield _with_crs(_read_json(source), crs)
+        return
+    parquet = source.suffix.lower() == ".parquet"
+    reader, kind = (read_geoparquet_batches, "GeoParquet") if parquet else (read_geopackage_batches, "GeoPackage")
+    tables = reader(source)
+    while (table := _quietly(source, kind, lambda: next(tables, None))) is not None:
+        yield _with_crs(table, crs)
 
 
 def read_head(path: str | Path, *, x: str | None = None, y: str | None = None, crs: CRSLike | None = None) -> Table:
@@ -49,7 +71,7 @@ def read_head(path: str | Path, *, x: str | None = None, y: str | None = None, c
     nothing else.
     """
     source = checked_path(path)
-    if source.suffix.lower() == ".csv":
+    if is_csv(source):
         return read_csv(source, x or "x", y or "y", crs, rows=False)
     if source.suffix.lower() not in (".geojson", ".json"):
         _require_geometries(source, x, y)
@@ -71,7 +93,7 @@ def read_layer(path: str | Path, content: str, *, crs: CRSLike | None = None) ->
     InputError
         The file is a CSV, missing or unreadable, or holds a geometry that is not valid GeoJSON.
     """
-    if as_path(path).suffix.lower() == ".csv":
+    if is_csv(as_path(path)):
         msg = f"path: {content}, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
         raise InputError(msg)
     table = read_table(path, crs=crs)
@@ -90,10 +112,15 @@ def as_path(path: str | Path, argument: str = "path") -> Path:
         raise InputError(msg) from None
 
 
+def is_csv(path: Path) -> bool:
+    """Whether a name is that of a CSV file, compressed or not."""
+    return path.name.lower().endswith((".csv", ".csv.gz"))
+
+
 def checked_path(path: str | Path) -> Path:
     """Refuse a file that does not exist or whose format is unknown."""
     source = as_path(path)
-    if source.suffix.lower() not in SUFFIXES:
+    if source.suffix.lower() not in SUFFIXES and not is_csv(source):
         msg = f"path: the format must be one of {', '.join(SUFFIXES)}; got {source.suffix[:20] or 'no suffix'!r}"
         raise InputError(msg)
     if not there(source, Path.is_file):
@@ -170,11 +197,15 @@ def _is_plain_point(mapping: Any) -> bool:
 def _read_geo(source: Path, *, rows: bool = True) -> Table:
     parquet = source.suffix.lower() == ".parquet"
     reader, kind = (read_geoparquet, "GeoParquet") if parquet else (read_geopackage, "GeoPackage")
+    table: Table = _quietly(source, kind, lambda: reader(source, rows=rows))
+    return table
+
+
+def _quietly(source: Path, kind: str, read: Callable[[], Any]) -> Any:
     # Many libraries, many kinds of errors, and GDAL's warnings quote the file as its errors do.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        table: Table = hiding(source, kind, (Exception,), lambda: reader(source, rows=rows))
-    return table
+        return hiding(source, kind, (Exception,), read)
 
 
 def _with_crs(table: Table, crs: CRSLike | None) -> Table:

@@ -39,6 +39,14 @@ def from_points(xy: NDArray[np.float64], attributes: pd.DataFrame, crs: CRSLike 
     return geometry_table(xy, _columns(attributes), crs)
 
 
+def from_arrow(table: pa.Table, geometry: str, crs: CRSLike | None) -> Table:
+    """Take rows whose geometries are well-known binary in a column."""
+    xy, attributes = point_coordinates(table[geometry]), table.drop_columns([geometry]).to_pandas()
+    if xy is not None:
+        return from_points(xy, attributes, crs)
+    return geometry_table(shapely.from_wkb(table[geometry].to_numpy()), _columns(attributes), crs)
+
+
 def geometry_table(
     places: NDArray[Any],
     columns: Mapping[str, NDArray[Any]],

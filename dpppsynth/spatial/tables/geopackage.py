@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.spatial.tables.frames import from_geodataframe, from_points, point_coordinates
+from dpppsynth.spatial.tables.frames import from_arrow, from_geodataframe, from_points, point_coordinates
 from dpppsynth.spatial.tables.names import speaking
 from dpppsynth.spatial.tables.table import Table
 
 if TYPE_CHECKING:
     import geopandas
 
+# Rows of a batch.
+ROWS = 2**17
 # A condition that no row fulfils.
 NOTHING = {"where": "1 = 0"}
 MAGIC = b"SQLite format 3\0"
@@ -52,6 +55,39 @@ def read_geopackage(source: Path, *, rows: bool = True) -> Table:
     """
     import pyogrio
 
+    name, layer, empty = _opened(source)
+    if not rows:
+        return from_geodataframe(empty)
+    table = _points(name, layer, empty)
+    return from_geodataframe(pyogrio.read_dataframe(name, layer=layer)) if table is None else table
+
+
+def read_geopackage_batches(source: Path) -> Iterator[Table]:
+    """Read the layer into tables of at most `ROWS` rows, of which there is at least one.
+
+    Errors as in `read_geopackage`. Layers of anything but points with numbers and texts are read as a whole.
+    """
+    import pyarrow as pa
+    import pyogrio
+
+    name, layer, empty = _opened(source)
+    if not _is_plain(name, layer):
+        yield from_geodataframe(pyogrio.read_dataframe(name, layer=layer))
+        return
+    found = False
+    with pyogrio.raw.open_arrow(name, layer=layer, batch_size=ROWS, use_pyarrow=True) as (about, reader):
+        for batch in reader:
+            found = True
+            geometry = about["geometry_name"] or "wkb_geometry"
+            yield from_arrow(pa.Table.from_batches([batch]), geometry, empty.crs)
+    if not found:
+        yield from_geodataframe(empty)
+
+
+def _opened(source: Path) -> tuple[str, str, geopandas.GeoDataFrame]:
+    """Address and layer of a file that is safe to read, and a frame of no rows; errors as in `read_geopackage`."""
+    import pyogrio
+
     _require_geopackage(source)
     tables = _tables(source)
     name = _for_one_driver(source)
@@ -62,21 +98,25 @@ def read_geopackage(source: Path, *, rows: bool = True) -> Table:
         raise InputError(msg)
     if layers[0].lower() not in tables:
         raise _computed(source)
-    empty = pyogrio.read_dataframe(name, layer=layers[0], **NOTHING)
-    if not rows:
-        return from_geodataframe(empty)
-    table = _points(name, layers[0], empty)
-    return from_geodataframe(pyogrio.read_dataframe(name, layer=layers[0])) if table is None else table
+    return name, layers[0], pyogrio.read_dataframe(name, layer=layers[0], **NOTHING)
+
+
+def _is_plain(name: str, layer: str) -> bool:
+    """Whether a layer is of points with numbers and texts."""
+    import pyogrio
+
+    stated = pyogrio.read_info(name, layer=layer)
+    kinds = zip(stated["dtypes"], stated.get("ogr_types", ()), stated.get("ogr_subtypes", ()), strict=False)
+    plain = [*map(tuple, kinds)]
+    known = len(plain) == len(stated["dtypes"]) and PLAIN_KINDS.issuperset(plain)
+    return stated["geometry_type"] == "Point" and known
 
 
 def _points(name: str, layer: str, empty: geopandas.GeoDataFrame) -> Table | None:
     """A layer of plain points with numbers and texts, read by way of Arrow; None for any other."""
     import pyogrio
 
-    stated = pyogrio.read_info(name, layer=layer)
-    kinds = zip(stated["dtypes"], stated.get("ogr_types", ()), stated.get("ogr_subtypes", ()), strict=False)
-    plain = [*map(tuple, kinds)]
-    if stated["geometry_type"] != "Point" or len(plain) < len(stated["dtypes"]) or not PLAIN_KINDS.issuperset(plain):
+    if not _is_plain(name, layer):
         return None
     try:
         about, table = pyogrio.raw.read_arrow(name, layer=layer)

@@ -6,7 +6,7 @@ too long to be told apart as floats. In other files a whole number is the text o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,7 @@ from dpppsynth.spatial.domains import LEFT_OUT, Domain, require_domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.persons import labels
-from dpppsynth.spatial.tables.formats import read_table
+from dpppsynth.spatial.tables.formats import read_table, read_tables
 from dpppsynth.spatial.tables.frames import from_geodataframe
 from dpppsynth.spatial.tables.mark_columns import MarkColumns, read_marks, unfit_marks
 from dpppsynth.spatial.tables.rows import FAR, Rows, examine_rows, require_snap
@@ -58,6 +58,35 @@ def read_points(
     return _points(read_table(path, x=x, y=y, crs=crs), domain, Path(path).name, snap=snap, **rules)
 
 
+def read_point_batches(
+    path: str | Path,
+    domain: Domain,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    crs: CRSLike | None = None,
+    snap: float | None = None,
+    **rules: Any,
+) -> Iterator[Points]:
+    """Read a file some rows at a time; parameters and errors as for `read_points`.
+
+    Rows that break a rule are refused at the end of the file, when all rules that are broken are known; from the first
+    of them on nothing is given any more.
+    """
+    require_domain(domain)
+    require_snap(domain, snap)
+    name, broken, order, found = Path(path).name, set[str](), tuple[str, ...](), False
+    for table in read_tables(path, x=x, y=y, crs=crs):
+        points, rows = _examined(table, domain, snap=snap, **rules)
+        order, found = rows.rules, found or len(rows.xy) > 0
+        broken |= set(rows.broken)
+        if len(rows.xy) and not broken:
+            yield points
+    refuse_broken([rule for rule in order if rule in broken], name)
+    if not found:
+        raise _no_points(name)
+
+
 def points_of_frame(gdf: geopandas.GeoDataFrame, domain: Domain, *, snap: float | None = None, **rules: Any) -> Points:
     """Take the points of a GeoDataFrame; parameters as for `PointPattern.from_geodataframe`."""
     require_domain(domain)
@@ -65,27 +94,34 @@ def points_of_frame(gdf: geopandas.GeoDataFrame, domain: Domain, *, snap: float 
     return _points(from_geodataframe(gdf), domain, "gdf", snap=snap, **rules)
 
 
-def _points(
+def _points(table: Table, domain: Domain, name: str, **rules: Any) -> Points:
+    points, rows = _examined(table, domain, **rules)
+    refuse_broken(rows.broken, name)
+    if not len(rows.xy):
+        raise _no_points(name)
+    return points
+
+
+def _no_points(name: str) -> InputError:
+    return InputError(f"{name}: must hold at least one point; it holds none")
+
+
+def _examined(
     table: Table,
     domain: Domain,
-    name: str,
     *,
     marks: Iterable[str] = (),
     described: Marks | None = None,
     user: str | None = None,
     **rules: Any,
-) -> Points:
+) -> tuple[Points, Rows]:
     users = None if user is None else person_column(table, user)
     told = described_columns(table, described)
     rows = examine_rows(table, domain, users=users, unfit=told.broken, **rules)
     kept = chosen_marks(table, rows, marks) | {mark: values[rows.row] for mark, values in told.columns.items()}
     if user is not None and users is not None:
         kept[user] = users[rows.row]
-    refuse_broken(rows, name)
-    if not len(rows.xy):
-        msg = f"{name}: must hold at least one point; it holds none"
-        raise InputError(msg)
-    return Points(rows.xy, kept)
+    return Points(rows.xy, kept), rows
 
 
 def described_columns(table: Table, described: Marks | None) -> MarkColumns:
@@ -121,18 +157,19 @@ def chosen_marks(table: Table, rows: Rows, marks: Iterable[str]) -> dict[str, ND
     return {name: np.asarray(table.column(name, argument="marks"))[rows.row] for name in names}
 
 
-def refuse_broken(rows: Rows, name: str) -> None:
-    """Refuse a table of which some row breaks a rule, with an InputError."""
-    if rows.broken:
+def refuse_broken(rules: Iterable[str], name: str) -> None:
+    """Refuse a table of which some row breaks one of these rules, with an InputError."""
+    broken = [*rules]
+    if broken:
         msg = (
-            f"{name}: some rows break the rules ({', '.join(rows.broken)}). `dpppsynth inspect` "
+            f"{name}: some rows break the rules ({', '.join(broken)}). `dpppsynth inspect` "
             "(dpppsynth.io.inspect_points) writes them to a CONFIDENTIAL file; repair them, or choose a larger window "
             f"from public knowledge ({LEFT_OUT})"
         )
-        if unfit_marks(rows.broken):
+        if unfit_marks(broken):
             msg += (
                 ", or complete the list of types, widen the range of times or state a time zone from public knowledge"
             )
-        if FAR in rows.broken:
+        if FAR in broken:
             msg += f", or move nearby ones onto the network with a public tolerance, {mention('snap')}"
         raise InputError(msg)

@@ -38,11 +38,14 @@ class Rows:
         The row each point comes from.
     broken : dict of str to ndarray of bool, shape (rows,)
         For every rule that is broken somewhere, the rows that break it.
+    rules : tuple of str
+        All rules, in the order in which messages name them.
     """
 
     xy: NDArray[np.float64]
     row: NDArray[np.intp]
     broken: dict[str, NDArray[np.bool_]]
+    rules: tuple[str, ...] = ()
 
 
 def require_snap(domain: Domain, snap: Any) -> None:
@@ -102,7 +105,7 @@ def examine_rows(
     if repeats.sum() > LARGEST_COUNT:
         msg = f"count: the rows stand for more than {LARGEST_COUNT:g} points together; check what the column counts"
         raise InputError(msg)
-    return Rows(np.repeat(xy, repeats, axis=0), np.repeat(row, repeats), broken)
+    return Rows(np.repeat(xy, repeats, axis=0), np.repeat(row, repeats), broken, tuple(rules))
 
 
 class _Places(NamedTuple):
