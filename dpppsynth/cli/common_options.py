@@ -128,10 +128,24 @@ CountsByLevelOption = Annotated[
 ]
 
 PointsArgument = Annotated[
-    Path, Argument(help="Sensitive points: .csv, .geojson, .gpkg or .parquet.", show_default=False)
+    Path,
+    Argument(help="Sensitive points: .csv, .csv.gz, .geojson, .gpkg, .parquet or .shp.", show_default=False),
 ]
 XOption = Annotated[str | None, Option(help="Column of a CSV file. Unless given: x.", rich_help_panel=READING)]
 YOption = Annotated[str | None, Option(help="Column of a CSV file. Unless given: y.", rich_help_panel=READING)]
+SeparatorOption = Annotated[
+    str | None,
+    Option(
+        metavar="SIGN", help="Sign between cells of a CSV file, or tab. Unless given: a comma.", rich_help_panel=READING
+    ),
+]
+DecimalOption = Annotated[
+    str | None,
+    Option(metavar="SIGN", help="Decimal sign in a CSV file. Unless given: a point.", rich_help_panel=READING),
+]
+LayerOption = Annotated[
+    str | None, Option(metavar="NAME", help="Layer of a GeoPackage that has several.", rich_help_panel=READING)
+]
 CountOption = Annotated[
     str | None, Option(help="Column of whole numbers: a row with k stands for k points.", rich_help_panel=READING)
 ]

@@ -12,6 +12,7 @@ from dpppsynth.cli import common_options as o
 from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import note, progress, show_json, show_line
 from dpppsynth.cli.domain_options import DomainOptions, require_snap
+from dpppsynth.cli.layout_options import LayoutOptions
 from dpppsynth.cli.mark_options import MarkOptions
 from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.core.errors import InputError
@@ -84,10 +85,9 @@ def evaluate(
     synthetic: SyntheticArgument,
     place: Elsewhere,
     kept: MarkOptions,
+    layout: LayoutOptions,
     out: OutOption = None,
     confidential: o.ConfidentialOption = None,
-    x: o.XOption = None,
-    y: o.YOption = None,
     count: o.CountOption = None,
     snap: o.SnapOption = None,
     side: SideOption = None,
@@ -112,15 +112,15 @@ def evaluate(
 
     with progress() as say:
         say("reading the synthetic patterns")
-        domain, patterns, release, described = _patterns(synthetic, place, kept.described(), x, y, limit=not no_limit)
+        domain, patterns, release, described = _patterns(synthetic, place, kept.described(), layout, limit=not no_limit)
         require_snap(domain, snap)
         say("reading the points")
         crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
         user = None if release is None else release.user
         with _said_of_persons(user):
-            require_own_columns(points, x, y, count=count, user=user, **columns_of(described))
+            require_own_columns(points, layout.x, layout.y, count=count, user=user, **columns_of(described))
             reading: dict[str, Any] = {"count": count, "user": user, "snap": snap, "described": described}
-            original = read_pattern(points, domain, x=x, y=y, **crs, **reading)
+            original = read_pattern(points, domain, **layout.reading, **crs, **reading)
         say("comparing")
         more: dict[str, Any] = {"release": release, "described": described}
         report = compare(original, patterns, side=side, bandwidth=bandwidth, **more)
@@ -136,7 +136,7 @@ def evaluate(
 
 
 def _patterns(
-    synthetic: list[Path], place: Elsewhere, described: "Marks | None", x: str | None, y: str | None, *, limit: bool
+    synthetic: list[Path], place: Elsewhere, described: "Marks | None", layout: LayoutOptions, *, limit: bool
 ) -> "tuple[Domain, list[PointPattern], HeatMapped | None, Marks | None]":
     """The public domain, the patterns of a release or of files; a release if it is of heat maps, and its marks."""
     from dpppsynth.release.certificate import FILENAME
@@ -149,7 +149,7 @@ def _patterns(
     if not releases:
         place.require_one()
         domain = place.domain()
-        return domain, [_pattern(path, domain, described, x, y) for path in synthetic], None, described
+        return domain, [_pattern(path, domain, described, layout) for path in synthetic], None, described
     if len(synthetic) > 1:
         msg = "SYNTHETIC: give the folder of one release, or files of synthetic points"
         raise InputError(msg)
@@ -162,7 +162,7 @@ def _patterns(
     return _released(releases[0], limit=limit)
 
 
-def _pattern(path: Path, domain: "Domain", described: "Marks | None", x: str | None, y: str | None) -> "PointPattern":
+def _pattern(path: Path, domain: "Domain", described: "Marks | None", layout: LayoutOptions) -> "PointPattern":
     """Synthetic points of a file: of the columns that we write, or else of those that hold the sensitive points."""
     from dpppsynth.io import read_pattern, read_synthetic
     from dpppsynth.spatial.patterns import PointPattern
@@ -171,10 +171,11 @@ def _pattern(path: Path, domain: "Domain", described: "Marks | None", x: str | N
         return read_synthetic(path, domain, described=described)
     except InputError as error:
         lacks_column = str(error).startswith(("x:", "y:"))
-        if not lacks_column or (x is None and y is None):
+        columns = layout.reading | {"layer": None}
+        if not lacks_column or not any(columns.values()):
             raise _said_of_file(error, path) from None
     try:
-        found = read_pattern(path, domain, x=x, y=y, described=described)
+        found = read_pattern(path, domain, **columns, described=described)
     except InputError as error:
         raise _said_of_file(error, path) from None
     return PointPattern.at(found.positions, domain, found.marks, synthetic=True)
@@ -183,7 +184,8 @@ def _pattern(path: Path, domain: "Domain", described: "Marks | None", x: str | N
 def _said_of_file(error: InputError, path: Path) -> InputError:
     """The error with the name of the file, where it is about a column that other files may have."""
     name, _, rest = str(error).partition(": ")
-    return InputError(f"{name}: {path.name}: {rest}") if name in ("types", "time", "x", "y") else error
+    bare = name in ("types", "time", "x", "y") and not rest.startswith(path.name)
+    return InputError(f"{name}: {path.name}: {rest}") if bare else error
 
 
 def _released(path: Path, *, limit: bool) -> "tuple[Domain, list[PointPattern], HeatMapped | None, Marks | None]":

@@ -9,6 +9,7 @@ from dpppsynth.cli import common_options as o
 from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import show_json, show_line
 from dpppsynth.cli.domain_options import DomainOptions, require_snap
+from dpppsynth.cli.layout_options import LayoutOptions
 from dpppsynth.cli.mark_options import MarkOptions
 from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.cli.pattern_options import PatternOptions
@@ -29,13 +30,12 @@ def inspect(
     place: DomainOptions,
     people: PatternOptions,
     kept: MarkOptions,
+    layout: LayoutOptions,
     out: Annotated[
         Path | None,
         typer.Option(help="Private folder for the CONFIDENTIAL file of offending rows.", rich_help_panel=o.WRITING),
     ] = None,
     report_to: o.ReportToOption = None,
-    x: o.XOption = None,
-    y: o.YOption = None,
     count: o.CountOption = None,
     user: UserOption = None,
     snap: o.SnapOption = None,
@@ -54,12 +54,12 @@ def inspect(
     described = kept.described()
     option, folder = o.private_folder(out, report_to, "--report-to")
     refuse_release_folder(folder, option)
-    require_own_columns(points, x, y, count=count, user=user, by=people.by, **columns_of(described))
+    require_own_columns(points, layout.x, layout.y, count=count, user=user, by=people.by, **columns_of(described))
     domain = place.domain()
     require_snap(domain, snap)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
-    columns: dict[str, Any] = {"x": x, "y": y, "count": count, "user": user, "described": described}
+    columns: dict[str, Any] = {"count": count, "user": user, "described": described, **layout.reading}
     found = inspect_points(points, domain, report_to=folder, **columns, **crs, snap=snap, **people.stated_of_rows())
     if json:
         report = None if found.report is None else str(found.report)

@@ -7,6 +7,8 @@ from typer import Option
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_line
+from dpppsynth.cli.layout_options import LayoutOptions
+from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,16 +47,16 @@ LandmarksOption = Annotated[
 LabelOption = Annotated[str, Option(help="What the landmarks are.", rich_help_panel=o.READING)]
 
 
+@option_groups
 def plot(
     release: o.ReleaseArgument,
+    layout: LayoutOptions,
     out: OutOption = None,
     pattern: WhichOption = 0,
     bandwidth: BandwidthOption = None,
     landmarks: LandmarksOption = None,
     landmarks_label: LabelOption = "landmark",
     original: OriginalOption = None,
-    x: o.XOption = None,
-    y: o.YOption = None,
     count: o.CountOption = None,
     crs: o.CrsOption = None,
     to_crs: o.ToCrsOption = None,
@@ -103,7 +105,7 @@ def plot(
         else:
             require_snap(opened.domain, snap)
             reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "count": count, "snap": snap}
-            sensitive = read_pattern(original, opened.domain, x=x, y=y, **reading)
+            sensitive = read_pattern(original, opened.domain, **layout.reading, **reading)
             if synthetic is None:
                 msg = f"--pattern: {folder} holds no synthetic pattern with this number; see dpppsynth sample"
                 raise InputError(msg)

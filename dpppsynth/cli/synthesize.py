@@ -12,6 +12,7 @@ from dpppsynth.cli import common_options as o
 from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.cli.domain_options import DomainOptions, require_snap, said_of
+from dpppsynth.cli.layout_options import LayoutOptions
 from dpppsynth.cli.ledger_entry import LedgerEntry, require_readable, values_of
 from dpppsynth.cli.method_options import MethodOptions, require_new_folder
 from dpppsynth.cli.option_groups import option_groups
@@ -32,9 +33,8 @@ def synthesize(
     method: MethodOptions,
     place: DomainOptions,
     people: PatternOptions,
+    layout: LayoutOptions,
     out: Annotated[Path, Option(help="New or empty folder for the release.", rich_help_panel=o.WRITING)],
-    x: o.XOption = None,
-    y: o.YOption = None,
     count: o.CountOption = None,
     snap: o.SnapOption = None,
     patterns: o.WrittenPatternsOption = 1,
@@ -77,9 +77,9 @@ def synthesize(
     people.require_other_mark(chosen)
     user = method.options.user(method.given)
     described = method.options.described(method.given)
-    require_own_columns(points, x, y, count=count, user=user, by=people.by, **columns_of(described))
+    require_own_columns(points, layout.x, layout.y, count=count, user=user, by=people.by, **columns_of(described))
     marks = () if people.by is None else (people.by,)
-    columns: dict[str, Any] = {"x": x, "y": y, "count": count, "marks": marks, "user": user}
+    columns: dict[str, Any] = {"count": count, "marks": marks, "user": user, **layout.reading}
     columns |= {"crs": place.crs, "to_crs": place.to_crs, "described": described}
 
     from dpppsynth.io import read_batches, read_pattern, require_head

@@ -11,6 +11,7 @@ from dpppsynth.io.reading import require_head
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.tables.formats import as_path
 from dpppsynth.spatial.tables.rows import require_snap
 
 if TYPE_CHECKING:
@@ -28,23 +29,25 @@ class PointBatches:
     ----------
     path : Path
     domain : Window or LinearNetwork
-    options : dict
-        Of `read_batches`.
+    layout, rules, snap : dict, dict, float or None
+        Arguments of `read_batches`.
     """
 
     path: Path
     domain: Domain
-    options: Mapping[str, Any]
+    layout: Mapping[str, Any]
+    rules: Mapping[str, Any]
+    snap: float | None
 
     def __post_init__(self) -> None:
-        require_snap(self.domain, self.options.get("snap"))
-        require_head(self.path, self.domain, **{name: self.options[name] for name in self.options if name != "snap"})
+        require_head(self.path, self.domain, **self.layout, **self.rules)
+        require_snap(self.domain, self.snap)
 
     def __repr__(self) -> str:
         return f"PointBatches({self.path.name!r}, {self.domain!r})"
 
     def __iter__(self) -> Iterator[PointPattern]:
-        return PointPattern.batches(self.path, self.domain, **self.options)
+        return PointPattern.batches(self.path, self.domain, layout=self.layout, snap=self.snap, **self.rules)
 
     def count(self) -> int:
         """Number of points, for a public n: all rows are read and checked, and nothing is kept of them.
@@ -62,6 +65,9 @@ def read_batches(
     *,
     x: str | None = None,
     y: str | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    layer: str | None = None,
     crs: CRSLike | None = None,
     to_crs: CRSLike | None = None,
     count: str | None = None,
@@ -75,7 +81,7 @@ def read_batches(
 
     Parameters
     ----------
-    path, domain, x, y, crs, to_crs, count, described, snap
+    path, domain, x, y, separator, decimal, layer, crs, to_crs, count, described, snap
         As for `read_pattern`.
 
     Returns
@@ -88,5 +94,6 @@ def read_batches(
         The file is missing, lacks a column or has another CRS than the domain. That a row breaks a rule is said at the
         end of the file, with all rules that are broken, as `read_pattern` says it.
     """
-    options = {"x": x, "y": y, "crs": crs, "to_crs": to_crs, "count": count, "described": described, "snap": snap}
-    return PointBatches(Path(path), domain, options)
+    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "layer": layer}
+    rules = {"crs": crs, "to_crs": to_crs, "count": count, "described": described}
+    return PointBatches(as_path(path), domain, layout, rules, snap)

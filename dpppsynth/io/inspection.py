@@ -65,6 +65,9 @@ def inspect_points(
     report_to: str | Path,
     x: str | None = None,
     y: str | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    layer: str | None = None,
     crs: CRSLike | None = None,
     to_crs: CRSLike | None = None,
     count: str | None = None,
@@ -85,7 +88,7 @@ def inspect_points(
     ----------
     report_to : str or Path
         Existing folder that receives the report; one of an earlier inspection is replaced.
-    path, domain, x, y, crs, to_crs, count, user, snap, described
+    path, domain, x, y, separator, decimal, layer, crs, to_crs, count, user, snap, described
         As for `read_pattern`.
     by, levels : str and sequence of str, optional
         Column of a public mark, and all its values, as a release by levels takes them.
@@ -105,7 +108,7 @@ def inspect_points(
     require_domain(domain)
     require_snap(domain, snap)
     name_leftovers(folder, SCRATCH, "it holds sensitive rows.")
-    table = read_table(path, x=x, y=y, crs=crs)
+    table = read_table(path, crs=crs, x=x, y=y, separator=separator, decimal=decimal, layer=layer)
     users = None if user is None else person_column(table, user)
     unfit = described_columns(table, described).broken
     rows = examine_rows(table, domain, count=count, to_crs=to_crs, snap=snap, users=users, unfit=unfit)

@@ -33,6 +33,9 @@ def read_pattern(
     *,
     x: str | None = None,
     y: str | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    layer: str | None = None,
     crs: CRSLike | None = None,
     to_crs: CRSLike | None = None,
     count: str | None = None,
@@ -41,16 +44,20 @@ def read_pattern(
     user: str | None = None,
     snap: float | None = None,
 ) -> PointPattern:
-    """Read a sensitive pattern from a CSV, GeoJSON, GeoPackage or GeoParquet file.
+    """Read a sensitive pattern from a CSV, GeoJSON, GeoPackage, GeoParquet or Shapefile file.
 
     Parameters
     ----------
     path : str or Path
-        File ending in .csv, .geojson, .json, .gpkg or .parquet.
+        File ending in .csv, .csv.gz, .geojson, .json, .gpkg, .parquet or .shp.
     domain : Window or LinearNetwork
         The public region.
     x, y : str, optional
         Coordinate columns of a CSV file; "x" and "y" unless given.
+    separator, decimal : str, optional
+        Signs of a CSV file: "," and "." unless given; ";", a tab or "|", and "," may be.
+    layer : str, optional
+        Layer of a GeoPackage that holds several.
     crs : str, int or pyproj.CRS, optional
         The CRS of a file that does not name one. A CSV file without it is taken to be in the CRS of the domain. GeoJSON
         without a ``crs`` member is in degrees, as its standard says.
@@ -78,7 +85,8 @@ def read_pattern(
         The file is missing or unreadable, lacks a column, has another CRS than the domain, or holds a row that breaks a
         rule. The message names the rules; `inspect_points` finds the rows.
     """
-    columns: dict[str, Any] = {"x": x, "y": y, "count": count, "user": user}
+    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "layer": layer}
+    columns: dict[str, Any] = {"layout": layout, "count": count, "user": user}
     reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "snap": snap}
     return PointPattern.from_file(path, domain, **columns, **reading, marks=marks, described=described)
 
@@ -89,6 +97,9 @@ def require_head(
     *,
     x: str | None = None,
     y: str | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    layer: str | None = None,
     crs: CRSLike | None = None,
     to_crs: CRSLike | None = None,
     count: str | None = None,
@@ -106,7 +117,7 @@ def require_head(
     InputError
     """
     require_domain(domain)
-    head = read_head(path, x=x, y=y, crs=crs)
+    head = read_head(path, crs=crs, x=x, y=y, separator=separator, decimal=decimal, layer=layer)
     source = fitting_crs(head, domain.crs, to_crs)
     if source is not None and to_crs is not None:
         reproject(np.empty((0, 2)), source, to_crs)

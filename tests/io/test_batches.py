@@ -11,7 +11,7 @@ import shapely
 from dpppsynth import AlphaNeighbours, LaplaceSynthesizer, MarkedSynthesizer, Marks, Times, Types, Window
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import PointBatches, read_batches, read_pattern
-from dpppsynth.spatial.tables import csv_files, geopackage, geoparquet
+from dpppsynth.spatial.tables import csv_files, gdal_layers, geoparquet
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 N = 700
@@ -27,7 +27,7 @@ def small_batches(monkeypatch):
     monkeypatch.setattr(csv_files, "BLOCK", 2048)
     monkeypatch.setattr(csv_files, "ROWS", 64)
     monkeypatch.setattr(geoparquet, "ROWS", 64)
-    monkeypatch.setattr(geopackage, "ROWS", 64)
+    monkeypatch.setattr(gdal_layers, "ROWS", 64)
 
 
 def lines(xy=XY):

@@ -468,7 +468,7 @@ class TestGeometryFiles:
         assert "format must be one of .csv" in refused(read_pattern, tmp_path / "a.xlsx", WINDOW)
         assert "there is no file" in refused(read_pattern, tmp_path / "folder.csv", WINDOW)
         file = write(tmp_path / "a.geojson", self.features())
-        assert "coordinate columns of a CSV file" in refused(read_pattern, file, WINDOW, x="x")
+        assert "columns and signs of a CSV file" in refused(read_pattern, file, WINDOW, x="x")
 
     def test_pattern_from_file_is_the_same_reader(self, tmp_path):
         write_pattern(random_pattern(WINDOW), tmp_path / "a.gpkg")

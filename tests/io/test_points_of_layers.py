@@ -12,7 +12,7 @@ import shapely
 
 from dpppsynth.io import inspect_points
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.tables import formats, frames, geopackage, geoparquet
+from dpppsynth.spatial.tables import formats, frames, gdal_layers, geoparquet
 from dpppsynth.spatial.tables.formats import read_table
 from dpppsynth.spatial.tables.rows import examine_rows
 
@@ -70,7 +70,7 @@ def written(folder, suffix, shapes, names, **options):
 
 def with_geometries(path, monkeypatch):
     with monkeypatch.context() as patch:
-        for module in (geopackage, geoparquet):
+        for module in (gdal_layers, geoparquet):
             patch.setattr(module, "point_coordinates", lambda column: None)
         table = read_table(path)
         assert table.xy is None

@@ -1,8 +1,8 @@
 """CSV files as columns of texts, read by one of two parsers that agree.
 
-A plain file is cut at its commas and line ends by Arrow, ten times as fast as by Python's parser. What Arrow might read
-otherwise, or refuses, is left to that parser: cells with quotation marks or line ends in them, rows with too few cells
-or too many, line ends of old systems, bytes that are not UTF-8.
+A plain file is cut at its separators and line ends by Arrow, ten times as fast as by Python's parser. What Arrow might
+read otherwise, or refuses, is left to that parser: cells with quotation marks or line ends in them, rows with too few
+cells or too many, line ends of old systems, bytes that are not UTF-8.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
+from dpppsynth.spatial.marks import column
+from dpppsynth.spatial.tables.layouts import SEPARATORS, Layout
 from dpppsynth.spatial.tables.table import Columns, Table, existing, hiding, unreadable
 from dpppsynth.spatial.tables.text_columns import numbers, typed
 
@@ -33,8 +36,6 @@ FAULTS = (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error)
 BOM = b"\xef\xbb\xbf"
 # Rows that Python's parser holds at once, and bytes that are looked at or parsed at once.
 ROWS, BLOCK = 2**14, 2**22
-# Signs before a cell and behind it.
-BEFORE, AFTER = (np.frombuffer(signs, dtype=np.uint8) for signs in (b",\n", b",\r\n"))
 
 
 class Texts(NamedTuple):
@@ -45,34 +46,34 @@ class Texts(NamedTuple):
     ragged: dict[int, list[str]]
 
 
-def read_csv(source: Path, x: str, y: str, crs: CRSLike | None, *, rows: bool = True) -> Table:
-    """Read a file, or its header alone, into a `Table`; `x` and `y` name the columns of coordinates."""
+def read_csv(source: Path, layout: Layout, crs: CRSLike | None, *, rows: bool = True) -> Table:
+    """Read a file, or its header alone, into a `Table`."""
     read = read_texts if rows else _head
-    texts: Texts = hiding(source, CSV, FAULTS, lambda: read(source))
-    return _table(source, texts, x, y, crs)
+    texts: Texts = hiding(source, CSV, FAULTS, lambda: read(source, layout.separator))
+    return _table(source, texts, layout, crs)
 
 
-def read_csv_batches(source: Path, x: str, y: str, crs: CRSLike | None) -> Iterator[Table]:
+def read_csv_batches(source: Path, layout: Layout, crs: CRSLike | None) -> Iterator[Table]:
     """Read a file into tables of some rows each, of which there is at least one; arguments as in `read_csv`."""
-    batches = text_batches(source)
+    batches = text_batches(source, layout.separator)
     while (texts := hiding(source, CSV, FAULTS, lambda: next(batches, None))) is not None:
-        yield _table(source, texts, x, y, crs)
+        yield _table(source, texts, layout, crs)
 
 
-def _table(source: Path, texts: Texts, x: str, y: str, crs: CRSLike | None) -> Table:
-    header = [name.strip() for name in texts.header]
+def _table(source: Path, texts: Texts, layout: Layout, crs: CRSLike | None) -> Table:
+    header, x, y = [name.strip() for name in texts.header], layout.x or "x", layout.y or "y"
     if len({name for name in header if name}) < sum(map(bool, header)):
         msg = f"path: the column names of {source.name} must differ; {existing(header)}"
         raise InputError(msg)
     for argument, name in (("x", x), ("y", y)):
         if header.count(name) != 1:
-            msg = f"{argument}: {source.name} has no column {name!r}; {existing(header)}"
+            msg = f"{argument}: {source.name} has no column {name!r}; {existing(header)}{_hint(header)}"
             raise InputError(msg)
     if x == y:
         msg = f"y: {y!r} is the column of x already; name that of the other coordinate"
         raise InputError(msg)
     place = {name: texts.columns[i] for i, name in enumerate(header)}
-    xs, ys = numbers(place[x]), numbers(place[y])
+    xs, ys = (numbers(layout.pointed(place[name])) for name in (x, y))
     ragged = np.zeros(len(xs.values), dtype=bool)
     ragged[list(texts.ragged)] = True
 
@@ -81,37 +82,52 @@ def _table(source: Path, texts: Texts, x: str, y: str, crs: CRSLike | None) -> T
 
     return Table(
         np.column_stack([xs.values, ys.values]),
-        Columns(place, lambda name: typed(place[name])),
+        Columns(place, lambda name: _typed(place[name], layout)),
         crs,
         header,
         original,
         {"wrong number of fields": ragged, "not a number": xs.text | ys.text},
         lambda name: place[name].to_pylist(),
+        layout.pointed_cell,
     )
 
 
-def read_texts(source: Path) -> Texts:
+def _typed(texts: pa.ChunkedArray, layout: Layout) -> NDArray[Any]:
+    """A column as numbers where every cell is one, with the decimal sign of the file."""
+    if layout.decimal == ".":
+        return typed(texts)
+    found = typed(layout.pointed(texts))
+    return found if found.dtype.kind in "if" else column(texts.to_pylist())
+
+
+def _hint(header: list[str]) -> str:
+    """Hint where the header of a file is one cell that others would cut."""
+    found = [sign for sign in SEPARATORS if len(header) == 1 and sign in header[0]]
+    return f". If its cells are separated by {found[0]!r}, say {mention('separator', repr(found[0]))}" if found else ""
+
+
+def read_texts(source: Path, separator: str = ",") -> Texts:
     """Read all cells of a file.
 
     Raises
     ------
     OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error
     """
-    return _joined(text_batches(source))
+    return _joined(text_batches(source, separator))
 
 
-def text_batches(source: Path) -> Iterator[Texts]:
+def text_batches(source: Path, separator: str = ",") -> Iterator[Texts]:
     """Read the cells of some rows at a time, of none where there are no rows; errors as in `read_texts`."""
-    stopped = yield from _plain_batches(source)
+    stopped = yield from _plain_batches(source, separator)
     if stopped is not None:
-        yield from _careful_batches(source, stopped)
+        yield from _careful_batches(source, separator, stopped)
 
 
-def _careful_batches(source: Path, start: int = 0) -> Iterator[Texts]:
+def _careful_batches(source: Path, separator: str, start: int) -> Iterator[Texts]:
     """Rows from a given one on, by Python's parser."""
     with _opened(source) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
         # Empty lines are none.
-        lines = filter(None, csv.reader(text, strict=True))
+        lines = filter(None, csv.reader(text, delimiter=separator, strict=True))
         header = next(lines, [])
         rows = list(islice(lines, start, start + ROWS))
         if not (rows or start):
@@ -121,13 +137,13 @@ def _careful_batches(source: Path, start: int = 0) -> Iterator[Texts]:
             rows = list(islice(lines, ROWS))
 
 
-def _head(source: Path) -> Texts:
+def _head(source: Path, separator: str) -> Texts:
     # A file is decoded piece by piece, so that bad bytes of later lines would be met with the first one.
     with (
         _opened(source) as stream,
         io.TextIOWrapper(stream, encoding="utf-8-sig", newline="", errors="surrogateescape") as text,
     ):
-        header: list[str] = next(filter(None, csv.reader(text, strict=True)), [])
+        header: list[str] = next(filter(None, csv.reader(text, delimiter=separator, strict=True)), [])
     if any(name.encode(errors="ignore").decode() != name for name in header):
         raise unreadable(source, CSV)
     return _columns(header, [])
@@ -163,16 +179,16 @@ def _joined(batches: Iterator[Texts]) -> Texts:
     return Texts(parts[0].header, joined, ragged)
 
 
-def _plain_batches(source: Path) -> Generator[Texts, None, int | None]:
+def _plain_batches(source: Path, separator: str) -> Generator[Texts, None, int | None]:
     """Rows that both parsers read alike; returns the first that may not be such, and None where all of them are."""
     import pyarrow as pa
     from pyarrow import csv as quick
 
     done = 0
     with _opened(source) as stream:
-        header = _plain_header(stream)
+        header = _plain_header(stream, separator)
         start = stream.tell()
-        if header is None or not _plain_lines(stream):
+        if header is None or not _plain_lines(stream, separator):
             return done
         stream.seek(start)
         names = [*map(str, range(len(header)))]
@@ -180,7 +196,7 @@ def _plain_batches(source: Path) -> Generator[Texts, None, int | None]:
             batches = quick.open_csv(
                 stream,
                 quick.ReadOptions(use_threads=False, block_size=BLOCK, column_names=names),
-                quick.ParseOptions(escape_char=False, newlines_in_values=False),
+                quick.ParseOptions(delimiter=separator, escape_char=False, newlines_in_values=False),
                 quick.ConvertOptions(column_types=dict.fromkeys(names, pa.large_string()), strings_can_be_null=False),
             )
             for batch in batches:
@@ -194,46 +210,49 @@ def _plain_batches(source: Path) -> Generator[Texts, None, int | None]:
     return None if done else 0
 
 
-def _plain_header(stream: IO[bytes]) -> list[str] | None:
+def _plain_header(stream: IO[bytes], separator: str) -> list[str] | None:
     """The cells of the first line that is not empty, up to which the file is read."""
     if stream.read(len(BOM)) != BOM:
         stream.seek(0)
     lines = (line.rstrip(b"\r\n") for line in iter(lambda: stream.readline(BLOCK), b""))
     try:
         text = next(filter(None, lines), b"").decode()
-        header = next(csv.reader([text], strict=True), [])
+        header = next(csv.reader([text], delimiter=separator, strict=True), [])
     except (UnicodeDecodeError, csv.Error):
         return None
     # A line of blanks in one column is no empty line, and coordinates need two columns.
     return header if len(header) > 1 and "\r" not in text and len(text) < BLOCK // 4 else None
 
 
-def _plain_lines(stream: IO[bytes]) -> bool:
+def _plain_lines(stream: IO[bytes], separator: str) -> bool:
     """Whether the rest, of which there must be some, has no sign that the parsers may take for different things."""
     first, rest = True, b""
     for block in iter(lambda: stream.read(BLOCK), b""):
         lines, end, rest = (rest + block).rpartition(b"\n")
-        if (first and block.startswith(BOM)) or len(rest) > BLOCK or not _plain(lines + end):
+        if (first and block.startswith(BOM)) or len(rest) > BLOCK or not _plain(lines + end, separator):
             return False
         first = False
-    return not first and _plain(rest)
+    return not first and _plain(rest, separator)
 
 
-def _plain(lines: bytes) -> bool:
+def _plain(lines: bytes, separator: str) -> bool:
     """The same of whole lines."""
     # A carriage return ends a line by itself in old files.
     if b"\0" in lines or lines.count(b"\r") != lines.count(b"\r\n"):
         return False
-    return b'"' not in lines or _plainly_quoted(np.frombuffer(b"\n" + lines + b"\n", dtype=np.uint8))
+    return b'"' not in lines or _plainly_quoted(
+        np.frombuffer(b"\n" + lines + b"\n", dtype=np.uint8), separator.encode()
+    )
 
 
-def _plainly_quoted(signs: NDArray[np.uint8]) -> bool:
+def _plainly_quoted(signs: NDArray[np.uint8], separator: bytes) -> bool:
     """Whether quotation marks stand around whole cells alone; the signs begin and end with a new line."""
     quotes, ends = np.flatnonzero(signs == ord('"')), np.flatnonzero(signs == ord("\n"))
     if len(quotes) % 2:
         return False
     first, last = quotes[::2], quotes[1::2]
-    around = np.isin(signs[first - 1], BEFORE).all() and np.isin(signs[last + 1], AFTER).all()
+    before, after = (np.frombuffer(separator + ends, dtype=np.uint8) for ends in (b"\n", b"\r\n"))
+    around = np.isin(signs[first - 1], before).all() and np.isin(signs[last + 1], after).all()
     return bool(around and (np.searchsorted(ends, first) == np.searchsorted(ends, last)).all())
 
 

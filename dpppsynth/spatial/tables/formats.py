@@ -9,6 +9,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,64 +26,62 @@ from dpppsynth.spatial.tables.csv_files import read_csv, read_csv_batches
 from dpppsynth.spatial.tables.frames import geometry_table
 from dpppsynth.spatial.tables.geopackage import read_geopackage, read_geopackage_batches
 from dpppsynth.spatial.tables.geoparquet import read_geoparquet, read_geoparquet_batches
+from dpppsynth.spatial.tables.layouts import Layout
+from dpppsynth.spatial.tables.shapefiles import read_shapefile, read_shapefile_batches
 from dpppsynth.spatial.tables.table import Table, hiding
 
 if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
 
-SUFFIXES = (".csv", ".csv.gz", ".geojson", ".json", ".gpkg", ".parquet")
+SUFFIXES = (".csv", ".csv.gz", ".geojson", ".json", ".gpkg", ".parquet", ".shp")
 
 
-def read_table(path: str | Path, *, x: str | None = None, y: str | None = None, crs: CRSLike | None = None) -> Table:
-    """Read a file into a `Table`; `x` and `y` name the coordinate columns of a CSV file."""
-    source = checked_path(path)
+def read_table(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) -> Table:
+    """Read a file into a `Table`; `layout` are the fields of a `Layout`."""
+    source, form = _laid_out(path, layout)
     if is_csv(source):
-        return read_csv(source, x or "x", y or "y", crs)
-    _require_geometries(source, x, y)
-    return _with_crs(_read_json(source) if source.suffix.lower() in (".geojson", ".json") else _read_geo(source), crs)
+        return read_csv(source, form, crs)
+    return _with_crs(_read_json(source) if _is_json(source) else _read_geo(source, form), crs)
 
 
-def read_tables(
-    path: str | Path, *, x: str | None = None, y: str | None = None, crs: CRSLike | None = None
-) -> Iterator[Table]:
+def read_tables(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) -> Iterator[Table]:
     """Read a file some rows at a time, as tables with the columns of `read_table`; there is at least one.
 
     GeoJSON files, and layers of anything but points in well-known binary, are read as a whole.
     """
-    source = checked_path(path)
+    source, form = _laid_out(path, layout)
     if is_csv(source):
-        yield from read_csv_batches(source, x or "x", y or "y", crs)
-        return
-    _require_geometries(source, x, y)
-    if source.suffix.lower() in (".geojson", ".json"):
+        yield from read_csv_batches(source, form, crs)
+    elif _is_json(source):
         yield _with_crs(_read_json(source), crs)
-        return
-    parquet = source.suffix.lower() == ".parquet"
-    reader, kind = (read_geoparquet_batches, "GeoParquet") if parquet else (read_geopackage_batches, "GeoPackage")
-    tables = reader(source)
-    while (table := _quietly(source, kind, lambda: next(tables, None))) is not None:
-        yield _with_crs(table, crs)
+    else:
+        kind, reader, _ = _reader(source, form)
+        tables = _quietly(source, kind, reader)
+        while (table := _quietly(source, kind, lambda: next(tables, None))) is not None:
+            yield _with_crs(table, crs)
 
 
-def read_head(path: str | Path, *, x: str | None = None, y: str | None = None, crs: CRSLike | None = None) -> Table:
+def read_head(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) -> Table:
     """Read the names of columns and the CRS of a file, as a `Table` without rows; parameters as in `read_table`.
 
     A GeoJSON file has no header: it is parsed, and of its features the names of their properties are looked at, and
     nothing else.
     """
-    source = checked_path(path)
+    source, form = _laid_out(path, layout)
     if is_csv(source):
-        return read_csv(source, x or "x", y or "y", crs, rows=False)
-    if source.suffix.lower() not in (".geojson", ".json"):
-        _require_geometries(source, x, y)
-        return _with_crs(_read_geo(source, rows=False), crs)
-    return read_table(path, x=x, y=y, crs=crs).head()
+        return read_csv(source, form, crs, rows=False)
+    return _with_crs(_read_json(source).head() if _is_json(source) else _read_geo(source, form, rows=False), crs)
 
 
-def _require_geometries(source: Path, x: str | None, y: str | None) -> None:
-    if x is not None or y is not None:
-        msg = f"x, y: name coordinate columns of a CSV file; {source.name} holds geometries. Leave them out"
-        raise InputError(msg)
+def _laid_out(path: str | Path, layout: dict[str, Any]) -> tuple[Path, Layout]:
+    """A file that exists, and its layout, which must be one of its format."""
+    form, source = Layout(**{name: value for name, value in layout.items() if value is not None}), checked_path(path)
+    form.require_for("csv" if is_csv(source) else source.suffix.lower()[1:], source.name)
+    return source, form
+
+
+def _is_json(source: Path) -> bool:
+    return source.suffix.lower() in (".geojson", ".json")
 
 
 def read_layer(path: str | Path, content: str, *, crs: CRSLike | None = None) -> Table:
@@ -194,11 +193,25 @@ def _is_plain_point(mapping: Any) -> bool:
     )
 
 
-def _read_geo(source: Path, *, rows: bool = True) -> Table:
-    parquet = source.suffix.lower() == ".parquet"
-    reader, kind = (read_geoparquet, "GeoParquet") if parquet else (read_geopackage, "GeoPackage")
-    table: Table = _quietly(source, kind, lambda: reader(source, rows=rows))
+def _read_geo(source: Path, layout: Layout, *, rows: bool = True) -> Table:
+    kind, _, read = _reader(source, layout)
+    table: Table = _quietly(source, kind, lambda: read(rows=rows))
     return table
+
+
+def _reader(source: Path, layout: Layout) -> tuple[str, Callable[[], Iterator[Table]], Callable[..., Table]]:
+    """Name of the format, and its readers of batches and of all rows."""
+    match source.suffix.lower():
+        case ".parquet":
+            return "GeoParquet", partial(read_geoparquet_batches, source), partial(read_geoparquet, source)
+        case ".shp":
+            return "Shapefile", partial(read_shapefile_batches, source), partial(read_shapefile, source)
+    layer = layout.layer
+    return (
+        "GeoPackage",
+        partial(read_geopackage_batches, source, layer),
+        partial(read_geopackage, source, layer),
+    )
 
 
 def _quietly(source: Path, kind: str, read: Callable[[], Any]) -> Any:

@@ -14,17 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.spatial.tables.frames import from_arrow, from_geodataframe, from_points, point_coordinates
+from dpppsynth.core.wording import mention
+from dpppsynth.spatial.tables.frames import from_geodataframe
+from dpppsynth.spatial.tables.gdal_layers import NOTHING, read_point_batches, read_points
 from dpppsynth.spatial.tables.names import speaking
 from dpppsynth.spatial.tables.table import Table
 
 if TYPE_CHECKING:
     import geopandas
 
-# Rows of a batch.
-ROWS = 2**17
-# A condition that no row fulfils.
-NOTHING = {"where": "1 = 0"}
 MAGIC = b"SQLite format 3\0"
 # The application id, bytes 68 to 71: https://www.geopackage.org/spec140/#_file_format, and versions 1.0 and 1.1.
 IDS = (b"GPKG", b"GP10", b"GP11")
@@ -32,19 +30,12 @@ PLAIN, VIRTUAL = (re.compile(rf"\s*CREATE\s+{kind}TABLE\b", re.IGNORECASE) for k
 SPATIAL_INDEX = re.compile(
     VIRTUAL.pattern + r"""\s*("([^"]|"")*"|'([^']|'')*'|`[^`]*`|\w+)\s*USING\s+rtree\b""", re.IGNORECASE
 )
-# Kinds of columns that come the same way by either road: in numpy, in GDAL, and its finer kind.
-PLAIN_KINDS = {
-    ("int32", "OFTInteger", "OFSTNone"),
-    ("int64", "OFTInteger64", "OFSTNone"),
-    ("float64", "OFTReal", "OFSTNone"),
-    ("object", "OFTString", "OFSTNone"),
-}
 # Columns that SQLite computes while they are read.
 GENERATED = "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden IN (2, 3)"
 
 
-def read_geopackage(source: Path, *, rows: bool = True) -> Table:
-    """Read the only layer with geometries, or its columns and CRS alone.
+def read_geopackage(source: Path, layer: str | None = None, *, rows: bool = True) -> Table:
+    """Read the named layer, or the only one with geometries; or its columns and CRS alone.
 
     Raises
     ------
@@ -53,79 +44,39 @@ def read_geopackage(source: Path, *, rows: bool = True) -> Table:
     Exception
         Of GDAL, SQLite and their readers: the caller hides them, because they may quote the file.
     """
-    import pyogrio
-
-    name, layer, empty = _opened(source)
+    name, layer, empty = _opened(source, layer)
     if not rows:
         return from_geodataframe(empty)
-    table = _points(name, layer, empty)
-    return from_geodataframe(pyogrio.read_dataframe(name, layer=layer)) if table is None else table
+    return read_points(name, layer, empty)
 
 
-def read_geopackage_batches(source: Path) -> Iterator[Table]:
-    """Read the layer into tables of at most `ROWS` rows, of which there is at least one.
-
-    Errors as in `read_geopackage`. Layers of anything but points with numbers and texts are read as a whole.
-    """
-    import pyarrow as pa
-    import pyogrio
-
-    name, layer, empty = _opened(source)
-    if not _is_plain(name, layer):
-        yield from_geodataframe(pyogrio.read_dataframe(name, layer=layer))
-        return
-    found = False
-    with pyogrio.raw.open_arrow(name, layer=layer, batch_size=ROWS, use_pyarrow=True) as (about, reader):
-        for batch in reader:
-            found = True
-            geometry = about["geometry_name"] or "wkb_geometry"
-            yield from_arrow(pa.Table.from_batches([batch]), geometry, empty.crs)
-    if not found:
-        yield from_geodataframe(empty)
+def read_geopackage_batches(source: Path, layer: str | None = None) -> Iterator[Table]:
+    """Read the layer into tables of some rows each, of which there is at least one; errors as in `read_geopackage`."""
+    return read_point_batches(*_opened(source, layer))
 
 
-def _opened(source: Path) -> tuple[str, str, geopandas.GeoDataFrame]:
+def _opened(source: Path, layer: str | None) -> tuple[str, str, geopandas.GeoDataFrame]:
     """Address and layer of a file that is safe to read, and a frame of no rows; errors as in `read_geopackage`."""
     import pyogrio
 
     _require_geopackage(source)
     tables = _tables(source)
     name = _for_one_driver(source)
-    layers = [str(layer) for layer, kind in pyogrio.list_layers(name) if kind is not None]
-    if len(layers) != 1:
-        it_has = f"it has {layers}" if speaking(layers) else "their names are not listed, because they look like data"
-        msg = f"path: {source.name} must hold exactly one layer with geometries; {it_has}. Export one of them"
+    layers = [str(each) for each, kind in pyogrio.list_layers(name) if kind is not None]
+    it_has = f"it has {layers}" if speaking(layers) else "their names are not listed, because they look like data"
+    if layer is None and len(layers) != 1:
+        msg = (
+            f"path: {source.name} must hold exactly one layer with geometries; {it_has}. Name one with "
+            f"{mention('layer')}, or export it"
+        )
         raise InputError(msg)
-    if layers[0].lower() not in tables:
+    if layer is not None and layer not in layers:
+        msg = f"layer: {source.name} has no layer {layer!r} with geometries; {it_has}"
+        raise InputError(msg)
+    chosen = layers[0] if layer is None else layer
+    if chosen.lower() not in tables:
         raise _computed(source)
-    return name, layers[0], pyogrio.read_dataframe(name, layer=layers[0], **NOTHING)
-
-
-def _is_plain(name: str, layer: str) -> bool:
-    """Whether a layer is of points with numbers and texts."""
-    import pyogrio
-
-    stated = pyogrio.read_info(name, layer=layer)
-    kinds = zip(stated["dtypes"], stated.get("ogr_types", ()), stated.get("ogr_subtypes", ()), strict=False)
-    plain = [*map(tuple, kinds)]
-    known = len(plain) == len(stated["dtypes"]) and PLAIN_KINDS.issuperset(plain)
-    return stated["geometry_type"] == "Point" and known
-
-
-def _points(name: str, layer: str, empty: geopandas.GeoDataFrame) -> Table | None:
-    """A layer of plain points with numbers and texts, read by way of Arrow; None for any other."""
-    import pyogrio
-
-    if not _is_plain(name, layer):
-        return None
-    try:
-        about, table = pyogrio.raw.read_arrow(name, layer=layer)
-        geometry = about["geometry_name"] or "wkb_geometry"
-        xy = point_coordinates(table[geometry])
-        attributes = table.drop_columns([geometry]).to_pandas()
-    except Exception:  # noqa: BLE001 - whatever it is, the other way tells
-        return None
-    return None if xy is None else from_points(xy, attributes, empty.crs)
+    return name, chosen, pyogrio.read_dataframe(name, layer=chosen, **NOTHING)
 
 
 def _require_geopackage(source: Path) -> None:

@@ -19,6 +19,8 @@ from dpppsynth.spatial.mark_space import HOURS_OF_DAY, Marks, Times, Types
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.tables.table import Table, number
 
+# A cell of a number, with a decimal point.
+Pointed = Callable[[Any], Any]
 INSTANT = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d)(?P<clock>[T ]\d\d:\d\d(:\d\d([.]\d+)?)?(?P<offset> ?Z| ?[+-]\d\d(:?\d\d)?)?)?"
 )
@@ -54,8 +56,8 @@ def read_marks(table: Table, described: Marks) -> MarkColumns:
     for mark, read in ((described.types, _types), (described.times, _times)):
         if mark is not None:
             table.column(mark.name, argument="time" if isinstance(mark, Times) else "types")
-            reader: Callable[[Any, Sequence[Any]], tuple[NDArray[Any], dict[str, NDArray[np.bool_]]]] = read
-            columns[mark.name], rules = reader(mark, list(table.cells(mark.name)))
+            reader: Callable[[Any, Sequence[Any], Pointed], tuple[NDArray[Any], dict[str, NDArray[np.bool_]]]] = read
+            columns[mark.name], rules = reader(mark, list(table.cells(mark.name)), table.pointed)
             broken |= rules
     return MarkColumns(columns, broken)
 
@@ -72,11 +74,11 @@ def require_columns(table: Table, described: Marks) -> None:
             table.column(mark.name, argument=argument)
 
 
-def _types(types: Types, cells: Sequence[Any]) -> tuple[NDArray[Any], dict[str, NDArray[np.bool_]]]:
+def _types(types: Types, cells: Sequence[Any], pointed: Pointed) -> tuple[NDArray[Any], dict[str, NDArray[np.bool_]]]:
     texts = [_text(cell) for cell in cells]
     found = types.places(texts)
     if types.edges:
-        values = [number(cell) for cell in cells]
+        values = [number(pointed(cell)) for cell in cells]
         numbers = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
         found = np.where(found < 0, types.places(numbers), found)
     missing = np.array([text == "" for text in texts], dtype=bool)
@@ -105,12 +107,12 @@ def _missing(cell: Any) -> bool:
     return type(cell).__name__ in ("NaTType", "NAType") or (isinstance(value, float) and math.isnan(value))
 
 
-def _times(times: Times, cells: Sequence[Any]) -> tuple[NDArray[Any], dict[str, NDArray[np.bool_]]]:
+def _times(times: Times, cells: Sequence[Any], pointed: Pointed) -> tuple[NDArray[Any], dict[str, NDArray[np.bool_]]]:
     """Numbers of rows, and the rules that they break: no more than one for a row."""
     rule = np.full(len(cells), "", dtype=object)
     found, dates, texts = np.full(len(cells), np.nan), [], []
     for i, cell in enumerate(cells):
-        value: float | str = _time(times, cell)
+        value: float | str = _time(times, pointed(cell))
         if isinstance(value, float):
             found[i] = value
         elif INSTANT.fullmatch(value):

@@ -6,8 +6,9 @@ too long to be told apart as floats. In other files a whole number is the text o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
 
 
+NO_LAYOUT: Mapping[str, Any] = MappingProxyType({})
+
+
 class Points(NamedTuple):
     """Points in the CRS of a domain, (m, 2), at least one, and their marks.
 
@@ -46,26 +50,24 @@ def read_points(
     path: str | Path,
     domain: Domain,
     *,
-    x: str | None = None,
-    y: str | None = None,
     crs: CRSLike | None = None,
     snap: float | None = None,
+    layout: Mapping[str, Any] = NO_LAYOUT,
     **rules: Any,
 ) -> Points:
-    """Read a file; parameters as for `dpppsynth.io.read_pattern`."""
+    """Read a file; `layout` are fields of a `Layout`, other parameters as for `dpppsynth.io.read_pattern`."""
     require_domain(domain)
     require_snap(domain, snap)
-    return _points(read_table(path, x=x, y=y, crs=crs), domain, Path(path).name, snap=snap, **rules)
+    return _points(read_table(path, crs=crs, **layout), domain, Path(path).name, snap=snap, **rules)
 
 
 def read_point_batches(
     path: str | Path,
     domain: Domain,
     *,
-    x: str | None = None,
-    y: str | None = None,
     crs: CRSLike | None = None,
     snap: float | None = None,
+    layout: Mapping[str, Any] = NO_LAYOUT,
     **rules: Any,
 ) -> Iterator[Points]:
     """Read a file some rows at a time; parameters and errors as for `read_points`.
@@ -76,7 +78,7 @@ def read_point_batches(
     require_domain(domain)
     require_snap(domain, snap)
     name, broken, order, found = Path(path).name, set[str](), tuple[str, ...](), False
-    for table in read_tables(path, x=x, y=y, crs=crs):
+    for table in read_tables(path, crs=crs, **layout):
         points, rows = _examined(table, domain, snap=snap, **rules)
         order, found = rows.rules, found or len(rows.xy) > 0
         broken |= set(rows.broken)

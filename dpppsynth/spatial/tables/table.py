@@ -66,6 +66,8 @@ class Table:
         The cells of the row as they stand in the file, in the order of `header`.
     raw : function of a column's name, optional
         Its cells as they stand in the file, where `columns` holds them in another form.
+    pointed : function of a cell, optional
+        A cell of `raw` with a decimal point, where the file has another sign.
     """
 
     places: NDArray[Any]
@@ -75,6 +77,7 @@ class Table:
     original: Callable[[int], list[Any]]
     garbled: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     raw: Callable[[str], Sequence[Any]] | None = None
+    pointed: Callable[[Any], Any] = lambda cell: cell
 
     def __len__(self) -> int:
         return len(self.places)
