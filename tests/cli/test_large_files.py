@@ -37,7 +37,7 @@ def lattice(folder):
 
 @pytest.fixture
 def exact(monkeypatch):
-    """What was measured, without noise, in the order of the runs."""
+    """Numbers that were measured, without noise, in the order of the runs."""
     seen = []
 
     def noiseless(_, draw, numbers):

@@ -84,7 +84,17 @@ FIELD = {"mesh": MESH, "covariance": COVARIANCE, "relation": ALPHA}
 KERNEL = {"window": SQUARE, "relation": ALPHA, "delta": 1e-6, "patterns": 1}
 BUDGET = {"relation": ALPHA, "epsilon": 1.0, "delta": 1e-6}
 PAIR = {"one": POINTS, "other": OTHERS}
-LOADS = {"x": None, "y": None, "crs": None, "to_crs": None, "count": None, "snap": None}
+LOADS = {
+    "x": None,
+    "y": None,
+    "separator": None,
+    "decimal": None,
+    "layer": None,
+    "crs": None,
+    "to_crs": None,
+    "count": None,
+    "snap": None,
+}
 
 GRID = RNG.dirichlet(np.ones(16), 3).reshape(3, 4, 4)
 BOX = (-100.0, 10.0, -99.0, 11.0)
@@ -330,6 +340,7 @@ ENTRIES = {
     ),
     "read_network": (io.read_network, {"path": "none.gpkg", "crs": None, "to_crs": None, "join": None}),
     "read_pattern": (io.read_pattern, {"path": "none.csv", "domain": SQUARE, "marks": (), **LOADS}),
+    "read_batches": (io.read_batches, {"path": "none.csv", "domain": SQUARE, "described": None, **LOADS}),
     "require_head": (io.require_head, {"path": "none.csv", "domain": SQUARE, "marks": ()}),
     "read_synthetic": (io.read_synthetic, {"path": "none.csv", "domain": SQUARE, "marks": ()}),
     "read_window": (io.read_window, {"path": "none.gpkg", "crs": None, "to_crs": None}),
@@ -461,7 +472,7 @@ MADE_ELSEWHERE = {
     "LaplacePosterior", "NoisyField", "NoisyMasses", "Sampler", "build_lgcp", "build_noise_aware", "diagnose",
     "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "CheckIns", "Estimate",
     "InfiniteHeatmap", "Level", "Optimum", "compact_lp", "full_lp", "measure_tree", "objective",
-    "solve", "PairSumsRelease", "MarkedRelease", "Crowd",
+    "solve", "PairSumsRelease", "MarkedRelease", "Crowd", "PointBatches",
 } | local_entries.MADE | bounded_entries.MADE  # fmt: skip
 
 

@@ -12,6 +12,7 @@ GUIDES = [
         "auditing",
         "bounded_error",
         "covariates",
+        "files",
         "heatmaps",
         "inference",
         "ledger",
