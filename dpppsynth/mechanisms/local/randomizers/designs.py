@@ -106,7 +106,7 @@ def ideal_variance(epsilon: float, domain: int, one: float, both: float) -> floa
     Examples
     --------
     >>> round(ideal_variance(1.0, 4, 1 / 4, 0.0), 6)
-    7.990334
+    7.556223
     """
     odds = math.exp(epsilon) * one / (1 - one)
     p = odds / (1 + odds)
@@ -125,7 +125,7 @@ def total_variance(oracle: FrequencyOracle) -> float:
     --------
     >>> from dpppsynth.mechanisms.local.randomizers.oracles import RandomizedResponse
     >>> round(total_variance(RandomizedResponse(epsilon=1.0, domain=4)), 6)
-    7.990334
+    7.556223
     """
     instance("oracle", oracle, FrequencyOracle, "RandomizedResponse(epsilon=1.0, domain=9) is one")
     gap = (oracle.p - oracle.q) ** 2
