@@ -60,7 +60,8 @@ def caps_of(values: Any, count: int, *, name: str = "cap") -> tuple[int, ...]:
     if not caps or None in caps or min(cap or 0 for cap in caps) < 1:
         msg = f"{name}: needs a whole number of at least 1, or one for each radius, got {shown(values)}."
         raise InputError(msg)
-    return tuple(int(cap or 0) for cap in (caps * count if len(caps) == 1 else caps))
+    found = [whole(name, cap, 1, most=2**CAP_BITS) for cap in caps]
+    return tuple(found * count if len(found) == 1 else found)
 
 
 def listed(form: JsonObject) -> JsonObject:

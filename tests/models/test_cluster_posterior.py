@@ -1,5 +1,7 @@
 """The posterior of the law of clusters. False alarms of statistical tests are below 1e-6."""
 
+import time
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -97,6 +99,22 @@ class TestPosterior:
         rng = np.random.default_rng(2)
         predicted = np.array([mean_sums(found.draw(rng)) for _ in range(200)])
         assert (np.abs(np.log(np.median(predicted, axis=0) / mean_sums(law))) < 0.15).all()
+
+    @pytest.mark.parametrize("cores", [1, 3])
+    def test_simulations_are_independent_and_the_same_on_any_number_of_cores(self, monkeypatch, cores):
+        monkeypatch.setattr("os.cpu_count", lambda: cores)
+        first = []
+
+        def simulate(law, rng):
+            start = rng.bit_generator.state["state"]["state"]
+            first.append(start)
+            time.sleep(1e-4 * (start % 3))  # so that threads take turns
+            return simulated(law, rng)
+
+        rng = np.random.default_rng(5)
+        found = ClusterPosterior.inferred(PRIOR, simulate, np.array([30.0, 300.0]), (9.0, 9.0), N, rng)
+        assert len(set(first)) == len(first)
+        np.testing.assert_array_equal(found.probabilities, inferred([30.0, 300.0], (9.0, 9.0), seed=5).probabilities)
 
     def test_noise_leaves_the_prior(self):
         found = inferred(mean_sums(PRIOR.law(law_number(8, 10.0))), scales=(1e7, 1e7))

@@ -163,7 +163,7 @@ class TestRefusals:
             ({"cluster_radii": [15.0, 5000.0]}, 400, "cluster_radii: each must lie between"),
             ({"cluster_radii": [10.0, 20.0, 30.0, 40.0, 50.0]}, 400, "cluster_radii: at most 4, got 5"),
             ({"cluster_caps": [5, 6, 7]}, 400, "cluster_caps: needs"),
-            ({"cluster_caps": 2**21}, 400, "cap: "),
+            ({"cluster_caps": 2**21}, 400, "cluster_caps: "),
             ({}, 10**6, r"cluster_radii: so many points could make up to .* take larger radii, or leave clusters= out"),
             ({}, 10**7, "clusters: patterns of all points are simulated, 2,000,000 at most"),
         ],
