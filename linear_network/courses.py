@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 import shapely
 from shapely.ops import substring
 
@@ -48,12 +48,12 @@ def common(one: Pieces, other: Pieces) -> Pieces:
     return Pieces(corners, one.element[order[found]], corners[:, 1, 1] - corners[:, 0, 1])
 
 
-def basis_shares(field: Mesh, tents: Mesh) -> sp.csr_array:
+def basis_shares(field: Mesh, tents: Mesh) -> "scipy.sparse.csr_array":
     """Sparse (J, V) integrals of products of two meshes' basis functions, over those of the field's alone.
 
     Over parts of edges on which both are linear, so exact. A vertex that the network does not reach has no column.
     """
     positions, _, weight = common(field.pieces, tents.pieces).quadrature()
-    product = tents.basis(positions).T @ sp.diags_array(weight) @ field.basis(positions)
+    product = tents.basis(positions).T @ scipy.sparse.diags_array(weight) @ field.basis(positions)
     measure = np.where(field.measure > 0, field.measure, np.inf)
-    return (product @ sp.diags_array(1 / measure)).tocsr()
+    return (product @ scipy.sparse.diags_array(1 / measure)).tocsr()

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 import shapely
 
 from dpppsynth.core.arguments import instance, positive
@@ -171,7 +171,7 @@ class NetworkMesh(Mesh):
         share = (positions[:, 1] - self.start[element]) / (self.end - self.start)[element]
         return np.column_stack([1 - share, share])
 
-    def shares(self, tents: Mesh) -> sp.csr_array:
+    def shares(self, tents: Mesh) -> scipy.sparse.csr_array:
         """Sparse (J, V) share of the points near each vertex that each of the J tents takes; columns sum to one.
 
         A tent may lie between two vertices, where its values at the vertices would not see it.

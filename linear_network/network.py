@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy
 import shapely
 
 from dpppsynth.core.crs import crs_label, projected_crs
@@ -158,7 +158,7 @@ class LinearNetwork(OnMap):
         return False
 
     @cached_property
-    def adjacency(self) -> sp.csr_array:
+    def adjacency(self) -> scipy.sparse.csr_array:
         """(V, V) symmetric lengths of the shortest edge between each two joined vertices; loops left out."""
         ends = np.sort(self.edges, axis=1)
         order = np.argsort(self.lengths, kind="stable")
@@ -166,8 +166,8 @@ class LinearNetwork(OnMap):
         pair, first = np.unique(ends[order], axis=0, return_index=True)
         shortest = self.lengths[order[first]]
         size = len(self.vertices)
-        upper = sp.coo_array((shortest, (pair[:, 0], pair[:, 1])), shape=(size, size))
-        return sp.csr_array(upper + upper.T)
+        upper = scipy.sparse.coo_array((shortest, (pair[:, 0], pair[:, 1])), shape=(size, size))
+        return scipy.sparse.csr_array(upper + upper.T)
 
     @cached_property
     def ends(self) -> tuple[Ints, Ints, Ints]:

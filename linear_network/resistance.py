@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.linear_network.shortest_paths import to_ends
 from dpppsynth.linear_network.skeleton import Streets
@@ -84,25 +84,29 @@ def _inverse(network: Streets, vertices: Ints, anchor: int) -> Iterator[tuple[In
         yield part, np.asarray(solve(unit))
 
 
-def _precision(network: Streets, anchor: int) -> sp.csc_array:
+def _precision(network: Streets, anchor: int) -> scipy.sparse.csc_array:
     """Laplacian with conductances 1 / length, which add up over parallel edges, plus a conductance at the anchor."""
     proper = network.edges[:, 0] != network.edges[:, 1]
     u, v = network.edges[proper].T
     conductance = 1 / network.lengths[proper]
     size = len(network.vertices)
-    weights = sp.coo_array((conductance, (u, v)), shape=(size, size))
-    laplacian = sp.csgraph.laplacian(sp.csr_array(weights + weights.T))
+    weights = scipy.sparse.coo_array((conductance, (u, v)), shape=(size, size))
+    laplacian = scipy.sparse.csgraph.laplacian(scipy.sparse.csr_array(weights + weights.T))
     # Any positive number gives the same metric; the largest keeps the common variance, which cancels, small.
     ground = conductance.max(initial=1 / network.length)
-    return sp.csc_array(laplacian + sp.coo_array(([ground], ([anchor], [anchor])), shape=(size, size)))
+    return scipy.sparse.csc_array(
+        laplacian + scipy.sparse.coo_array(([ground], ([anchor], [anchor])), shape=(size, size))
+    )
 
 
-def _linear(network: Streets, positions: Floats, ends: Ints, size: int) -> sp.csr_array:
+def _linear(network: Streets, positions: Floats, ends: Ints, size: int) -> scipy.sparse.csr_array:
     """(n, size) sparse weights of the two ends of each position's edge."""
     n = len(positions)
     share = positions[:, 1] / network.lengths[positions[:, 0].astype(np.int64)]
     data = np.column_stack([1 - share, share]).ravel()
-    return sp.csr_array(sp.coo_array((data, (np.repeat(np.arange(n), 2), ends.ravel())), shape=(n, size)))
+    return scipy.sparse.csr_array(
+        scipy.sparse.coo_array((data, (np.repeat(np.arange(n), 2), ends.ravel())), shape=(n, size))
+    )
 
 
 def _variance(network: Streets, positions: Floats, edge_covariance: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy
 import shapely
 
 from dpppsynth.core.errors import InputError
@@ -100,7 +100,7 @@ class Streets(Protocol):
         """Total length."""
 
     @property
-    def adjacency(self) -> sp.csr_array:
+    def adjacency(self) -> scipy.sparse.csr_array:
         """(V, V) lengths of the shortest edge between each two joined vertices."""
 
     @property
@@ -133,8 +133,8 @@ def skeleton(vertices: Any, edges: Any, lines: Any = None) -> Skeleton:
 
 def components(size: int, edges: Ints) -> Ints:
     """(V,) component of each vertex, numbered by their lowest vertices."""
-    links = sp.coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(size, size))
-    _, label = sp.csgraph.connected_components(links, directed=False)
+    links = scipy.sparse.coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(size, size))
+    _, label = scipy.sparse.csgraph.connected_components(links, directed=False)
     _, first, number = np.unique(label, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[number], dtype=np.int64)
 

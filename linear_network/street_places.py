@@ -6,7 +6,7 @@ numbers add exactly in any order, so the distance of two places depends on these
 """
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.shortest_paths import BLOCK, Ints, edge_numbers
@@ -37,8 +37,8 @@ class StreetPlaces:
         pair, first = np.unique(ends[order], axis=0, return_index=True)
         size = len(network.vertices)
         shortest = self.lengths[order[first]].astype(np.float64)
-        upper = sp.coo_array((shortest, (pair[:, 0], pair[:, 1])), shape=(size, size))
-        self.graph = sp.csr_array(upper + upper.T)
+        upper = scipy.sparse.coo_array((shortest, (pair[:, 0], pair[:, 1])), shape=(size, size))
+        self.graph = scipy.sparse.csr_array(upper + upper.T)
 
     def places(self, positions: Floats) -> Ints:
         """(n, 2) edge and offset in units of positions (n, 2), each rounded on its own to a whole step."""

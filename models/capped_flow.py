@@ -14,7 +14,7 @@ network only while its minimum cut does not cut the whole one in the same weight
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.spatial.near_pairs import Ints, NearPairs, products
 
@@ -110,9 +110,11 @@ def capped_total(points: Nodes, pairs: NearPairs, weight: Ints, same: int) -> in
     """
     number = int(points.place.max()) + 1
     both = (np.concatenate(pairs[:2]), np.concatenate([pairs.second, pairs.first]))
-    shares = sp.csr_array((np.tile(weight, 2), both), shape=(number, number), dtype=np.int64)
+    shares = scipy.sparse.csr_array((np.tile(weight, 2), both), shape=(number, number), dtype=np.int64)
     alike = np.arange(number)
-    shares = shares + sp.csr_array((np.full(number, same, dtype=np.int64), (alike, alike)), shape=(number, number))
+    shares = shares + scipy.sparse.csr_array(
+        (np.full(number, same, dtype=np.int64), (alike, alike)), shape=(number, number)
+    )
 
     def near(chosen: np.ndarray) -> Ints:
         """(M,) largest sum of a node's point with all chosen nodes' points, itself included."""
@@ -148,7 +150,7 @@ def _times(count: Ints, each: Ints, most: Ints) -> Ints:
 class _Network:
     """The network of nodes with caps, to which edges between nodes are added."""
 
-    def __init__(self, points: Nodes, pool: Ints, shares: sp.csr_array, same: int) -> None:
+    def __init__(self, points: Nodes, pool: Ints, shares: "scipy.sparse.csr_array", same: int) -> None:
         self.points, self.same, self.count = points, same, len(points.place)
         owners = len(points.cap) if points.shared else 0
         self.size = 2 + 2 * (self.count + owners)
@@ -174,7 +176,7 @@ class _Network:
         tail, head, capacity = (np.concatenate(each) for each in zip(*fixed, strict=True))
         return tail, head, capacity
 
-    def _nearest_first(self, shares: sp.csr_array) -> tuple[Ints, Ints, Ints]:
+    def _nearest_first(self, shares: "scipy.sparse.csr_array") -> tuple[Ints, Ints, Ints]:
         """Pairs of places that have nodes, with their shares: by the first place, and nearest seconds first."""
         entries = shares.tocoo()
         held = np.zeros(shares.shape[0], dtype=bool)
@@ -232,12 +234,12 @@ class _Network:
         tail, head, capacity = (
             np.concatenate(each) for each in zip(self.fixed, (2 + one, 2 + self.count + two, between), strict=True)
         )
-        graph = sp.csr_array((capacity.astype(np.int32), (tail, head)), shape=(self.size, self.size))
+        graph = scipy.sparse.csr_array((capacity.astype(np.int32), (tail, head)), shape=(self.size, self.size))
         total, reached = _saturated(graph)
         return total, reached[2 : 2 + self.count], reached[2 + self.count : 2 + 2 * self.count]
 
 
-def _saturated(graph: sp.csr_array) -> tuple[int, np.ndarray]:
+def _saturated(graph: "scipy.sparse.csr_array") -> tuple[int, np.ndarray]:
     """Value of a maximum flow from node 0 to 1, and which nodes are on the source's side of its cut.
 
     No path is left from source to sink: a flow of the solver that is not the largest is added to.
@@ -247,17 +249,17 @@ def _saturated(graph: sp.csr_array) -> tuple[int, np.ndarray]:
     total, left = 0, graph
     reached = np.full(graph.shape[0], True)
     while reached[1]:
-        flow = sp.csr_array(maximum_flow(left, 0, 1).flow)
+        flow = scipy.sparse.csr_array(maximum_flow(left, 0, 1).flow)
         # Edge by edge a flow has 32 bits, and all of it may have more.
         total += int(flow.data[flow.indptr[0] : flow.indptr[1]].astype(np.int64).sum())
-        left = sp.csr_array(left - flow)
+        left = scipy.sparse.csr_array(left - flow)
         left.eliminate_zeros()
         reached = np.zeros(graph.shape[0], dtype=bool)
         reached[breadth_first_order(left, 0, return_predecessors=False)] = True
     return total, reached
 
 
-def _flow(points: Nodes, pool: Ints, shares: sp.csr_array, same: int) -> int:
+def _flow(points: Nodes, pool: Ints, shares: "scipy.sparse.csr_array", same: int) -> int:
     """Maximum flow of the whole network, found in parts of it.
 
     The cut of a part is one of the whole. Where all edges that cross it in the whole are in the part, both have one

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.models.cluster_process import ClusterLaw, other_places
 from dpppsynth.spatial.intensity import Intensity
@@ -24,7 +24,7 @@ PAIRS, SEED = 4000, 1
 # Variances that are averaged over.
 NODES = (np.arange(50) + 0.5) / 50
 # Basis values (k, V) of the statistic at positions (k, 2).
-Basis = Callable[[Floats], sp.csr_array]
+Basis = Callable[[Floats], "scipy.sparse.csr_array"]
 
 
 @dataclass(frozen=True, eq=False)

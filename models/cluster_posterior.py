@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+import scipy
 from numpy.polynomial.laguerre import laggauss
-from scipy.special import erf
 
 from dpppsynth.core.threads import in_threads
 from dpppsynth.models.cluster_process import NO_CLUSTERS, ClusterLaw
@@ -97,8 +97,8 @@ class ClusterPrior:
     def _near(self, u: Floats) -> Floats:
         """Mean of `(1 - D / r)^+` for the distance D of two places of a cluster, by `u = r / (2 spread)`."""
         if self.streets:
-            return np.asarray(erf(u) + np.expm1(-(u**2)) / (u * np.sqrt(np.pi)))
-        return np.asarray(1 - np.sqrt(np.pi) / (2 * u) * erf(u))
+            return np.asarray(scipy.special.erf(u) + np.expm1(-(u**2)) / (u * np.sqrt(np.pi)))
+        return np.asarray(1 - np.sqrt(np.pi) / (2 * u) * scipy.special.erf(u))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 import scipy
-from scipy.special import gamma, kv
 
 from dpppsynth.core.arguments import LARGEST, entries, instance, one_of, positive, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
@@ -183,7 +182,12 @@ class Matern(Covariance):
         # Far out the Bessel function is 0, and its factor must not overflow.
         with np.errstate(invalid="ignore", over="ignore"):
             t = np.minimum(distance / self.length_scale, 1e3)
-            value = 2 ** (1 - self.smoothness) / gamma(self.smoothness) * t**self.smoothness * kv(self.smoothness, t)
+            value = (
+                2 ** (1 - self.smoothness)
+                / scipy.special.gamma(self.smoothness)
+                * t**self.smoothness
+                * scipy.special.kv(self.smoothness, t)
+            )
         # The Bessel function is infinite at 0, and overflows only where the correlation is 1 to all digits.
         return np.where(np.isfinite(value), np.minimum(value, 1), 1.0)
 

@@ -6,7 +6,7 @@ They belong to whole elements: the field lives on the mesh, whether or not the d
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
@@ -25,11 +25,11 @@ class Elements(NamedTuple):
     """
 
     mass: Floats
-    slopes: sp.csc_array
+    slopes: "scipy.sparse.csc_array"
     dimension: int
 
     @property
-    def stiffness(self) -> sp.csc_array:
+    def stiffness(self) -> "scipy.sparse.csc_array":
         """Sparse (N, N) stiffness matrix."""
         return (self.slopes @ self.slopes.T).tocsc()
 
@@ -59,7 +59,7 @@ def triangle_elements(vertices: Floats, corners: Ints) -> Elements:
     gradients = np.einsum("ka,tia->tki", local, np.linalg.inv(away)) * np.sqrt(area)[:, None, None]
     mass = _sums(corners, area / 3, len(vertices))
     both = [_columns(corners, gradients[:, :, axis], len(vertices)) for axis in (0, 1)]
-    return Elements(mass, sp.hstack(both, format="csc"), 2)
+    return Elements(mass, scipy.sparse.hstack(both, format="csc"), 2)
 
 
 def _sums(rows: Ints, values: Floats, height: int) -> Floats:
@@ -67,7 +67,7 @@ def _sums(rows: Ints, values: Floats, height: int) -> Floats:
     return np.asarray(np.bincount(rows.ravel(), np.repeat(values, rows.shape[1]), minlength=height), dtype=np.float64)
 
 
-def _columns(rows: Ints, values: Floats, height: int) -> sp.csc_array:
+def _columns(rows: Ints, values: Floats, height: int) -> "scipy.sparse.csc_array":
     """Sparse (height, T) matrix with the values (T, k) of each column in the given rows (T, k)."""
     count, k = rows.shape
-    return sp.csc_array((values.ravel(), rows.ravel(), np.arange(0, count * k + 1, k)), shape=(height, count))
+    return scipy.sparse.csc_array((values.ravel(), rows.ravel(), np.arange(0, count * k + 1, k)), shape=(height, count))

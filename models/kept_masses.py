@@ -1,7 +1,7 @@
 """Draws of a field, bent so that the masses of tents are those that its Gaussian approximation predicts."""
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.core.threads import in_threads
 from dpppsynth.models.likelihood import MassLikelihood
@@ -14,7 +14,11 @@ TOGETHER = 8
 
 
 def kept_masses(
-    likelihood: MassLikelihood, mode: Floats, fields: Floats, tents: sp.csr_array, rule: tuple[sp.csr_array, Floats]
+    likelihood: MassLikelihood,
+    mode: Floats,
+    fields: Floats,
+    tents: "scipy.sparse.csr_array",
+    rule: "tuple[scipy.sparse.csr_array, Floats]",
 ) -> Floats:
     """(k, V) fields drawn about a mode (V,), bent tent by tent.
 
@@ -53,7 +57,7 @@ def kept_masses(
     return np.concatenate([fields[:0], *in_threads(bent, parts)])
 
 
-def integrals(fields: Floats, rule: tuple[sp.csr_array, Floats], total: float | None) -> Floats:
+def integrals(fields: Floats, rule: "tuple[scipy.sparse.csr_array, Floats]", total: float | None) -> Floats:
     """(k, V) integrals of exp of the fields (k, V) times each basis function, with a total where there is one."""
     basis, weight = rule
     exponents = basis @ fields.T

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-import scipy.sparse as sp
-from scipy.special import log_ndtr
 
 from dpppsynth.spatial.mesh import Floats
 
@@ -48,8 +46,8 @@ def smoothed_laplace(m: Floats, observed: Floats, shift: float) -> tuple[float, 
     The law is that of a Laplace variable of scale 1 plus a normal one of standard deviation `SMOOTHING`.
     """
     residual = observed - m - shift
-    above = log_ndtr(residual / SMOOTHING - SMOOTHING) - residual
-    below = log_ndtr(-residual / SMOOTHING - SMOOTHING) + residual
+    above = scipy.special.log_ndtr(residual / SMOOTHING - SMOOTHING) - residual
+    below = scipy.special.log_ndtr(-residual / SMOOTHING - SMOOTHING) + residual
     return np.logaddexp(above, below).sum(), np.tanh((above - below) / 2)
 
 
@@ -294,7 +292,7 @@ class NoisyCounts(MassLikelihood):
     @cached_property
     def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
         """Counts and their response in units of the noise's scale."""
-        response = sp.diags_array(1 / self.scales) @ self.tents
+        response = scipy.sparse.diags_array(1 / self.scales) @ self.tents
         return self.counts / self.scales, self.measure, response, 0.0, 0.0
 
     def precision(self, means: Floats) -> Floats:
@@ -328,7 +326,7 @@ class NormalMasses(MassLikelihood):
     @cached_property
     def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
         """Values and their response in standard deviations."""
-        response = sp.diags_array(1 / self.sds) @ self.tents
+        response = scipy.sparse.diags_array(1 / self.sds) @ self.tents
         return self.values / self.sds, self.measure, response, float(self.n or 0), 0.0
 
     def precision(self, means: Floats) -> Floats:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
-from scipy.special import log_ndtr, logsumexp, ndtri_exp, softmax
 
 from dpppsynth.core.confidential import Confidential
 from dpppsynth.core.errors import InputError
@@ -67,7 +66,7 @@ class NestedBoxes(Confidential):
         # Zero but for rounding; kept, it makes the draws exact about any other point as well.
         self._gradient = posterior.log_density(mode)[1]
         self._shells = self._ladder()
-        self._share = softmax([shell.log_mass for shell in self._shells])
+        self._share = scipy.special.softmax([shell.log_mass for shell in self._shells])
 
     def draw(self, rng: np.random.Generator, *, support: Callable[[Floats], Any] | None = None) -> Draw:
         """First accepted proposal, in the order of the attempts.
@@ -171,21 +170,21 @@ class _Shell:
     def log_leave(self) -> Floats:
         """(V,) log-probabilities that the Gaussian is out of the inner box at each vertex; (1,) zero without one."""
         g = self.gaussian
-        return np.zeros(1) if self.inner is None else np.asarray(log_ndtr(-(self.inner + g.mean) / g.sd))
+        return np.zeros(1) if self.inner is None else np.asarray(scipy.special.log_ndtr(-(self.inner + g.mean) / g.sd))
 
     @cached_property
     def log_mass(self) -> float:
         """Log-integral of the Gaussian times the number of vertices at which it is out of the inner box."""
-        return self.gaussian.log_mass + float(logsumexp(self.log_leave))
+        return self.gaussian.log_mass + float(scipy.special.logsumexp(self.log_leave))
 
     def propose(self, count: int, rng: np.random.Generator) -> Floats:
         """(count, V) proposals of d, out of the inner box at a vertex at least."""
         g = self.gaussian
         normal = rng.standard_normal((count, g.root.shape[1]))
         if self.inner is not None:
-            vertex = rng.choice(len(g.sd), size=count, p=softmax(self.log_leave))
+            vertex = rng.choice(len(g.sd), size=count, p=scipy.special.softmax(self.log_leave))
             along = g.root[vertex] / g.sd[vertex, None]
-            tail = ndtri_exp(self.log_leave[vertex] + np.log1p(-rng.random(count)))
+            tail = scipy.special.ndtri_exp(self.log_leave[vertex] + np.log1p(-rng.random(count)))
             normal += (tail - (normal * along).sum(axis=1))[:, None] * along
         return g.mean + normal @ g.root.T
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models.finite_elements import Elements
@@ -38,11 +38,13 @@ class GridLine:
         return out
 
     @property
-    def slopes(self) -> sp.csc_array:
+    def slopes(self) -> "scipy.sparse.csc_array":
         """Sparse (count, count - 1) root of the stiffness matrix."""
         ones = np.ones(self.count - 1)
         shape = (self.count, self.count - 1)
-        return sp.diags_array([-ones, ones], offsets=[0, -1], shape=shape, format="csc") / math.sqrt(self.step)
+        return scipy.sparse.diags_array([-ones, ones], offsets=[0, -1], shape=shape, format="csc") / math.sqrt(
+            self.step
+        )
 
     @property
     def eigenvalues(self) -> Floats:
@@ -110,8 +112,11 @@ class PaddedGrid:
     def elements(self) -> Elements:
         """Matrices of the grid's triangles."""
         x, y = self.x, self.y
-        across = sp.kron(sp.diags_array(np.sqrt(y.mass)), x.slopes), sp.kron(y.slopes, sp.diags_array(np.sqrt(x.mass)))
-        return Elements(np.outer(y.mass, x.mass).ravel(), sp.hstack(across, format="csc"), 2)
+        across = (
+            scipy.sparse.kron(scipy.sparse.diags_array(np.sqrt(y.mass)), x.slopes),
+            scipy.sparse.kron(y.slopes, scipy.sparse.diags_array(np.sqrt(x.mass))),
+        )
+        return Elements(np.outer(y.mass, x.mass).ravel(), scipy.sparse.hstack(across, format="csc"), 2)
 
     def variances(self, kappa2: float, power: int) -> Floats:
         """(N,) diagonal of the inverse of `K C^-1 K ... K`, the operator `K = kappa^2 C + G` so many times."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError, NoFieldError
@@ -46,10 +46,10 @@ class SparseField:
         Whether the last unknown is a constant, added everywhere.
     """
 
-    precision: sp.csc_array
-    root: sp.csc_array
+    precision: "scipy.sparse.csc_array"
+    root: "scipy.sparse.csc_array"
     log_det: float
-    placement: sp.csr_array
+    placement: "scipy.sparse.csr_array"
     intercept: bool = False
     # Whether a value is made of several unknowns.
     mixed: ClassVar[bool] = False
@@ -66,12 +66,12 @@ class SparseField:
 
     def with_intercept(self, sd: float) -> "SparseField":
         """The field plus a constant `N(0, sd^2)`, one more unknown."""
-        one = sp.csc_array([[1.0]])
+        one = scipy.sparse.csc_array([[1.0]])
         return SparseField(
-            sp.block_diag([self.precision, one / sd**2], format="csc"),
-            sp.block_diag([self.root, one / sd], format="csc"),
+            scipy.sparse.block_diag([self.precision, one / sd**2], format="csc"),
+            scipy.sparse.block_diag([self.root, one / sd], format="csc"),
             self.log_det - 2 * float(np.log(sd)),
-            sp.hstack([self.placement, np.ones((self.placement.shape[0], 1))], format="csr"),
+            scipy.sparse.hstack([self.placement, np.ones((self.placement.shape[0], 1))], format="csr"),
             intercept=True,
         )
 
@@ -130,7 +130,7 @@ class SparseMatern:
         grid = PaddedGrid.around(mesh, PADDING * self.range, MOST_PADDING)
         elements = mesh_elements(mesh) if grid is None else grid.elements
         self._require_smoothness(elements.dimension)
-        operator = (sp.diags_array(self._kappa2 * elements.mass) + elements.stiffness).tocsc()
+        operator = (scipy.sparse.diags_array(self._kappa2 * elements.mass) + elements.stiffness).tocsc()
         power = round(self.smoothness + elements.dimension / 2)
         root = self._root(elements, operator, power)
         precision = (root @ root.T).tocsc()
@@ -141,7 +141,7 @@ class SparseMatern:
         log_det = power * log_det - (power - 1) * float(np.log(elements.mass).sum())
         index = np.arange(len(variances)) if grid is None else grid.index
         placed = (self.sigma / np.sqrt(variances[index]), (np.arange(len(index)), index))
-        placement = sp.csr_array(placed, shape=(len(index), len(variances)))
+        placement = scipy.sparse.csr_array(placed, shape=(len(index), len(variances)))
         return SparseField(precision, root, log_det, placement)
 
     def unknowns(self, mesh: Mesh) -> int:
@@ -158,13 +158,15 @@ class SparseMatern:
             msg = f"smoothness: must be 1 or 3 in the plane, 0.5 or 1.5 along a network, got {self.smoothness!r}."
             raise InputError(msg)
 
-    def _root(self, elements: Elements, operator: sp.csc_array, power: int) -> sp.csc_array:
+    def _root(self, elements: Elements, operator: "scipy.sparse.csc_array", power: int) -> "scipy.sparse.csc_array":
         """Root of the precision `K C^-1 K ... K`, the operator K so many times."""
         if power == 1:
-            return sp.hstack([sp.diags_array(np.sqrt(self._kappa2 * elements.mass)), elements.slopes], format="csc")
-        root = operator @ sp.diags_array(1 / np.sqrt(elements.mass))
+            return scipy.sparse.hstack(
+                [scipy.sparse.diags_array(np.sqrt(self._kappa2 * elements.mass)), elements.slopes], format="csc"
+            )
+        root = operator @ scipy.sparse.diags_array(1 / np.sqrt(elements.mass))
         for _ in range(power // 2 - 1):
-            root = operator @ sp.diags_array(1 / elements.mass) @ root
+            root = operator @ scipy.sparse.diags_array(1 / elements.mass) @ root
         return root.tocsc()
 
 
@@ -179,7 +181,7 @@ def field_of_precision(precision: Any, mesh: Mesh) -> SparseField:
         When it is not positive definite.
     """
     count = len(mesh.vertices)
-    matrix = sp.csc_array(precision, dtype=float)
+    matrix = scipy.sparse.csc_array(precision, dtype=float)
     require_few_unknowns(count)
     symmetric = matrix.shape == (count, count) and bool(np.isfinite(matrix.data).all())
     symmetric = symmetric and abs(matrix - matrix.T).max() <= 1e-9 * abs(matrix).max()
@@ -191,7 +193,7 @@ def field_of_precision(precision: Any, mesh: Mesh) -> SparseField:
         raise InputError(msg)
     matrix = ((matrix + matrix.T) / 2).tocsc()
     factor = SparseFactor(matrix)
-    return SparseField(matrix, factor.root, factor.log_det, sp.eye_array(count, format="csr"))
+    return SparseField(matrix, factor.root, factor.log_det, scipy.sparse.eye_array(count, format="csr"))
 
 
 def require_few_unknowns(count: int) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.models.likelihood import MassLikelihood
@@ -46,7 +46,9 @@ class Information:
         _, _, response, n, _ = likelihood.arguments
         means = response @ mass
         weight = np.sqrt(likelihood.precision(means))
-        self.root = (prior.placement.T @ (sp.diags_array(weight) @ response @ sp.diags_array(mass)).T).tocsc()
+        self.root = (
+            prior.placement.T @ (scipy.sparse.diags_array(weight) @ response @ scipy.sparse.diags_array(mass)).T
+        ).tocsc()
         self.known = n > 0
         if self.known:
             self._weighed, self._share = weight * means, prior.placement.T @ (mass / n)

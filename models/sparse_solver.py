@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.core.threads import in_threads
@@ -32,7 +32,7 @@ class SparseFactor:
 
         try:
             self._lu = splu(
-                sp.csc_matrix(matrix),
+                scipy.sparse.csc_matrix(matrix),
                 permc_spec="MMD_AT_PLUS_A",
                 diag_pivot_thresh=0.0,
                 options={"SymmetricMode": True},
@@ -58,9 +58,9 @@ class SparseFactor:
         return np.concatenate([right[:, :0], *in_threads(self._lu.solve, blocks)], axis=1)
 
     @property
-    def root(self) -> sp.csc_array:
+    def root(self) -> "scipy.sparse.csc_array":
         """Sparse (N, N) root R of the matrix, `R R'`."""
-        lower = sp.csr_array(self._lu.L) @ sp.diags_array(np.sqrt(self._pivots))
+        lower = scipy.sparse.csr_array(self._lu.L) @ scipy.sparse.diags_array(np.sqrt(self._pivots))
         return lower.tocsr()[self._lu.perm_c].tocsc()
 
     @cached_property
@@ -69,7 +69,7 @@ class SparseFactor:
         # Numba takes its time to load, and few need it.
         from dpppsynth.models.selected_inverse import inverse_diagonal
 
-        lower = sp.csc_matrix(self._lu.L)
+        lower = scipy.sparse.csc_matrix(self._lu.L)
         lower.sort_indices()
         permuted = inverse_diagonal(lower.indptr, lower.indices, lower.data, self._pivots)
         # Row i of the given matrix is row perm_c[i] of the permuted one.

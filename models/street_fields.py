@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError, NoFieldError
@@ -90,11 +90,13 @@ class StreetMatern:
         require_few_unknowns(len(length))
         ties = street_ties(mesh) if ties is None else ties
         kappa = 2 / self.range
-        root = sp.hstack([sp.diags_array(kappa * np.sqrt(length)), _steps(ties, self.detour, len(length))])
+        root = scipy.sparse.hstack(
+            [scipy.sparse.diags_array(kappa * np.sqrt(length)), _steps(ties, self.detour, len(length))]
+        )
         root = (root / np.sqrt(2 * kappa)).tocsc()
         precision = (root @ root.T).tocsc()
         factor = SparseFactor(precision)
-        placement = sp.diags_array(self.sigma / np.sqrt(factor.inverse_diagonal)).tocsr()
+        placement = scipy.sparse.diags_array(self.sigma / np.sqrt(factor.inverse_diagonal)).tocsr()
         return SparseField(precision, root, factor.log_det, placement)
 
 
@@ -173,10 +175,10 @@ def _carries_on(towards: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(chosen & chosen.transpose(0, 2, 1))
 
 
-def _steps(ties: Ties, detour: float, count: int) -> sp.csc_array:
+def _steps(ties: Ties, detour: float, count: int) -> "scipy.sparse.csc_array":
     """Sparse (count, P) root of the Laplacian."""
     conductance = ties.conductance(detour)
     tied = conductance > 0
     step = np.sqrt(conductance[tied])[:, None] * (1.0, -1.0)
     columns = np.arange(0, 2 * len(step) + 1, 2)
-    return sp.csc_array((step.ravel(), ties.pair[tied].ravel(), columns), shape=(count, len(step)))
+    return scipy.sparse.csc_array((step.ravel(), ties.pair[tied].ravel(), columns), shape=(count, len(step)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.models.sparse_fields import SparseField
 from dpppsynth.models.sparse_solver import SparseFactor
@@ -30,10 +30,10 @@ class SummedField(SparseField):
 def summed(*parts: SparseField) -> SummedField:
     """Sum of independent fields at the same V places."""
     return SummedField(
-        sp.block_diag([part.precision for part in parts], format="csc"),
-        sp.block_diag([part.root for part in parts], format="csc"),
+        scipy.sparse.block_diag([part.precision for part in parts], format="csc"),
+        scipy.sparse.block_diag([part.root for part in parts], format="csc"),
         sum(part.log_det for part in parts),
-        sp.hstack([part.placement for part in parts], format="csr"),
+        scipy.sparse.hstack([part.placement for part in parts], format="csr"),
     )
 
 
@@ -49,7 +49,7 @@ class MovedField(SparseField):
     """
 
     field: SparseField = dataclasses.field(kw_only=True)
-    basis: sp.csr_array = dataclasses.field(kw_only=True)
+    basis: "scipy.sparse.csr_array" = dataclasses.field(kw_only=True)
     mixed: ClassVar[bool] = True
 
     def unknowns_of(self, field: Floats) -> Floats:
@@ -59,7 +59,7 @@ class MovedField(SparseField):
         return self.field.unknowns_of(average)
 
 
-def moved(field: SparseField, basis: sp.csr_array) -> MovedField:
+def moved(field: SparseField, basis: "scipy.sparse.csr_array") -> MovedField:
     """The field at other places, from its values at its own by a sparse matrix (places, V)."""
     placement = (basis @ field.placement).tocsr()
     return MovedField(
@@ -95,12 +95,12 @@ class FieldWithEffects(SparseField):
 
 def with_effects(field: SparseField, columns: Floats, sd: float) -> FieldWithEffects:
     """The field plus covariates (V, p) times effects `N(0, sd^2)`, one more unknown each."""
-    one = sp.eye_array(columns.shape[1], format="csc")
+    one = scipy.sparse.eye_array(columns.shape[1], format="csc")
     return FieldWithEffects(
-        sp.block_diag([field.precision, one / sd**2], format="csc"),
-        sp.block_diag([field.root, one / sd], format="csc"),
+        scipy.sparse.block_diag([field.precision, one / sd**2], format="csc"),
+        scipy.sparse.block_diag([field.root, one / sd], format="csc"),
         field.log_det - 2 * columns.shape[1] * float(np.log(sd)),
-        sp.hstack([field.placement, sp.csr_array(columns)], format="csr"),
+        scipy.sparse.hstack([field.placement, scipy.sparse.csr_array(columns)], format="csr"),
         field=field,
         columns=columns,
     )
@@ -113,5 +113,5 @@ def scaled(field: SparseField, factor: float) -> SparseField:
 
 def constant(places: int, sd: float) -> SparseField:
     """One number `N(0, sd^2)` everywhere."""
-    one = sp.csc_array([[1.0]])
-    return SparseField(one / sd**2, one / sd, -2 * float(np.log(sd)), sp.csr_array(np.ones((places, 1))))
+    one = scipy.sparse.csc_array([[1.0]])
+    return SparseField(one / sd**2, one / sd, -2 * float(np.log(sd)), scipy.sparse.csr_array(np.ones((places, 1))))

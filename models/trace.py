@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 import shapely
 
 from dpppsynth.core.arguments import instance
@@ -27,7 +27,7 @@ class TraceMesh(PlanarMesh):
 
     domain: LinearNetwork
 
-    def shares(self, tents: Mesh) -> sp.csr_array:
+    def shares(self, tents: Mesh) -> scipy.sparse.csr_array:
         """Sparse (J, V) share of the points near each vertex that each of the J tents takes; columns sum to one."""
         return basis_shares(self, tents)
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.contract.measurement import Measurement, Parameters, capped, require
 from dpppsynth.contract.mesh_sizes import mesh_words
@@ -283,7 +283,7 @@ class StatisticPlan(MeasurementPlan):
         """Likelihood of a field given noised masses."""
         return NoisyMasses(statistic.masses, self.noise_scale, measure, tents, self.n)
 
-    def shares(self, field: Mesh, pieces: Pieces) -> sp.csr_array:
+    def shares(self, field: Mesh, pieces: Pieces) -> "scipy.sparse.csr_array":
         """Sparse (K, V) shares of the statistic's cells or tents in what lies near each vertex of a field's mesh."""
         return field.cell_shares(self.mesh, pieces) if self.basis == "cells" else field.shares(self.mesh)
 

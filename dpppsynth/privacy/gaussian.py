@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erfcx, ndtr
+import scipy
 
 from dpppsynth.core.arguments import finite, positive, probability
 
@@ -83,13 +83,13 @@ def gaussian_deltas(epsilon: float, mu: Floats) -> Floats:
     small = np.minimum(mu, 0.05)
     x = np.maximum(u, -small / 2)[:, None] + small[:, None] * (1 + NODES) / 2
     gentle = density * small * ((1 - x * _mills(x)) @ WEIGHTS) / 2
-    upper = np.where(u < 0, ndtr(-u), density * _mills(np.maximum(u, 0)))
+    upper = np.where(u < 0, scipy.special.ndtr(-u), density * _mills(np.maximum(u, 0)))
     return np.where(mu < 0.05, gentle, upper - density * _mills(u + mu))
 
 
 def _mills(x: Floats) -> Floats:
     """Mills' ratio `(1 - Phi(x)) / phi(x)`."""
-    return np.asarray(math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2)))
+    return np.asarray(math.sqrt(math.pi / 2) * scipy.special.erfcx(x / math.sqrt(2)))
 
 
 def smallest_epsilon(profile: Callable[[float], float], delta: float, guess: float) -> float:

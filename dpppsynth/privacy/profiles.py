@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from scipy.special import gammaln, ndtri, pdtr, pdtrc
+import scipy
 
 from dpppsynth.core.arguments import positive, probability, several
 from dpppsynth.core.errors import InputError
@@ -126,7 +126,7 @@ class GaussianDP:
     def epsilon(self, delta: float) -> float:
         """Inverse of `delta`; infinite at zero."""
         return (
-            smallest_epsilon(self.delta, delta, self.mu * (self.mu / 2 - float(ndtri(delta))))
+            smallest_epsilon(self.delta, delta, self.mu * (self.mu / 2 - float(scipy.special.ndtri(delta))))
             if delta > 0
             else math.inf
         )
@@ -161,10 +161,12 @@ class PoissonGaussianDP:
         reach = 12 * math.sqrt(self.rate) + 32
         first, last = max(1, int(self.rate - reach)), int(self.rate + reach)
         k = np.arange(first, last + 1)
-        probability = np.exp(k * math.log(self.rate) - self.rate - gammaln(k + 1))
+        probability = np.exp(k * math.log(self.rate) - self.rate - scipy.special.gammaln(k + 1))
         total = float(probability @ gaussian_deltas(epsilon, np.sqrt(k) * self.ratio))
         # The exponent above is a difference of numbers of size k log k.
-        unseen = float(pdtrc(last, self.rate)) + (float(pdtr(first - 1, self.rate)) if first > 1 else 0.0)
+        unseen = float(scipy.special.pdtrc(last, self.rate)) + (
+            float(scipy.special.pdtr(first - 1, self.rate)) if first > 1 else 0.0
+        )
         return min(1.0, total * (1 + ROUNDING + 1e-15 * last * math.log(last)) + unseen)
 
     def epsilon(self, delta: float) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
-import scipy.special
+import scipy
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.estimator import Beside

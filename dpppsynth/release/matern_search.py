@@ -6,8 +6,7 @@ from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.special import softmax
+import scipy
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.core.progress import Progress
@@ -114,7 +113,7 @@ class MaternSearch:
         return sparse_posterior(self.likelihood, self.explained(prior), self.centre, start=start)
 
     @cached_property
-    def _basis(self) -> sp.csr_array:
+    def _basis(self) -> "scipy.sparse.csr_array":
         return (self.unknowns or self.mesh).basis(self.mesh.positions)
 
 
@@ -161,7 +160,7 @@ def averaged_mode(fit: Callable[[float, Floats | None], SparsePosterior | None],
     if not fits:
         msg = "fit: no posterior mode of the field was found"
         raise QualityError(msg)
-    weight = softmax([each.log_evidence for each in fits])
+    weight = scipy.special.softmax([each.log_evidence for each in fits])
     weight = np.where(weight < NEGLIGIBLE, 0.0, weight)
     return np.average([each.field_mode for each in fits], axis=0, weights=weight)
 

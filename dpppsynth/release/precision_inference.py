@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, StatisticPlan
 from dpppsynth.contract.estimator import Beside
@@ -152,9 +152,9 @@ class PrecisionInference(SparseInference):
         return cls(plan.mesh, None, offset, stated["inference"], stated["precision"])
 
 
-def fingerprint(precision: sp.csc_array) -> str:
+def fingerprint(precision: "scipy.sparse.csc_array") -> str:
     """SHA-256 of a sparse matrix: its columns' starts, rows and values."""
-    matrix = sp.csc_array(precision, copy=True)
+    matrix = scipy.sparse.csc_array(precision, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     parts = (matrix.indptr.astype("<i8"), matrix.indices.astype("<i8"), matrix.data.astype("<f8"))

@@ -5,8 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
-import scipy.special
+import scipy
 from numpy.typing import NDArray
 
 from dpppsynth.core.errors import QualityError
@@ -111,7 +110,7 @@ class SparseInference(FieldInference):
         return kept_masses(likelihood, mode, fields, likelihood.tents, self.rule)
 
     @cached_property
-    def rule(self) -> tuple[sp.csr_array, Floats]:
+    def rule(self) -> "tuple[scipy.sparse.csr_array, Floats]":
         """Rule of integration over the domain, times the offset."""
         return gauss_rule(self.mesh, self.pieces, POINTS)
 

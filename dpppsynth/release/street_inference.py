@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import ClassVar, Self, cast
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, StatisticPlan
 from dpppsynth.contract.effort import mesh_work
@@ -156,7 +156,7 @@ class StreetInference(SparseInference):
         plan = statistic.plan
         self.require(plan)
         count = len(self.mesh.elements)
-        shares = sp.eye_array(count, format="csr") if plan.basis == "cells" else self.mesh.shares(plan.mesh)
+        shares = scipy.sparse.eye_array(count, format="csr") if plan.basis == "cells" else self.mesh.shares(plan.mesh)
         # Noised counts and tents have this likelihood.
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares))
 
@@ -187,7 +187,7 @@ class StreetInference(SparseInference):
 
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
         """(k, S) draws about a mode (S,), whose masses in tents of the plane are as the approximation predicts."""
-        whole = sp.eye_array(len(mode), format="csr"), self.measure
+        whole = scipy.sparse.eye_array(len(mode), format="csr"), self.measure
         return kept_masses(likelihood, mode, fields, self._placed.T.tocsr(), whole)
 
     @property
@@ -223,7 +223,7 @@ class StreetInference(SparseInference):
         return {}
 
     @cached_property
-    def _placed(self) -> sp.csr_array:
+    def _placed(self) -> "scipy.sparse.csr_array":
         return self.grid.basis(self.mesh.vertices)
 
     @cached_property

@@ -1,7 +1,7 @@
 """Integrals of the exponential of a field on a mesh: closed form on simplices, Gauss quadrature on squares."""
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.core.threads import in_threads
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
@@ -79,7 +79,7 @@ def gauss_exp(mesh: Mesh, pieces: Pieces, fields: Floats, order: int) -> Floats:
     return out
 
 
-def gauss_rule(mesh: Mesh, pieces: Pieces, order: int) -> tuple[sp.csr_array, Floats]:
+def gauss_rule(mesh: Mesh, pieces: Pieces, order: int) -> "tuple[scipy.sparse.csr_array, Floats]":
     """Basis functions (P, V) at the points of a Gauss-Legendre rule over the pieces, and the points' weights (P,).
 
     The rule is that of each segment, or a product rule collapsed onto each triangle.
@@ -88,7 +88,7 @@ def gauss_rule(mesh: Mesh, pieces: Pieces, order: int) -> tuple[sp.csr_array, Fl
     return mesh.gather(element, mesh.weights(element, points)), weight
 
 
-def gathered_rule(mesh: Mesh, pieces: Pieces, order: int) -> tuple[sp.csr_array, Floats]:
+def gathered_rule(mesh: Mesh, pieces: Pieces, order: int) -> "tuple[scipy.sparse.csr_array, Floats]":
     """A rule as `gauss_rule` gives, whose points are replaced by four in each element of the mesh.
 
     They keep mass, centre and second moments of those they stand for, so that what an element is cut into, such as the

@@ -17,11 +17,13 @@ COMMANDS = {
 }
 OUT = {
     "arviz", "dask", "geopandas", "matplotlib", "nutpie", "pandas", "pymc", "pyogrio", "pytensor", "rasterio", "xarray",
-    "scipy.fft", "scipy.interpolate", "scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.sparse.csgraph",
-    "scipy.sparse.linalg", "scipy.spatial", "scipy.stats",
+    "scipy.fft", "scipy.interpolate", "scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.sparse", "scipy.spatial",
+    "scipy.special", "scipy.stats",
 }  # fmt: skip
-# Modules of all libraries and of the package: some 990 for the most, 1 260 with the libraries above that SciPy holds.
-MOST = 1100
+# Draws of this old release are read by SciPy's reader of netCDF 3, which loads its sparse matrices.
+ALLOWED = {"verify a field": {"scipy.sparse"}}
+# Modules of all libraries and of the package: some 860 for the most but for that reader's.
+MOST = 900
 RUN = """
 import contextlib, io, sys
 from dpppsynth.cli import main
@@ -36,12 +38,13 @@ print(status or 0, *sorted(sys.modules))
 """
 
 
-@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
-def test_a_command_loads_what_it_needs(words, tmp_path):
-    call = [sys.executable, "-c", RUN, *words]
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_loads_what_it_needs(name, tmp_path):
+    call = [sys.executable, "-c", RUN, *COMMANDS[name]]
     said = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     status, *modules = said.split()
     assert status == "0"
     assert "dpppsynth.cli.program" in modules
-    assert not OUT & set(modules)
-    assert len(modules) <= MOST
+    allowed = ALLOWED.get(name, set())
+    assert not (OUT - allowed) & set(modules)
+    assert len(modules) <= MOST + 100 * len(allowed)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.contract.additive_noise import MeasurementPlan, StatisticPlan
 from dpppsynth.contract.audits.added_noise import Added, log_laplace
@@ -124,7 +124,7 @@ class CountsAudit(AdditiveNoiseAudit):
             return np.ones(len(at))
         return self._divergence(self.plan.mesh.basis(at))
 
-    def _divergence(self, change: sp.csr_array) -> Floats:
+    def _divergence(self, change: "scipy.sparse.csr_array") -> Floats:
         """(P,) of sparse changes (P, V): `d + e^-d - 1` for each mass, in scales of the Laplace noise."""
         change = change / self.plan.noise_scale
         change.data += np.expm1(-change.data)

@@ -7,7 +7,7 @@ rated by it, and not by what the claim would allow.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from dpppsynth.contract.audits.target import Scores
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -41,5 +41,5 @@ class LessGaussian:
 
     def __call__(self, factor: float) -> Scores:
         """Quantiles of the ratio, up to its scale."""
-        noise = ndtri((np.arange(COUNT) + 0.5) / COUNT)
+        noise = scipy.special.ndtri((np.arange(COUNT) + 0.5) / COUNT)
         return noise + factor * self.mu, noise

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
 from dpppsynth.contract.audits.target import Scores
@@ -57,7 +57,7 @@ class WiderPrior:
 
     def __call__(self, factor: float) -> Scores:
         """Quantiles of the number, up to a constant; beyond what can be worked out, of the last factor that can."""
-        noise = ndtri((np.arange(COUNT) + 0.5) / COUNT)
+        noise = scipy.special.ndtri((np.arange(COUNT) + 0.5) / COUNT)
         sides = []
         for moments in self._moments:
             known = np.isfinite(moments).all(axis=1)

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.contract.additive_noise import PrivateStatistic, StatisticPlan
 from dpppsynth.contract.measurement import Following, Parameters, capped
@@ -157,13 +157,13 @@ class ClusteredPlan(StatisticPlan, PairsPlan):
         """Variance of the noise of one mass, exactly."""
         return float(0.5 / np.sinh(0.5 / self.scale) ** 2 / 4.0**self.bits)
 
-    def mass_shares(self, positions: Floats) -> sp.csr_array:
+    def mass_shares(self, positions: Floats) -> "scipy.sparse.csr_array":
         """(k, V) shares of points (k, 2) in each of the masses."""
         if self.basis == "tents":
             return self.mesh.basis(positions)
         element = self.mesh.locate(positions)
         shape = len(positions), self.masses_size
-        return sp.csr_array((np.ones(len(element)), element, np.arange(len(element) + 1)), shape=shape)
+        return scipy.sparse.csr_array((np.ones(len(element)), element, np.arange(len(element) + 1)), shape=shape)
 
     def sums(self, lattice: Ints) -> Floats:
         """(L,) pair sums, the last of the released numbers."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
-from scipy.sparse import issparse
+import scipy
 
 from dpppsynth.contract.pair_settings import caps_of, increasing_reals, numbers
 from dpppsynth.contract.plan import Plan
@@ -243,7 +243,7 @@ class LGCPSynthesizer(LGCPSettings):
 
     def _require_one_covariance(self) -> None:
         dense = isinstance(self.covariance, Covariance)
-        sparse = isinstance(self.covariance, SparseMatern) or issparse(self.covariance)
+        sparse = isinstance(self.covariance, SparseMatern) or scipy.sparse.issparse(self.covariance)
         if not dense and not sparse:
             msg = (
                 "covariance: needs one such as PoweredExponential(sigma, length_scale), a SparseMatern, or a sparse "

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy
 
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh.pieces import Floats, Ints, Pieces
@@ -99,7 +99,7 @@ class Mesh:
     def __repr__(self) -> str:
         return f"Mesh({len(self.vertices)} vertices, {len(self.elements)} {self.kind}s)"
 
-    def basis(self, positions: Floats) -> sp.csr_array:
+    def basis(self, positions: Floats) -> scipy.sparse.csr_array:
         """Sparse (n, V) matrix of basis values; every row is non-negative and sums to one."""
         return self.gather(*self.values(positions))
 
@@ -113,11 +113,13 @@ class Mesh:
         weight = np.clip(self.weights(element, positions), 0, None)
         return element, weight / reduce(np.add, weight.T)[:, None]
 
-    def gather(self, element: Ints, weight: Floats) -> sp.csr_array:
+    def gather(self, element: Ints, weight: Floats) -> scipy.sparse.csr_array:
         """Sparse (n, V) matrix from elements (n,) and basis values (n, k)."""
         n, k = weight.shape
         rows = np.arange(0, n * k + 1, k)
-        return sp.csr_array((weight.ravel(), self.elements[element].ravel(), rows), shape=(n, len(self.vertices)))
+        return scipy.sparse.csr_array(
+            (weight.ravel(), self.elements[element].ravel(), rows), shape=(n, len(self.vertices))
+        )
 
     def integrate(self, pieces: Pieces) -> Floats:
         """(V,) integrals of the basis functions over the pieces."""
@@ -126,14 +128,14 @@ class Mesh:
         total = np.bincount(self.elements[element].ravel(), mass.ravel(), minlength=len(self.vertices))
         return total.astype(np.float64)
 
-    def shares(self, tents: Mesh) -> sp.csr_array:
+    def shares(self, tents: Mesh) -> scipy.sparse.csr_array:
         """Sparse (J, V) share of the points near each vertex that each of the J tents takes; columns sum to one.
 
         The tents' values at the vertices: exact for the mass of a linear function where the meshes are nested.
         """
         return tents.basis(self.positions).T.tocsr()
 
-    def cell_shares(self, cells: Mesh, pieces: Pieces) -> sp.csr_array:
+    def cell_shares(self, cells: Mesh, pieces: Pieces) -> scipy.sparse.csr_array:
         """Sparse (T, J) share of the points near each vertex that lies in each of T cells; columns sum to one.
 
         Exact where every cell consists of whole elements: of the integral of phi_j over this mesh's pieces, that over
@@ -143,9 +145,11 @@ class Mesh:
         mass = np.clip(self.weights(element, positions), 0, None) * weight[:, None]
         cell = np.repeat(cells.locate(pieces.corners.mean(axis=1)), len(positions) // len(pieces.corners))
         at = np.repeat(cell, mass.shape[1]), self.elements[element].ravel()
-        total = sp.coo_array((mass.ravel(), at), shape=(len(cells.elements), len(self.vertices))).tocsr()
+        total = scipy.sparse.coo_array((mass.ravel(), at), shape=(len(cells.elements), len(self.vertices))).tocsr()
         whole = total.sum(axis=0)
-        return (total @ sp.diags_array(np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0))).tocsr()
+        return (
+            total @ scipy.sparse.diags_array(np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0))
+        ).tocsr()
 
     @cached_property
     def measure(self) -> Floats:
