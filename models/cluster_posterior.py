@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 from numpy.polynomial.laguerre import laggauss
 
+from dpppsynth.core.progress import Progress, each_of, silent
 from dpppsynth.core.threads import in_threads
 from dpppsynth.models.cluster_process import NO_CLUSTERS, ClusterLaw
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -180,6 +181,7 @@ class ClusterPosterior:
         scales: Sequence[float],
         n: float,
         rng: np.random.Generator,
+        say: Progress = silent,
     ) -> Self:
         """The posterior given noised sums.
 
@@ -194,6 +196,8 @@ class ClusterPosterior:
         n : float
             Number of points, about.
         rng : Generator
+        say : callable
+            Told how far it is.
         """
 
         def simulated(laws: Iterable[ClusterLaw]) -> Floats:
@@ -201,12 +205,13 @@ class ClusterPosterior:
             return np.array(in_threads(lambda task: simulate(*task), tasks, most=THREADS))
 
         share = min(1.0, MANY / n)
+        say("simulating patterns without clusters")
         plain = simulated([NO_CLUSTERS] * max(FEWEST_PLAIN, round(PLAIN * share)))
         tried, found = np.empty(0, dtype=np.int64), np.empty((0, len(observed)))
         probabilities = prior.table[:, 3]
         fitted = _quadratic(prior.neighbours, prior.table[:, 2]).shape[1]
         runs = max(FEWEST, round(EACH * share), int(np.ceil(TO_EACH * fitted)))
-        for _ in range(ROUNDS):
+        for _ in each_of(say, "simulating clusters", range(ROUNDS)):
             new = _through(probabilities, runs, rng)
             tried = np.concatenate([tried, new])
             found = np.concatenate([found, simulated(prior.law(int(k)) for k in new)])

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from dpppsynth.auditing.repeats import Repeats, SeenNoise, agreement, repeated, seen
 from dpppsynth.contract.audits.target import Statistic, Target
 from dpppsynth.core.errors import DpppsynthError, InputError
+from dpppsynth.core.progress import Step
 from dpppsynth.core.wording import mention
 from dpppsynth.core.workers import worker_pool
 
@@ -116,7 +117,7 @@ def run_trials(
         blocks.append(block)
         before, done = done, done + len(block.digests)
         if progress is not None and TOLD * before // (2 * trials) < TOLD * done // (2 * trials):
-            progress(f"{done} of {2 * trials} runs")
+            progress(Step(f"{done} of {2 * trials} runs", done / (2 * trials)))
     require_fresh_blocks(blocks)
     features = [_gather(blocks, number, statistic) for number, statistic in enumerate(target.statistics)]
     fixed = _is_fixed(blocks, target.claimed.delta(0.0), chance)

@@ -4,7 +4,6 @@ Nothing here ever sees a point or a number of points.
 """
 
 import json
-import re
 import sys
 import traceback
 import warnings
@@ -111,16 +110,10 @@ def show_checks(checks: Iterable[tuple[str, bool, str]]) -> None:
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
     """Yield a function to announce each step: a moving line with a clock on a terminal, plain lines elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda step: typer.echo(f"... {step}", err=True)
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from dpppsynth.core.progress_line import line, lines
 
-    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=None)
-        yield lambda step: bar.update(task, description=re.sub(r"\s+", " ", step))
+    with line() if sys.stderr.isatty() else lines(lambda words: typer.echo(f"... {words}", err=True)) as say:
+        yield say
 
 
 def _console() -> Any:

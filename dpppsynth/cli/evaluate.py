@@ -121,8 +121,7 @@ def evaluate(
             require_own_columns(points, layout.x, layout.y, count=count, user=user, **columns_of(described))
             reading: dict[str, Any] = {"count": count, "user": user, "snap": snap, "described": described}
             original = read_pattern(points, domain, **layout.reading, **crs, **reading)
-        say("comparing")
-        more: dict[str, Any] = {"release": release, "described": described}
+        more: dict[str, Any] = {"release": release, "described": described, "progress": say}
         report = compare(original, patterns, side=side, bandwidth=bandwidth, **more)
         say("writing the report")
         save(report, folder, option)

@@ -10,6 +10,7 @@ from dpppsynth.cli.console import note, progress, show_line
 from dpppsynth.cli.layout_options import LayoutOptions
 from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import each_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,7 +102,8 @@ def plot(
             marks["landmarks"] = read_landmarks(landmarks, opened.domain)
         say("drawing")
         if original is None:
-            written = _public(opened, synthetic, pictures, bandwidth, marks)
+            named = sorted(_public(opened, synthetic, bandwidth, marks).items())
+            written = [save_picture(ax, pictures / f"{name}.png") for name, ax in each_of(say, "drawing", named)]
         else:
             require_snap(opened.domain, snap)
             reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "count": count, "snap": snap}
@@ -124,14 +126,13 @@ def _synthetic(found: "OpenedRelease", number: int) -> "PointPattern | None":
 def _public(
     release: "Release | StratifiedRelease",
     synthetic: "PointPattern | None",
-    out: Path,
     bandwidth: float | None,
     marks: dict[str, Any],
-) -> list[Path]:
+) -> "dict[str, Axes | list[Axes]]":
     """The pictures that may be published; those that the release has nothing for are left out."""
     from dpppsynth.contract.result import HeatMapped
     from dpppsynth.linear_network import LinearNetwork
-    from dpppsynth.plotting import plot_epsilon_curve, plot_pattern, save_picture
+    from dpppsynth.plotting import plot_epsilon_curve, plot_pattern
     from dpppsynth.release import StratifiedRelease
     from dpppsynth.release.certificate import prefix
 
@@ -153,7 +154,7 @@ def _public(
                 at = _level(synthetic, release.by, level)
                 pictures["pattern"] = plot_pattern(at, title=f"{_called(part)}, {release.by} {level}", **marks)
             axes |= {prefix(k) + name: each for name, each in pictures.items()}
-    return [save_picture(ax, out / f"{name}.png") for name, ax in sorted(axes.items())]
+    return axes
 
 
 def _called(release: "Release | StratifiedRelease") -> str:

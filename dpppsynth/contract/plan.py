@@ -14,7 +14,7 @@ from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
 from dpppsynth.contract.result import Result
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.progress import Progress, require_progress
+from dpppsynth.core.progress import ProgressLike, announced, require_progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain, canonical_json
@@ -92,7 +92,7 @@ class Plan:
         pattern: PointPattern,
         rng: RngLike = None,
         *,
-        progress: Progress | None = None,
+        progress: ProgressLike = None,
         ledger: Account | None = None,
         entry: str | None = None,
         subset: Subset = None,
@@ -104,8 +104,9 @@ class Plan:
         pattern : PointPattern
         rng : None, int or Generator
             None for a private release. Anything else makes it reproducible, not private, and marks it so.
-        progress : callable, optional
-            Told in words what is going on; the words depend on public parameters and the private statistic only.
+        progress : callable or bool, optional
+            Told in words what is going on; the words depend on public parameters and the private statistic only. Unless
+            given, a line on the screen in interactive use; False is silence.
         ledger : Ledger, optional
             Must authorise the release before the pattern is touched. From then on it counts as spent, whatever happens.
         entry : str, optional
@@ -159,7 +160,7 @@ class Plan:
         partials: Iterable[Partial],
         rng: RngLike = None,
         *,
-        progress: Progress | None = None,
+        progress: ProgressLike = None,
         ledger: Account | None = None,
         entry: str | None = None,
         subset: Subset = None,
@@ -213,7 +214,7 @@ class Plan:
         measure: Callable[[RngLike], Measured[Measurement]],
         rng: RngLike,
         *,
-        progress: Progress | None,
+        progress: ProgressLike,
         ledger: Account | None,
         entry: str | None,
         subset: Subset,
@@ -230,8 +231,10 @@ class Plan:
         name = None if entry is None else str(entry)
         release = described.build_release(measured, self.estimator, entry=name)
         record(release, ledger, entry)
-        return release.finish(rng, progress)
+        with announced(progress) as say:
+            return release.finish(rng, say)
 
-    def rehearse(self, rng: RngLike = None, *, progress: Progress | None = None) -> Rehearsal:
+    def rehearse(self, rng: RngLike = None, *, progress: ProgressLike = None) -> Rehearsal:
         """Run the mechanism on surrogate patterns drawn from public parameters; see `Rehearsal`."""
-        return rehearse(self.mechanism, self.statistic, self.release, generator(rng), progress)
+        with announced(progress) as say:
+            return rehearse(self.mechanism, self.statistic, self.release, generator(rng), say)

@@ -5,14 +5,17 @@ unaccounted query. A rehearsal shows what to expect from public parameters alone
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.measurement import Measurement, Releasing, Trial
 from dpppsynth.core.errors import InputError, QualityError, ReleaseBlocked
-from dpppsynth.core.progress import Progress
+from dpppsynth.core.progress import Progress, inner_progress, silent
 from dpppsynth.core.wording import mention
 from dpppsynth.models.covariances import PoweredExponential, factor
 from dpppsynth.spatial.intensity import mass_distance
@@ -82,7 +85,7 @@ class Rehearsal:
 
 
 def rehearse(
-    mechanism: str, plan: Measurement, release: Releasing, rng: np.random.Generator, say: Progress | None = None
+    mechanism: str, plan: Measurement, release: Callable[..., Any], rng: np.random.Generator, say: Progress = silent
 ) -> Rehearsal:
     """Run a mechanism on the three kinds of surrogate patterns.
 
@@ -93,10 +96,10 @@ def rehearse(
     plan : Measurement
         What the budget is to be spent on.
     release : callable
-        From a pattern and a generator to a whole release.
+        From a pattern and a generator to a whole release; `progress=` is told how far it is.
     rng : Generator
     say : callable, optional
-        Told which surrogate is at work.
+        Told which surrogate is at work, and how far.
     """
     size = plan.n if plan.n is not None else plan.expected_n
     if size is None:
@@ -113,11 +116,11 @@ def rehearse(
     scale = scale if covariance is None else covariance.length_scale
     root = factor(PoweredExponential(rules.FIELD_SIGMA, scale, mesh.smoothest_power).matrix(mesh))
     runs = []
-    for surrogate in surrogates(mesh, root, float(size), scale):
-        if say is not None:
-            say(f"surrogate pattern: {surrogate.name}")
-        pattern = binomial_pattern(surrogate.intensity, round(size), rng)
-        runs.append(_run(plan, release, surrogate, plan.dressed(pattern, rng), rng))
+    drawn = list(surrogates(mesh, root, float(size), scale))
+    for k, surrogate in enumerate(drawn):
+        inner = inner_progress(say, f"surrogate pattern: {surrogate.name}", k, len(drawn))
+        pattern = plan.dressed(binomial_pattern(surrogate.intensity, round(size), rng), rng)
+        runs.append(_run(plan, partial(release, progress=inner), surrogate, pattern, rng))
     return Rehearsal(mechanism, tuple(runs), plan.distance)
 
 

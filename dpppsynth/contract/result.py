@@ -84,7 +84,7 @@ class Result(Protocol):
 class MechanismResult(Result, Protocol):
     """The result of one mechanism."""
 
-    def finish(self, rng: RngLike, progress: Progress | None) -> Self:
+    def finish(self, rng: RngLike, say: Progress) -> Self:
         """The release with all that is to be inferred, once the ledger knows of the measurement."""
 
     def reopened(self, saved: Saved) -> Self:

@@ -13,7 +13,7 @@ from dpppsynth.contract.registry import stratified
 from dpppsynth.contract.result import Result, ResultByLevels
 from dpppsynth.core.arguments import shown, writable
 from dpppsynth.core.errors import InputError, QualityError
-from dpppsynth.core.progress import Progress, require_progress
+from dpppsynth.core.progress import ProgressLike, announced, inner_progress, require_progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import mention
 from dpppsynth.privacy.bounds import Size, all_points
@@ -90,7 +90,7 @@ class StratifiedPlan:
         pattern: PointPattern,
         rng: RngLike = None,
         *,
-        progress: Progress | None = None,
+        progress: ProgressLike = None,
         ledger: Account | None = None,
         entry: str | None = None,
         subset: Subset = None,
@@ -126,7 +126,7 @@ class StratifiedPlan:
         self,
         parts: Mapping[str, PointPattern],
         rng: RngLike,
-        progress: Progress | None,
+        progress: ProgressLike,
         ledger: Account | None,
         entry: str | None,
     ) -> ResultByLevels:
@@ -134,13 +134,13 @@ class StratifiedPlan:
         rng = None if rng is None else generator(rng)
         releases: dict[str, Result] = {}
         failed = None
-        for level, plan in self.plans.items():
-            if progress is not None:
-                progress(f"{self.by} {level}")
-            try:
-                releases[level] = plan.release(parts[level], rng, progress=progress)
-            except QualityError as error:
-                releases[level], failed = cast(Result, error.release), error
+        with announced(progress) as say:
+            for k, (level, plan) in enumerate(self.plans.items()):
+                inner = inner_progress(say, f"{self.by} {level}", k, len(self.plans))
+                try:
+                    releases[level] = plan.release(parts[level], rng, progress=inner)
+                except QualityError as error:
+                    releases[level], failed = cast(Result, error.release), error
         name = None if entry is None else str(entry)
         release = stratified(releases)(self.by, releases, self.guarantee, name)
         record(release, ledger, entry)

@@ -22,7 +22,7 @@ from dpppsynth.contract.stratified_plan import (
 from dpppsynth.core.arguments import instance, positive, shown, whole_number
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.map_scale import scale_factor
-from dpppsynth.core.progress import Progress, require_progress
+from dpppsynth.core.progress import ProgressLike, require_progress
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import mention
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -79,7 +79,7 @@ class Synthesizer(Settings, Generic[R_co]):
         *,
         n: int | None = None,
         expected_n: float | None = None,
-        progress: Progress | None = None,
+        progress: ProgressLike = None,
         **options: Any,
     ) -> Rehearsal:
         """Run the mechanism on surrogate patterns, so that everything is settled before the data are touched.
@@ -94,7 +94,7 @@ class Synthesizer(Settings, Generic[R_co]):
         rng: RngLike = None,
         *,
         expected_n: float | None = None,
-        progress: Progress | None = None,
+        progress: ProgressLike = None,
         ledger: Account | None = None,
         subset: Subset = None,
         **options: Any,
@@ -194,7 +194,7 @@ class PointSynthesizer(Synthesizer[R_co]):
         by: str,
         levels: Sequence[object],
         expected_n: object = None,
-        progress: Progress | None = None,
+        progress: ProgressLike = None,
         ledger: Account | None = None,
         subset: Subset = None,
         **options: Any,

@@ -6,8 +6,9 @@ it shows must not decide what is released: that would be a query that nobody acc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from dpppsynth.contract.result import HeatMapped, require_heat_map
 from dpppsynth.core.arguments import elements, flag, instance, positive
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import Progress, ProgressLike, announced, each_of
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.evaluation import mark_scores
 from dpppsynth.evaluation.distances import Density
@@ -171,6 +173,7 @@ def evaluate(
     described: Marks | None = None,
     confidential: bool = True,
     rng: RngLike = 0,
+    progress: ProgressLike = None,
 ) -> UtilityReport:
     """Compare synthetic patterns with the original, by eight numbers and two yardsticks.
 
@@ -221,6 +224,8 @@ def evaluate(
         published long ago.
     rng : None, int, numpy.random.Generator, SeedSequence or BitGenerator
         For the yardsticks and the thinning; the same report again unless given.
+    progress : callable or bool, optional
+        Told in words how far it is. Unless given, a line on the screen in interactive use; False is silence.
 
     Raises
     ------
@@ -252,12 +257,9 @@ def evaluate(
         transport=transport_method(original, patterns),
         rng=generator(rng),
     )
-    scored = {
-        "synthetic": [comparison.score(each, synthetic_intensity) for each in patterns],
-        "uniform": [comparison.uniform() for _ in range(YARDSTICKS)],
-        "resampled": [comparison.resampled() for _ in range(YARDSTICKS)],
-    }
-    marks = None if told_marks is None or described is None else _score_marks(comparison, described, *told_marks)
+    with announced(progress) as say:
+        scored = _scored(comparison, patterns, synthetic_intensity, say)
+        marks = None if told_marks is None or described is None else _score_marks(comparison, described, *told_marks)
     return UtilityReport(
         original,
         patterns,
@@ -272,6 +274,21 @@ def evaluate(
         heat,
         marks,
     )
+
+
+def _scored(
+    comparison: Comparison, patterns: Sequence[PointPattern], intensity: Density | None, say: Progress
+) -> dict[str, list[Any]]:
+    """Scores of the patterns and of the yardsticks."""
+    work: list[tuple[str, Callable[[], Any]]] = [
+        *(("synthetic", partial(comparison.score, each, intensity)) for each in patterns),
+        *[("uniform", comparison.uniform)] * YARDSTICKS,
+        *[("resampled", comparison.resampled)] * YARDSTICKS,
+    ]
+    scored: dict[str, list[Any]] = {}
+    for name, score in each_of(say, "comparing", work):
+        scored.setdefault(name, []).append(score())
+    return scored
 
 
 def _told(original: PointPattern, patterns: Sequence[PointPattern], described: Marks) -> tuple[Told, list[Told]]:

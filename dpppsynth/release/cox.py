@@ -16,7 +16,7 @@ from dpppsynth.contract.result import Saved
 from dpppsynth.core.arguments import one_of, probability, real_array
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.json_types import JsonObject
-from dpppsynth.core.progress import Progress
+from dpppsynth.core.progress import Progress, ProgressLike, announced
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.release.certificate import COVARIATES, POSTERIOR
 from dpppsynth.release.covariates_file import covariates_file
@@ -84,9 +84,9 @@ class CoxRelease(StatisticRelease[L]):
         """The release of what was measured, estimated in this way."""
         return cls(mechanism, measured, estimator, entry=entry)
 
-    def finish(self, rng: RngLike, progress: Progress | None) -> Self:
+    def finish(self, rng: RngLike, say: Progress) -> Self:
         """The release with its posterior draws, where the estimator has a posterior."""
-        return self.infer(rng, progress=progress) if self.estimator.has_posterior else self
+        return self.infer(rng, progress=say) if self.estimator.has_posterior else self
 
     def reopened(self, saved: Saved) -> Self:
         """The release with its posterior draws, where there are any."""
@@ -255,7 +255,7 @@ class CoxRelease(StatisticRelease[L]):
         """Source of patterns that names of their files tell: none where all are the same."""
         return source if self.estimator.has_posterior else None
 
-    def infer(self, rng: RngLike = None, *, progress: Progress | None = None, **changes: Any) -> Self:
+    def infer(self, rng: RngLike = None, *, progress: ProgressLike = None, **changes: Any) -> Self:
         """Run inference again on the same private statistic, at no privacy cost.
 
         Parameters
@@ -273,16 +273,17 @@ class CoxRelease(StatisticRelease[L]):
         model, rng = self._field_model(), generator(rng)
         model = model.changed(changes) if changes else model
         try:
-            return self.with_posterior(model, rng, progress)
+            with announced(progress) as say:
+                return self.with_posterior(model, rng, say)
         except (ArithmeticError, MemoryError, RuntimeError, ValueError, QualityError) as error:
             # The statistic was paid for, and must outlive whatever went wrong with it.
             kept = replace(self, estimator=model, draws=None)
             reason = str(error) if isinstance(error, QualityError) else f"{FAILED} ({type(error).__name__})."
             raise QualityError(reason, kept) from None
 
-    def with_posterior(self, model: FieldInference, rng: np.random.Generator, progress: Progress | None) -> Self:
+    def with_posterior(self, model: FieldInference, rng: np.random.Generator, say: Progress) -> Self:
         """The release with the posterior of a model."""
-        return replace(self, estimator=model, draws=model.fit(self.statistic, rng, progress))
+        return replace(self, estimator=model, draws=model.fit(self.statistic, rng, say))
 
     def save(
         self,

@@ -18,7 +18,7 @@ from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.contract.measurement import Following, Parameters, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
-from dpppsynth.core.progress import Progress
+from dpppsynth.core.progress import Progress, silent
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -125,7 +125,7 @@ class FieldInference(Estimator[LatticePlan]):
         """
         # Chains and small matrices gain nothing from the linear algebra library's threads, which get in their way.
         with threadpoolctl.threadpool_limits(1):
-            return self._fit(statistic, generator(rng), progress or _silent)
+            return self._fit(statistic, generator(rng), progress or silent)
 
     def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
         raise NotImplementedError
@@ -284,10 +284,6 @@ def _positive(value: Json) -> bool:
     """Whether a value is a number that a covariance takes as a positive parameter."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and SMALLEST_PARAMETER <= value <= LARGEST_PARAMETER
-
-
-def _silent(text: str) -> None:
-    """Progress callback that does nothing."""
 
 
 def apportion(share: Floats, seats: int) -> Ints:

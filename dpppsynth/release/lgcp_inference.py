@@ -15,7 +15,7 @@ from dpppsynth.contract.rules import FIELD_SIGMA
 from dpppsynth.core.arguments import flag, one_of, positive
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.json_types import JsonObject, JsonRead
-from dpppsynth.core.progress import Progress
+from dpppsynth.core.progress import Progress, Step
 from dpppsynth.core.wording import Rows
 from dpppsynth.models import nuts
 from dpppsynth.models.approximation_checks import check_approximation
@@ -192,8 +192,8 @@ class LGCPInference(FieldInference):
         if not bases:
             return runs, known
         run = self._sampler(likelihood, list(bases.values()), centre, say)
-        for i, basis in bases.items():
-            say(f"NUTS, length scale {self.length_scales[i]:.4g}")
+        for k, (i, basis) in enumerate(bases.items()):
+            say(Step(f"NUTS, length scale {self.length_scales[i]:.4g}", k / len(bases)))
             fields, passed = self._passed(run, basis, centre, likelihood, rng)
             runs[i] = fields[:, np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)]
             known.rhat[i], known.ess[i], known.divergences[i] = passed.rhat, passed.ess, passed.divergences

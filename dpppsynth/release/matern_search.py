@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from dpppsynth.core.errors import QualityError
-from dpppsynth.core.progress import Progress
+from dpppsynth.core.progress import Progress, Step
 from dpppsynth.models.likelihood import MassLikelihood
 from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.models.sparse_fields import SparseField, SparseMatern
@@ -23,6 +23,8 @@ from dpppsynth.spatial.mesh import Floats, Mesh
 FIRST = 2
 # Vertices of a field up to which it is not worth while to search on a coarser mesh.
 FEW = 2500
+# Ranges that are tried for each smoothness, about.
+TRIED = 4
 # Logarithm of the weight below which a prior is left out of the average.
 FORGOTTEN = float(np.log(NEGLIGIBLE))
 # Smoothness and range.
@@ -82,7 +84,10 @@ class MaternSearch:
         first = self.posterior(keys[0], rough[keys[0]].field_mode)
         change = max(abs(first.log_evidence - evidence[keys[0]]), -FORGOTTEN)
         likely = [key for key in keys[1:] if evidence[key] + change >= evidence[keys[0]]]
-        return weighty({keys[0]: first} | {key: self.posterior(key, first.field_mode) for key in likely})
+        found = {keys[0]: first}
+        for k, key in enumerate(likely, 1):
+            found[key] = self.posterior(key, first.field_mode, k / (1 + len(likely)))
+        return weighty(found)
 
     def climb(self) -> tuple[dict[Key, SparsePosterior], dict[Key, float]]:
         """Posteriors that carry weight around the evidence's maximum, and all evidence that was seen."""
@@ -91,7 +96,7 @@ class MaternSearch:
 
         def evidence(smoothness: float, range_: float) -> float:
             near = next(iter(fits.values())).field_mode if fits else self.start
-            fit = self.posterior((smoothness, range_), near)
+            fit = self.posterior((smoothness, range_), near, min(0.9, len(seen) / (TRIED * len(self.smoothness))))
             kept = weighty(fits | {(smoothness, range_): fit})
             fits.clear()
             fits.update(kept)
@@ -102,11 +107,12 @@ class MaternSearch:
             ascend(partial(evidence, smoothness), self.ranges, min(FIRST, len(self.ranges) - 1))
         return fits, seen
 
-    def posterior(self, key: Key, start: Floats | None) -> SparsePosterior:
-        """Posterior under one prior, found from a field (V,) on."""
+    def posterior(self, key: Key, start: Floats | None, share: float | None = None) -> SparsePosterior:
+        """Posterior under one prior, found from a field (V,) on, when a share of the search is done."""
         smoothness, range_ = key
         mesh = self.unknowns or self.mesh
-        self.say(f"field of {len(mesh.vertices)} vertices, range {range_:.4g} and smoothness {smoothness:g}")
+        words = f"field of {len(mesh.vertices)} vertices, range {range_:.4g} and smoothness {smoothness:g}"
+        self.say(Step(words, share))
         prior: SparseField = SparseMatern(self.sigma, range_, smoothness).on(mesh)
         prior = prior if self.intercept_sd is None else prior.with_intercept(self.intercept_sd)
         prior = prior if self.unknowns is None else moved(prior, self._basis)

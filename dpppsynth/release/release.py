@@ -49,7 +49,7 @@ class Release:
         """The release of what was measured."""
         return cls(mechanism, measured, entry=entry)
 
-    def finish(self, rng: RngLike, progress: Progress | None) -> Self:
+    def finish(self, rng: RngLike, say: Progress) -> Self:
         """The release itself, where nothing is to be inferred."""
         return self
 

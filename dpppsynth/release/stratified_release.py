@@ -12,7 +12,7 @@ from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
-from dpppsynth.core.progress import Progress
+from dpppsynth.core.progress import ProgressLike, announced, inner_progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.io.writing import geojson_text
 from dpppsynth.privacy.guarantee import Guarantee
@@ -96,11 +96,14 @@ class StratifiedRelease:
         """Source of patterns that names of their files tell: none where all are the same."""
         return _free(self._first).named(source)
 
-    def infer(self, rng: RngLike = None, *, progress: Progress | None = None, **changes: Any) -> "StratifiedRelease":
+    def infer(self, rng: RngLike = None, *, progress: ProgressLike = None, **changes: Any) -> "StratifiedRelease":
         """Run inference again on every level's private statistic; parameters and errors as in `CoxRelease.infer`."""
         rng = generator(rng)
-        parts = self.releases.items()
-        again: dict[str, Release] = {k: _free(each).infer(rng, progress=progress, **changes) for k, each in parts}
+        again: dict[str, Release] = {}
+        with announced(progress) as say:
+            for k, (level, release) in enumerate(self.releases.items()):
+                inner = inner_progress(say, f"{self.by} {level}", k, len(self.releases))
+                again[level] = _free(release).infer(rng, progress=inner, **changes)
         return replace(self, releases=again)
 
     def parameters(self) -> JsonObject:

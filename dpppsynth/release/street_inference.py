@@ -19,7 +19,7 @@ from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
-from dpppsynth.core.progress import Progress
+from dpppsynth.core.progress import Progress, Step, each_of
 from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network.segment_cells import SegmentCells
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
@@ -163,9 +163,12 @@ class StreetInference(SparseInference):
     def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
         tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
+        # From the middle to a neighbour or two along each axis, about.
+        tries = 1 + 3 * len(AVERAGED)
 
         def evidence(values: tuple[float, ...]) -> float:
-            say("field of " + ", ".join(f"{name} {value:.4g}" for name, value in zip(AVERAGED, values, strict=True)))
+            words = "field of " + ", ".join(f"{name} {value:.4g}" for name, value in zip(AVERAGED, values, strict=True))
+            say(Step(words, min(0.9, len(tried) / tries)))
             start = max(tried.values(), key=itemgetter(0))[1] if tried else self.started(likelihood, centre)
             prior = self._prior(plan, *values)
             fit = sparse_posterior(likelihood, prior, centre, start=start, tolerance=ROUGHLY)
@@ -175,12 +178,12 @@ class StreetInference(SparseInference):
         climb_grid(evidence, tuple(getattr(self, name) for name in AVERAGED))
         best = max(found for found, _ in tried.values())
         likely = {values: mode for values, (found, mode) in tried.items() if found - best >= FORGOTTEN}
-        say("draws")
         places = list(self._combined())
         fits = {
             places.index(values): sparse_posterior(likelihood, self._prior(plan, *values), centre, start=mode)
-            for values, mode in likely.items()
+            for values, mode in each_of(say, "posteriors of likely fields", list(likely.items()))
         }
+        say("draws")
         if self.even:
             fits[len(places)] = self.even_fit(likelihood, centre, len(places))
         return self.average(fits, likelihood, rng)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpppsynth.contract.result import Saved
 from dpppsynth.core.errors import InformationWarning, InputError
-from dpppsynth.core.progress import Progress
+from dpppsynth.core.progress import Progress, silent
 from dpppsynth.mechanisms.lgcp.cluster_file import CLUSTERS, cluster_text, read_clusters
 from dpppsynth.mechanisms.lgcp.clustered_plan import MOST_SIMULATED, ClusteredPlan
 from dpppsynth.models.cluster_parents import ParentRule, SharedTents
@@ -59,17 +59,15 @@ class ClusteredRelease(CoxRelease[ClusteredPlan]):
         """(L,) noised sums of `1 - distance / radius` over pairs, in pairs; some may be negative."""
         return self.statistic.plan.sums(self.statistic.lattice)
 
-    def with_posterior(self, model: FieldInference, rng: np.random.Generator, progress: Progress | None) -> Self:
+    def with_posterior(self, model: FieldInference, rng: np.random.Generator, say: Progress) -> Self:
         """The release with the posterior of a model, and that of clusters over its intensity."""
-        found = super().with_posterior(model, rng, progress)
+        found = super().with_posterior(model, rng, say)
         # An auditor's release leaves out what follows from the numbers.
         if found.draws is None:
             return found
-        if progress is not None:
-            progress("simulating clusters")
-        return replace(found, inferred_clusters=found.infer_clusters(rng))
+        return replace(found, inferred_clusters=found.infer_clusters(rng, say))
 
-    def infer_clusters(self, rng: np.random.Generator) -> ClusterPosterior:
+    def infer_clusters(self, rng: np.random.Generator, say: Progress = silent) -> ClusterPosterior:
         """The posterior of the law of clusters over the released intensity, by simulation."""
         plan, intensity = self.statistic.plan, self.intensity
         pairs = plan.pairs
@@ -93,7 +91,7 @@ class ClusteredRelease(CoxRelease[ClusteredPlan]):
 
         scales = [scale / 2.0**pairs.bits for scale in pairs.scales]
         size = plan.n or max(1.0, float(totals.mean()))
-        return ClusterPosterior.inferred(plan.prior, simulate, self.sums, scales, size, rng)
+        return ClusterPosterior.inferred(plan.prior, simulate, self.sums, scales, size, rng, say)
 
     def _totals(self) -> Floats:
         """(K,) expected numbers of points of posterior draws, where the number of points is secret."""

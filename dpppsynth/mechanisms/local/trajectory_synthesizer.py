@@ -8,7 +8,7 @@ from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.arguments import instance, whole
-from dpppsynth.core.progress import Progress
+from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.synthesizer import number_of_reports, require_window
@@ -160,7 +160,7 @@ class LDPTrace(Synthesizer[TraceRelease]):
         rng: RngLike = None,
         *,
         expected_n: float | None = None,
-        progress: Progress | None = None,
+        progress: ProgressLike = None,
         ledger: Account | None = None,
         subset: Subset = None,
         **options: Any,

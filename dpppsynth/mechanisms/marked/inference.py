@@ -18,7 +18,7 @@ from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
-from dpppsynth.core.progress import Progress
+from dpppsynth.core.progress import Progress, Step, each_of
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean
 from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh
@@ -166,9 +166,12 @@ class MarkedInference(SparseInference):
     def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
         tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
+        # From the middle to a neighbour or two along each axis, about.
+        tries = 1 + 3 * len(AVERAGED)
 
         def evidence(values: tuple[float, ...]) -> float:
-            say("field of " + ", ".join(f"{name} {value:.4g}" for name, value in zip(AVERAGED, values, strict=True)))
+            words = "field of " + ", ".join(f"{name} {value:.4g}" for name, value in zip(AVERAGED, values, strict=True))
+            say(Step(words, min(0.9, len(tried) / tries)))
             start = max(tried.values(), key=itemgetter(0))[1] if tried else self.started(likelihood, centre)
             fit = sparse_posterior(likelihood, self._prior(plan, *values), centre, start=start, tolerance=ROUGHLY)
             tried[values] = fit.log_evidence, fit.field_mode
@@ -177,12 +180,12 @@ class MarkedInference(SparseInference):
         climb_grid(evidence, tuple(getattr(self, name) for name in AVERAGED))
         best = max(found for found, _ in tried.values())
         likely = {values: mode for values, (found, mode) in tried.items() if found - best >= FORGOTTEN}
-        say("draws")
         places = list(self._combined())
         fits = {
             places.index(values): sparse_posterior(likelihood, self._prior(plan, *values), centre, start=mode)
-            for values, mode in likely.items()
+            for values, mode in each_of(say, "posteriors of likely fields", list(likely.items()))
         }
+        say("draws")
         return self.average(fits, likelihood, rng)
 
     def normalise(self, fields: Floats, n: float | Floats | None) -> NDArray[np.float32]:
