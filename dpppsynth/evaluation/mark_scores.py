@@ -11,7 +11,7 @@ import numpy as np
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.kfunction import k_function
-from dpppsynth.evaluation.metrics import Metric, kept_for_k, without_copies
+from dpppsynth.evaluation.metrics import Metric, kept_part, without_copies
 from dpppsynth.evaluation.scores import mean_integrated_squared_error
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -129,7 +129,7 @@ class MarkComparison:
         if len(at) < 2:
             return None
         pattern, domain = told.pattern, told.pattern.domain
-        at = at[kept_for_k(PointPattern.at(pattern.positions[at], domain), self.rng)]
+        at = at[kept_part(PointPattern.at(pattern.positions[at], domain), self.rng)]
         found = k_function(PointPattern.at(pattern.positions[at], domain), self.r)
         return found if told.source is None else without_copies(found, told.source[at], domain)
 

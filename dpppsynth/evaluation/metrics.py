@@ -34,8 +34,11 @@ from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import poisson_pattern
 from dpppsynth.spatial.second_order import KFunction, frozen
 
-# Largest patterns whose K-function is made of all their points.
+# Largest patterns that are compared with all their points. Others have a random part in all metrics but the number of
+# points, the misplaced share and, on networks, kernel intensities.
 LARGEST_IN_PLANE, LARGEST_ON_NETWORK = 20_000, 2_000
+# Points of both patterns at which propensities are averaged, at most: each costs as much as there are points.
+MOST_PROPENSITIES = 6_000
 # Most pairs of points between which a report moves mass exactly: about a tenth of a second each.
 EXACT_PAIRS = 1_000_000
 
@@ -107,14 +110,19 @@ class Comparison:
     rng: np.random.Generator
 
     @cached_property
+    def part(self) -> PointPattern:
+        """The original, or the random part of a large one that is compared."""
+        return self.original.part(kept_part(self.original, self.rng))
+
+    @cached_property
     def k(self) -> KFunction:
         """K-function of the original."""
-        return k_function(self.original.part(kept_for_k(self.original, self.rng)), self.r)
+        return k_function(self.part, self.r)
 
     @cached_property
     def intensity(self) -> KernelIntensity | None:
         """Kernel intensity of the original; None on a network that heat flow cannot serve, whatever the points."""
-        found = kernel_intensity(self.original, self.bandwidth)
+        found = kernel_intensity(self._smoothed(self.original, self.part), self.bandwidth)
         if isinstance(self.original.domain, LinearNetwork):
             try:
                 found(self.original.xy[:1])
@@ -127,15 +135,10 @@ class Comparison:
         """(m,) mass of the original's intensity at the nodes of a fine quadrature: every pattern is set against it."""
         return self._masses(self.intensity)
 
-    @cached_property
-    def _own(self) -> Floats:
-        """(n,) the original's intensity at its own points."""
-        return np.empty(0) if self.intensity is None else self.intensity(self.original.xy)
-
     def score(self, pattern: PointPattern, released: Density | None = None) -> Scored:
         """Score one pattern; `released` is the intensity it was drawn from, where there is one."""
-        kept = pattern.part(kept_for_k(pattern, self.rng), synthetic=True)
-        return self._scored(pattern, self._k(kept), released)
+        kept = pattern.part(kept_part(pattern, self.rng), synthetic=True)
+        return self._scored(pattern, kept, self._k(kept), released)
 
     def uniform(self) -> Scored:
         """Score a homogeneous Poisson pattern of the same mean, the reference without data."""
@@ -156,47 +159,57 @@ class Comparison:
         domain, n = self.original.domain, len(self.original)
         source = self.rng.integers(n, size=n)
         pattern = PointPattern.at(self.original.positions[source], domain)
-        kept = np.flatnonzero(kept_for_k(pattern, self.rng))
-        k = self._k(PointPattern.at(pattern.positions[kept], domain))
-        return self._scored(pattern, without_copies(k, source[kept], domain), None)
+        kept = np.flatnonzero(kept_part(pattern, self.rng))
+        part = PointPattern.at(pattern.positions[kept], domain)
+        return self._scored(pattern, part, without_copies(self._k(part), source[kept], domain), None)
 
     def _k(self, pattern: PointPattern) -> KFunction:
         """K of a pattern; without pairs of points it is zero."""
         return k_function(pattern, self.r) if len(pattern) > 1 else replace(self.k, k=frozen(np.zeros(len(self.r))))
 
-    def _scored(self, pattern: PointPattern, k: KFunction, released: Density | None) -> Scored:
+    def _scored(self, pattern: PointPattern, part: PointPattern, k: KFunction, released: Density | None) -> Scored:
         # An original without pairs that near has no K to err from.
         near = np.count_nonzero(self.k.k) > 1
         error = mean_integrated_squared_error(self.k, k) if near else math.nan
         second_order = error, float(np.abs(k.l - self.k.l).max())
         # Without points there are no shares of them.
-        first_order = self._first_order(pattern, released) if len(pattern) else (math.nan,) * 5
+        first_order = self._first_order(pattern, part, released) if len(pattern) else (math.nan,) * 5
         return Scored(k, (float(len(pattern)), *second_order, *first_order))
 
-    def _first_order(self, pattern: PointPattern, released: Density | None) -> tuple[float, ...]:
+    def _first_order(self, pattern: PointPattern, part: PointPattern, released: Density | None) -> tuple[float, ...]:
+        surface = None if self.intensity is None else kernel_intensity(self._smoothed(pattern, part), self.bandwidth)
         return (
             misplaced_share(self.original, pattern, self.side),
-            *self._of_intensities(pattern, released),
-            wasserstein(self.original, pattern, self.transport),
+            math.nan if surface is None else mass_distance(self._mass, self._masses(surface)),
+            *self._propensities(pattern, surface if released is None else released),
+            wasserstein(self.part, part, self.transport),
         )
 
-    def _of_intensities(self, pattern: PointPattern, released: Density | None) -> tuple[float, float, float]:
-        if self.intensity is None:
-            return (math.nan,) * 3
-        surface = kernel_intensity(pattern, self.bandwidth)
-        ours = KnownIntensity(np.concatenate([self._own, self.intensity(pattern.xy)]), self.intensity.total)
-        theirs = self._pooled(pattern, surface if released is None else released)
-        return (
-            mass_distance(self._mass, self._masses(surface)),
-            propensity_mse(self.original, pattern, ours, theirs),
-            propensity_mse(self.original, pattern, ours, theirs, balanced=True),
-        )
+    def _smoothed(self, pattern: PointPattern, part: PointPattern) -> PointPattern:
+        """The points whose kernels are added up: along streets heat flows from any number at once."""
+        return pattern if isinstance(pattern.domain, LinearNetwork) else part
 
-    def _pooled(self, pattern: PointPattern, intensity: Density) -> KnownIntensity:
-        """The synthetic intensity at the points of the original, then at those of the pattern."""
+    def _propensities(self, pattern: PointPattern, surface: Density | None) -> tuple[float, float]:
+        """Propensity scores as printed and balanced; at a random part of many points, of both in proportion."""
+        if self.intensity is None or surface is None:
+            return math.nan, math.nan
+        share = propensity_share(self.original, pattern)
+        original, synthetic = (self._share(each, share) for each in (self.original, pattern))
+        at = np.concatenate([original.xy, synthetic.xy])
         domain, name = self.original.domain, "synthetic_intensity"
-        at = values(intensity, np.concatenate([self.original.xy, pattern.xy]), name, domain)
-        return KnownIntensity(at, integral(intensity, domain, name))
+        ours = KnownIntensity(self.intensity(at), self.intensity.total)
+        theirs = KnownIntensity(values(surface, at, name, domain), integral(surface, domain, name))
+        return (
+            propensity_mse(original, synthetic, ours, theirs),
+            propensity_mse(original, synthetic, ours, theirs, balanced=True),
+        )
+
+    def _share(self, pattern: PointPattern, share: float) -> PointPattern:
+        """A random part of a pattern, at least one point; the pattern itself where the share is all."""
+        if share == 1:
+            return pattern
+        size = max(1, round(share * len(pattern)))
+        return PointPattern.at(pattern.positions[self.rng.choice(len(pattern), size, replace=False)], pattern.domain)
 
     def _masses(self, intensity: Any) -> Floats:
         xy, weight = quadrature(self.original.domain)
@@ -217,17 +230,24 @@ def least_bandwidth(domain: Domain) -> float:
 
 def transport_method(original: PointPattern, patterns: Sequence[PointPattern]) -> str:
     """One method of `wasserstein` for all patterns: sliced distances must not stand beside exact ones."""
-    pairs = len(original) * max(len(original), *map(len, patterns))
+    largest = _largest(original.domain)
+    sizes = [min(len(each), largest) for each in (original, *patterns)]
+    pairs = sizes[0] * max(sizes)
     return "sliced" if pairs > EXACT_PAIRS and not isinstance(original.domain, LinearNetwork) else "exact"
 
 
 def thins(pattern: PointPattern) -> bool:
-    """Whether K is made of a random part of the points, which leaves its expectation as it is."""
+    """Whether a random part of the points is compared."""
     return len(pattern) > _largest(pattern.domain)
 
 
-def kept_for_k(pattern: PointPattern, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """(n,) a random choice of as many points as a K-function may be made of."""
+def propensity_share(original: PointPattern, pattern: PointPattern) -> float:
+    """Share of the points at which propensities are averaged."""
+    return min(1.0, MOST_PROPENSITIES / (len(original) + len(pattern)))
+
+
+def kept_part(pattern: PointPattern, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """(n,) a random choice of as many points as are compared."""
     chosen = np.full(len(pattern), not thins(pattern))
     if thins(pattern):
         chosen[rng.choice(len(pattern), _largest(pattern.domain), replace=False)] = True

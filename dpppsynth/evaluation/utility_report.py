@@ -26,7 +26,18 @@ from dpppsynth.evaluation.heatmap_scores import NOTE, PERSONS_NOTE, HeatScores, 
 from dpppsynth.evaluation.kfunction import default_distances
 from dpppsynth.evaluation.mark_scores import MarkComparison, MarkScores, Told, score_marks, told
 from dpppsynth.evaluation.metric_table import aligned, averages
-from dpppsynth.evaluation.metrics import METRICS, Comparison, KComparison, least_bandwidth, thins, transport_method
+from dpppsynth.evaluation.metrics import (
+    LARGEST_IN_PLANE,
+    LARGEST_ON_NETWORK,
+    METRICS,
+    MOST_PROPENSITIES,
+    Comparison,
+    KComparison,
+    least_bandwidth,
+    propensity_share,
+    thins,
+    transport_method,
+)
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Floats
@@ -49,7 +60,12 @@ YARDSTICK_LINES = (
     "uniform: points spread evenly, which is what no data at all would give.",
     "resampled: the original's points drawn anew with replacement, which is what chance alone costs.",
 )
-THINNED = "K-functions of large patterns are made of a random part of their points, which leaves K as it is on average."
+THINNED = (
+    f"Of patterns of more than {LARGEST_IN_PLANE:,} points, on networks of more than {LARGEST_ON_NETWORK:,}, a random "
+    "part is compared, but for numbers of points and misplaced shares. K stays as it is on average; compare other rows "
+    "with those of the resampled original."
+).replace(",000", " 000")
+FEWER = f"Propensity scores are averaged at {MOST_PROPENSITIES:,} random points.".replace(",000", " 000")
 SLICED = (
     "Wasserstein distances of large patterns are sliced: 2/pi of the exact ones at most; compare them in this table."
 )
@@ -185,14 +201,14 @@ def evaluate(
     where points of the original coincide, they differ from those of any pattern whose points do not from r = 0 on.
 
     The yardsticks are five patterns each: homogeneous Poisson patterns with the original's mean number of points
-    ("uniform"), and the original's points drawn anew with replacement ("resampled"). K-functions of more than 20 000
-    points, on networks of more than 2 000, are made of a random part of them; thinning leaves K as it is. Beyond about
-    1 000 points in a window the Wasserstein distances are sliced. On networks of more than 3 000 edges, or with edges
-    far shorter than the bandwidth, there are no kernel intensities, and three rows stay empty.
+    ("uniform"), and the original's points drawn anew with replacement ("resampled"). Of patterns of more than 20 000
+    points, on networks of more than 2 000, a random part of so many is compared, but for numbers of points, misplaced
+    shares and, on networks, kernel intensities; propensity scores are averaged at 6 000 points of both at most. Beyond
+    about 1 000 points in a window the Wasserstein distances are sliced. On networks of more than 3 000 edges, or with
+    edges far shorter than the bandwidth, there are no kernel intensities, and three rows stay empty.
 
     On one core a pattern of 1 000 points takes a tenth of a second, and the yardsticks as much as ten patterns. One
-    pattern of 2 000 points with its yardsticks takes 3 s, of 5 000 a quarter of a minute, of 10 000 three quarters:
-    most of that goes into propensity scores, by the square of the number of points.
+    pattern of 2 000 points with its yardsticks takes 3 s, of 10 000 half a minute, and larger ones about a minute.
 
     Parameters
     ----------
@@ -358,6 +374,7 @@ def _length(name: str, value: float | None, domain: Domain, least: float = 0.0) 
 def _notes(comparison: Comparison, patterns: tuple[PointPattern, ...]) -> tuple[str, ...]:
     said = (
         (any(thins(each) for each in (comparison.original, *patterns)), THINNED),
+        (any(propensity_share(comparison.original, each) < 1 for each in patterns), FEWER),
         (comparison.transport == "sliced", SLICED),
         (any(not len(each) for each in patterns), EMPTY),
         (comparison.intensity is None, NO_HEAT),

@@ -46,7 +46,7 @@ class TestSteps:
 class TestTimeLeft:
     def test_it_follows_the_pace_since_the_first_share(self):
         """Time before the first share, such as that of reading, is no part of the pace."""
-        found = clock(100.0, 110.0, 200.0)
+        found = clock(100.0, 110.0, 190.0)
         assert found.words("drawing", 0.5) == "drawing (50 %)"
         assert found.words("drawing", 0.6) == "drawing (60 %, some 40 s left)"
         assert found.words("drawing", 0.7) == "drawing (70 %, some 2 min left)"

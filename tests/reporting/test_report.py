@@ -213,7 +213,7 @@ class TestFewAndMany:
     @pytest.mark.parametrize(
         ("original", "limit"), [(clustered(), "LARGEST_IN_PLANE"), (on_streets(N), "LARGEST_ON_NETWORK")]
     )
-    def test_large_patterns_are_thinned_for_k_alone(self, monkeypatch, original, limit):
+    def test_a_random_part_of_large_patterns_is_compared(self, monkeypatch, original, limit):
         seen = []
         monkeypatch.setattr(
             metrics, "k_function", lambda pattern, r: seen.append(len(pattern)) or k_function(pattern, r)
@@ -223,8 +223,29 @@ class TestFewAndMany:
         assert max(seen) == 30
         assert "random part" in str(made)
         assert made.table.loc["points", "synthetic"] == N
-        assert made.table.loc["Wasserstein", "synthetic"] == pytest.approx(0, abs=1e-12)
+        assert made.table.loc["misplaced share", "synthetic"] == 0
+        # Two random parts of one pattern lie apart, as those of a resampled one do.
+        found = made.table.loc["Wasserstein"]
+        assert 0 < found["synthetic"] < 2 * found["resampled"]
         assert "random part" not in str(evaluate(clustered(20), clustered(20), r=R))
+
+    def test_propensities_at_a_random_part_are_those_of_all_points(self, monkeypatch):
+        """Parts of equal size would change the balance of 60 points against 180."""
+        original, synthetic = clustered(60), clustered(180)
+        whole = evaluate(original, synthetic, r=R).table["synthetic"]
+        sizes = []
+        exact = metrics.propensity_mse
+        monkeypatch.setattr(
+            metrics,
+            "propensity_mse",
+            lambda a, b, *more, **k: sizes.append((len(a), len(b))) or exact(a, b, *more, **k),
+        )
+        monkeypatch.setattr(metrics, "MOST_PROPENSITIES", 120)
+        part = evaluate(original, synthetic, r=R)
+        assert sizes[0] == (30, 90)
+        assert "Propensity scores are averaged" in str(part)
+        for row in ("pMSE", "pMSE, balanced"):
+            assert part.table.loc[row, "synthetic"] == pytest.approx(whole[row], rel=0.5)
 
     def test_an_original_without_near_pairs_has_no_k(self):
         made = evaluate(PointPattern([[1.0, 1.0], [99.0, 99.0]], SQUARE), clustered(), r=R)
