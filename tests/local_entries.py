@@ -417,6 +417,22 @@ PRIVACY = {
     "GeoIndistinguishability": (privacy.GeoIndistinguishability, {"cells": 3}),
     "GeoIndistinguishability.implies": (privacy.GeoIndistinguishability(3).implies, {"other": privacy.Local()}),
     "local_report": (privacy.local_report, {"randomizer": LAWS[0]}),
+    "shuffled_delta": (
+        privacy.shuffled_delta,
+        {"local_epsilon": 1.0, "reports": 50, "epsilon": 0.5, "clones": 0.3},
+    ),
+    "shuffled_epsilon": (
+        privacy.shuffled_epsilon,
+        {"local_epsilon": 1.0, "reports": 50, "delta": 1e-6, "clones": 0.3},
+    ),
+    "shuffled_reports": (
+        privacy.shuffled_reports,
+        {"local_epsilon": 1.0, "reports": 50, "delta": 1e-6, "clones": 0.3},
+    ),
+    "ShuffledPrivacy": (
+        privacy.ShuffledPrivacy,
+        {"epsilon": 0.4, "delta": 1e-6, "reports": 50, "local_epsilon": 1.0, "theorem": "K", "assumptions": ("a",)},
+    ),
     "local_rounds": (privacy.local_rounds, {"epsilon": 1.0, "randomizers": ORACLES[:2]}),
 }
 

@@ -117,6 +117,7 @@ class BaselineRelease:
     releasable: ClassVar[bool] = False
     warning: ClassVar[str | None] = WARNING
     entry: ClassVar[str | None] = None
+    shuffled: ClassVar[None] = None
 
     def __repr__(self) -> str:
         return f"BaselineRelease({self.mechanism}, epsilon={self.epsilon:g}: not to be released)"

@@ -24,6 +24,8 @@ def show_plan(plan: "Plan | StratifiedPlan") -> None:
     levels = _levels(plan)
     guarantee, first = plan.guarantee, next(iter(levels.values()))
     show_text(f"The guarantee holds. {guarantee}\n")
+    if isinstance(plan, Plan) and plan.shuffled is not None:
+        show_text(f"{plan.shuffled}\n")
     promise = _promise(guarantee, first)
     if isinstance(plan, Plan):
         show_table("Public parameters", promise + _spent(plan))
@@ -69,7 +71,8 @@ def plan_json(plan: "Plan | StratifiedPlan") -> dict[str, Any]:
     domain = _domain_json(next(iter(levels.values())).domain)
     common = {"holds": True, "guarantee": plan.guarantee.to_dict(), "domain": domain}
     if isinstance(plan, Plan):
-        return _part_json(plan) | common
+        second = {} if plan.shuffled is None else {"shuffled": plan.shuffled.to_dict()}
+        return _part_json(plan) | common | second
     return {"mechanism": STRATA, "by": plan.by, "levels": {k: _part_json(v) for k, v in levels.items()}} | common
 
 

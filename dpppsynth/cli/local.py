@@ -84,7 +84,8 @@ def perturb(
     columns: dict[str, Any] = {"x": x or "x", "y": y or "y", "user": user}
     # What is wrong with public options and names costs nothing.
     client.options.require_files(points, reports, **columns)
-    name = mechanism.plan(domain, n=1).mechanism
+    # Whatever is stated of a shuffler needs as many persons.
+    name = mechanism.plan(domain, n=getattr(mechanism, "shuffled", None) or 1).mechanism
     ceiling = Ceiling(name, domain, mechanism.ceiling(domain))
     account = LedgerEntry.open(ledger, points, ceiling, values_of(subset))
 

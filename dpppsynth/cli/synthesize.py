@@ -184,6 +184,7 @@ def show_release(release: Any, out: Path, *, paid: str = "", json: bool) -> None
                 "out": str(out),
                 "mechanism": release.mechanism,
                 "guarantee": release.guarantee.to_dict(),
+                **({} if release.shuffled is None else {"shuffled": release.shuffled.to_dict()}),
                 "certificate": str(out / "certificate.json"),
                 "ledger": release.entry,
                 "seeded": release.seeded,
@@ -194,6 +195,8 @@ def show_release(release: Any, out: Path, *, paid: str = "", json: bool) -> None
         )
         return
     show_text(str(release.guarantee))
+    if release.shuffled is not None:
+        show_text(f"\n{release.shuffled}")
     for remark in words.remarks(release):
         show_text(remark)
     if (alarm := words.alarm(release)) is not None:

@@ -33,12 +33,15 @@ def verify(
     if json:
         checks = [{"name": c.name, "holds": c.holds, "detail": c.detail} for c in result.checks]
         outcome = {"holds": result.holds, "too_large": result.too_large, "not_shown": NOT_SHOWN}
-        show_json(outcome | {"checks": checks, "guarantee": result.guarantee.to_dict()})
+        second = {} if result.shuffled is None else {"shuffled": result.shuffled.to_dict()}
+        show_json(outcome | {"checks": checks, "guarantee": result.guarantee.to_dict()} | second)
     else:
         show_checks((check.name, check.holds, check.detail) for check in result.checks)
         show_text("")
         if result.holds:
             show_text(f"The certificate holds. {result.guarantee}")
+            if result.shuffled is not None:
+                show_text(f"\n{result.shuffled}")
             show_text(f"\n{NOT_SHOWN}")
         elif result.too_large:
             show_text("The certificate was NOT verified: too large; use --no-limit if you trust who published it.")

@@ -16,6 +16,7 @@ from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import Rows
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, Relation
+from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.offset import Offset
@@ -209,6 +210,11 @@ class Measurement:
     def require_batch(self, pattern: PointPattern) -> None:
         """Refuse some of the points, whatever their number; errors as in `require_pattern`."""
         require_match(pattern, self.domain, None, self.counted_by)
+
+    @property
+    def shuffled(self) -> ShuffledPrivacy | None:
+        """Second statement, on an honest shuffler of reports; None where none is made. The guarantee stands alone."""
+        return None
 
     @property
     def additive(self) -> bool:

@@ -17,6 +17,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import ProgressLike, announced, require_progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -72,6 +73,11 @@ class Plan:
     def guarantee(self) -> Guarantee:
         """The bound of this release."""
         return self.statistic.guarantee
+
+    @property
+    def shuffled(self) -> ShuffledPrivacy | None:
+        """Second statement on reports that an honest shuffler mixes; None where none is made."""
+        return self.statistic.shuffled
 
     @property
     def n(self) -> int | None:

@@ -10,6 +10,7 @@ from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import Rows
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mark_space import Marks
@@ -55,6 +56,10 @@ class Result(Protocol):
     @property
     def guarantee(self) -> Guarantee:
         """The bound that was proved."""
+
+    @property
+    def shuffled(self) -> ShuffledPrivacy | None:
+        """Second statement on reports that an honest shuffler mixes, where one was asked for."""
 
     @property
     def noise(self) -> str:

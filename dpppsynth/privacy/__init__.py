@@ -4,7 +4,8 @@ Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`, `AddRemoveP
 `GeoIndistinguishability`). Bound functions (`counts`, `tents`, `theorem_a`, `lipschitz`, `field_statistic`,
 `superposition`, `diffusion`, `kim_lim_36`, `kim_lim_38`, `kim_lim_39`, `heatmap`, `local_report`, `local_rounds`,
 `bounded_counts`, `moved_points`, `parallel`) turn public numbers into a `Guarantee`, whose profile gives delta for
-every epsilon. `verify` derives the bound of a certificate again. `compose` adds up the profiles of several releases.
+every epsilon. `shuffled_reports` makes a second statement on local reports that an honest shuffler mixes.
+`verify` derives the bound of a certificate again. `compose` adds up the profiles of several releases.
 """
 
 from dpppsynth.core.lazy_names import lazy_names

@@ -72,6 +72,10 @@ from dpppsynth.privacy.relations import Local as Local
 from dpppsynth.privacy.relations import Relation as Relation
 from dpppsynth.privacy.relations import ReplaceOne as ReplaceOne
 from dpppsynth.privacy.relations import relation_from_dict as relation_from_dict
+from dpppsynth.privacy.shuffling import ShuffledPrivacy as ShuffledPrivacy
+from dpppsynth.privacy.shuffling import shuffled_delta as shuffled_delta
+from dpppsynth.privacy.shuffling import shuffled_epsilon as shuffled_epsilon
+from dpppsynth.privacy.shuffling import shuffled_reports as shuffled_reports
 from dpppsynth.privacy.stored_profiles import profile_from_dict as profile_from_dict
 from dpppsynth.privacy.truncated.costs import truncated_laplace_delta as truncated_laplace_delta
 from dpppsynth.privacy.truncated.inverses import truncated_laplace_bound as truncated_laplace_bound

@@ -19,6 +19,7 @@ from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.published_files import MEBI, REMEDY, PublishedFolder, plain_text, reason, strict_json
 from dpppsynth.privacy.bounds import Size, all_points, void_delta
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import canonical_json
 
 # The sentences of a guarantee belong to the schema version: to reword one, raise it and keep the old sentence.
@@ -126,6 +127,7 @@ def build(
     warning: str | None,
     hashes: Mapping[str, str],
     entry: str | None = None,
+    shuffled: ShuffledPrivacy | None = None,
 ) -> JsonObject:
     """Assemble a certificate.
 
@@ -148,6 +150,8 @@ def build(
         SHA-256 of every released file, by name.
     entry : str, optional
         Name of its authorisation in a ledger.
+    shuffled : ShuffledPrivacy, optional
+        Second statement, beside the guarantee.
     """
     certificate = {
         "schema_version": SCHEMA_VERSION,
@@ -164,6 +168,8 @@ def build(
     }
     if entry is not None:
         certificate["ledger"] = entry
+    if shuffled is not None:
+        certificate["shuffled"] = shuffled.to_dict()
     return certificate | {"content_hash": content_hash(certificate)}
 
 

@@ -53,6 +53,7 @@ def state(release: Result, hashes: Mapping[str, str]) -> JsonObject:
         warning=release.warning,
         hashes=hashes,
         entry=release.entry,
+        shuffled=release.shuffled,
     )
 
 

@@ -21,6 +21,7 @@ from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.profiles import ApproximateDP
 from dpppsynth.privacy.relations import CappedRelation, MovedPoint, Relation
+from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.release import certificate
 from dpppsynth.release.certificate import prefix
 from dpppsynth.spatial.domains import Domain
@@ -57,6 +58,8 @@ class Derived:
         Whether bytes are the properties of a synthetic point, as JSON, that such a release writes.
     remark : str
         Text that must stand beside the bound.
+    shuffled : ShuffledPrivacy or None
+        Second statement, on an honest shuffler of reports.
     """
 
     guarantee: Guarantee
@@ -71,6 +74,7 @@ class Derived:
     following: tuple[Following, ...] = ()
     written: Callable[[bytes], bool] = b"{}".__eq__
     remark: str = ""
+    shuffled: ShuffledPrivacy | None = None
 
     def source(self, *, seeded: bool) -> str:
         """Name of the randomness of a run."""
@@ -172,6 +176,7 @@ def _derived(plan: Measurement, beside: Beside) -> Derived:
         possible={certificate.STATISTIC: plan.possible} if plan.size else {},
         following=(*plan.following, *beside.following),
         written=plan.written,
+        shuffled=plan.shuffled,
     )
 
 

@@ -14,6 +14,7 @@ from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.privacy.bounds import Size
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.release import certificate, folder_writing
 from dpppsynth.release.certificate import STATISTIC
 from dpppsynth.spatial.domains import Domain
@@ -68,6 +69,11 @@ class Release:
     def guarantee(self) -> Guarantee:
         """The guarantee, proved from public parameters before the data were touched."""
         return self.statistic.plan.guarantee
+
+    @property
+    def shuffled(self) -> ShuffledPrivacy | None:
+        """Second statement on reports that an honest shuffler mixes; None where none was asked for."""
+        return self.statistic.plan.shuffled
 
     @property
     def mark_names(self) -> tuple[str, ...]:

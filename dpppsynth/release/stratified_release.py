@@ -44,6 +44,8 @@ class StratifiedRelease:
     guarantee: Guarantee
     entry: str | None = None
     mechanism: ClassVar[str] = STRATA
+    # Of reports, which have no levels, alone.
+    shuffled: ClassVar[None] = None
 
     def __repr__(self) -> str:
         return f"StratifiedRelease(by={self.by!r}, {', '.join(map(repr, self.releases.values()))})"

@@ -18,6 +18,7 @@ from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.lengths import require_scale, undeclared
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
+from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_from_dict
 from dpppsynth.privacy.truncated.bound_arguments import LARGEST
 from dpppsynth.release import certificate, contents, work
 from dpppsynth.release.offset_file import offset_name, read_offset
@@ -51,10 +52,13 @@ class Verification:
     guarantee : Guarantee
         Claim of the certificate.
     checks : tuple of Check
+    shuffled : ShuffledPrivacy or None
+        Second statement of the certificate, on an honest shuffler of reports.
     """
 
     guarantee: Guarantee
     checks: tuple[Check, ...]
+    shuffled: ShuffledPrivacy | None = None
 
     @property
     def holds(self) -> bool:
@@ -104,6 +108,7 @@ def verify_opened(found: certificate.Published) -> Verification:
     cert = found.certificate
     try:
         claimed = guarantee_from_dict(cert["guarantee"])
+        second = None if "shuffled" not in cert else shuffled_from_dict(cert["shuffled"])
     except (ValueError, ArithmeticError) as err:
         msg = f"certificate: {found.path} claims what is no guarantee: {err}"
         raise InputError(msg) from None
@@ -114,8 +119,9 @@ def verify_opened(found: certificate.Published) -> Verification:
         _check_seed(cert),
         _limited("statistic", partial(_check_statistic, found, derived)),
         _check_bound(cert, derived),
+        *_check_shuffled(cert, derived),
     )
-    return Verification(claimed, checks)
+    return Verification(claimed, checks, second)
 
 
 def _limited(name: str, check: Callable[[], Check]) -> Check:
@@ -337,6 +343,17 @@ def _check_bound(cert: JsonRead, derived: "Derived | str | Check") -> Check:
         )
     remark = f". {derived.remark}" if derived.remark else ""
     return Check("bound", True, f"epsilon = {epsilon:.6g} follows from the public parameters{remark}")
+
+
+def _check_shuffled(cert: JsonRead, derived: "Derived | str | Check") -> tuple[Check, ...]:
+    """Compare the second statement that follows from the parameters with that on the certificate, if there is any."""
+    said, own = cert.get("shuffled"), derived.shuffled if isinstance(derived, Derived) else None
+    if said is None and own is None:
+        return ()
+    if own is None or said is None or not same_values(said, own.to_dict()):
+        return (Check("shuffled", False, "what it states on shuffled reports does not follow from its parameters."),)
+    detail = f"epsilon = {own.epsilon:g} at delta = {own.delta:g} follows for {own.reports} shuffled reports"
+    return (Check("shuffled", True, detail),)
 
 
 def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: JsonObject) -> bool:

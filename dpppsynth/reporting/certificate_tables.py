@@ -10,6 +10,7 @@ from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Relation
+from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.release.certificate import (
     COVARIATES,
     FILENAME,
@@ -121,6 +122,19 @@ def guarantee_rows(subject: Subject) -> list[Row]:
         Row("Certificate schema", exact(cert["schema_version"])),
         Row("Content hash", cert["content_hash"], mono=True),
     ]  # fmt: skip
+
+
+def shuffled_rows(second: ShuffledPrivacy | None) -> list[Row]:
+    """Numbers of the second statement, on an honest shuffler of reports; none where there is none."""
+    if second is None:
+        return []
+    return [
+        Row("Theorem", second.theorem),
+        Row("Honest reports at least", f"{second.reports:,}"),
+        Row("epsilon of the local bound", exact(second.local_epsilon), mono=True),
+        Row("epsilon, shuffled", upward(second.epsilon), mono=True),
+        Row("delta, shuffled", exact(second.delta), mono=True),
+    ]
 
 
 def _cap(relation: Relation) -> str:

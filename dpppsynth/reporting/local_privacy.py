@@ -3,12 +3,15 @@
 Distances under geo-indistinguishability are in squares of the public grid, which need not be as high as they are wide.
 """
 
+import math
 from typing import NamedTuple, TypeGuard
 
+from dpppsynth.core.rounding import upward
 from dpppsynth.core.units import short_unit
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.odds import NEXT_TO_NOTHING, WEAK, chance, factor, likelihood, right
 from dpppsynth.privacy.relations import TRAJECTORY, GeoIndistinguishability, Local, Relation
+from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain
 
 # Distances, in squares, whose factor is given in words where the grid has farther ones.
@@ -110,6 +113,23 @@ def firmness(guarantee: Guarantee) -> str:
         "listed below. Whether those on how reports were made are true only those can say who made them: the makers of "
         "the persons' devices, or a custodian who made reports of points at hand."
     )
+
+
+def shuffled(second: ShuffledPrivacy) -> list[str]:
+    """Paragraphs of the second statement, on reports that an honest shuffler mixes."""
+    times = upward(math.exp(second.epsilon), 4)
+    return [
+        (
+            "The promise above holds whoever handles the reports. If moreover they went through a shuffler that nobody "
+            "need trust with anything but mixing, a second and stronger statement holds: what anybody but the shuffler "
+            f"sees is at most {times} times as likely in one of two such cases as in the other, but for an event whose "
+            f"probability is {upward(second.delta, 4)} at most."
+        ),
+        (
+            "Whether there was such a shuffler neither this report nor the certificate can show. Who doubts one of the "
+            "sentences below has the promise above, and nothing more."
+        ),
+    ]
 
 
 def not_promised(relation: Relation) -> list[str]:

@@ -82,6 +82,8 @@ def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
         "promise": promise.promise(guarantee, subject.domain, cert["parameters"], words.costs(plan, guarantee))
         + _crowd(subject, population),
         "not_promised": promise.not_promised(guarantee, subject.domain, subject.by, moved=words.moved),
+        "shuffled": subject.verification.shuffled,
+        "shuffled_words": [] if (second := subject.verification.shuffled) is None else local.shuffled(second),
         "by_distance": distance_text.explained(guarantee, subject.domain),
         "distance_caption": distance_text.caption(guarantee),
         "distance_title": distance_text.title(guarantee, subject.domain),
@@ -104,6 +106,7 @@ def _tables(subject: Subject) -> dict[str, Any]:
         "guarantee_rows": certificate_tables.guarantee_rows(subject),
         "parameter_rows": certificate_tables.parameter_rows(subject.certificate),
         "profile_rows": certificate_tables.profile_rows(subject.guarantee),
+        "shuffled_rows": certificate_tables.shuffled_rows(subject.verification.shuffled),
         "distance_rows": certificate_tables.distance_rows(subject.guarantee),
     }
 

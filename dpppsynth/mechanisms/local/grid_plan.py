@@ -31,10 +31,12 @@ from dpppsynth.mechanisms.local.one_report import require_no_marks
 from dpppsynth.mechanisms.local.plan import ReportsPlan, randomness_name, tally
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import oracle
+from dpppsynth.mechanisms.local.shuffle import Shuffle
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
@@ -110,6 +112,7 @@ class GridPlan(ReportsPlan):
         object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon)))
         object.__setattr__(self, "n", whole("n", self.n, 1, most=2**53))
         self.guarantee.require(self.epsilon, 0.0)
+        self.settle_shuffle()
 
     @classmethod
     def work(cls, parameters: Parameters, domain: Domain) -> float:
@@ -182,6 +185,7 @@ class UniformGridPlan(GridPlan):
     columns: int
     rows: int
     oracle: str = "local-hashing"
+    shuffle: Shuffle | None = None
     basis: ClassVar[str] = "uniform-grid"
     form: ClassVar[Form] = ReportsPlan.form | {
         "basis": const("uniform-grid"),
@@ -206,11 +210,15 @@ class UniformGridPlan(GridPlan):
         """The bound that every report satisfies, and so all of them together."""
         return local_report(self.randomizers[0])
 
+    def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
+        """Second statement, by the clones of the clients' law."""
+        return shuffle.one_message(self.randomizers[0].spent, self.randomizers[0].clones)
+
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         p = parameters
-        plan = cls(window(domain), p["epsilon"], p["n"], p["columns"], p["rows"], p["oracle"])
+        plan = cls(window(domain), p["epsilon"], p["n"], p["columns"], p["rows"], p["oracle"], Shuffle.stated(p))
         plan.require_relation(relation)
         return plan
 
@@ -233,6 +241,7 @@ class UniformGridPlan(GridPlan):
             "epsilon": self.epsilon,
             "n": self.n,
             "expected_n": None,
+            **self.shuffled_parameters(),
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
@@ -297,6 +306,7 @@ class AdaptiveGridPlan(GridPlan):
     pieces: str = "exact"
     oracle: str = "local-hashing"
     cells: int | None = None
+    shuffle: Shuffle | None = None
     basis: ClassVar[str] = "adaptive-grid"
     form: ClassVar[Form] = ReportsPlan.form | {
         "basis": const("adaptive-grid"),
@@ -345,6 +355,15 @@ class AdaptiveGridPlan(GridPlan):
         """The bound that every report satisfies in either round, and so all of them together."""
         return local_rounds(self.epsilon, self.randomizers)
 
+    @property
+    def together(self) -> int:
+        """Reports of the smaller round."""
+        return min(self.reports)
+
+    def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
+        """Second statement: everybody reports in one round, by a law with this budget."""
+        return shuffle.one_message(self.epsilon)
+
     def second(self, counts: Floats) -> Rectangles:
         """The second level's cells, for unbiased counts (K,) of the persons who reported on the first."""
         return self._divided(self.first, counts)
@@ -378,7 +397,7 @@ class AdaptiveGridPlan(GridPlan):
         first = first_side(p["epsilon"], p["n"], alpha=p["alpha"][0], rounding=p["rounding"][0])
         # Before so large a grid is made that no second level follows from it.
         require(p["cells"] >= first**2, "the second level has no fewer cells than the first")
-        plan = cls(window(domain), p["epsilon"], p["n"], p["reports"], **chosen)
+        plan = cls(window(domain), p["epsilon"], p["n"], p["reports"], **chosen, shuffle=Shuffle.stated(p))
         plan.require_relation(relation)
         return plan
 
@@ -414,6 +433,7 @@ class AdaptiveGridPlan(GridPlan):
             "epsilon": self.epsilon,
             "n": self.n,
             "expected_n": None,
+            **self.shuffled_parameters(),
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:

@@ -24,6 +24,7 @@ from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import AUTO, ORACLES, oracle, stated_oracle
 from dpppsynth.mechanisms.local.release import GridEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
+from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, everybody, held_in_box, number_of_reports
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.privacy.relations import Local
@@ -47,6 +48,9 @@ class GridMechanism(LocalMechanism):
     epsilon: float
     post: str
     oracle: str
+    # Of the rounds of an adaptive grid by themselves nothing is stated.
+    shuffled: int | None = None
+    shuffle_delta: float | None = None
 
     def settle(self) -> None:
         """Refuse what is wrong with the settings that all have."""
@@ -60,6 +64,7 @@ class GridMechanism(LocalMechanism):
         object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon, rule=NO_MORE, most=MOST_EPSILON)))
         one_of("oracle", self.oracle, (AUTO, *ORACLES))
         one_of("post", self.post, POSTS)
+        Shuffle.of(self.shuffled, self.shuffle_delta)
 
     def own_window(self, domain: Any) -> Window:
         """The mechanism's window; InputError for another domain, None excepted."""
@@ -197,6 +202,8 @@ class UniformGrid(Round):
     cells: Any = setting(10, help="Number of cells along each side of the grid", kind=int, otherwise="a rule")
     oracle: str = setting(HASHING, help="Kind of frequency oracle", choices=(AUTO, *ORACLES), panel=EXPERT)
     post: str = setting(POSTS[0], help="How estimates become an intensity", choices=POSTS, option="--postprocess")
+    shuffled: int | None = setting(None, **SHUFFLED)
+    shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
 
     def __post_init__(self) -> None:
         self.settle()
@@ -221,7 +228,8 @@ class UniformGrid(Round):
         """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
         window, number = self.own_window(domain), number_of_reports(n, expected_n)
         columns, rows = self.cells
-        plan = UniformGridPlan(window, float(self.epsilon), number, columns, rows, stated_oracle(self.oracle))
+        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
+        plan = UniformGridPlan(window, float(self.epsilon), number, columns, rows, stated_oracle(self.oracle), shuffle)
         return Plan("uniform-grid", plan, GridEstimator(self.post))
 
 
@@ -341,7 +349,9 @@ class AdaptiveGrid(GridMechanism):
         """One person's location is another one."""
         return Local()
 
-    def settings(self, n: int, reports: tuple[int, int] | None = None) -> AdaptiveGridPlan:
+    def settings(
+        self, n: int, reports: tuple[int, int] | None = None, shuffle: Shuffle | None = None
+    ) -> AdaptiveGridPlan:
         """Both rounds for n persons, of whom so many report in each; by default as `sigma` splits them."""
         return AdaptiveGridPlan(
             self.window,
@@ -355,12 +365,14 @@ class AdaptiveGrid(GridMechanism):
             margin=self.margin,
             pieces=self.pieces,
             oracle=stated_oracle(self.oracle),
+            shuffle=shuffle,
         )
 
     def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
         self.own_window(domain)
-        return self.settled(self.settings(number_of_reports(n, expected_n)))
+        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
+        return self.settled(self.settings(number_of_reports(n, expected_n), shuffle=shuffle))
 
     def settled(self, plan: AdaptiveGridPlan) -> Plan:
         """The plan of these rounds, with the estimator."""
@@ -391,7 +403,8 @@ class AdaptiveGrid(GridMechanism):
             Public number of persons, at least as many as reported.
         """
         second = self.second(first, n).own(second)
-        return AdaptiveCounts(self, self._rounds(first.n, second.n, n), first, second)
+        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
+        return AdaptiveCounts(self, self.settings(n, (first.n, second.n), shuffle), first, second)
 
     def simulate(
         self, xy: Any, rng: RngLike = None, *, fast: bool = False, outside: str = "raise", user: str | None = None
@@ -475,6 +488,8 @@ class PrivAG(AdaptiveGrid):
     rounding_g2: str = setting("floor", **ROUNDING, option="--second-rounding")
     oracle: str = setting(HASHING, help="Kind of frequency oracle", choices=(AUTO, *ORACLES), panel=EXPERT)
     post: str = setting(POSTS[0], help="How estimates become an intensity", choices=POSTS, option="--postprocess")
+    shuffled: int | None = setting(None, **SHUFFLED)
+    shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
 
     def __post_init__(self) -> None:
         _check(self)
@@ -534,6 +549,8 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
     rounding_g2: str = setting("floor", **ROUNDING, option="--second-rounding")
     oracle: str = setting(HASHING, help="Kind of frequency oracle", choices=(AUTO, *ORACLES), panel=EXPERT)
     post: str = setting(POSTS[0], help="How estimates become an intensity", choices=POSTS, option="--postprocess")
+    shuffled: int | None = setting(None, **SHUFFLED)
+    shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
     cuts: ClassVar[str] = "adaptive"
 
     def __post_init__(self) -> None:

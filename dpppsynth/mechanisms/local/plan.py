@@ -25,10 +25,12 @@ from dpppsynth.mechanisms.local.bound import REPORTS, SEEDED, local_report, squa
 from dpppsynth.mechanisms.local.one_report import require_no_marks
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import randomizer_from_dict
+from dpppsynth.mechanisms.local.shuffle import Shuffle
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.models.regular_meshes import cells_along, grid_cells
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import held
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
@@ -62,8 +64,13 @@ class ReportsPlan(LatticePlan):
         def n(self) -> int:
             """Public number of persons, or of trajectories."""
 
+        @property
+        def shuffle(self) -> Shuffle | None:
+            """Public numbers of a shuffler, where something is stated of one."""
+
     # Of all counts of reports.
-    form: ClassVar[Form] = {"n": WHOLE, "expected_n": NULL}
+    form: ClassVar[Form] = {"n": WHOLE, "expected_n": NULL, "shuffled": Shuffle.form}
+    optional: ClassVar[frozenset[str]] = frozenset({"shuffled"})
     expected_n: ClassVar[None] = None
     capped: ClassVar[bool] = False
 
@@ -100,6 +107,29 @@ class ReportsPlan(LatticePlan):
         """One person's location, or trajectory, is another one."""
         return self.guarantee.relation
 
+    @property
+    def together(self) -> int:
+        """Number of reports that are shuffled together; of two rounds the smaller."""
+        return self.n
+
+    def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
+        """Second statement on these reports, if an honest shuffler mixes them."""
+        raise NotImplementedError
+
+    @cached_property
+    def shuffled(self) -> ShuffledPrivacy | None:
+        """Second statement, where one was asked for."""
+        return None if self.shuffle is None else self.statement(self.shuffle)
+
+    def settle_shuffle(self) -> None:
+        """Refuse public numbers of a shuffler that do not belong to these reports; InputError."""
+        if self.shuffle is not None:
+            instance("shuffle", self.shuffle, Shuffle, "Shuffle(10_000, 1e-8) is one").require(self.n, self.together)
+
+    def shuffled_parameters(self) -> JsonObject:
+        """Public numbers of a shuffler, for the certificate."""
+        return {} if self.shuffle is None else {"shuffled": self.shuffle.to_dict()}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LocalPlan(ReportsPlan):
@@ -113,11 +143,14 @@ class LocalPlan(ReportsPlan):
         With one value for each cell of the grid, `i * cells + j` for the cell (i, j).
     n : int
         Public number of reports.
+    shuffle : Shuffle, optional
+        Public numbers of a shuffler, for a second statement.
     """
 
     mesh: Mesh
     randomizer: Any
     n: int
+    shuffle: Shuffle | None = None
     basis: ClassVar[str] = "reports"
     form: ClassVar[Form] = ReportsPlan.form | {
         "basis": const("reports"),
@@ -135,10 +168,22 @@ class LocalPlan(ReportsPlan):
             msg = f"mesh: it has {nx} x {ny} cells, and the mechanism {side} x {side}."
             raise InputError(msg)
         self.guarantee.require(self.epsilon, 0.0)
+        self.settle_shuffle()
 
     def __repr__(self) -> str:
         nx, ny = self.shape
         return f"LocalPlan({self.randomizer.kind} on {nx} x {ny} cells, epsilon={self.epsilon:g})"
+
+    def settle_shuffle(self) -> None:
+        """Refuse as `ReportsPlan` does, and reports that tell near places apart less than others."""
+        if self.shuffle is not None and self.randomizer.metric:
+            msg = "shuffled: nothing is stated of a shuffler under geo-indistinguishability; take a local mechanism."
+            raise InputError(msg)
+        super().settle_shuffle()
+
+    def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
+        """Second statement, by the clones of the clients' law."""
+        return shuffle.one_message(self.randomizer.spent, self.randomizer.clones)
 
     def table_rows(self) -> Rows:
         """Reports of every person."""
@@ -186,7 +231,7 @@ class LocalPlan(ReportsPlan):
         """The plan on a certificate; the mechanism's name is the clients' kind."""
         p, clients = parameters, randomizer_from_dict(parameters["randomizer"])
         require(clients.kind == mechanism, f"the clients' mechanism is {mechanism}")
-        plan = cls(mesh_from_recipe(p["mesh"], domain), clients, p["n"])
+        plan = cls(mesh_from_recipe(p["mesh"], domain), clients, p["n"], Shuffle.stated(p))
         plan.require_relation(relation)
         return plan
 
@@ -209,6 +254,7 @@ class LocalPlan(ReportsPlan):
             "epsilon": self.epsilon,
             "n": self.n,
             "expected_n": None,
+            **self.shuffled_parameters(),
         }
 
     def values(self, pattern: PointPattern) -> Ints:

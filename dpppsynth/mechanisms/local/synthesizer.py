@@ -24,6 +24,7 @@ from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
+from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.models.regular_meshes import cell_places, regular_squares
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation
@@ -180,13 +181,27 @@ def counts_from_dict(mechanism: LocalMechanism, data: Mapping[str, Any]) -> Coun
 
 @dataclass(frozen=True)
 class CellMechanism(LocalMechanism):
-    """Base of local mechanisms on a square grid of cells, whose estimate is an array of shares."""
+    """Base of local mechanisms on a square grid of cells, whose estimate is an array of shares.
+
+    Parameters
+    ----------
+    epsilon : float
+    cells : int
+        Along each side of the grid.
+    shuffled : int, optional
+        Least number of honest reports that an honest shuffler mixes. Certificates then make a second statement, beside
+        the local bound, at delta = `shuffle_delta`.
+    shuffle_delta : float, optional
+    """
 
     epsilon: float = setting(**EPSILON)
     _: KW_ONLY
     cells: int = setting(15, help="Number of cells along each side of the grid")
+    shuffled: int | None = setting(None, **SHUFFLED)
+    shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
 
     def __post_init__(self) -> None:
+        Shuffle.of(self.shuffled, self.shuffle_delta)
         object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=grid_limits.SETTINGS_SIDE))
         self.randomizer  # noqa: B018 - what integers cannot express is refused at once
 
@@ -273,7 +288,8 @@ class CellMechanism(LocalMechanism):
         expected_n : None
             n is public here.
         """
-        plan = LocalPlan(self.mesh(domain), self.randomizer, number_of_reports(n, expected_n))
+        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
+        plan = LocalPlan(self.mesh(domain), self.randomizer, number_of_reports(n, expected_n), shuffle)
         return Plan(self.randomizer.kind, plan, ReportEstimator(self.settings()))
 
     def mesh(self, domain: Domain) -> Any:

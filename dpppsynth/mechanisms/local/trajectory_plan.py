@@ -23,13 +23,16 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.plan import ReportsPlan, randomness_name
+from dpppsynth.mechanisms.local.shuffle import Shuffle
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceCounts, TraceModel, TraceProtocol
 from dpppsynth.mechanisms.local.trajectories.grid_trajectories import starts
+from dpppsynth.mechanisms.local.trajectories.protocol import FOR_LENGTH
 from dpppsynth.mechanisms.local.trajectories.rounds import TraceRound
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import grid_cells, regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
@@ -63,6 +66,8 @@ class TracePlan(ReportsPlan):
         Mark that tells trajectories, whose points are in the order of the rows; None where every point is one.
     longest : int or None
         Length that the first counts lead to, once it is known.
+    shuffle : Shuffle, optional
+        Public numbers of a shuffler of each round's messages, for a second statement.
     """
 
     window: Window
@@ -74,6 +79,7 @@ class TracePlan(ReportsPlan):
     clients: Any = None
     user: str | None = "trajectory"
     longest: int | None = None
+    shuffle: Shuffle | None = None
     basis: ClassVar[str] = "trajectories"
     form: ClassVar[Form] = ReportsPlan.form | {
         "basis": const("trajectories"),
@@ -94,6 +100,7 @@ class TracePlan(ReportsPlan):
             raise InputError(msg)
         checked_user(self.user)
         self.guarantee.require(self.protocol.epsilon, 0.0)
+        self.settle_shuffle()
 
     def __repr__(self) -> str:
         return f"TracePlan({self.cells} x {self.cells} cells, up to {self.max_length} long, epsilon={self.epsilon:g})"
@@ -122,6 +129,16 @@ class TracePlan(ReportsPlan):
         """The bound that all reports of a person satisfy together, whatever is announced between the rounds."""
         return local_trajectories(self.protocol, self.longest)
 
+    @property
+    def together(self) -> int:
+        """Persons of the smaller round."""
+        return min(self.clients)
+
+    def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
+        """Second statement: one message of each person in either round, whatever length was announced."""
+        first = float(self.protocol.first.spent)
+        return shuffle.each_round((first, self.protocol.epsilon * (1 - float(FOR_LENGTH))))
+
     @cached_property
     def mesh(self) -> Mesh:
         """The grid as a mesh of regular squares."""
@@ -149,6 +166,7 @@ class TracePlan(ReportsPlan):
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         p, known = parameters, {name: parameters[name] for name in ("clients", "user", "longest")}
+        known["shuffle"] = Shuffle.stated(p)
         require(p["longest"] is not None, "the longest length is known")
         plan = cls(window(domain), p["epsilon"], p["cells"], p["max_length"], p["n"], **known)
         plan.require_relation(relation)
@@ -175,6 +193,7 @@ class TracePlan(ReportsPlan):
             "epsilon": self.protocol.epsilon,
             "n": self.n,
             "expected_n": None,
+            **self.shuffled_parameters(),
         }
 
     def walks(self, pattern: PointPattern) -> GridTrajectories:

@@ -11,6 +11,7 @@ from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import local_trajectories
+from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.mechanisms.local.synthesizer import number_of_reports, require_window
 from dpppsynth.mechanisms.local.trajectories import (
     GridTrajectories,
@@ -49,6 +50,9 @@ class LDPTrace(Synthesizer[TraceRelease]):
     user : str or None
         Of patterns: the mark that tells trajectories, whose points are in the order of the rows. None takes every point
         for a trajectory of its own.
+    shuffled, shuffle_delta : int and float, optional
+        Least number of honest persons whose messages an honest shuffler mixes in each round, for a second statement
+        beside the local bound, and its delta.
 
     References
     ----------
@@ -71,7 +75,11 @@ class LDPTrace(Synthesizer[TraceRelease]):
         "trajectory", help="Column that tells whose point a row is", metavar="COLUMN", panel=PRIVACY
     )
 
+    shuffled: int | None = setting(None, **SHUFFLED)
+    shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
+
     def __post_init__(self) -> None:
+        Shuffle.of(self.shuffled, self.shuffle_delta)
         # Laws that integers cannot express are refused at once.
         settled = self.protocol
         for name in ("epsilon", "cells", "max_length"):
@@ -150,7 +158,8 @@ class LDPTrace(Synthesizer[TraceRelease]):
             Number of persons who report in either round; all of them unless given.
         """
         window, number = require_window(domain), number_of_reports(n, expected_n)
-        split = {"clients": clients, "user": self.user}
+        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
+        split: dict[str, Any] = {"clients": clients, "user": self.user, "shuffle": shuffle}
         plan = TracePlan(window, self.epsilon, self.cells, self.max_length, number, **split)
         return Plan(plan.basis, plan, TraceEstimator())
 
@@ -184,7 +193,7 @@ class LDPTrace(Synthesizer[TraceRelease]):
         domain = self._domain(pattern)
         require_match(pattern, domain, None, self.user)
         # Errors in public parameters cost no budget.
-        self.plan(domain, n=1, expected_n=expected_n, **options)
+        self.plan(domain, n=self.shuffled or 1, expected_n=expected_n, **options)
         entry = None
         if ledger is not None:
             # Before trajectories are counted: labels that cannot tell them would be an answer.

@@ -28,6 +28,7 @@ from dpppsynth.mechanisms.local.randomizers.em import (
 from dpppsynth.mechanisms.local.randomizers.footprint import offsets, output_mask, reached
 from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, ExcessLaw, draws, excess_law, with_likelier
 from dpppsynth.models.channel_likelihood import FastChannel
+from dpppsynth.privacy.shuffling import lone_clone_probability
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Clients whose reports are drawn or counted at a time.
@@ -72,6 +73,11 @@ class AreaRandomizer(CellRandomizer):
     def exponent(self) -> float:
         """Logarithm of the largest weight: epsilon, except for what is not private."""
         return self.epsilon
+
+    @property
+    def clones(self) -> float:
+        """Probability of a clone, which is larger where no two disks have a cell in common."""
+        return super().clones if self.radius else lone_clone_probability(self.spent)
 
     @property
     def size(self) -> int:

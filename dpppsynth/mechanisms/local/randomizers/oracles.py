@@ -25,6 +25,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers import hashing
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, ExcessLaw, draws, excess_law, log_ratio
+from dpppsynth.privacy.shuffling import lone_clone_probability
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Values up to which the matrix of all hash functions is made.
@@ -114,6 +115,11 @@ class RandomizedResponse(ResponseOracle):
     def q(self) -> Fraction:
         """Probability of reporting one other value."""
         return self._response.other
+
+    @property
+    def clones(self) -> float:
+        """Probability of a clone: no report is a likely one of two values."""
+        return lone_clone_probability(self.spent)
 
     def matrix(self) -> Floats:
         """(domain, domain) probabilities of every report given each value."""

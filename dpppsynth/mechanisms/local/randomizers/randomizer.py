@@ -7,6 +7,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import plain_array, positive, shown
 from dpppsynth.core.errors import InputError
+from dpppsynth.privacy.shuffling import clone_probability
 from dpppsynth.spatial.mesh import Floats, Ints
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ class Randomizer:
     def spent(self) -> float:
         """Epsilon that the integer weights certify: at most `epsilon`, and all but a billionth of it."""
         raise NotImplementedError
+
+    @property
+    def clones(self) -> float:
+        """Probability that a shuffled report passes for one about either of two values (docs/theory/shuffling.md)."""
+        return clone_probability(self.spent)
 
     def matrix(self) -> Floats:
         """(reports, inputs) probabilities of every possible report given each value; columns sum to one."""

@@ -1,0 +1,265 @@
+"""Privacy of reports that an honest shuffler passes on, beside the local bound (docs/theory/shuffling.md).
+
+Every other person's report is, with some probability, drawn as if it were about either of two places of the person in
+question: a clone. Given the number C of clones, who tells the two places apart sees a number of heads among C fair
+coins, to which the person's own report adds one or nothing. All of it is computed with bounds that err towards less
+privacy, so what is stated is never too small.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.core.arguments import entries, positive, probability, several, shown, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.rounding import upward
+from dpppsynth.privacy.binomial_tails import binomial_pmf, most_below, tail_over_pmf
+
+THEOREM = "Theorem K (clones, honest shuffler)"
+# More reports are as good as these: the bound falls with their number.
+MOST_REPORTS = 10**8
+# Steps of the number of clones, in standard deviations, and the range of numbers that are told apart.
+STEP, BELOW, ABOVE = 0.1, 12.0, 5.0
+# Range of local bounds: integers express no larger ones, and smaller ones stay as they are.
+LARGEST, NOTHING = 50.0, 1e-6
+# Weights err by less.
+WEIGHTS = 1e-12
+DIGITS = 4
+
+HONEST = (
+    "A shuffler that colludes with nobody gathers the reports and passes them on in a uniformly random order, without "
+    "anything that came with them: who sent them, when, or from where."
+)
+ONE_EACH = "Every person sends one report, and nobody sees it before it is shuffled."
+EACH_ROUND = (
+    "In each of {rounds} rounds every person sends one message, which holds all their reports of that round, and "
+    "nobody sees it before it is shuffled with the others of the round."
+)
+OTHERS = (
+    "Nobody else tells the random bits of any of these reports; what else is known of the places of other persons may "
+    "be everything."
+)
+
+
+def clone_probability(epsilon: float) -> float:
+    """Probability that a report of any randomizer at `epsilon` is a clone, e^-epsilon, rounded down."""
+    return math.exp(-epsilon) * (1 - WEIGHTS)
+
+
+def lone_clone_probability(epsilon: float) -> float:
+    """Probability of a clone, 2/(e^epsilon + 1), where no report is a likely one of two places; rounded down."""
+    return 2 * math.exp(-epsilon) / (1 + math.exp(-epsilon)) * (1 - WEIGHTS)
+
+
+def shuffled_delta(local_epsilon: float, reports: int, epsilon: float, *, clones: float | None = None) -> float:
+    """Delta at which shuffled reports are (epsilon, delta)-differentially private, rounded up (Theorem K).
+
+    Parameters
+    ----------
+    local_epsilon : float
+        Bound of every report.
+    reports : int
+        Honest reports, that of the person in question among them.
+    epsilon : float
+    clones : float, optional
+        Probability that another person's report is a clone; what all randomizers have unless given.
+
+    Examples
+    --------
+    >>> 1e-11 < shuffled_delta(2.0, 10_000, 0.2) < shuffled_delta(2.0, 10_000, 0.1) < 1e-2
+    True
+    """
+    local, n = _local(local_epsilon), whole("reports", reports, 1)
+    target = positive("epsilon", epsilon)
+    if target >= local:
+        return 0.0
+    share = clone_probability(local) if clones is None else probability("clones", clones)
+    limits, below = _clone_blocks(min(n, MOST_REPORTS) - 1, share)
+    heights = np.minimum.accumulate([_coins_delta(local, target, int(c)) for c in limits])
+    # Fewer clones tell more: in each block as if there were its fewest.
+    found = heights[-1] + float((heights[:-1] - heights[1:]) @ below[1:])
+    return min(1.0, float(found) * (1 + WEIGHTS))
+
+
+def shuffled_epsilon(local_epsilon: float, reports: int, delta: float, *, clones: float | None = None) -> float:
+    """Smallest epsilon of four digits at which shuffled reports are (epsilon, delta)-differentially private.
+
+    Parameters are those of `shuffled_delta`. Never above `local_epsilon`.
+
+    Examples
+    --------
+    >>> shuffled_epsilon(2.0, 10_000, 1e-8), shuffled_epsilon(2.0, 1, 1e-8)
+    (0.1968, 2.0)
+    """
+    local, n, chance = _local(local_epsilon), whole("reports", reports, 1), probability("delta", delta)
+    # Shuffling makes little of what tells next to nothing.
+    share = None if clones is None else probability("clones", clones)
+    return local if local < NOTHING else _smallest(local, min(n, MOST_REPORTS), chance, share)
+
+
+def _local(epsilon: Any) -> float:
+    return positive("local_epsilon", epsilon, rule=f"be positive and at most {LARGEST:g}", most=LARGEST)
+
+
+@lru_cache(maxsize=64)
+def _smallest(local: float, reports: int, delta: float, clones: float | None) -> float:
+    def holds(epsilon: float) -> bool:
+        return shuffled_delta(local, reports, epsilon, clones=clones) <= delta
+
+    low, high = local * 2.0**-30, local
+    if holds(low):
+        return float(upward(low, DIGITS))
+    # In the logarithm: epsilons of large crowds are small.
+    while high > low * (1 + 1e-5):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    rounded = float(upward(high, DIGITS))
+    return min(rounded, local)
+
+
+@lru_cache(maxsize=16)
+def _clone_blocks(others: int, share: float) -> tuple[Any, Any]:
+    """Least numbers of clones (k,) of each block, ascending from 0, and bounds of the chance of fewer (k,)."""
+    mean = others * share
+    spread = math.sqrt(mean * (1 - share))
+    step = max(1, int(STEP * spread))
+    low, high = max(0, int(mean - BELOW * spread - 40)), min(others, int(mean + ABOVE * spread) + 10)
+    limits = np.unique(np.concatenate([[0], np.arange(low, high + 1, step)]))
+    return limits, np.array([most_below(others, share, int(limit)) for limit in limits])
+
+
+def _coins_delta(local: float, epsilon: float, clones: int) -> float:
+    """Upper bound of delta given the number of clones: heads of fair coins, and one more with odds e^local to one.
+
+    `P(heads = k) = (e^local b(k - 1) + b(k)) / (e^local + 1)` at one place, with the weights exchanged at the other, b
+    the binomial law of the coins. The best test rejects from some k on.
+    """
+    own, target = math.exp(local), math.exp(epsilon)
+    gained = own * -math.expm1(epsilon - local) / (own + 1) * (1 + WEIGHTS)
+    lost = math.expm1(epsilon) * (1 - WEIGHTS)
+    # Where the likelihood ratio passes e^epsilon; a neighbour where rounding decides.
+    first = math.floor((clones + 1) * math.expm1(local + epsilon) / (math.expm1(local) * (target + 1)))
+    start = min(max(1, first), clones + 1)
+    before, best = binomial_pmf(clones, 0.5, start - 1).high, 0.0
+    for k in range(start, min(start + 2, clones + 1) + 1):
+        ratio = (clones - k + 1) / k
+        after = tail_over_pmf(clones, 0.5, k).low * ratio * (1 - WEIGHTS) if ratio else 0.0
+        best = max(best, before * (gained - lost * after))
+        before *= ratio * (1 + WEIGHTS)
+    return best
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffledPrivacy:
+    """A second statement on local reports, on a further assumption; the local bound holds without it.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+    reports : int
+        Least number of honest reports that are shuffled together.
+    local_epsilon : float
+        Bound that every report satisfies by itself.
+    theorem : str
+    assumptions : tuple of str
+        What it takes for granted beside the assumptions of the local bound.
+    """
+
+    epsilon: float
+    delta: float
+    reports: int
+    local_epsilon: float
+    theorem: str
+    assumptions: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        local = positive("local_epsilon", self.local_epsilon)
+        object.__setattr__(self, "local_epsilon", float(local))
+        object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon)))
+        object.__setattr__(self, "delta", float(probability("delta", self.delta)))
+        object.__setattr__(self, "reports", whole("reports", self.reports, 1))
+        if not isinstance(self.theorem, str):
+            msg = f"theorem: needs its name, got {shown(self.theorem)}."
+            raise InputError(msg)
+        object.__setattr__(self, "assumptions", tuple(several("assumptions", self.assumptions, str)))
+
+    def __str__(self) -> str:
+        assumed = " ".join(f"({i}) {sentence}" for i, sentence in enumerate(self.assumptions, 1))
+        factor = f"{upward(math.exp(self.epsilon), 4)} times (e^{self.epsilon:g})"
+        return (
+            f"If moreover an honest shuffler mixes the reports: whatever anybody sees but that shuffler is at most "
+            f"{factor} as likely for one person's data as for any other of theirs, give or take a probability of "
+            f"{self.delta:g}. Without the shuffler the bound above holds alone. Proved by {self.theorem}. For this "
+            f"second statement it is assumed as well that: {assumed}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, as it stands on a certificate."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "reports": self.reports,
+            "local_epsilon": self.local_epsilon,
+            "theorem": self.theorem,
+            "assumptions": list(self.assumptions),
+            "in_words": str(self),
+        }
+
+
+def shuffled_from_dict(data: Any) -> ShuffledPrivacy:
+    """Statement from its JSON form; InputError for what is none."""
+    names = ("epsilon", "delta", "reports", "local_epsilon", "theorem", "assumptions")
+    data = entries("shuffled", data, names)
+    return ShuffledPrivacy(**{name: data[name] for name in names})
+
+
+def shuffled_reports(
+    local_epsilon: float, reports: int, delta: float, *, clones: float | None = None
+) -> ShuffledPrivacy:
+    """Second statement on so many honest reports, each within `local_epsilon`; parameters as of `shuffled_delta`.
+
+    Examples
+    --------
+    >>> shuffled_reports(2.0, 10_000, 1e-8).epsilon
+    0.1968
+    """
+    number = whole("reports", reports, 1)
+    assumed = (HONEST, many(number), ONE_EACH, OTHERS)
+    return ShuffledPrivacy(
+        epsilon=shuffled_epsilon(local_epsilon, number, delta, clones=clones),
+        delta=delta,
+        reports=number,
+        local_epsilon=local_epsilon,
+        theorem=THEOREM,
+        assumptions=assumed,
+    )
+
+
+def shuffled_rounds(epsilons: Sequence[float], reports: int, delta: float) -> ShuffledPrivacy:
+    """Second statement on several rounds, in each of which everybody sends a message within one of these epsilons.
+
+    The law of a later round may follow from what earlier ones told. Epsilons add up, and each round has its share of
+    delta.
+    """
+    number, each = whole("reports", reports, 1), delta / len(epsilons)
+    found = [shuffled_epsilon(local, number, each) for local in epsilons]
+    return ShuffledPrivacy(
+        epsilon=float(upward(math.fsum(found), DIGITS)),
+        delta=delta,
+        reports=number,
+        local_epsilon=math.fsum(epsilons),
+        theorem=THEOREM,
+        assumptions=(HONEST, many(number), EACH_ROUND.format(rounds=len(found)), OTHERS),
+    )
+
+
+def many(reports: int) -> str:
+    """The assumption on the number of honest reports."""
+    return (
+        f"At least {reports} of the reports that are shuffled together, the person's own among them, are drawn by "
+        "honest devices with the stated law; others may be anything."
+    )
