@@ -22,12 +22,16 @@ from dpppsynth.mechanisms.local.randomizers.radius import grid_radius as grid_ra
 from dpppsynth.mechanisms.local.randomizers.radius import optimal_radius as optimal_radius
 from dpppsynth.mechanisms.local.report_files import aggregate_dask as aggregate_dask
 from dpppsynth.mechanisms.local.report_files import aggregate_files as aggregate_files
+from dpppsynth.mechanisms.local.report_files import count_files as count_files
 from dpppsynth.mechanisms.local.report_files import perturb_file as perturb_file
 from dpppsynth.mechanisms.local.report_files import read_reports as read_reports
 from dpppsynth.mechanisms.local.report_files import write_reports as write_reports
 from dpppsynth.mechanisms.local.reports import Counts as Counts
 from dpppsynth.mechanisms.local.reports import Report as Report
 from dpppsynth.mechanisms.local.reports import Reports as Reports
+from dpppsynth.mechanisms.local.saved_counts import merge_counts as merge_counts
+from dpppsynth.mechanisms.local.saved_counts import read_counts as read_counts
+from dpppsynth.mechanisms.local.saved_counts import write_counts as write_counts
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism as CellMechanism
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
 from dpppsynth.mechanisms.local.synthesizer import counts_from_dict as counts_from_dict

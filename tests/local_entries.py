@@ -295,6 +295,18 @@ LOCAL = {
             "progress": None,
         },
     ),
+    "count_files": (
+        local.count_files,
+        {
+            "mechanism": CELLED[0], "paths": ["none.csv"], "out": "none/none.json", "window": SQUARE, "workers": None,
+            "progress": None, "labelled": True,
+        },
+    ),
+    "merge_counts": (local.merge_counts, {"paths": ["none.json"], "out": "none/none.json"}),
+    "read_counts": (local.read_counts, {"path": "none.json", "mechanism": CELLED[0], "window": SQUARE}),
+    "write_counts": (
+        local.write_counts, {"counts": CELLED[0].aggregate(REPORTS), "path": "none/none.json", "window": SQUARE},
+    ),
     "perturb_file": (
         local.perturb_file,
         {

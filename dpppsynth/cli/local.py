@@ -22,12 +22,29 @@ PointsArgument = Annotated[
     Path, typer.Argument(help="Sensitive points, one for each person: .csv or .parquet.", show_default=False)
 ]
 ReportsArgument = Annotated[Path, typer.Argument(help="New file of reports: .csv or .parquet.", show_default=False)]
-PathsArgument = Annotated[
+PATHS = "Files of reports, folders of them, or patterns such as 'reports/*.csv'"
+PathsArgument = Annotated[list[str], typer.Argument(help=f"{PATHS}.", show_default=False)]
+AnyPathsArgument = Annotated[
+    list[str], typer.Argument(help=f"{PATHS}; and files of counts, .json.", show_default=False)
+]
+CountsArgument = Annotated[
     list[str],
-    typer.Argument(help="Files of reports, folders of them, or patterns such as 'reports/*.csv'.", show_default=False),
+    typer.Argument(help="Files of counts, .json, or patterns such as 'counts/*.json'.", show_default=False),
 ]
 WorkersOption = Annotated[
     int | None, typer.Option(min=1, help="Processes that count. Unless given: one.", rich_help_panel=o.READING)
+]
+
+UnlabelledOption = Annotated[
+    bool,
+    typer.Option(
+        "--unlabelled",
+        help="Take files without a label: that their reports were drawn as the options say is then your word.",
+        rich_help_panel=o.READING,
+    ),
+]
+CountsOption = Annotated[
+    Path, typer.Option(help="New file of counts: .json.", rich_help_panel=o.WRITING, show_default=False)
 ]
 
 UserOption = Annotated[
@@ -118,19 +135,12 @@ def perturb(
 @local_app.command(cls=Command)
 @option_groups
 def aggregate(
-    paths: PathsArgument,
+    paths: AnyPathsArgument,
     client: ReportMethodOptions,
     place: DomainOptions,
     out: Annotated[Path, typer.Option(help="New or empty folder for the release.", rich_help_panel=o.WRITING)],
     workers: WorkersOption = None,
-    unlabelled: Annotated[
-        bool,
-        typer.Option(
-            "--unlabelled",
-            help="Take files without a label: that their reports were drawn as the options say is then your word.",
-            rich_help_panel=o.READING,
-        ),
-    ] = False,
+    unlabelled: UnlabelledOption = False,
     patterns: o.WrittenPatternsOption = 1,
     fixed_n: o.FixedNOption = False,
     json: o.JsonOption = False,
@@ -138,6 +148,7 @@ def aggregate(
     """Count reports, however many, and write the private intensity, synthetic patterns and their certificate.
 
     This costs no budget: the reports are private already. Options must be those that the reports were drawn with.
+    Files of counts, as `count` and `merge` write them, are taken as well.
     """
     from dpppsynth.local import aggregate_files
 
@@ -153,6 +164,53 @@ def aggregate(
         say("drawing and writing synthetic patterns")
         release.save(out, patterns=patterns, fixed_n=fixed_n)
     show_release(release, out, json=json)
+
+
+@local_app.command(cls=Command)
+@option_groups
+def count(
+    paths: PathsArgument,
+    client: ReportMethodOptions,
+    place: DomainOptions,
+    out: CountsOption,
+    workers: WorkersOption = None,
+    unlabelled: UnlabelledOption = False,
+    json: o.JsonOption = False,
+) -> None:
+    """Count the reports of one machine into a small file, which merges with those of others.
+
+    This costs no budget, and the file may be sent and published: the reports are private already. Options must be those
+    that the reports were drawn with. `merge` adds such files up, and `aggregate` makes a release of them.
+    """
+    from dpppsynth.local import count_files
+
+    domain: Any = place.domain()
+    mechanism = client.synthesizer(domain)
+    with progress() as say:
+        say("counting reports")
+        known = {"window": domain, "labelled": not unlabelled}
+        counts = count_files(mechanism, paths, out, workers=workers, progress=say, **known)
+    _show_counts(counts, out, json=json)
+
+
+@local_app.command()
+def merge(paths: CountsArgument, out: CountsOption, json: o.JsonOption = False) -> None:
+    """Add up files of counts, in any order and exactly, into one.
+
+    Files of other mechanisms, settings or windows are refused, and so is one that would count twice.
+    """
+    from dpppsynth.local import merge_counts
+
+    _show_counts(merge_counts(paths, out), out, json=json)
+
+
+def _show_counts(counts: Any, out: Path, *, json: bool) -> None:
+    if json:
+        show_json({"out": str(out), "reports": counts.n, "seeded": counts.seeded})
+        return
+    if counts.seeded:
+        show_text("Some reports were drawn by a seeded generator: reproducible, not private.")
+    show_line(f"Written to {out}: counts of {counts.n} reports")
 
 
 def _require_own_crs(place: DomainOptions) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.core.arguments import flag, instance, whole
+from dpppsynth.core.arguments import each, flag, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import mention
@@ -32,6 +32,7 @@ from dpppsynth.mechanisms.local.report_counting import (
 )
 from dpppsynth.mechanisms.local.report_tables import table_files
 from dpppsynth.mechanisms.local.reports import Counts, Reports
+from dpppsynth.mechanisms.local.saved_counts import counts_in, is_counts, new_counts_file, write_counts
 from dpppsynth.mechanisms.local.sinks import new_file, writing
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
 from dpppsynth.spatial.domains import Window
@@ -115,8 +116,8 @@ def aggregate_files(
     mechanism : LocalMechanism
         Mechanism whose clients sent the reports.
     paths : str or Path, or a sequence of them
-        CSV and Parquet files, folders with all files below them, or patterns such as ``reports/*.parquet``. Every file
-        once.
+        CSV and Parquet files, folders with all files below them, or patterns such as ``reports/*.parquet``; also files
+        of counts, .json, as `write_counts` and `merge_counts` make them. Every file once.
     batch : int
         Rows in memory at once, in each process.
     workers : int, optional
@@ -160,8 +161,50 @@ def aggregate_files(
     if window is not None:
         instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one")
     known: dict[str, Any] = {"window": window, "labelled": flag("labelled", labelled)}
-    done = tally_files(mechanism, paths, batch=batch, workers=workers, client=client, progress=progress, **known)
-    return _counts(mechanism, done)
+    names = [paths] if isinstance(paths, str | Path) else list(each(paths) or ())
+    saved, tables = [name for name in names if is_counts(name)], [name for name in names if not is_counts(name)]
+    counted = counts_in(saved, mechanism, window=window) if saved else None
+    if counted is not None and not tables:
+        return counted
+    done = tally_files(mechanism, tables, batch=batch, workers=workers, client=client, progress=progress, **known)
+    return _counts(mechanism, done) if counted is None else counted + _counts(mechanism, done)
+
+
+def count_files(
+    mechanism: LocalMechanism,
+    paths: Any,
+    out: str | Path,
+    *,
+    window: Window,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    labelled: bool = False,
+) -> Counts:
+    """Count the reports of one machine, and save their counts in a small file that merges with those of others.
+
+    Parameters
+    ----------
+    mechanism, paths, workers, progress, labelled
+        As of `aggregate_files`; files of counts are for `merge_counts`.
+    out : str or Path
+        New file ending in .json.
+    window : Window
+        Whose cells the reports are about.
+
+    Raises
+    ------
+    InputError
+        As `aggregate_files`, and when `out` exists, before anything is counted.
+    """
+    target, names = new_counts_file(out), [paths] if isinstance(paths, str | Path) else list(each(paths) or ())
+    if any(map(is_counts, names)):
+        msg = "paths: some are files of counts already; add them up with merge_counts or `dpppsynth local merge`."
+        raise InputError(msg)
+    instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one")
+    known: dict[str, Any] = {"window": window, "labelled": labelled}
+    counts = aggregate_files(mechanism, names, workers=workers, progress=progress, **known)
+    write_counts(counts, target, window=window)
+    return counts
 
 
 def aggregate_dask(mechanism: LocalMechanism, reports: Any, client: Any = None, *, seeded: bool = False) -> Counts:

@@ -113,12 +113,15 @@ class Counts:
         Number of reports.
     seeded : bool
         True when the random bits of any report can be reproduced: then nothing is private.
+    runs : tuple of str
+        Random numbers of the countings that were read from files of counts; none is added twice.
     """
 
     mechanism: Collector
     values: Ints
     n: int
     seeded: bool = False
+    runs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         given = plain_array(self.values)
@@ -139,8 +142,11 @@ class Counts:
         if self.mechanism.fingerprint != other.mechanism.fingerprint:
             msg = f"counts: those of {other.mechanism!r} cannot be added to those of {self.mechanism!r}."
             raise InputError(msg)
-        seeded = self.seeded or other.seeded
-        return type(self)(self.mechanism, self.values + other.values, self.n + other.n, seeded)
+        if not set(self.runs).isdisjoint(other.runs):
+            msg = "counts: the same counting is in both, and its reports would count twice; add every file once."
+            raise InputError(msg)
+        seeded, runs = self.seeded or other.seeded, tuple(sorted((*self.runs, *other.runs)))
+        return type(self)(self.mechanism, self.values + other.values, self.n + other.n, seeded, runs)
 
     def __radd__(self, other: Any) -> "Counts":
         """Support for `sum(parts)`, which starts from 0."""

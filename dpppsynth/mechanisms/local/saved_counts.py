@@ -1,0 +1,325 @@
+"""Files of counts: each machine counts its own reports, and exact sums of such files merge.
+
+Reports are private before anybody counts them, so counts of reports may be saved, sent and published; partial sums of
+points may not (`dpppsynth.contract.partial_sums`). A file names mechanism and window by their fingerprints, and the
+countings that went into it by numbers drawn at random: no counting enters a sum twice.
+"""
+
+import glob
+import hashlib
+import json
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from dpppsynth.core.arguments import each, flag, instance, whole
+from dpppsynth.core.atomic_files import whole_file
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local.reports import Counts
+from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, counts_from_dict
+from dpppsynth.spatial.domains import Window, canonical_json
+from dpppsynth.spatial.mesh import Ints
+from dpppsynth.spatial.tables.formats import as_path, there
+
+SUFFIX = ".json"
+FORMAT = "dpppsynth.counts"
+# Reports, and bytes of a file: four million cells of a billion reports each take 50 MB.
+MOST, LARGEST = 2**53, 2**30
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SavedCounts:
+    """Counts of reports as they stand in a file, which need no mechanism to be added up.
+
+    Attributes
+    ----------
+    mechanism, window : str
+        Fingerprints: of the client mechanism, and of the window whose cells the reports are about.
+    parameters : dict
+        The mechanism's public numbers, for people to read.
+    values : (size,) array of int
+    n : int
+        Number of reports.
+    seeded : bool
+        True when the random bits of any report can be reproduced: then nothing is private.
+    runs : tuple of str
+        Random numbers of the countings whose sum this is.
+    """
+
+    mechanism: str
+    window: str
+    parameters: dict[str, Any]
+    values: Ints
+    n: int
+    seeded: bool
+    runs: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"SavedCounts({self.n} reports of mechanism {self.mechanism})"
+
+    def __add__(self, other: "SavedCounts") -> "SavedCounts":
+        """Exact sum; InputError for counts of another mechanism or window, or that share a counting."""
+        self._require_same(other)
+        n = whole("n", self.n + other.n, 0, most=MOST)
+        runs = tuple(sorted((*self.runs, *other.runs)))
+        seeded = self.seeded or other.seeded
+        return SavedCounts(self.mechanism, self.window, self.parameters, self.values + other.values, n, seeded, runs)
+
+    def _require_same(self, other: "SavedCounts") -> None:
+        if self.mechanism != other.mechanism:
+            names = ", ".join(k for k, value in self.parameters.items() if other.parameters.get(k) != value)
+            msg = (
+                f"paths: counts of different mechanisms do not add up{f' ({names})' if names else ''}; merge those of "
+                "reports that were drawn with the same options."
+            )
+            raise InputError(msg)
+        if self.window != other.window:
+            msg = "paths: counts of reports about different windows do not add up; merge those about one window."
+            raise InputError(msg)
+        if len(self.values) != len(other.values):
+            msg = "paths: counts of one mechanism have different lengths; one of the files was changed: count again."
+            raise InputError(msg)
+        if not set(self.runs).isdisjoint(other.runs):
+            msg = (
+                "paths: the same counting is in two of the files, and its reports would count twice; name every file "
+                "once, and none beside a sum that it is part of."
+            )
+            raise InputError(msg)
+
+    def counts(self, mechanism: LocalMechanism) -> Counts:
+        """Counts to make a release of; InputError where they are of another mechanism, or no counts of so many."""
+        data = {"mechanism": self.mechanism, "counts": self.values.tolist(), "n": self.n, "seeded": self.seeded}
+        return replace(counts_from_dict(mechanism, data), runs=self.runs)
+
+    def text(self) -> str:
+        """JSON form, with a hash of everything else in it."""
+        data = {
+            "format": FORMAT,
+            "mechanism": self.mechanism,
+            "window": self.window,
+            "parameters": self.parameters,
+            "n": self.n,
+            "seeded": self.seeded,
+            "runs": list(self.runs),
+            "counts": self.values.tolist(),
+        }
+        return json.dumps(data | {"hash": _hash(data)})
+
+    @classmethod
+    def from_text(cls, text: str, name: str) -> Self:
+        """Inverse of `text`; InputError, naming the file, for anything else, also where a digit was changed."""
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            data = None
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            msg = f"paths: {name} is no file of counts; `dpppsynth local count` writes one of reports."
+            raise InputError(msg)
+        given = dict(data)
+        stated = given.pop("hash", None)
+        if stated != _hash(given):
+            msg = f"paths: {name} is not whole, or was changed after it was written; copy it again, or count again."
+            raise InputError(msg)
+        found = _checked(given)
+        if found is None:
+            msg = f"paths: {name} holds what no counting gives; count its reports again."
+            raise InputError(msg)
+        return cls(**found)
+
+
+def _hash(data: dict[str, Any]) -> str:
+    try:
+        return hashlib.sha256(canonical_json(data).encode()).hexdigest()
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+def _checked(data: dict[str, Any]) -> dict[str, Any] | None:
+    """Fields of `SavedCounts`; None where one is missing or of another kind."""
+    names = ("mechanism", "window", "parameters", "counts", "n", "seeded", "runs")
+    if set(data) != {"format", *names}:
+        return None
+    texts = [data["mechanism"], data["window"], *(data["runs"] if isinstance(data["runs"], list) else [None])]
+    counts, n = data["counts"], data["n"]
+    whole_numbers = isinstance(counts, list) and counts and all(type(count) is int for count in [n, *counts])
+    if not whole_numbers or not all(isinstance(text, str) and text for text in texts) or not data["runs"]:
+        return None
+    if not isinstance(data["parameters"], dict) or not isinstance(data["seeded"], bool):
+        return None
+    # Of n reports no more than n can agree.
+    if not 0 <= n <= MOST or min(counts) < 0 or max(counts) > n or len(set(data["runs"])) != len(data["runs"]):
+        return None
+    found = {name: data[name] for name in names if name != "counts"}
+    return found | {"runs": tuple(data["runs"]), "values": np.array(counts, dtype=np.int64)}
+
+
+def write_counts(counts: Counts, path: str | Path, *, window: Window) -> Path:
+    """Save counts of reports in a small new file, for `merge_counts` and `aggregate_files` on any machine.
+
+    Reports are private already, so this file may be sent and published as it is.
+
+    Parameters
+    ----------
+    counts : Counts
+        As `aggregate_files` and `aggregate` give them, all of whose reports are about cells of the window.
+    path : str or Path
+        New file ending in .json.
+    window : Window
+
+    Raises
+    ------
+    InputError
+        When the file exists, or counts are of another window than their mechanism's.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from dpppsynth.local import DiskAreaMechanism
+    >>> mechanism, window = DiskAreaMechanism(epsilon=1.0, cells=3), Window.rectangle(0, 0, 9, 9)
+    >>> with TemporaryDirectory() as folder:
+    ...     for name in "ab":
+    ...         counts = mechanism.aggregate(mechanism.clients([0, 4, 4, 8], rng=1))
+    ...         _ = write_counts(counts, f"{folder}/{name}.json", window=window)
+    ...     merge_counts([f"{folder}/a.json", f"{folder}/b.json"], f"{folder}/all.json").n
+    8
+    """
+    instance("counts", counts, Counts, "aggregate() and aggregate_files() give some")
+    place = instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one").fingerprint()
+    mechanism: Any = counts.mechanism
+    target = new_counts_file(path)
+    runs = counts.runs or (secrets.token_hex(16),)
+    saved = SavedCounts(
+        counts.mechanism.fingerprint,
+        place,
+        mechanism.randomizer.parameters(),
+        counts.values,
+        counts.n,
+        flag("seeded", counts.seeded),
+        runs,
+    )
+    _write(saved, target)
+    return target
+
+
+def merge_counts(paths: Any, out: str | Path) -> SavedCounts:
+    """Add up files of counts, exactly and in any order, into a new one of the same form.
+
+    Parameters
+    ----------
+    paths : str or Path, or a sequence of them
+        Files of counts, or patterns such as ``counts/*.json``.
+    out : str or Path
+        New file ending in .json.
+
+    Returns
+    -------
+    SavedCounts
+        The sum: `n` reports, and `seeded` where any file says so.
+
+    Raises
+    ------
+    InputError
+        When files are missing, changed, of different mechanisms or windows, or share a counting; nothing is written.
+    """
+    target = new_counts_file(out)
+    found = added(counts_files([paths] if isinstance(paths, str | Path) else each(paths) or ()))
+    _write(found, target)
+    return found
+
+
+def added(files: Iterable[Path]) -> SavedCounts:
+    """Exact sum of files of counts; InputError without any."""
+    found = [_read(file) for file in files]
+    if not found:
+        msg = "paths: needs at least one file of counts, .json; `dpppsynth local count` writes one."
+        raise InputError(msg)
+    return reduce(SavedCounts.__add__, found)
+
+
+def read_counts(path: str | Path, mechanism: LocalMechanism, *, window: Window | None = None) -> Counts:
+    """Read one file of counts, as `aggregate_files` does.
+
+    Parameters
+    ----------
+    path : str or Path
+    mechanism : LocalMechanism
+        Whose clients sent the reports.
+    window : Window, optional
+        A file about another one is refused.
+    """
+    return counts_in([path], mechanism, window=window)
+
+
+def counts_in(names: Iterable[Any], mechanism: LocalMechanism, *, window: Window | None = None) -> Counts:
+    """Sum of files of counts, which must be of this mechanism, and of this window where it is known; InputError."""
+    found = added(counts_files(names))
+    if window is not None:
+        instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one")
+        if found.window != window.fingerprint():
+            msg = "paths: the files of counts are about another window; take the one that their reports are about."
+            raise InputError(msg)
+    return found.counts(mechanism)
+
+
+def _read(file: Path) -> SavedCounts:
+    """One file of counts; InputError."""
+    if not there(file, Path.is_file):
+        msg = f"paths: there is no file {str(file)!r}."
+        raise InputError(msg)
+    if file.stat().st_size > LARGEST:
+        msg = f"paths: {file.name} is larger than any file of counts."
+        raise InputError(msg)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    return SavedCounts.from_text(text, file.name)
+
+
+def is_counts(name: Any) -> bool:
+    """Whether a name or pattern is of files of counts, by how it ends."""
+    return isinstance(name, str | Path) and str(name).lower().endswith(SUFFIX)
+
+
+def counts_files(names: Iterable[Any]) -> list[Path]:
+    """All files of counts that are meant, by name; InputError for names of anything else."""
+    found: list[Path] = []
+    for name in names:
+        if not is_counts(name):
+            msg = f"paths: {str(name)[:80]!r} must end in {SUFFIX}: files of counts, as `dpppsynth local count` writes."
+            raise InputError(msg)
+        path = as_path(name, "paths")
+        if not there(path, Path.exists) and glob.has_magic(str(name)):
+            matching = sorted(map(Path, glob.glob(str(name), recursive=True)))  # noqa: PTH207
+            if not matching:
+                msg = f"paths: {str(name)!r} matches no file."
+                raise InputError(msg)
+            found += matching
+        else:
+            found.append(path)
+    return found
+
+
+def new_counts_file(path: Any) -> Path:
+    """Name of a file of counts that may be written; InputError."""
+    target = as_path(path, "out")
+    if not is_counts(target):
+        msg = f"out: {target.name[:80]!r} must end in {SUFFIX}."
+        raise InputError(msg)
+    if not there(target.parent, Path.is_dir):
+        msg = f"out: there is no folder {str(target.parent)!r}."
+        raise InputError(msg)
+    if there(target, Path.exists):
+        msg = f"out: {target.name} exists; counts are never written over others. Choose another name."
+        raise InputError(msg)
+    return target
+
+
+def _write(saved: SavedCounts, target: Path) -> None:
+    with whole_file(target) as file:
+        file.write(saved.text().encode())
