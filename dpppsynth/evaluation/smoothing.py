@@ -15,7 +15,7 @@ from dpppsynth.linear_network import LinearNetwork, NetworkMesh, diffusion, netw
 from dpppsynth.linear_network.heat_flow import spread
 from dpppsynth.models import regular_triangulation
 from dpppsynth.spatial.gaussian_kernel import gaussian_sum, mass
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import checked_coordinates, require_correction, require_smoothing
 
@@ -49,6 +49,15 @@ class KernelIntensity:
     def __call__(self, xy: npt.ArrayLike) -> Floats:
         """(n,) values at coordinates (n, 2)."""
         raise NotImplementedError
+
+    @cached_property
+    def mesh(self) -> Mesh:
+        """Mesh of the domain, for pictures."""
+        return regular_triangulation(self.domain, spacing=self.domain.extent / SQUARES)
+
+    def at(self, _element: Ints, _weight: Floats, positions: Floats) -> Floats:
+        """(n,) values at positions (n, 2), for pictures."""
+        return self(self.domain.coordinates(positions))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, bandwidth {self.bandwidth:g})"
@@ -98,10 +107,11 @@ class HeatIntensity(KernelIntensity):
     def __call__(self, xy: npt.ArrayLike) -> Floats:
         """(n,) values at coordinates (n, 2)."""
         positions = self.domain.positions(checked_coordinates(xy))
-        return np.asarray(_tents(self._mesh, positions) @ self._density)
+        return np.asarray(_tents(self.mesh, positions) @ self._density)
 
-    @property
-    def _mesh(self) -> NetworkMesh:
+    @cached_property
+    def mesh(self) -> NetworkMesh:
+        """Mesh of the network, on whose segments the heat flows."""
         return _heat(self.domain, self.bandwidth)[0]
 
     @cached_property

@@ -326,10 +326,10 @@ def _listed(synthetic: Any) -> tuple[Any, ...]:
     if found is not None:
         return tuple(found)
     remedy = "`PointPattern.synthetic(xy, domain)` makes one"
-    if hasattr(synthetic, "sample"):
-        remedy = "`release.sample(20)` draws some"
-    elif hasattr(synthetic, "patterns"):
+    if hasattr(synthetic, "patterns"):
         remedy = "they are its `release.patterns`"
+    elif hasattr(synthetic, "sample"):
+        remedy = "`release.sample(20)` draws some"
     msg = f"synthetic: must be a PointPattern or several, got {type(synthetic).__name__}; {remedy}"
     raise InputError(msg)
 

@@ -70,8 +70,8 @@ def plot_intensity(
 
     Parameters
     ----------
-    intensity : Intensity
-        For instance `release.intensity`.
+    intensity : Intensity or KernelIntensity
+        For instance `release.intensity`; or `kernel_intensity(pattern, bandwidth)`, as confidential as the pattern.
     ax, landmarks, landmark_label, title
         As in `plot_pattern`.
     of : str

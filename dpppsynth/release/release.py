@@ -8,6 +8,8 @@ from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.measurement import Measured, Measurement
 from dpppsynth.contract.registry import require_known
 from dpppsynth.contract.result import Saved
+from dpppsynth.core.arguments import whole
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.published_files import plain_text
@@ -140,6 +142,23 @@ class PatternRelease(Release):
     def patterns(self) -> list[PointPattern]:
         """The patterns, as many as were paid for."""
         raise NotImplementedError
+
+    def sample(self, m: int = 1) -> list[PointPattern]:
+        """The first m of the patterns that were paid for, so that loops over mechanisms need not tell them apart.
+
+        Raises
+        ------
+        InputError
+            When fewer were paid for: another one would be a new spend.
+        """
+        found = self.patterns
+        if whole("m", m, 0) > len(found):
+            msg = (
+                f"m: {len(found)} {'was' if len(found) == 1 else 'were'} paid for, and {self.mechanism} draws no "
+                "others for free; plan all of them at once."
+            )
+            raise InputError(msg)
+        return found[:m]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

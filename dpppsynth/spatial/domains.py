@@ -21,7 +21,7 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 from shapely.geometry import MultiPolygon, Polygon
 
-from dpppsynth.core.crs import crs_from_member, crs_label, crs_member, projected_crs, remedy, unit_name
+from dpppsynth.core.crs import crs_from_member, crs_label, crs_member, projected_crs, remedy, same_crs, unit_name
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.map_scale import scale_factor
 
@@ -237,16 +237,30 @@ class Window(OnMap):
 
     @classmethod
     def polygon(cls, geometry: Any, crs: CRSLike | None = None) -> Self:
-        """Build a window from a polygon or multi-polygon, holes allowed.
+        """Build a window from polygons, holes allowed; several are united.
 
         Parameters
         ----------
-        geometry : shapely geometry, GeoJSON-like mapping, or object with ``__geo_interface__``
+        geometry : shapely geometry, GeoDataFrame, GeoJSON-like mapping, or object with ``__geo_interface__``
             The region.
         crs : str, int, pyproj.CRS or None
-            Its projected coordinate reference system.
+            Its projected coordinate reference system; unless given that of a GeoDataFrame.
+
+        Raises
+        ------
+        InputError
+            The geometry is no valid region, or a GeoDataFrame is in another coordinate system than `crs`.
         """
-        return cls(_as_shapely(geometry), None if crs is None else projected_crs(crs))
+        own = getattr(geometry, "crs", None)
+        if crs is not None and own is not None and not same_crs(projected_crs(crs), projected_crs(own)):
+            msg = "crs: the geometry is in another coordinate system; leave crs out, or convert it with to_crs"
+            raise InputError(msg)
+        stated = own if crs is None else crs
+        mapping: Any = geometry if isinstance(geometry, Mapping) else getattr(geometry, "__geo_interface__", {})
+        collected = mapping.get("type") in ("Feature", "FeatureCollection")
+        parts = [_as_shapely(each) for each in (_geometries(mapping) if collected else [geometry])]
+        region = parts[0] if len(parts) == 1 else unite(parts)
+        return cls(region, None if stated is None else projected_crs(stated))
 
     @classmethod
     def from_geojson(cls, document: Mapping[str, Any]) -> Self:

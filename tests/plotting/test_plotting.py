@@ -8,6 +8,8 @@ import shapely
 from matplotlib.figure import Figure
 
 from dpppsynth import AddRemove, InputError, LaplaceSynthesizer, LGCPSynthesizer, PointPattern, ReplaceOne, Window
+from dpppsynth.evaluation import kernel_intensity
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.plotting import (
     plot_comparison,
@@ -218,3 +220,19 @@ def test_no_global_figure_is_made():
     code += "p.plot_epsilon_curve(L(1.0).check(W.rectangle(0, 0, 1, 1), n=9))\n"
     code += "sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("streets", [False, True])
+def test_kernel_estimates_are_drawn_with_their_values(streets):
+    """Colours are those of the estimate where it is, in a window and along streets."""
+    if streets:
+        domain = LinearNetwork([[0, 0], [100, 0], [100, 100]], [[0, 1], [1, 2]])
+        pattern = PointPattern.at(np.array([[0, 10.0], [0, 12.0], [1, 90.0]]), domain)
+    else:
+        pattern = PointPattern(np.array([[10.0, 10.0], [12.0, 10.0], [90.0, 90.0]]), Window.rectangle(0, 0, 100, 100))
+    intensity = kernel_intensity(pattern, 5.0)
+    axes = plot_intensity(intensity)
+    shown = next(each for each in (*axes.images, *axes.collections) if each.get_array() is not None)
+    along = np.linspace(0.0, 100.0, 2001)
+    top = intensity(np.column_stack([along, np.full(2001, 0.0 if streets else 10.0)])).max()
+    assert np.max(shown.get_array()) == pytest.approx(top, rel=0.02)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import shapely
 
+from dpppsynth import KernelSynthesizer
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.io import read_pattern
 from dpppsynth.privacy import AddRemove, verify
@@ -456,3 +457,13 @@ def test_an_offset_of_many_cells_comes_back(tmp_path):
     np.testing.assert_allclose(again.intensity(GRID), release.intensity(GRID), rtol=1e-6)
     np.testing.assert_array_equal(again.estimator.offset(GRID), offset(GRID))
     assert len(again.sample(1, 1, fixed_n=True)[0]) == len(PATTERN)
+
+
+def test_patterns_that_were_paid_for_are_given_under_one_name():
+    """A loop over mechanisms asks each for a pattern; none draws more than were paid for."""
+    pattern = PointPattern(np.random.default_rng(1).uniform(0, 1000, (50, 2)), Window.rectangle(0, 0, 1000, 1000))
+    release = KernelSynthesizer(10.0, 1e-6, alpha=25.0).release(pattern, patterns=2)
+    assert release.sample(2) == release.patterns
+    assert release.sample() == release.patterns[:1]
+    with pytest.raises(InputError, match=r"^m: 2 were paid for"):
+        release.sample(3)

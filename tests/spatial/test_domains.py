@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import geopandas
 import numpy as np
 import pyproj
 import pytest
@@ -104,6 +105,18 @@ class TestPolygons:
 
     def test_area_leaves_out_the_hole(self):
         assert Window.polygon(HOLED).area == 12.0
+
+    def test_polygons_of_a_table_are_united_in_its_crs(self):
+        halves = [shapely.box(0, 0, 500, 1000), shapely.box(500, 0, 1000, 1000)]
+        table = geopandas.GeoDataFrame(geometry=halves, crs="EPSG:27700")
+        whole = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
+        for region in (table, table.geometry, table.__geo_interface__):
+            assert Window.polygon(region, "EPSG:27700").geometry.equals(whole.geometry)
+        assert Window.polygon(table).crs == whole.crs
+        with pytest.raises(InputError, match=r"^crs: the geometry is in another coordinate system"):
+            Window.polygon(table, "EPSG:2056")
+        with pytest.raises(InputError, match=r"geographic|degrees|projected"):
+            Window.polygon(table.to_crs("EPSG:4326"))
 
     def test_a_single_part_becomes_a_polygon_and_heights_are_dropped(self):
         window = Window.polygon(MultiPolygon([Polygon([(0, 0, 7), (1, 0, 7), (1, 1, 7), (0, 1, 7)])]))

@@ -81,7 +81,7 @@ def outcome_of(design: Design, cell: Cell, original: PointPattern) -> Outcome:
     planned = inspect.signature(synthesizer.plan).parameters if hasattr(synthesizer, "plan") else ()
     options = {"patterns": max(1, design.patterns)} if "patterns" in planned else {}
     release = synthesizer.release(original, rng, **options)
-    patterns = release.sample(design.patterns, rng) if hasattr(release, "sample") else release.patterns
+    patterns = release.patterns if hasattr(release, "patterns") else release.sample(design.patterns, rng)
     synthetic = tuple(patterns)[: design.patterns]
     if len(synthetic) < design.patterns:
         msg = f"a release gave {len(synthetic)} of the {design.patterns} patterns that the study asks for"
