@@ -13,6 +13,7 @@ import scipy
 import shapely
 
 from dpppsynth.core.crs import crs_label, projected_crs
+from dpppsynth.core.decimal_grid import nearest_multiples, power_of_ten
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network.build import line_parts, require_distance
 from dpppsynth.linear_network.collapse import collapsed
@@ -210,10 +211,18 @@ class LinearNetwork(OnMap):
         points = shapely.line_interpolate_point(self.lines[edge_numbers(at)], at[:, 1])
         return np.asarray(shapely.get_coordinates(points), dtype=np.float64).reshape(-1, 2)
 
+    def released_coordinates(self, positions: npt.ArrayLike) -> Floats:
+        """(n, 2) coordinates of positions (n, 2), rounded to a decimal grid so fine that they stay on the network.
+
+        Its spacing is the largest power of ten that exceeds neither `resolution` nor what `contains` allows for
+        rounding, a billionth of the coordinates. Positions are rounded along edges, and their coordinates are not.
+        """
+        return nearest_multiples(self.coordinates(positions), power_of_ten(min(self.resolution, self._rounding)))
+
     def on_grid(self, positions: Floats) -> Floats:
         """(n, 2) positions with distances rounded to the public grid, ends of edges excepted."""
         edge = edge_numbers(positions)
-        along = np.round(positions[:, 1] / self.resolution) * self.resolution
+        along = nearest_multiples(positions[:, 1], self.resolution)
         return np.column_stack([edge, np.clip(along, 0, self.lengths[edge])])
 
     def holds(self, positions: Floats) -> npt.NDArray[np.bool_]:

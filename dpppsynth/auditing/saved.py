@@ -18,7 +18,7 @@ from dpppsynth.contract.audits.moves import uniform_places
 from dpppsynth.contract.audits.target import Target
 from dpppsynth.contract.registry import mechanism
 from dpppsynth.core.errors import DpppsynthError
-from dpppsynth.release.certificate import FILENAME, prefix
+from dpppsynth.release.certificate import FILENAME
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.folder import open_release
 from dpppsynth.release.stratified_release import StratifiedRelease
@@ -94,7 +94,7 @@ def _of_files(release: Any, folder: Path, pattern: PointPattern) -> Iterator[str
         return
     opened = _parts(loaded)
     for number, (level, part) in enumerate(_parts(release).items()):
-        start = prefix(number) if isinstance(release, StratifiedRelease) else ""
+        start = release.prefixes[number] if isinstance(release, StratifiedRelease) else ""
         where = f" of {release.by} {level}" if start else ""
         for what, agree in _compared(part, opened[level], folder, start):
             if not agree:

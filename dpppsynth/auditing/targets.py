@@ -171,5 +171,5 @@ def _rebuilt(found: certificate.Published, relation: Relation, domain: Domain) -
     if name != STRATA:
         return plan(name, parameters)
     parts = zip(parameters["levels"], parameters["strata"], strict=True)
-    plans = {level: plan(part["mechanism"], part["parameters"]) for level, part in parts}
-    return StratifiedPlan(parameters["by"], plans)
+    plans = {str(level): plan(part["mechanism"], part["parameters"]) for level, part in parts}
+    return StratifiedPlan(parameters["by"], plans, tuple(parameters["levels"]))

@@ -1,5 +1,6 @@
 """Options of the number of points, in all or by a public mark, and the plan they settle."""
 
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # Numbers of points, in all or at each level: options that suit none of them are taken to suit no file.
 TRIED = (1000, 10, 10**5, 1, 10**7)
+# Levels that files hold as numbers: "007" and "1e3" are names.
+WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +129,7 @@ class PatternOptions:
         paid = {"patterns": patterns} if method.options.takes_patterns else {}
         settle = synthesizer.plan
         if self.by is not None:
-            settle = partial(synthesizer.plan_by, by=self.by, levels=self._names())
+            settle = partial(synthesizer.plan_by, by=self.by, levels=self._values())
         plan: Any = settle(domain, n=n, expected_n=self.expected_n, **paid)
         method.require_planned(plan.mechanism if self.by is None else next(iter(plan.plans.values())).mechanism)
         settled: Plan | StratifiedPlan = plan
@@ -138,6 +141,12 @@ class PatternOptions:
             msg = f"levels: needs a name before and after each comma, such as 2021,2022; got {self.levels!r}"
             raise InputError(msg)
         return names
+
+    def _values(self) -> list[int] | list[str]:
+        """Levels as they stand in files: numbers where all are written as whole numbers are."""
+        names = self._names()
+        whole = all(WHOLE.fullmatch(name) for name in names)
+        return [int(name) for name in names] if whole else names
 
     def _counts(self) -> dict[str, int] | None:
         if self.n_by is None:

@@ -134,7 +134,6 @@ def _public(
     from dpppsynth.linear_network import LinearNetwork
     from dpppsynth.plotting import plot_epsilon_curve, plot_pattern
     from dpppsynth.release import StratifiedRelease
-    from dpppsynth.release.certificate import prefix
 
     along = "the streets" if isinstance(release.domain, LinearNetwork) else None
     axes: dict[str, Axes | list[Axes]] = {
@@ -148,12 +147,12 @@ def _public(
     elif not isinstance(release, StratifiedRelease):
         axes |= _intensity(release, "", marks) | _marked(release, synthetic)
     else:
-        for k, (level, part) in enumerate(release.releases.items()):
+        for start, (level, part) in zip(release.prefixes, release.releases.items(), strict=True):
             pictures = _intensity(part, f", {release.by} {level}", marks)
             if synthetic is not None:
                 at = _level(synthetic, release.by, level)
                 pictures["pattern"] = plot_pattern(at, title=f"{_called(part)}, {release.by} {level}", **marks)
-            axes |= {prefix(k) + name: each for name, each in pictures.items()}
+            axes |= {start + name: each for name, each in pictures.items()}
     return axes
 
 

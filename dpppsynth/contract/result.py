@@ -123,8 +123,10 @@ class ResultByLevels(Result, Protocol):
         """Draw synthetic patterns, marked by level."""
 
 
-# Class of the results of releases by the levels of a mark: mark, results, joint guarantee and ledger entry.
-StratifiedType = Callable[[str, Mapping[str, Result], Guarantee, str | None], ResultByLevels]
+# Levels of a mark as they stand in files.
+Values = tuple[int, ...] | tuple[str, ...]
+# Class of the results of releases by the levels of a mark: mark, results, joint guarantee, ledger entry and levels.
+StratifiedType = Callable[[str, Mapping[str, Result], Guarantee, str | None, Values], ResultByLevels]
 
 
 @runtime_checkable

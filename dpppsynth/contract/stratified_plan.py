@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from dpppsynth.contract.account import Account, Levels, Subset, authorise, paid_before, record
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.registry import stratified
-from dpppsynth.contract.result import Result, ResultByLevels
+from dpppsynth.contract.result import Result, ResultByLevels, Values
 from dpppsynth.core.arguments import shown, writable
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import ProgressLike, announced, inner_progress, require_progress
@@ -27,6 +28,8 @@ from dpppsynth.spatial.patterns import PointPattern, require_number
 STRATA = "strata"
 # Names that released files need for themselves.
 TAKEN = ("x", "y", "geometry")
+# Whole numbers up to which all floats are known.
+LARGEST_WHOLE = 2**53
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,12 +42,16 @@ class StratifiedPlan:
         Name of the mark.
     plans : dict of str to Plan
         One for each level, in the caller's order.
+    values : tuple of int or str
+        The levels as they stand in files: numbers where all are whole numbers, and their names otherwise.
     """
 
     by: str
     plans: dict[str, Plan]
+    values: Values = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(self.values) or tuple(self.plans))
         # Promises that have no common bound are refused before a point is touched.
         _ = self.guarantee
 
@@ -142,7 +149,7 @@ class StratifiedPlan:
                 except QualityError as error:
                     releases[level], failed = cast(Result, error.release), error
         name = None if entry is None else str(entry)
-        release = stratified(releases)(self.by, releases, self.guarantee, name)
+        release = stratified(releases)(self.by, releases, self.guarantee, name, self.values)
         record(release, ledger, entry)
         if failed is not None:
             raise QualityError(str(failed), release) from None
@@ -169,6 +176,20 @@ def level_names(levels: Sequence[object]) -> list[str]:
         msg = f"levels: must be texts that files can hold, without control characters, got {levels!r}."
         raise InputError(msg)
     return names
+
+
+def level_values(levels: Sequence[object]) -> Values:
+    """Levels as the values that files use: numbers where all are whole numbers, and their names otherwise.
+
+    Examples
+    --------
+    >>> level_values([2021, 2022]), level_values(["2021", "2022"]), level_values([2021, "before"])
+    ((2021, 2022), ('2021', '2022'), ('2021', 'before'))
+    """
+    whole = [int(each) for each in levels if isinstance(each, Integral) and not isinstance(each, bool)]
+    # Beyond that many programs that read files know no whole numbers.
+    kept = len(whole) == len(levels) and all(abs(each) <= LARGEST_WHOLE for each in whole)
+    return tuple(whole) if kept else tuple(level_names(levels))
 
 
 def mark_name(by: object) -> str:

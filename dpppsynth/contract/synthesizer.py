@@ -13,6 +13,7 @@ from dpppsynth.contract.stratified_plan import (
     STRATA,
     StratifiedPlan,
     level_names,
+    level_values,
     mark_name,
     require_mark,
     require_other_mark,
@@ -182,7 +183,7 @@ class PointSynthesizer(Synthesizer[R_co]):
         mark_name(by)
         exact, guess = sizes(names, n, "n"), sizes(names, expected_n, "expected_n")
         plans = {name: self.plan(domain, n=exact[name], expected_n=guess[name], **options) for name in names}
-        together = StratifiedPlan(by, plans)
+        together = StratifiedPlan(by, plans, level_values(levels))
         self.require_delta(together.guarantee.profile.at, *together.size)
         return together
 
@@ -208,7 +209,7 @@ class PointSynthesizer(Synthesizer[R_co]):
         require_mark(pattern, mark_name(by))
         require_progress(progress)
         if not self.neighbouring().n_is_public:
-            plan = self.plan_by(domain, by=by, levels=names, expected_n=expected_n, **options)
+            plan = self.plan_by(domain, by=by, levels=levels, expected_n=expected_n, **options)
             return plan.release(pattern, rng, progress=progress, ledger=ledger, subset=subset)
         self.public_size(1, expected_n)
         require_other_mark(by, subset)
@@ -224,7 +225,7 @@ class PointSynthesizer(Synthesizer[R_co]):
             entry = authorise(most, ledger, None, rng, subset=subset)
         parts = split(pattern, by, names)
         n = {name: len(part) for name, part in parts.items()}
-        plan = self.plan_by(domain, by=by, levels=names, n=n, expected_n=expected_n, **options)
+        plan = self.plan_by(domain, by=by, levels=levels, n=n, expected_n=expected_n, **options)
         if ledger is not None and entry is not None:
             ledger.settle(entry, plan.guarantee, domain=domain, levels=plan.levels)
         return plan.spend(parts, rng, progress, ledger, entry)

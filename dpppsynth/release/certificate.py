@@ -7,7 +7,7 @@ that if origin matters.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -35,8 +35,10 @@ REPORT = "report.html"
 SYNTHETIC = re.compile(r"synthetic_(?P<source>draw_|mean_)?(?P<number>\d+)\.geojson")
 # Beginnings of the numbers of patterns that are not drawn from the released intensity, by source.
 OTHER_SOURCES = {"draws": "draw_", "mean": "mean_"}
-STATISTICS = re.compile(r"(level_\d+_)?statistic\.json")
-POSTERIORS = re.compile(r"(level_\d+_)?posterior\.nc")
+STATISTICS = re.compile(r"(level_\d+_|[\w.-]+=[\w.-]+_)?statistic\.json", re.ASCII)
+POSTERIORS = re.compile(r"(level_\d+_|[\w.-]+=[\w.-]+_)?posterior\.nc", re.ASCII)
+# Marks and levels that may stand in names of files on all systems.
+PLAIN = re.compile(r"[A-Za-z0-9][\w.-]{0,59}", re.ASCII)
 # Bytes of a certificate, and entries of its lists, which the schema describes one by one.
 MOST_CERTIFICATE = 16 * MEBI
 MOST_ENTRIES = {
@@ -46,6 +48,7 @@ MOST_ENTRIES = {
     ("guarantee", "profile", "rows"): 10_000,
     ("guarantee", "profile", "parts"): 1000,
     ("parameters", "levels"): 1000,
+    ("parameters", "prefixes"): 1000,
     ("parameters", "strata"): 1000,
 }
 LARGE_DELTA = "Its delta is 1/n or more, which publishing one random record whole satisfies: it promises nothing."
@@ -72,9 +75,25 @@ def synthetic(k: int, source: str | None = None) -> str:
     return f"synthetic_{OTHER_SOURCES.get(source or '', '')}{k:03d}.geojson"
 
 
-def prefix(k: int) -> str:
-    """Beginning of the names of the k-th level's files."""
-    return f"level_{k:03d}_"
+def prefixes(by: str, levels: Sequence[object]) -> list[str]:
+    """Beginnings of the names of the files of each level: mark and level, or numbers where a system may refuse those.
+
+    Examples
+    --------
+    >>> prefixes("year", [1982, 1983]), prefixes("part of day", ["a/m", "p/m"])
+    (['year=1982_', 'year=1983_'], ['level_000_', 'level_001_'])
+    """
+    names = [str(level) for level in levels]
+    # Some systems take "a" and "A" for one name.
+    different = len({name.casefold() for name in names}) == len(names)
+    if different and all(map(PLAIN.fullmatch, [by, *names])):
+        return [f"{by}={name}_" for name in names]
+    return numbered_prefixes(len(names))
+
+
+def numbered_prefixes(number: int) -> list[str]:
+    """Beginnings of the names of the files of so many levels, by number: in older releases those of all."""
+    return [f"level_{k:03d}_" for k in range(number)]
 
 
 def content_hash(certificate: JsonRead) -> str:

@@ -18,7 +18,7 @@ from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release import certificate
-from dpppsynth.release.certificate import DOMAIN, STATISTIC, SYNTHETIC, Published, prefix
+from dpppsynth.release.certificate import DOMAIN, STATISTIC, SYNTHETIC, Published
 from dpppsynth.release.offset_file import offset_name, read_offset
 from dpppsynth.release.rederive import same_values
 from dpppsynth.release.release import Release
@@ -145,24 +145,26 @@ def _load(found: Published) -> Release | StratifiedRelease:
     domain = domain_of_release(_json(found, DOMAIN), cert["domain"].get("scale_factor"))
     if name != STRATA:
         return replace(_opened(found, domain, guarantee.relation, name, parameters), entry=cert.get("ledger"))
-    parts = zip(parameters["levels"], parameters["strata"], strict=True)
+    by, levels = parameters["by"], parameters["levels"]
+    starts = parameters.get("prefixes") or certificate.numbered_prefixes(len(levels))
+    parts = zip(starts, levels, parameters["strata"], strict=True)
     releases = {
-        level: _opened(
+        str(level): _opened(
             found,
             domain,
             guarantee.relation,
             part["mechanism"],
             part["parameters"],
-            prefix(k),
-            {parameters["by"]: level},
+            start,
+            {by: str(level)},
         )
-        for k, (level, part) in enumerate(parts)
+        for start, level, part in parts
     }
     kind = stratified(releases)
     together: StratifiedRelease = instance(
-        "release", kind(parameters["by"], releases, guarantee, cert.get("ledger")), StratifiedRelease
+        "release", kind(by, releases, guarantee, cert.get("ledger"), tuple(levels)), StratifiedRelease
     )
-    return together
+    return together if "prefixes" in parameters else replace(together, numbered=True)
 
 
 def _opened(

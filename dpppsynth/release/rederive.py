@@ -6,7 +6,7 @@ other than the one whose bound it states.
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -23,7 +23,6 @@ from dpppsynth.privacy.profiles import ApproximateDP
 from dpppsynth.privacy.relations import CappedRelation, MovedPoint, Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.release import certificate
-from dpppsynth.release.certificate import prefix
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Ints
 
@@ -194,8 +193,14 @@ def same_values(claimed: Json, derived: Json) -> bool:
 
 
 def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
-    require(parameters.keys() == {"by", "levels", "strata"}, "by, levels and strata are stated")
-    stated = parameters["strata"]
+    beside = {"prefixes"} & parameters.keys()
+    require(parameters.keys() == {"by", "levels", "strata"} | beside, "by, levels and strata are stated")
+    stated, levels = parameters["strata"], parameters["levels"]
+    require(len(set(map(type, levels))) == 1, "levels are whole numbers, or texts")
+    starts = certificate.prefixes(parameters["by"], levels)
+    require(parameters.get("prefixes", starts) == starts, "the files of a level have its name")
+    # Older releases have numbered files, and do not state the beginnings of their names.
+    starts = starts if beside else certificate.numbered_prefixes(len(levels))
     require(
         all(is_known(each["mechanism"]) for each in stated), "each level is released by a mechanism of this version"
     )
@@ -205,40 +210,39 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> De
         (each["mechanism"], part.noise, part.patterns, part.offset, stated_budget(each["parameters"]))
         for part, each in zip(parts, stated, strict=True)
     }
-    same = spent and len(parts) == len(parameters["levels"]) and len(kinds) == 1
+    same = spent and len(parts) == len(levels) and len(kinds) == 1
     require(same, "there is one release for each level, all of one kind and budget")
     tracks = any(each["parameters"].get("track") for each in stated)
     require(not tracks, "a track is one person's, whose points are not released by levels")
     first = parts[0]
+    own = dict(zip(starts, parts, strict=True))
     # The offset is shared, a posterior each level's own.
     others = {
-        name if name in certificate.OFFSETS else prefix(k) + name
-        for k, part in enumerate(parts)
-        for name in part.others
+        name if name in certificate.OFFSETS else start + name for start, part in own.items() for name in part.others
     }
     return Derived(
         parallel([part.guarantee for part in parts], parameters["by"]),
         first.noise,
         first.seeded_noise,
-        {prefix(k) + name: count for k, part in enumerate(parts) for name, count in part.released.items()},
+        {start + name: count for start, part in own.items() for name, count in part.released.items()},
         first.patterns,
         first.has_patterns,
         others=frozenset(others),
         offset=first.offset,
-        possible={prefix(k) + name: check for k, part in enumerate(parts) for name, check in part.possible.items()},
-        following=_following(parts),
-        written={json.dumps({parameters["by"]: level}).encode() for level in parameters["levels"]}.__contains__,
+        possible={start + name: check for start, part in own.items() for name, check in part.possible.items()},
+        following=_following(own),
+        written={json.dumps({parameters["by"]: level}).encode() for level in levels}.__contains__,
     )
 
 
-def _following(parts: Sequence[Derived]) -> tuple[Following, ...]:
+def _following(parts: Mapping[str, Derived]) -> tuple[Following, ...]:
     """Files of all levels that follow from their statistics; patterns of all levels are in one file."""
     own: dict[str, Following] = {}
-    for k, part in enumerate(parts):
+    for start, part in parts.items():
         for file, names, check in part.following:
-            place = file if certificate.SYNTHETIC.fullmatch(file) else prefix(k) + file
+            place = file if certificate.SYNTHETIC.fullmatch(file) else start + file
             before = own[place].statistics if place in own else ()
-            own[place] = Following(place, (*before, *(prefix(k) + name for name in names)), check)
+            own[place] = Following(place, (*before, *(start + name for name in names)), check)
     return tuple(own.values())
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan
 from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.result import Values
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
@@ -37,15 +38,24 @@ class StratifiedRelease:
         Of all of them together.
     entry : str or None
         Name of its authorisation in a ledger.
+    levels : tuple of int or str
+        The levels as they stand in files, unless given the names of `releases`.
+    numbered : bool
+        Whether the files of levels have numbers in their names, as older releases have, and not the levels.
     """
 
     by: str
     releases: dict[str, Release]
     guarantee: Guarantee
     entry: str | None = None
+    levels: Values = ()
+    numbered: bool = False
     mechanism: ClassVar[str] = STRATA
     # Of reports, which have no levels, alone.
     shuffled: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", tuple(self.levels) or tuple(self.releases))
 
     def __repr__(self) -> str:
         return f"StratifiedRelease(by={self.by!r}, {', '.join(map(repr, self.releases.values()))})"
@@ -54,6 +64,13 @@ class StratifiedRelease:
     def mark_names(self) -> tuple[str, ...]:
         """Name of the mark on synthetic patterns."""
         return (self.by,)
+
+    @property
+    def prefixes(self) -> list[str]:
+        """Beginnings of the names of the files of each level."""
+        if self.numbered:
+            return certificate.numbered_prefixes(len(self.levels))
+        return certificate.prefixes(self.by, self.levels)
 
     @property
     def domain(self) -> Domain:
@@ -113,7 +130,8 @@ class StratifiedRelease:
         strata = [
             {"mechanism": release.mechanism, "parameters": release.parameters()} for release in self.releases.values()
         ]
-        return {"by": self.by, "levels": list(self.releases), "strata": strata}
+        named = {} if self.numbered else {"prefixes": self.prefixes}
+        return {"by": self.by, "levels": list(self.levels), "strata": strata} | named
 
     def save(
         self,
@@ -135,15 +153,15 @@ class StratifiedRelease:
         if not isinstance(self._first, StatisticRelease):
             return {certificate.synthetic(k): geojson_text(pattern) for k, pattern in enumerate(self.patterns)}
         return {
-            certificate.prefix(k) + name: text
-            for k, release in enumerate(self.releases.values())
+            start + name: text
+            for start, release in zip(self.prefixes, self.releases.values(), strict=True)
             for name, text in release.bought().items()
         }
 
     def write(self, folder: Path) -> None:
         """Write the files of all levels, each with a beginning of its own."""
-        for k, release in enumerate(self.releases.values()):
-            release.write(folder, certificate.prefix(k))
+        for start, release in zip(self.prefixes, self.releases.values(), strict=True):
+            release.write(folder, start)
 
     def stated(self) -> JsonObject:
         """The certificate, saved or not, with the files that were paid for alone."""
@@ -155,7 +173,7 @@ class StratifiedRelease:
 
     def _join(self, parts: Iterable[PointPattern]) -> PointPattern:
         parts = list(parts)
-        mark = np.repeat(list(self.releases), [len(part) for part in parts])
+        mark = np.repeat(np.array(self.levels), [len(part) for part in parts])
         positions = np.concatenate([part.positions for part in parts])
         return PointPattern.at(positions, self.domain, {self.by: mark}, synthetic=True)
 

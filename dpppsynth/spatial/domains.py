@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from shapely.geometry import MultiPolygon, Polygon
 
 from dpppsynth.core.crs import crs_from_member, crs_label, crs_member, projected_crs, remedy, same_crs, unit_name
+from dpppsynth.core.decimal_grid import nearest_multiples, power_of_ten
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.map_scale import scale_factor
 
@@ -105,6 +106,9 @@ class Domain(Protocol):
 
     def coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) coordinates of positions (n, 2)."""
+
+    def released_coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
+        """(n, 2) coordinates of released positions (n, 2), with few decimals; in the domain to rounding."""
 
     def on_grid(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, 2) positions rounded to the public grid; some may leave the domain."""
@@ -335,10 +339,11 @@ class Window(OnMap):
         return np.asarray(xy, dtype=np.float64).reshape(-1, 2)
 
     coordinates = positions
+    released_coordinates = positions
 
     def on_grid(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, 2) positions rounded to the public grid; some may leave the window."""
-        return np.round(positions / self.resolution) * self.resolution
+        return nearest_multiples(positions, self.resolution)
 
     def holds(self, positions: NDArray[np.float64]) -> NDArray[np.bool_]:
         """(n,) whether positions lie in the window."""
@@ -402,11 +407,7 @@ def as_reals(values: Any, rule: str) -> NDArray[np.float64]:
 
 def public_grid(diameter: float) -> float:
     """The largest power of ten <= diameter * 1e-7."""
-    bound = diameter / 1e7
-    exponent = math.floor(math.log10(bound)) + 1
-    while float(f"1e{exponent}") > bound:
-        exponent -= 1
-    return float(f"1e{exponent}")
+    return power_of_ten(diameter / 1e7)
 
 
 def canonical_json(value: Any) -> str:

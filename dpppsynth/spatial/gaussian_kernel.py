@@ -57,8 +57,7 @@ def sample_children(xy: Floats, window: Window, bandwidth: float, rng: RngLike =
     parents = np.repeat(xy, rng.poisson(1.0, len(xy)), axis=0)
     children = _cut_to_hull(parents, hull(window), bandwidth, rng)
     # Rounding and dropping are fixed public maps, so they cost no privacy; a new draw for those dropped would.
-    grid = window.resolution
-    children = np.round(children / grid) * grid
+    children = window.on_grid(children)
     return children[window.contains(children)]
 
 

@@ -93,7 +93,8 @@ class PointPattern:
         places = places.reshape(-1, 2)
         require_domain(domain)
         make: Callable[..., Self] = cls.synthetic if synthetic else cls
-        pattern = make(domain.coordinates(places), domain, marks)
+        place = domain.released_coordinates if synthetic else domain.coordinates
+        pattern = make(place(places), domain, marks)
         # Where two edges of a network cross, coordinates alone would not tell which of them is meant.
         pattern.__dict__["positions"] = _frozen(places)
         return pattern

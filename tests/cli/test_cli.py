@@ -461,7 +461,7 @@ class TestSynthesize:
         assert "--inference laplace" in spoken(run("sample", tmp_path / "out", code=2))
         run("sample", tmp_path / "out", "--inference", "laplace", "--out", tmp_path / "new")
         run("verify", tmp_path / "new")
-        for name in ("level_000_statistic.json", "level_001_statistic.json"):
+        for name in ("year=2021_statistic.json", "year=2022_statistic.json"):
             assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "new" / name).read_bytes()
 
     def test_blocked_release_says_nothing_of_the_data(self, points, tmp_path, monkeypatch):
@@ -538,7 +538,7 @@ class TestSample:
         run("verify", folder)
         domain = dps.load_release(folder).domain
         marks = dps.io.read_synthetic(folder / "synthetic_002.geojson", domain, marks=["year"]).marks["year"]
-        assert sorted(set(marks)) == ["2021", "2022"]
+        assert sorted(set(marks)) == [2021, 2022]
         assert "no posterior" in spoken(
             run("sample", folder, "--inference", "laplace", "--out", tmp_path / "x", code=2)
         )
@@ -549,7 +549,7 @@ class TestSample:
             run("synthesize", points[0], *CRS, *SQUARE, *KERNEL, *by, "--out", out)
             assert "would be a new spend" in spoken(run("sample", out, code=2))
             run("plot", out, "--out", tmp_path / "pictures")
-            assert (tmp_path / "pictures" / "level_001_pattern.png").exists() is bool(by)
+            assert (tmp_path / "pictures" / "year=2022_pattern.png").exists() is bool(by)
             assert not list((tmp_path / "pictures").glob("*intensity*"))
         fixed = ["synthesize", points[0], *CRS, *SQUARE, *KERNEL, "--fixed-n", "--out", tmp_path / "fixed"]
         assert "leave --fixed-n out" in spoken(run(*fixed, code=2))
@@ -606,8 +606,8 @@ class TestPlot:
     def test_levels(self, years, tmp_path):
         with pictures_drawn() as drawn:
             run("plot", years, "--out", tmp_path)
-        each = [f"level_00{k}_{name}.png" for k in range(2) for name in ("intensity", "mesh", "pattern")]
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["epsilon.png", *each, "pattern.png"]
+        each = [f"year={k}_{name}.png" for k in (2021, 2022) for name in ("intensity", "mesh", "pattern")]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["epsilon.png", "pattern.png", *each]
         shown = [
             (ax.get_title(loc="left").partition(", ")[2], len(marks.get_offsets()))
             for ax in drawn

@@ -399,7 +399,7 @@ class TestReleases:
         assert sorted(pattern.marks["year"].astype(int)) == sorted(year)
         run("plot", tmp_path / "out", "--out", tmp_path / "pictures")
         names = {path.name for path in (tmp_path / "pictures").iterdir()}
-        assert {"level_000_intensity.png", "level_001_pattern.png", "pattern.png"} <= names
+        assert {"year=2021_intensity.png", "year=2022_pattern.png", "pattern.png"} <= names
 
     def test_sample_needs_no_network(self, public, tmp_path):
         run("sample", public, "--patterns", 2, "--out", tmp_path / "more")

@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -336,15 +337,50 @@ class TestRelease:
     def test_patterns_carry_the_mark(self, release, tmp_path):
         (pattern,) = release.patterns if paid(release) else release.sample(1, 7)
         assert set(pattern.marks) == {"year"}
-        assert set(pattern.marks["year"]) == {"2021", "2022", "2023"}
+        assert set(pattern.marks["year"].tolist()) == {2021, 2022, 2023}
         folder = release.save(tmp_path / "out")
         stored = read_synthetic(folder / "synthetic_000.geojson", WINDOW, marks=["year"])
-        assert {str(year) for year in stored.marks["year"]} == {"2021", "2022", "2023"}
+        assert set(stored.marks["year"].tolist()) == {2021, 2022, 2023}
+
+    def test_files_have_the_names_of_levels(self, release, tmp_path):
+        folder = release.save(tmp_path / "out")
+        names = {path.name.partition("_")[0] for path in folder.iterdir()} - {"synthetic"}
+        assert names - {"certificate.json", "domain.geojson"} == (
+            set() if paid(release) else {"year=2021", "year=2022", "year=2023"}
+        )
+        cert = json.loads((folder / "certificate.json").read_text())
+        assert cert["parameters"]["levels"] == [2021, 2022, 2023]
+        features = json.loads((folder / "synthetic_000.geojson").read_text())["features"]
+        assert {type(feature["properties"]["year"]) for feature in features} == {int}
+
+    @pytest.mark.parametrize(
+        ("levels", "values", "beginnings"),
+        [
+            (["2021", "2022"], ("2021", "2022"), ["year=2021_", "year=2022_"]),
+            ([2021, "before"], ("2021", "before"), ["year=2021_", "year=before_"]),
+            # Names that differ in case alone, or that no system takes, give way to numbers.
+            (["a", "A"], ("a", "A"), ["level_000_", "level_001_"]),
+            (["a/b", "../c"], ("a/b", "../c"), ["level_000_", "level_001_"]),
+            ([True, False], ("True", "False"), ["year=True_", "year=False_"]),
+            ([2**60, 1], (str(2**60), "1"), [f"year={2**60}_", "year=1_"]),
+        ],
+    )
+    def test_types_and_beginnings_of_names(self, levels, values, beginnings):
+        plan = SYNTHESIZERS["cells"].plan_by(WINDOW, by="year", levels=levels, n=dict.fromkeys(levels, 50))
+        assert plan.values == values
+        assert certificate.prefixes("year", plan.values) == beginnings
+
+    def test_older_releases_have_numbered_files_and_load(self, tmp_path):
+        stored = Path(__file__).parents[1] / "data" / "releases_v1" / "strata"
+        old = load_release(stored)
+        assert old.levels == tuple(old.releases)
+        assert "level_000_statistic.json" in {path.name for path in old.save(tmp_path / "again").iterdir()}
+        assert load_release(tmp_path / "again").parameters() == old.parameters()
 
     def test_fixed_numbers_by_level(self):
         (pattern,) = by_year(SYNTHESIZERS["cells"], rng=1).sample(1, 2, fixed_n=True)
         counts = dict(zip(*np.unique(pattern.marks["year"], return_counts=True), strict=True))
-        assert counts == {str(year): n for year, n in YEARS.items()}
+        assert counts == YEARS
 
     def test_free_and_paid_patterns_are_told_apart(self, release):
         with pytest.raises(InputError, match=r"^release: "):
@@ -435,14 +471,14 @@ class TestForgeries:
 
     def test_the_statistic_of_a_level_left_out_or_swapped(self, saved, tmp_path):
         folder = shutil.copytree(saved["draws"], tmp_path / "copy")
-        statistic = json.loads((folder / "level_001_statistic.json").read_text())
-        (folder / "level_001_statistic.json").write_text(plain_text(statistic | {"lattice": statistic["lattice"][1:]}))
+        statistic = json.loads((folder / "year=2022_statistic.json").read_text())
+        (folder / "year=2022_statistic.json").write_text(plain_text(statistic | {"lattice": statistic["lattice"][1:]}))
         cert = json.loads((folder / "certificate.json").read_text())
-        cert["files"]["level_001_statistic.json"] = certificate.file_hash(folder / "level_001_statistic.json")
+        cert["files"]["year=2022_statistic.json"] = certificate.file_hash(folder / "year=2022_statistic.json")
         cert["content_hash"] = certificate.content_hash(cert)
         (folder / "certificate.json").write_text(json.dumps(cert))
         assert {check.name for check in verify(folder).checks if not check.holds} == {"statistic"}
-        del cert["files"]["level_001_statistic.json"]
+        del cert["files"]["year=2022_statistic.json"]
         cert["content_hash"] = certificate.content_hash(cert)
         (folder / "certificate.json").write_text(json.dumps(cert))
         assert "files" in {check.name for check in verify(folder).checks if not check.holds}

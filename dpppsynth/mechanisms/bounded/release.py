@@ -133,7 +133,7 @@ class BoundedErrorSeries(StratifiedRelease):
         # Smoothed counts are not negative either, which brings none further from the truth.
         more = [self.raw, self.filtered.clip(0).round(3)] if filtered else []
         lists = [each.tolist() for each in [self.counts, *more]]
-        for (level, part), *lines in zip(self.releases.items(), *lists, strict=True):
+        for (level, part), *lines in zip(zip(self.levels, self._parts, strict=True), *lists, strict=True):
             for place, *values in zip(corners(part.statistic.plan.mesh), *lines, strict=True):
                 yield [level, *place, *values]
 
@@ -141,8 +141,10 @@ class BoundedErrorSeries(StratifiedRelease):
         """Rows of all levels, one below the other, with the level in the column of the mark."""
         import pandas
 
-        parts: dict[str, Any] = dict(self.releases)
-        tables = [part.to_geodataframe().assign(**{self.by: level}) for level, part in parts.items()]
+        tables = [
+            part.to_geodataframe().assign(**{self.by: level})
+            for level, part in zip(self.levels, self._parts, strict=True)
+        ]
         table: GeoDataFrame = pandas.concat(tables, ignore_index=True)
         return table
 

@@ -16,6 +16,7 @@ from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.measurement import Following, Parameters, Releasing, Trial, require
 from dpppsynth.contract.parameter_forms import GIVEN, NULL, POSITIVE, WHOLE, Form, const, or_null
 from dpppsynth.core.arguments import flag, instance, positive, probability, whole
+from dpppsynth.core.decimal_grid import multiples
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.published_files import strict_json
@@ -236,12 +237,14 @@ class PlanarLaplacePlan(LatticePlan):
 
     def _require_placed(self, content: bytes, lattice: Ints) -> None:
         """Refuse a pattern that is not made of the positions as they were drawn."""
-        document, raw = strict_json(content), lattice.reshape(-1, 2) * self.step
+        document, raw = strict_json(content), multiples(lattice.reshape(-1, 2), self.step)
         points = np.array([feature["geometry"]["coordinates"] for feature in document["features"]], dtype=float)
         require(points.shape == raw.shape and bool(self.window.contains(points).all()), "all points are there")
         # Into the window, and there to its inner part, is no further than to its border and a step.
         border = shapely.distance(self.window.geometry, shapely.points(raw)) * (1 + 1e-9)
-        moved = np.hypot(*(points - raw).T)
+        # Older releases have products in place of decimal numbers: they differ in the last bit.
+        older = (points == lattice.reshape(-1, 2) * self.step).all(axis=1)
+        moved = np.where(older, 0, np.hypot(*(points - raw).T))
         allowed = np.where(self.window.contains(raw), 0, border + self.step)
         require(bool((moved <= allowed).all()), "points are those drawn")
 
@@ -283,7 +286,7 @@ class PlanarLaplacePlan(LatticePlan):
 
     def positions(self, statistic: PrivateStatistic[Self]) -> Floats:
         """(n, 2) released positions; some may lie outside the window."""
-        return np.asarray(statistic.lattice.reshape(-1, 2) * self.step, dtype=np.float64)
+        return multiples(statistic.lattice.reshape(-1, 2), self.step)
 
     def inside(self, positions: Floats) -> Floats:
         """(n, 2) positions, those outside the window moved to the nearest place of its inner part."""

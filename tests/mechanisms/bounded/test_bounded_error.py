@@ -272,7 +272,7 @@ class TestSynthesizer:
         assert (series.filter(**settings).estimate == again.estimate).all()
         table = series.to_geodataframe()
         assert table["count"].tolist() == series.counts.ravel().tolist()
-        assert table["month"].tolist() == ["0"] * 16 + ["1"] * 16 + ["2"] * 16
+        assert table["month"].tolist() == [0] * 16 + [1] * 16 + [2] * 16
 
     def test_series_have_the_same_cells_in_all_levels(self):
         """The rule for the spacing asks for n, and levels have different ones."""
@@ -286,7 +286,7 @@ class TestSynthesizer:
         points = pattern(80, marks={"month": np.arange(80) % 2})
         counts = BoundedErrorSynthesizer(epsilon=1.0, max_error=28, spacing=500.0)
         folder = counts.release_by(points, by="month", levels=[0, 1]).save(tmp_path / "public")
-        name = "level_001_statistic.json"
+        name = "month=1_statistic.json"
         statistic = json.loads((folder / name).read_text())
         statistic["lattice"][0] = -29
         (folder / name).write_text(plain_text(statistic))
