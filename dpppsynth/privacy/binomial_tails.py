@@ -4,9 +4,9 @@ A single probability is a number of thirty digits, and a tail is that times a su
 errors of both are far below MARGIN, by which results are moved outwards.
 """
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
-import mpmath
 import numpy as np
 
 # Relative errors are below it: thirty digits of logarithms up to 1e12, and sums of at most MOST_TERMS positive terms.
@@ -36,12 +36,22 @@ def binomial_pmf(trials: int, chance: float, successes: int) -> Bracket:
     """
     if not 0 <= successes <= trials:
         return Bracket(0.0, 0.0)
-    with mpmath.workdps(DIGITS):
-        failures, p = trials - successes, mpmath.mpf(chance)
-        ways = mpmath.loggamma(trials + 1) - mpmath.loggamma(successes + 1) - mpmath.loggamma(failures + 1)
-        value = float(mpmath.exp(ways + successes * mpmath.log(p) + failures * mpmath.log1p(-p)))
+    real = _real()
+    failures, p = trials - successes, real.mpf(chance)
+    ways = real.loggamma(trials + 1) - real.loggamma(successes + 1) - real.loggamma(failures + 1)
+    value = float(real.exp(ways + successes * real.log(p) + failures * real.log1p(-p)))
     # Below the range of floats with all their digits nothing but zero bounds from below.
     return Bracket(value * (1 - MARGIN) if value > 1e-290 else 0.0, value * (1 + MARGIN) + 1e-300)
+
+
+@cache
+def _real() -> Any:
+    """Numbers of thirty digits; a context of its own, for the precision of mpmath's is shared by all threads."""
+    from mpmath.ctx_mp import MPContext
+
+    made = MPContext()
+    made.dps = DIGITS
+    return made
 
 
 def tail_over_pmf(trials: int, chance: float, least: int) -> Bracket:
