@@ -5,6 +5,8 @@ from dpppsynth.mechanisms.local.area_synthesizers import DiskAreaMechanism as Di
 from dpppsynth.mechanisms.local.area_synthesizers import HybridUniformExponential as HybridUniformExponential
 from dpppsynth.mechanisms.local.area_synthesizers import MultidimensionalSquareWave as MultidimensionalSquareWave
 from dpppsynth.mechanisms.local.area_synthesizers import SEMGeoI as SEMGeoI
+from dpppsynth.mechanisms.local.descriptions import description as description
+from dpppsynth.mechanisms.local.descriptions import write_description as write_description
 from dpppsynth.mechanisms.local.grid_synthesizer import AdaptiveCounts as AdaptiveCounts
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid as AdvancedAdaptiveGrid
 from dpppsynth.mechanisms.local.grid_synthesizer import GridCounts as GridCounts

@@ -9,6 +9,7 @@ import shapely
 from dpppsynth.core.arguments import instance, real, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.grid_cells import cell_places, in_cells
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh, cut_to_window
 
 # Vertices of a regular mesh beyond which it would fill the memory of a small machine.
@@ -129,25 +130,11 @@ class Finder:
         cell = j * self.nx + i
         if self.kind == "square":
             return self.renumber[cell]
-        u, v = _in_cells(xy, self.bounds, (self.nx, self.ny)).T
+        u, v = in_cells(xy, self.bounds, (self.nx, self.ny)).T
         return self.renumber[2 * cell + (v - j > u - i)]
 
 
 Bounds = tuple[float, float, float, float]
-
-
-def cell_places(xy: Floats, bounds: Bounds, shape: tuple[int, int]) -> Ints:
-    """(n, 2) places (i, j) of the cells that hold points (n, 2), in a grid of (nx, ny) cells over a box.
-
-    A border belongs to the cell right and above, the box's own to the last cells; points outside take the nearest cell.
-    """
-    return np.clip(np.floor(_in_cells(xy, bounds, shape)).astype(np.int64), 0, np.array(shape) - 1)
-
-
-def _in_cells(xy: Floats, bounds: Bounds, shape: tuple[int, int]) -> Floats:
-    """(n, 2) coordinates in cells of the grid."""
-    x0, y0, x1, y1 = bounds
-    return (xy - np.array([x0, y0])) / np.array([x1 - x0, y1 - y0]) * np.array(shape)
 
 
 def regular_grid(bounds: Bounds, nx: int, ny: int, kind: str) -> tuple[Floats, Ints]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 import dpppsynth as dps
-from dpppsynth import baselines, grids, local, privacy, randomizers
+from dpppsynth import baselines, client, grids, local, privacy, randomizers
 from dpppsynth.mechanisms.local import trajectories
 from dpppsynth.spatial import transport as histograms
 
@@ -235,6 +235,7 @@ ADAPTIVE = local.AdvancedAdaptiveGrid(**AAG)
 BOTH = ADAPTIVE.simulate(PATTERN, rng=1)
 SECOND = ADAPTIVE.second(BOTH.first, 20)
 REPORTS = CELLED[0].clients([1, 2, 3], 1)
+SQUARES = {"bounds": [0, 0, 1000, 1000], "cells": CELLED[0].cells}
 CENTRAL = {"bounds": BOX, "epsilon": 1.0, "expected_n": 100}
 WALKS = local.Trajectories(PATTERN.xy, [0, 8, 20])
 CELLS = WALKS.on_grid(SQUARE, 3)
@@ -301,6 +302,19 @@ LOCAL = {
             "mechanism": CELLED[0], "paths": ["none.csv"], "out": "none/none.json", "window": SQUARE, "workers": None,
             "progress": None, "labelled": True,
         },
+    ),
+    "description": (local.description, {"mechanism": CELLED[0], "window": SQUARE}),
+    "write_description": (
+        local.write_description, {"mechanism": CELLED[0], "path": "none/none.json", "window": SQUARE},
+    ),
+    "Client": (client.Client, {"randomizer": CELLED[0].randomizer, "grid": SQUARES, "crs": None}),
+    "Client.read": (client.Client.read, {"path": "none.json", "most_epsilon": 1.0}),
+    "Client.from_json": (
+        client.Client.from_json, {"text": local.description(CELLED[0], SQUARE), "most_epsilon": 100.0},
+    ),
+    "Client.report": (
+        client.Client(CELLED[0].randomizer, SQUARES).report,
+        {"place": (1.0, 2.0), "rng": np.random.default_rng(1), "outside": "clip"},
     ),
     "merge_counts": (local.merge_counts, {"paths": ["none.json"], "out": "none/none.json"}),
     "read_counts": (local.read_counts, {"path": "none.json", "mechanism": CELLED[0], "window": SQUARE}),
@@ -448,7 +462,7 @@ PRIVACY = {
     "local_rounds": (privacy.local_rounds, {"epsilon": 1.0, "randomizers": ORACLES[:2]}),
 }
 
-MODULES = baselines, grids, histograms, local, randomizers, trajectories
+MODULES = baselines, client, grids, histograms, local, randomizers, trajectories
 ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **BASELINES, **PRIVACY}
 # What the package makes, constants, bases, and what needs Dask.
 MADE = {

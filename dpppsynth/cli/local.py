@@ -204,6 +204,33 @@ def merge(paths: CountsArgument, out: CountsOption, json: o.JsonOption = False) 
     _show_counts(merge_counts(paths, out), out, json=json)
 
 
+@local_app.command(cls=Command)
+@option_groups
+def describe(
+    client: ReportMethodOptions,
+    place: DomainOptions,
+    out: Annotated[
+        Path, typer.Option(help="New file of the description: .json.", rich_help_panel=o.WRITING, show_default=False)
+    ],
+    json: o.JsonOption = False,
+) -> None:
+    """Write the public description from which persons' own devices make their reports.
+
+    It holds the mechanism's numbers and the grid, and nothing of anybody. A device reads it with `dpppsynth.client`,
+    which loads neither meshes nor models.
+    """
+    from dpppsynth.local import write_description
+
+    domain: Any = place.domain()
+    mechanism = client.synthesizer(domain)
+    write_description(mechanism, out, window=domain)
+    if json:
+        show_json({"out": str(out), "mechanism": mechanism.fingerprint})
+        return
+    show_text(str(mechanism.plan(domain, n=1).guarantee))
+    show_line(f"\nWritten to {out}: description of mechanism {mechanism.fingerprint}")
+
+
 def _show_counts(counts: Any, out: Path, *, json: bool) -> None:
     if json:
         show_json({"out": str(out), "reports": counts.n, "seeded": counts.seeded})

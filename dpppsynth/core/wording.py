@@ -7,6 +7,8 @@ from contextvars import ContextVar
 
 # Names and values, as rows of a table.
 Rows = list[tuple[str, str]]
+# Where points lie decides who is left out, which changes a public n.
+LEFT_OUT = "leave others out only where n is secret, or who is in the data set is not sensitive"
 # Options by the arguments that they stand for; None where Python is spoken.
 _options: ContextVar[dict[str, str] | None] = ContextVar("options", default=None)
 

@@ -25,14 +25,13 @@ from dpppsynth.core.crs import crs_from_member, crs_label, crs_member, projected
 from dpppsynth.core.decimal_grid import nearest_multiples, power_of_ten
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.map_scale import scale_factor
+from dpppsynth.core.wording import LEFT_OUT
 
 if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
 
 # Largest coordinate: beyond it floats cannot resolve a thousandth.
 LARGEST = 1e12
-# Where points lie decides who is left out, which changes a public n.
-LEFT_OUT = "leave others out only where n is secret, or who is in the data set is not sensitive"
 
 
 @runtime_checkable

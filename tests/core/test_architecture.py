@@ -15,7 +15,11 @@ LINKED = {"models", "linear_network"}
 # Modules of public names that a room may take families from.
 OWN_NAMES = {"cli/local.py": {"dpppsynth.local"}}
 # Modules that import what a string names.
-BY_STRING = {"core/lazy_names.py", "contract/registry.py"}
+BY_STRING = {
+    "core/lazy_names.py",
+    "contract/registry.py",
+    "mechanisms/local/randomizers/randomizer_places.py",
+}
 
 
 def folders(path):

@@ -23,9 +23,9 @@ from dpppsynth.mechanisms.heatmap.person_tables import cells_at
 from dpppsynth.mechanisms.lgcp.field_plan import lattice_field
 from dpppsynth.models import regular_squares, regular_triangulation, trace_mesh
 from dpppsynth.models.covariances import PoweredExponential, square_root
-from dpppsynth.models.regular_meshes import cell_places
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.gaussian_kernel import sample_children, turned
+from dpppsynth.spatial.grid_cells import cell_places
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.patterns import PointPattern
 

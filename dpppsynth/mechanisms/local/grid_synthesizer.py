@@ -20,12 +20,13 @@ from dpppsynth.mechanisms.local.grids.groups import group_sizes, split_users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, ROUNDINGS, uniform_side
 from dpppsynth.mechanisms.local.one_report import one_point_each, require_no_marks
+from dpppsynth.mechanisms.local.outside import everybody, held_in_box
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import AUTO, ORACLES, oracle, stated_oracle
 from dpppsynth.mechanisms.local.release import GridEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
-from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, everybody, held_in_box, number_of_reports
+from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, number_of_reports
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.privacy.relations import Local
 from dpppsynth.spatial.domains import Domain, Window

@@ -12,29 +12,27 @@ from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.settings import EPSILON, setting
 from dpppsynth.contract.synthesizer import Synthesizer, require_true_lengths
-from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, whole
+from dpppsynth.core.arguments import entries, flag, instance, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.bound import local_report
 from dpppsynth.mechanisms.local.one_report import one_point_each
+from dpppsynth.mechanisms.local.outside import everybody, held_in_box
 from dpppsynth.mechanisms.local.plan import LocalPlan, tally
 from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
-from dpppsynth.models.regular_meshes import cell_places, regular_squares
+from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.grid_cells import cell_places
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
-
-# Treatments of a person outside: both leave the number of reports unchanged.
-OUTSIDE = ("raise", "clip")
-DROP = "drop"
 
 
 class LocalMechanism(Synthesizer[LocalRelease | GridRelease]):
@@ -332,39 +330,6 @@ def fast_counts(randomizer: Randomizer, values: Ints, rng: np.random.Generator) 
         return tally(randomizer, values, rng)
     drawn = [rng.multinomial(held[k], matrix[:, k] / matrix[:, k].sum()) for k in np.flatnonzero(held)]
     return np.asarray(np.sum(drawn, axis=0), dtype=np.int64)
-
-
-def everybody(outside: Any, *, study: bool = False) -> str:
-    """Return the validated treatment of persons outside the window; leaving them out is for studies alone.
-
-    Raises
-    ------
-    InputError
-        For an unknown word, and where persons are left out and the result could be released: the number of reports is
-        public, and would tell that somebody is outside.
-    """
-    if one_of("outside", outside, (*OUTSIDE, DROP)) == DROP and not study:
-        msg = (
-            "outside: 'drop' would show in the number of reports, which is public; take 'clip', and a person outside "
-            "reports the nearest cell. A study may leave them out: simulate(..., rng=1) or fast=True."
-        )
-        raise InputError(msg)
-    return outside
-
-
-def held_in_box(places: Floats, bounds: Any, outside: str) -> Floats:
-    """Points (n, 2) in a box (x0, y0, x1, y1): those outside are refused, left out or moved to its border."""
-    low, high = np.array(bounds[:2]), np.array(bounds[2:])
-    if outside == "clip":
-        return np.clip(places, low, high)
-    inside = ((places >= low) & (places <= high)).all(axis=1)
-    if outside == "raise" and not inside.all():
-        msg = (
-            "xy: some points lie outside the window's bounding box; take a public window that holds them all, or say "
-            "outside='clip': then they report the nearest cell."
-        )
-        raise InputError(msg)
-    return places[inside]
 
 
 def require_window(domain: Any) -> Window:

@@ -4,8 +4,9 @@
 `dpppsynth.models` and `dpppsynth.linear_network`.
 """
 
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.spatial.mesh.abstract_mesh import Mesh
-from dpppsynth.spatial.mesh.pieces import Floats, Ints, Pieces, triangulate
+from dpppsynth.spatial.mesh.pieces import Pieces, triangulate
 from dpppsynth.spatial.mesh.planar_mesh import PlanarMesh, cut_to_window
 
 __all__ = ["Floats", "Ints", "Mesh", "Pieces", "PlanarMesh", "cut_to_window", "triangulate"]

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh.pieces import Floats, Ints, Pieces
+from dpppsynth.spatial.mesh.pieces import Pieces
 
 # Nodes per element by kind.
 NODES = {"segment": 2, "triangle": 3, "square": 4}

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from dpppsynth.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

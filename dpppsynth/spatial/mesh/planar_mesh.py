@@ -12,10 +12,11 @@ import numpy.typing as npt
 import scipy
 import shapely
 
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import LARGEST, Domain, Window, as_reals
 from dpppsynth.spatial.mesh.abstract_mesh import NODES, Mesh
-from dpppsynth.spatial.mesh.pieces import Floats, Ints, Pieces, triangulate
+from dpppsynth.spatial.mesh.pieces import Pieces, triangulate
 
 PLANAR = ("triangle", "square")
 # Parts of an element smaller than this fraction of it are left out of the mesh.

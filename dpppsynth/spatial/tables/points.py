@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.wording import mention
-from dpppsynth.spatial.domains import LEFT_OUT, Domain, require_domain
+from dpppsynth.core.wording import LEFT_OUT, mention
+from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.persons import labels

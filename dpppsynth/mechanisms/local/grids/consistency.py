@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpppsynth.core.arguments import instance, positive, probability
+from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.grids.grid_arguments import reals, users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
-from dpppsynth.spatial.mesh import Floats
 
 # Largest ratio of the levels' weights: beyond it the lighter one has no influence.
 LARGEST_RATIO = 1e100

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.arguments import finite, instance, positive
+from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.grids.grid_arguments import checked_queries, reals, users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
 from dpppsynth.mechanisms.local.grids.sides import report_signal
-from dpppsynth.spatial.mesh import Floats
 
 LEAST_SIDE = 1e-6
 

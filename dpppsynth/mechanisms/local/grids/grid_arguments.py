@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.arguments import plain_array, whole
+from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.spatial.mesh import Floats
 
 Bounds = tuple[float, float, float, float]
 

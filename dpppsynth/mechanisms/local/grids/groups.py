@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 
 from dpppsynth.core.arguments import probability, shown
+from dpppsynth.core.arrays import Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.grids.grid_arguments import users
-from dpppsynth.spatial.mesh import Ints
 
 
 def group_sizes(n: int, sigma: float) -> tuple[int, int]:

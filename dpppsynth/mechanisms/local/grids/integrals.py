@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import shapely
 
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.mechanisms.local.grids.grid_arguments import checked_queries
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.mesh import Floats, Ints
 
 # Share of a cell's area that may be missing by rounding where all of it lies in the window.
 ROUNDING = 1e-9

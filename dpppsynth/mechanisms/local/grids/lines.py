@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.grids.grid_arguments import reals
-from dpppsynth.spatial.mesh import Floats, Ints
 
 
 def checked_lines(name: str, value: Any) -> Floats:

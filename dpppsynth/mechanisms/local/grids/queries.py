@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.arguments import one_of, positive, real, shown, whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local import grid_limits
@@ -20,7 +21,6 @@ from dpppsynth.mechanisms.local.grids.grid_arguments import (
     users,
 )
 from dpppsynth.mechanisms.local.grids.rectangles import uniform_grid
-from dpppsynth.spatial.mesh import Floats, Ints
 
 # Range of the sanity bound: values outside change no error that a float can hold.
 BOUNDS = 1e-100, LARGEST

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.arguments import elements, instance, whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import LEFT_OUT
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.grids.grid_arguments import (
     Bounds,
@@ -22,8 +24,6 @@ from dpppsynth.mechanisms.local.grids.grid_arguments import (
     require_cells,
 )
 from dpppsynth.mechanisms.local.grids.lines import boxes, checked_lines, covered, interval, interval_among, intervals
-from dpppsynth.spatial.domains import LEFT_OUT
-from dpppsynth.spatial.mesh import Floats, Ints
 
 # Overlaps of queries and cells held in memory at once.
 BATCH = 2**20

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpppsynth.core.arguments import one_of, positive, probability, real, shown
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.grids.grid_arguments import LARGEST, reals, users
-from dpppsynth.spatial.mesh import Floats, Ints
 
 ROUNDINGS = ("nearest", "ceil", "floor")
 # Range of epsilon: below it reports carry no usable information, beyond it they hide nothing.

@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from dpppsynth.core.arguments import flag
+from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.area_law import AreaRandomizer
 from dpppsynth.mechanisms.local.randomizers.footprint import high, high_shares, offsets, reached
-from dpppsynth.spatial.mesh import Floats
 
 # Integers out of 2^62 express no larger epsilon, and far beyond it exponentials overflow.
 BEYOND = 50.0

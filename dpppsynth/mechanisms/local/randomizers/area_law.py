@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpppsynth.core.arguments import finite, whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.cell_randomizer import CellRandomizer
@@ -28,8 +29,6 @@ from dpppsynth.mechanisms.local.randomizers.em import (
 from dpppsynth.mechanisms.local.randomizers.footprint import offsets, output_mask, reached
 from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, ExcessLaw, draws, excess_law, with_likelier
 from dpppsynth.models.channel_likelihood import FastChannel
-from dpppsynth.privacy.shuffling import lone_clone_probability
-from dpppsynth.spatial.mesh import Floats, Ints
 
 # Clients whose reports are drawn or counted at a time.
 CHUNK = 1_000_000
@@ -77,6 +76,9 @@ class AreaRandomizer(CellRandomizer):
     @property
     def clones(self) -> float:
         """Probability of a clone, which is larger where no two disks have a cell in common."""
+        # Devices draw reports without it.
+        from dpppsynth.privacy.shuffling import lone_clone_probability
+
         return super().clones if self.radius else lone_clone_probability(self.spent)
 
     @property

@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import one_of, whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.models.channel_likelihood import Channel, Law, Multinomial, ReportLikelihood
-from dpppsynth.models.channel_posterior import field_shares
-from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.simplex import possible
 
 FIELD, EM, LEAST_SQUARES = "field", "em", "least-squares"
@@ -100,6 +99,9 @@ class CellRandomizer(Randomizer):
 
     def field_estimate(self, counts: Ints, n: int, inside: npt.NDArray[np.bool_]) -> Floats:
         """(inputs,) shares by a field, of checked counts."""
+        # Devices draw reports without it.
+        from dpppsynth.models.channel_posterior import field_shares
+
         likelihood = ReportLikelihood(self.channel, counts / 1.0, self.counts_law(n), inside / 1.0)
         return field_shares(likelihood).shares
 

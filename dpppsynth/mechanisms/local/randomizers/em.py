@@ -12,11 +12,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import fft
 
 from dpppsynth.core.arguments import finite, function, plain_array, whole
+from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InformationWarning, InputError
-from dpppsynth.spatial.mesh import Floats
 
 MOST_STEPS = 10_000
 Product = Callable[[Floats], Floats]
@@ -278,6 +277,8 @@ class FootprintConvolution:
     @cached_property
     def _size(self) -> int:
         """Period long enough that nothing wraps around into the box."""
+        from scipy import fft  # devices draw reports without it
+
         return int(fft.next_fast_len(len(self.outputs), real=True))
 
     @cached_property
@@ -285,9 +286,13 @@ class FootprintConvolution:
         return self._ahead(self.excess)
 
     def _ahead(self, values: Floats) -> Any:
+        from scipy import fft
+
         return fft.rfft2(values, (self._size, self._size))
 
     def _back(self, transformed: Any) -> Floats:
+        from scipy import fft
+
         return np.asarray(fft.irfft2(transformed, (self._size, self._size)))
 
 

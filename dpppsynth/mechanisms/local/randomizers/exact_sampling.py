@@ -14,9 +14,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from dpppsynth.core.arrays import Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.weights import BITS, TOTAL, draws
-from dpppsynth.spatial.mesh import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpppsynth.core.arguments import plain_array, whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.spatial.mesh import Floats, Ints
 
 
 def offsets(radius: int) -> tuple[Ints, Ints]:

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import instance, one_of, plain_array, positive, whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.simplex import norm_mul, norm_sub, possible
 
 POSTS = ("none", "clip", "norm-sub")

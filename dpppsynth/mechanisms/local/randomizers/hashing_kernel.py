@@ -5,10 +5,10 @@ Importing this module imports numba, so that it is imported where it is used.
 
 import numpy as np
 
+from dpppsynth.core.arrays import Ints
 from dpppsynth.core.sorted_search import compiled
 from dpppsynth.mechanisms.local.randomizers import splitmix
 from dpppsynth.mechanisms.local.randomizers.splitmix import STEP, Words
-from dpppsynth.spatial.mesh import Ints
 
 mix = compiled(splitmix.mix)
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import one_of, shown, whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.grids.sides import report_signal
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import uniform_below
@@ -16,7 +17,6 @@ from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle, ch
 from dpppsynth.mechanisms.local.randomizers.haar import LevelShares, quadtree_shares
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.simplex import norm_sub, possible
 
 # Cells along a side of the coarsest level, unless the finest has fewer, and of the finest ones there are.

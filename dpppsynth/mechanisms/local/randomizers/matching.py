@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import flag, instance, shown, whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
@@ -23,7 +24,6 @@ from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.shells import all_subsets, mean_distance, shells
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential
 from dpppsynth.mechanisms.local.randomizers.subset_law import ratios
-from dpppsynth.spatial.mesh import Floats, Ints
 
 # Subsets that a brute force looks at, and probabilities held in memory at once.
 MOST_SUBSETS, BATCH = 10**6, 2**21

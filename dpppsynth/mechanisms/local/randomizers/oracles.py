@@ -21,12 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import positive, whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers import hashing
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, ExcessLaw, draws, excess_law, log_ratio
-from dpppsynth.privacy.shuffling import lone_clone_probability
-from dpppsynth.spatial.mesh import Floats, Ints
 
 # Values up to which the matrix of all hash functions is made.
 MOST_HASHED = 8
@@ -119,6 +118,9 @@ class RandomizedResponse(ResponseOracle):
     @property
     def clones(self) -> float:
         """Probability of a clone: no report is a likely one of two values."""
+        # Devices draw reports without it.
+        from dpppsynth.privacy.shuffling import lone_clone_probability
+
         return lone_clone_probability(self.spent)
 
     def matrix(self) -> Floats:

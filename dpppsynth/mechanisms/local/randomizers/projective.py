@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import shown, whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.designs import DesignOracle, ideal_variance
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import uniform_below
 from dpppsynth.mechanisms.local.randomizers.frequency import checked_budget
 from dpppsynth.mechanisms.local.randomizers.projective_space import ProjectiveSpace
-from dpppsynth.spatial.mesh import Floats, Ints
 
 # Vectors of the largest space whose hyperplanes are summed over.
 LARGEST_SPACE = 2**22

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dpppsynth.core.arguments import finite, positive, shown, whole
+from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.footprint import footprint_parts
-from dpppsynth.spatial.mesh import Floats
 
 # Below, differences of exponentials lose digits, and their series are exact.
 SMALL = 1e-4

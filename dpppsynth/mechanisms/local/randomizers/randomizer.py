@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dpppsynth.core.arguments import plain_array, positive, shown
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.shuffling import clone_probability
-from dpppsynth.spatial.mesh import Floats, Ints
 
 if TYPE_CHECKING:
     from dpppsynth.mechanisms.local.audit_clients import ClientAudit
@@ -60,6 +59,9 @@ class Randomizer:
     @property
     def clones(self) -> float:
         """Probability that a shuffled report passes for one about either of two values (docs/theory/shuffling.md)."""
+        # Devices draw reports without it.
+        from dpppsynth.privacy.shuffling import clone_probability
+
         return clone_probability(self.spent)
 
     def matrix(self) -> Floats:

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import shown, whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.spatial.mesh import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import positive, whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.cell_randomizer import CellRandomizer
@@ -33,8 +34,6 @@ from dpppsynth.mechanisms.local.randomizers.weights import (
     with_likelier,
 )
 from dpppsynth.models.channel_likelihood import FastChannel, Multinomial, ReportLikelihood
-from dpppsynth.models.channel_posterior import field_shares
-from dpppsynth.spatial.mesh import Floats, Ints
 
 # Clients drawn at once.
 BATCH = 1_000_000
@@ -148,6 +147,9 @@ class SquareWave(CellRandomizer):
     def _field_marginal(self, counts: Ints, allowed: np.ndarray) -> Floats:
         if not counts.any():
             return np.asarray(allowed / allowed.sum())
+        # Devices draw reports without it.
+        from dpppsynth.models.channel_posterior import field_shares
+
         law = Multinomial(float(counts.sum()))
         return field_shares(ReportLikelihood(self.channel, counts / 1.0, law, allowed / 1.0)).shares
 

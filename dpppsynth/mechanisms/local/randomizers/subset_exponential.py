@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpppsynth.core.arguments import positive, whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.cell_randomizer import LEAST_SQUARES, CellRandomizer
@@ -22,7 +23,6 @@ from dpppsynth.mechanisms.local.randomizers.shells import Shells, all_subsets, m
 from dpppsynth.mechanisms.local.randomizers.subset_law import SubsetLaw, ratios, subset_law
 from dpppsynth.mechanisms.local.randomizers.weights import draws
 from dpppsynth.models.channel_likelihood import Law, MatrixChannel, Multinomial, Subsets
-from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.simplex import norm_mul, possible
 
 # Numbers of reports that are drawn at once, and of probabilities that a matrix may have.

@@ -17,10 +17,10 @@ from functools import cached_property
 
 import numpy as np
 
+from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.shells import Shells
 from dpppsynth.mechanisms.local.randomizers.weights import LOST
-from dpppsynth.spatial.mesh import Floats
 
 # Share of the budget reserved for rounding.
 MARGIN = Decimal(2) ** -40

@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.binary import BinaryLaw, binary_law
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.packing import WORD, bit, pack, unpack
 from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, draws
-from dpppsynth.spatial.mesh import Floats, Ints
 
 # Values up to which the matrix of all 2^d reports is made.
 MOST_BITS = 12

@@ -18,8 +18,8 @@ from dpppsynth.mechanisms.local.trajectories.grid_trajectories import (
     neighbouring_cells,
     starts,
 )
-from dpppsynth.models.regular_meshes import cell_places
 from dpppsynth.spatial.domains import LARGEST, Window, as_reals
+from dpppsynth.spatial.grid_cells import cell_places
 from dpppsynth.spatial.mesh import Floats, Ints
 
 __all__ = ["GridTrajectories", "PointsBudget", "Trajectories", "points_budget", "random_trajectories"]

@@ -1,0 +1,1 @@
+from dpppsynth.mechanisms.local.client import Client as Client
