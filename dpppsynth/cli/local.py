@@ -47,6 +47,22 @@ CountsOption = Annotated[
     Path, typer.Option(help="New file of counts: .json.", rich_help_panel=o.WRITING, show_default=False)
 ]
 
+PersonsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--n", min=1, help="Grids in two rounds: public number of persons of both rounds.", rich_help_panel=o.READING
+    ),
+]
+AfterOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COUNTS",
+        help="Grids in two rounds: second round, after this file of the first one's counts. Unless given: the first.",
+        rich_help_panel=o.READING,
+    ),
+]
+ONE_ROUND = "Every person reports in one of both rounds: draw none of the other round from this file."
+
 UserOption = Annotated[
     str | None,
     typer.Option(
@@ -77,6 +93,8 @@ def perturb(
     user: UserOption = None,
     ledger: o.LedgerOption = None,
     subset: o.SubsetOption = None,
+    n: PersonsOption = None,
+    after: AfterOption = None,
     json: o.JsonOption = False,
 ) -> None:
     """Draw one report for every person of a file, as their own devices would.
@@ -91,28 +109,31 @@ def perturb(
     With --ledger the budget is authorised before a row of the file of points is read; its columns are looked at
     before. The number of points is public, and all releases of the points of a domain have the same one; --subset names
     the value of a mark that the points of this file share, where they are not all.
+
+    Grids in two rounds (--method aag or privag) ask some persons first, and others after --after COUNTS, on a grid that
+    follows from the first answers. Nobody reports in both: a person who did would spend the budget twice.
     """
     from dpppsynth.contract.account import Ceiling
     from dpppsynth.local import perturb_file
 
     _require_own_crs(place)
     domain: Any = place.domain()
-    mechanism = client.synthesizer(domain)
+    mechanism, asked = client.reporting(domain, n, after)
     columns: dict[str, Any] = {"x": x or "x", "y": y or "y", "user": user}
     # What is wrong with public options and names costs nothing.
     client.options.require_files(points, reports, **columns)
     # Whatever is stated of a shuffler needs as many persons.
-    name = mechanism.plan(domain, n=getattr(mechanism, "shuffled", None) or 1).mechanism
+    name = mechanism.plan(domain, n=n or getattr(mechanism, "shuffled", None) or 1).mechanism
     ceiling = Ceiling(name, domain, mechanism.ceiling(domain))
     account = LedgerEntry.open(ledger, points, ceiling, values_of(subset))
 
-    def permit(n: int) -> None:
+    def permit(drawn: int) -> None:
         if account.ledger is not None and account.entry is not None:
-            account.ledger.settle(account.entry, mechanism.plan(domain, n=n).guarantee, n=n)
+            account.ledger.settle(account.entry, mechanism.plan(domain, n=n or drawn).guarantee, n=drawn)
 
     with account.counting(), progress() as say, account.reading(CLEAN):
-        written = perturb_file(mechanism, points, reports, window=domain, **columns, progress=say, permit=permit)
-    guarantee = mechanism.plan(domain, n=written).guarantee
+        written = perturb_file(asked, points, reports, window=domain, **columns, progress=say, permit=permit)
+    guarantee = mechanism.plan(domain, n=n or written).guarantee
     if json:
         show_json(
             {
@@ -128,6 +149,8 @@ def perturb(
     show_text(
         ROWS if user is None else f"One report for each person of the column {user!r}, whatever points they have."
     )
+    if asked is not mechanism:
+        show_text(ONE_ROUND)
     show_line(f"\nWritten to {reports}: {written} reports")
     account.report(json=json)
 
@@ -143,23 +166,32 @@ def aggregate(
     unlabelled: UnlabelledOption = False,
     patterns: o.WrittenPatternsOption = 1,
     fixed_n: o.FixedNOption = False,
+    n: PersonsOption = None,
+    after: AfterOption = None,
     json: o.JsonOption = False,
 ) -> None:
     """Count reports, however many, and write the private intensity, synthetic patterns and their certificate.
 
     This costs no budget: the reports are private already. Options must be those that the reports were drawn with.
-    Files of counts, as `count` and `merge` write them, are taken as well.
+    Files of counts, as `count` and `merge` write them, are taken as well. Of grids in two rounds, paths are of the
+    second round, and --after COUNTS has the first one's counts.
     """
-    from dpppsynth.local import aggregate_files
+    from dpppsynth.local import aggregate_files, read_counts
 
     require_new_folder(out)
     domain: Any = place.domain()
-    mechanism = client.synthesizer(domain)
+    mechanism, asked = client.reporting(domain, n, after)
+    if asked is not mechanism and after is None:
+        msg = "after: a release needs both rounds; count the first one's reports with `local count`, and give that file"
+        raise InputError(msg)
     with progress() as say:
         say("counting reports")
         known = {"window": domain, "labelled": not unlabelled}
-        counts = aggregate_files(mechanism, paths, workers=workers, progress=say, **known)
+        counts: Any = aggregate_files(asked, paths, workers=workers, progress=say, **known)
         say("estimating from the counts")
+        if after is not None:
+            first = read_counts(after, mechanism.first(n), window=domain)
+            counts = mechanism.combine(first, counts, n)
         release = counts.release(domain)
         say("drawing and writing synthetic patterns")
         release.save(out, patterns=patterns, fixed_n=fixed_n)
@@ -175,6 +207,8 @@ def count(
     out: CountsOption,
     workers: WorkersOption = None,
     unlabelled: UnlabelledOption = False,
+    n: PersonsOption = None,
+    after: AfterOption = None,
     json: o.JsonOption = False,
 ) -> None:
     """Count the reports of one machine into a small file, which merges with those of others.
@@ -185,11 +219,11 @@ def count(
     from dpppsynth.local import count_files
 
     domain: Any = place.domain()
-    mechanism = client.synthesizer(domain)
+    _, asked = client.reporting(domain, n, after)
     with progress() as say:
         say("counting reports")
         known = {"window": domain, "labelled": not unlabelled}
-        counts = count_files(mechanism, paths, out, workers=workers, progress=say, **known)
+        counts = count_files(asked, paths, out, workers=workers, progress=say, **known)
     _show_counts(counts, out, json=json)
 
 
@@ -212,23 +246,25 @@ def describe(
     out: Annotated[
         Path, typer.Option(help="New file of the description: .json.", rich_help_panel=o.WRITING, show_default=False)
     ],
+    n: PersonsOption = None,
+    after: AfterOption = None,
     json: o.JsonOption = False,
 ) -> None:
     """Write the public description from which persons' own devices make their reports.
 
     It holds the mechanism's numbers and the grid, and nothing of anybody. A device reads it with `dpppsynth.client`,
-    which loads neither meshes nor models.
+    which loads neither meshes nor models. Of grids in two rounds it is what either round's persons are told.
     """
     from dpppsynth.local import write_description
 
     domain: Any = place.domain()
-    mechanism = client.synthesizer(domain)
-    write_description(mechanism, out, window=domain)
+    mechanism, asked = client.reporting(domain, n, after)
+    write_description(asked, out, window=domain)
     if json:
-        show_json({"out": str(out), "mechanism": mechanism.fingerprint})
+        show_json({"out": str(out), "mechanism": asked.fingerprint})
         return
-    show_text(str(mechanism.plan(domain, n=1).guarantee))
-    show_line(f"\nWritten to {out}: description of mechanism {mechanism.fingerprint}")
+    show_text(str(mechanism.plan(domain, n=n or getattr(mechanism, "shuffled", None) or 1).guarantee))
+    show_line(f"\nWritten to {out}: description of mechanism {asked.fingerprint}")
 
 
 def _show_counts(counts: Any, out: Path, *, json: bool) -> None:

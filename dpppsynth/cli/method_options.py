@@ -28,7 +28,7 @@ class MethodOptions:
     given : Given
     """
 
-    # Whether only mechanisms are meant whose clients send reports, all at once, and `--method` is left out.
+    # Whether only mechanisms are meant whose clients send one report each.
     reports = False
 
     name: str
@@ -53,7 +53,7 @@ class MethodOptions:
         from dpppsynth.cli.generated_options import meant, offered, parameters
 
         offers = meant(method, name, reports=cls.reports) or offered(reports=cls.reports)
-        return parameters(offers, methods=not cls.reports)
+        return parameters(offers, methods=True)
 
     def neighbours(self) -> "Relation":
         """The neighbouring relation in force."""
@@ -73,9 +73,14 @@ class MethodOptions:
 
 
 class ReportMethodOptions(MethodOptions):
-    """A mechanism whose clients send reports, all at once."""
+    """A mechanism whose clients send one report each, all at once or in one of two rounds."""
 
     reports = True
+
+    def reporting(self, domain: "Domain", n: int | None, after: str | None) -> tuple[Any, Any]:
+        """The mechanism, and what clients report to: itself, or the round that `n` and `after` tell."""
+        made = self.synthesizer(domain)
+        return made, self.options.reporting(made, domain, n, after)
 
 
 class OptionalMethodOptions(MethodOptions):

@@ -83,7 +83,7 @@ class MechanismOptions:
     # Why further patterns would be a new spend; why the number of points cannot be asked for.
     paid: ClassVar[str] = ""
     unfixed: ClassVar[str] = ""
-    # Whether clients send reports, all at once.
+    # Whether clients send one report each.
     reports: ClassVar[bool] = False
     # The distances of a rehearsal.
     distance: ClassVar[str] = TOTAL_VARIATION
@@ -151,6 +151,28 @@ class MechanismOptions:
     def takes_patterns(self) -> bool:
         """Whether patterns are planned, and paid for, together."""
         return "patterns" in inspect.signature(self.settings.plan).parameters
+
+    def reporting(self, made: Any, domain: Domain, n: int | None, after: str | None) -> Any:
+        """Law of the clients: the mechanism's own, or that of the round which the first one's counts tell.
+
+        Parameters
+        ----------
+        made : Synthesizer
+        domain : Domain
+        n : int or None
+            Public number of persons of both rounds.
+        after : str or None
+            File of the first round's counts.
+
+        Raises
+        ------
+        InputError
+            Where there are no rounds and one is asked for, or n is missing.
+        """
+        if after is not None or n is not None:
+            msg = f"{'n' if after is None else 'after'}: this mechanism has one round; leave --n and --after out"
+            raise InputError(msg)
+        return made
 
     def require_files(self, points: Path, reports: Path, *, x: str, y: str, user: str | None = None) -> None:
         """Refuse files that clients' reports cannot be drawn for, or written to, before a row is read.

@@ -15,7 +15,9 @@ from dpppsynth.mechanisms.local.area_synthesizers import (
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
 from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
 from dpppsynth.mechanisms.local.places import require_point_columns
+from dpppsynth.mechanisms.local.saved_counts import counts_in
 from dpppsynth.mechanisms.local.sinks import new_file
+from dpppsynth.mechanisms.local.synthesizer import number_of_reports
 from dpppsynth.mechanisms.local.trajectory_plan import number_of_trajectories
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.privacy.relations import GeoIndistinguishability, Local, Relation
@@ -97,7 +99,14 @@ class AdaptiveOptions(ReportOptions):
     """Options of grids in two rounds, the second made from the first one's reports."""
 
     extra: ClassVar[tuple[Setting, ...]] = (*ReportOptions.extra, NO_GRID)
-    reports: ClassVar[bool] = False
+
+    def reporting(self, made: Any, domain: Domain, n: int | None, after: str | None) -> Any:
+        """The first round, or the second where the first one's counts are given."""
+        persons = number_of_reports(n, None)
+        first = made.first(persons)
+        if after is None:
+            return first
+        return made.second(counts_in([after], first, window=made.own_window(domain)), persons)
 
     def require(self, given: Given) -> None:
         """Refuse a number of cells as well; InputError."""

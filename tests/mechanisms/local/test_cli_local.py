@@ -9,7 +9,8 @@ import pytest
 from support.command_line import run, spoken
 
 import dpppsynth as dps
-from dpppsynth.local import DiskAreaMechanism
+from dpppsynth.client import Client
+from dpppsynth.local import AdvancedAdaptiveGrid, DiskAreaMechanism, PrivAG, read_counts
 from dpppsynth.mechanisms.local.report_files import aggregate_files
 from dpppsynth.privacy import ReplaceOne
 from dpppsynth.release import load_release
@@ -72,7 +73,7 @@ class TestPerturb:
             (["--mechanism", "disk-area", "--epsilon", 0], "--epsilon: must be a positive"),
             (["--mechanism", "disk-area", "--epsilon", 1, "--cells", 0], "--cells: "),
             (["--mechanism", "disk-area", "--epsilon", 1, "--radius", -1], "--radius: "),
-            (["--mechanism", "privag", "--epsilon", 1], "privag"),
+            (["--mechanism", "privag", "--epsilon", 1], "--n: the number of reports is needed"),
             ([*PLAIN, "--x", "lon"], "--x: points.csv has no column 'lon'"),
         ],
     )
@@ -182,6 +183,47 @@ class TestAggregate:
         (tmp_path / "o").mkdir()
         (tmp_path / "o" / "x").touch()
         assert "--out: " in spoken(run("local", "aggregate", reports, *PLAIN, *PLACE, *out, code=2))
+
+
+class TestTwoRounds:
+    @pytest.mark.parametrize("method", ["privag", "aag"])
+    def test_rounds_by_files(self, method, points, tmp_path):
+        """Other persons report in the second round, on the grid that the first one's counts tell."""
+        ask = ["--method", method, "--epsilon", 3, "--oracle", "auto", *PLACE, "--n", 2 * N]
+        one, two, first = tmp_path / "one.csv", tmp_path / "two.parquet", tmp_path / "one.json"
+        assert "Every person reports in one of both rounds" in spoken(run("local", "perturb", points, one, *ask))
+        run("local", "count", one, *ask, "--out", first)
+        run("local", "describe", *ask, "--after", first, "--out", tmp_path / "round.json")
+        run("local", "perturb", points, two, *ask, "--after", first)
+        run("local", "aggregate", two, *ask, "--after", first, "--out", tmp_path / "o", "--patterns", 0)
+        mechanism = {"privag": PrivAG, "aag": AdvancedAdaptiveGrid}[method](WINDOW, epsilon=3.0, oracle="auto")
+        counted = read_counts(first, mechanism.first(2 * N))
+        second = mechanism.second(counted, 2 * N)
+        assert Client.read(tmp_path / "round.json").mechanism == second.fingerprint
+        both = mechanism.combine(counted, aggregate_files(second, two), 2 * N)
+        release = load_release(tmp_path / "o")
+        assert (release.statistic.lattice == np.concatenate([both.first.values, both.second.values])).all()
+        assert release.guarantee.to_dict() == mechanism.check(WINDOW, n=2 * N).to_dict()
+        assert "The certificate holds" in spoken(run("verify", tmp_path / "o"))
+        # Reports of one round are none of the other.
+        said = spoken(run("local", "aggregate", one, *ask, "--after", first, "--out", tmp_path / "x", code=2))
+        assert "one.csv holds reports of another mechanism" in said
+        said = spoken(run("local", "aggregate", one, *ask, "--out", tmp_path / "x", code=2))
+        assert "after: a release needs both rounds" in said
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["--method", "aag"], "--n: the number of reports is needed"),
+            (["--method", "aag", "--n", 9, "--after", "none.json"], "there is no file 'none.json'"),
+            (["--method", "uniform-grid", "--n", 9], "--n: this mechanism has one round"),
+            (["--method", "range-hierarchy", "--after", "none.json"], "after: this mechanism has one round"),
+        ],
+    )
+    def test_refuses(self, options, words, points, tmp_path):
+        ask = ["local", "perturb", points, tmp_path / "a.csv", *options, "--epsilon", 1, *PLACE]
+        assert words in spoken(run(*ask, code=2))
+        assert not list(tmp_path.iterdir())
 
 
 class TestMethods:
