@@ -15,6 +15,8 @@ import numpy as np
 import pages
 
 from dpppsynth.baselines.pivot_trace import pivot_trace
+from dpppsynth.mechanisms.local.displacement_plan import trajectory_values
+from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
 from dpppsynth.mechanisms.local.trajectories.point_trajectories import (
     GridTrajectories,
     Trajectories,
@@ -22,7 +24,7 @@ from dpppsynth.mechanisms.local.trajectories.point_trajectories import (
     random_trajectories,
 )
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
-from dpppsynth.randomizers import DiskArea, grid_radius
+from dpppsynth.randomizers import DiskArea, DisplacementLaw, grid_radius
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.transport import wasserstein2
 
@@ -34,6 +36,9 @@ D, EPSILON = 15, 1.5
 PIVOT = 100
 CROWDS, CROWD_RUNS = (1000, 10_000, 100_000), 3
 METHODS = ("DAM, each point", "DAM, shared", "DAM, one point", "LDPTrace", "PivotTrace", "its places", "uniform")
+# Seeds and sizes of the comparison with one report for each trajectory, whose settings were chosen on another city.
+LINE_SEED, LINE_RUNS, LINE_CELLS = 20261, 5, (5, 10, 15)
+LINES = ("DAM, one point", "one point, field", "LineTrace", "LDPTrace", "uniform")
 
 
 def city(rng: np.random.Generator, n: int = 100_000) -> np.ndarray:
@@ -114,6 +119,72 @@ def crowds(points: np.ndarray) -> Iterator[list]:
             yield [run, persons, METHODS[3], wasserstein2(truth, traced(walks, D, EPSILON, rng))]
 
 
+def by_field(values: np.ndarray, cells: int, epsilon: float, rng: np.random.Generator) -> np.ndarray:
+    """(d, d) estimate from one report for each value, with a field behind the reports."""
+    law = DiskArea(epsilon=epsilon, cells=cells, radius=grid_radius(epsilon, cells), shrink=False)
+    shares = law.estimate(law.count(law.draw(values, rng)), len(values), estimator="field")
+    return shares.reshape(cells, cells)
+
+
+def lines(runs: int) -> Iterator[list]:
+    """Rows (run, persons, cells, method, W2, of ends) of methods with one report a person and of LDPTrace.
+
+    A city of its own. Ends: total variation distance of the law of the displacement from start to end.
+    """
+    points = city(np.random.default_rng(LINE_SEED))
+    for persons in CROWDS:
+        for run in range(runs):
+            rng = np.random.default_rng([LINE_SEED, persons, run])
+            places = random_trajectories(points, SQUARE, number=persons, longest=LONGEST, rng=rng)
+            for d in LINE_CELLS:
+                walks = places.on_grid(SQUARE, d)
+                truth, mechanism = walks.histogram(), LineTrace(epsilon=EPSILON, cells=d)
+                law = mechanism.randomizer
+                trace = LDPTrace(epsilon=EPSILON, cells=d, max_length=LONGEST)
+                synthetic = {
+                    LINES[2]: mechanism.estimate(mechanism.simulate(walks, rng)),
+                    LINES[3]: trace.estimate(*trace.simulate(walks, rng, fast=True)),
+                }
+                one = one_each(walks, rng)
+                found = {
+                    LINES[0]: disks(one, d, EPSILON, rng),
+                    LINES[1]: by_field(one, d, EPSILON, rng),
+                    **{name: model.expected_visits for name, model in synthetic.items()},
+                    LINES[4]: np.ones((d, d)),
+                }
+                ends = {
+                    name: total_variation(walks, model.synthesize(100_000, rng), law)
+                    for name, model in synthetic.items()
+                }
+                for name, estimate in found.items():
+                    yield [run, persons, d, name, f"{wasserstein2(truth, estimate):.6g}", ends.get(name, "")]
+
+
+def total_variation(walks: GridTrajectories, others: GridTrajectories, law: DisplacementLaw) -> float:
+    """Distance of the laws of displacements of two sets of trajectories."""
+    shares = [
+        np.bincount(trajectory_values(law, each) % law.displacements, minlength=law.displacements) / len(each)
+        for each in (walks, others)
+    ]
+    return float(np.abs(shares[0] - shares[1]).sum() / 2)
+
+
+def line_tables(rows: list[list]) -> tuple[list[str], list[str]]:
+    """Tables of W2 and of displacements, by persons and cells."""
+    places = list(dict.fromkeys((row[1], row[2]) for row in rows))
+
+    def row(place: tuple, names: tuple[str, ...], score: int) -> list[str]:
+        found = [[float(r[score]) for r in rows if (r[1], r[2]) == place and r[3] == name] for name in names]
+        return [f"{np.mean(each):.2f} ± {np.std(each, ddof=1) / np.sqrt(len(each)):.2f}" for each in found]
+
+    heads = ["persons", "d"]
+    both = (LINES, 4), (LINES[2:4], 5)
+    return tuple(  # type: ignore[return-value]
+        pages.table([*heads, *names], [[f"{p}", f"{d}", *row((p, d), names, score)] for p, d in places])
+        for names, score in both
+    )
+
+
 def table(rows: list[list], place: int, head: str, methods: tuple[str, ...], score: int) -> list[str]:
     """Means and standard errors: values of one column down, methods across."""
     lines = []
@@ -129,14 +200,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of local_trajectories.md")
     parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--lines", action="store_true", help="only the tables of one report for each trajectory")
     given = parser.parse_args()
+    document = given.out / "local_trajectories.md"
+    found = list(lines(LINE_RUNS))
+    pages.write_rows(
+        given.out / "local_lines.csv", ["run", "persons", "cells", "method", "w2_cells", "tv_displacement"], found
+    )
+    for name, filled in zip(("lines", "displacements"), line_tables(found), strict=True):
+        pages.fill(document, name, filled)
+    if given.lines:
+        return
     points = city(np.random.default_rng(SEED))
     rows, crowd = list(experiment(points, given.runs)), list(crowds(points))
     heads = ["run", "cells", "epsilon", "method", "w2_cells", "epsilon_per_person"]
     pages.write_rows(given.out / "local_trajectories.csv", heads, rows)
     most = np.mean([float(row[5]) for row in rows if row[1:4] == [D, EPSILON, METHODS[0]]])
     print(f"{METHODS[0]}: at worst epsilon {most:g} of a person")
-    document = given.out / "local_trajectories.md"
     pages.fill(document, "cells", table([row for row in rows if row[2] == EPSILON], 1, "d", METHODS, 4))
     pages.fill(
         document, "epsilon", table(sorted((r for r in rows if r[1] == D), key=lambda r: r[2]), 2, "eps", METHODS, 4)

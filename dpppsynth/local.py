@@ -9,7 +9,7 @@ who holds the points.
 * On a square grid: `DiskAreaMechanism`, `HybridUniformExponential`, `MultidimensionalSquareWave`, and `SEMGeoI`, which
   is geo-indistinguishable and not local.
 * For range queries: `RangeHierarchy` and `UniformGrid`, and in two rounds `PrivAG` and `AdvancedAdaptiveGrid`.
-* For trajectories: `LDPTrace`.
+* For trajectories: `LineTrace`, by one report a person, and `LDPTrace` in two rounds, as published.
 * With a trusted custodian, on the same grids: `CentralUniformGrid`, `CentralAdaptiveGrid`.
 * Reports in files, of any size and partition: `write_reports`, `read_reports`, `aggregate_files`, `perturb_file`.
 * Devices: `write_description` makes the public file from which `dpppsynth.client` draws reports, with NumPy alone.

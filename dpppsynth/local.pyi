@@ -7,6 +7,7 @@ from dpppsynth.mechanisms.local.area_synthesizers import MultidimensionalSquareW
 from dpppsynth.mechanisms.local.area_synthesizers import SEMGeoI as SEMGeoI
 from dpppsynth.mechanisms.local.descriptions import description as description
 from dpppsynth.mechanisms.local.descriptions import write_description as write_description
+from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace as LineTrace
 from dpppsynth.mechanisms.local.grid_synthesizer import AdaptiveCounts as AdaptiveCounts
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid as AdvancedAdaptiveGrid
 from dpppsynth.mechanisms.local.grid_synthesizer import GridCounts as GridCounts

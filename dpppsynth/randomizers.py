@@ -6,6 +6,7 @@
 * Frequency oracles: `RandomizedResponse`, `SubsetSelection`, `ProjectiveResponse`, `LocalHashing`, `OptimizedUnary`,
   `SymmetricUnary`, `HadamardResponse`; `best_oracle` chooses by `total_variance`.
 * On one level of a quadtree, drawn at random: `RangeHierarchyLaw`; its finest level: `hierarchy_side`.
+* About a whole trajectory: `DisplacementLaw`.
 * Estimation: `expectation_maximisation`, `norm_sub`, `norm_mul`, `clip`.
 
 Each mechanism is a frozen object of public numbers with a law of integer weights, out of 2^62 but for

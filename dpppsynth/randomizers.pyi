@@ -4,6 +4,7 @@ from dpppsynth.mechanisms.local.randomizers.continuous import ContinuousDiskArea
 from dpppsynth.mechanisms.local.randomizers.continuous import ContinuousHybrid as ContinuousHybrid
 from dpppsynth.mechanisms.local.randomizers.continuous import SpatialAreaMechanism as SpatialAreaMechanism
 from dpppsynth.mechanisms.local.randomizers.designs import total_variance as total_variance
+from dpppsynth.mechanisms.local.randomizers.displacements import DisplacementLaw as DisplacementLaw
 from dpppsynth.mechanisms.local.randomizers.em import Fit as Fit
 from dpppsynth.mechanisms.local.randomizers.em import expectation_maximisation as expectation_maximisation
 from dpppsynth.mechanisms.local.randomizers.footprint import closed_form_sizes as closed_form_sizes

@@ -239,6 +239,7 @@ SQUARES = {"bounds": [0, 0, 1000, 1000], "cells": CELLED[0].cells}
 CENTRAL = {"bounds": BOX, "epsilon": 1.0, "expected_n": 100}
 WALKS = local.Trajectories(PATTERN.xy, [0, 8, 20])
 CELLS = WALKS.on_grid(SQUARE, 3)
+LINES = local.LineTrace(epsilon=2.0, cells=3, reach=2)
 TRACE = local.LDPTrace(epsilon=2.0, cells=3, max_length=5)
 TRACED = TRACE.simulate(CELLS, rng=1)
 ROUND = TRACE.first
@@ -355,6 +356,14 @@ LOCAL = {
         },
     ),
     "LDPTrace": (local.LDPTrace, {"epsilon": 2.0, "cells": 3, "max_length": 5, "user": "trajectory"}),
+    "LineTrace": (local.LineTrace, {"epsilon": 2.0, "cells": 3, "reach": 2, "user": "trajectory"}),
+    "LineTrace.plan": (LINES.plan, {"domain": SQUARE, "n": 2, "expected_n": None}),
+    "LineTrace.release": (LINES.release, {"pattern": WALKED, "rng": 1, "expected_n": None}),
+    "LineTrace.client": (LINES.client, {"place": [(0, 0), (1, 1)], "rng": 1}),
+    "LineTrace.simulate": (LINES.simulate, {"trajectories": CELLS, "rng": 1, "fast": False}),
+    "LineTrace.estimate": (LINES.estimate, {"counts": LINES.simulate(CELLS, rng=1)}),
+    "DisplacementLaw": (randomizers.DisplacementLaw, {"epsilon": 1.0, "cells": 3, "reach": 2, "radius": 1}),
+    "DisplacementLaw.draw": (LINES.randomizer.draw, {"values": VALUES, "rng": np.random.default_rng(1)}),
     "LDPTrace.plan": (TRACE.plan, {"domain": SQUARE, "n": 2, "expected_n": None, "clients": (2, 1)}),
     "LDPTrace.release": (TRACE.release, {"pattern": WALKED, "rng": 1, "expected_n": None}),
     "LDPTrace.combine": (TRACE.combine, {"lengths": TRACED[0], "mobility": TRACED[1], "n": 2}),

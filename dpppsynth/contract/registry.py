@@ -42,6 +42,7 @@ PLACES = {
     "adaptive-grid": f"{HOME}.local.mechanism:ADAPTIVE_GRID",
     "range-hierarchy": f"{HOME}.local.mechanism:RANGE_HIERARCHY",
     "trajectories": f"{HOME}.local.mechanism:TRAJECTORIES",
+    "displacements": f"{HOME}.local.mechanism:DISPLACEMENTS",
 }
 # The result of a release by levels, unless that of each level has one of its own (`series`).
 STRATIFIED = "dpppsynth.release.stratified_release:StratifiedRelease"

@@ -45,6 +45,7 @@ ASKED = {
     "pair-sums": [*NEAR, "--radii", "15,40", "--pair-cap", "10"],
     "pair-sums-persons": ["--epsilon", 1, "--radii", "15,40", "--pair-cap", "10,20"],
     "trajectories": [*REPORTS, "--cells", 4],
+    "displacements": [*REPORTS, "--cells", 4],
 }
 # Fields that are given in other forms: an object is made of several options.
 OBJECTS = {"mesh", "relation", "covariance", "offset", "covariates", "window", "marks"}

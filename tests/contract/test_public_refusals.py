@@ -254,6 +254,10 @@ def of_reports():
     lists = {"epsilon": budgets, "cells": (1, 2, 30), "max_length": (1, 2, 1000)}
     yield from varied("trajectories", trace, user="trajectory", **lists)
     yield from sized("trajectories", trace, user="trajectory")
+    lines = functools.partial(local.LineTrace, epsilon=1.0, cells=4)
+    lists = {"epsilon": budgets, "cells": (1, 2, 64, 65), "reach": (1, 16, 17)}
+    yield from varied("displacements", lines, user="trajectory", **lists)
+    yield from sized("displacements", lines, user="trajectory")
 
 
 def of_pairs():

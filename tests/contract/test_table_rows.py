@@ -37,6 +37,7 @@ FIRST = {
     "uniform-grid": ("reports", "one from each of "),
     "adaptive-grid": ("reports", "one from each of "),
     "range-hierarchy": ("reports", "one from each of "),
+    "displacements": ("reports", "one from each of "),
     "trajectories": ("reports", "of 10 of 10 persons"),
 }
 

@@ -71,12 +71,12 @@ class Described:
         guess = {} if self.synthesizer.neighbouring().n_is_public else {"expected_n": 30}
         if self.by_year:
             release = self.synthesizer.release_by(marked(), by="year", levels=[2021, 2022], **paid)
+        elif isinstance(self.synthesizer, local.LDPTrace | local.LineTrace):
+            release = self.synthesizer.release(of_persons("trajectory"))
         elif isinstance(self.synthesizer, HeatmapSynthesizer) or getattr(self.synthesizer, "user", None):
             release = self.synthesizer.release(of_persons(), **guess)
         elif isinstance(self.synthesizer, MarkedSynthesizer):
             release = self.synthesizer.release(typed(self.domain, self.synthesizer.marks), **guess)
-        elif isinstance(self.synthesizer, local.LDPTrace):
-            release = self.synthesizer.release(of_persons("trajectory"))
         else:
             release = self.synthesizer.release(made_up(self.domain), **paid, **guess)
         thinned(release).save(folder)
@@ -181,6 +181,7 @@ RELEASES: dict[str, Described] = {
     "adaptive-grid-even": Described(local.PrivAG(WINDOW, epsilon=2.0, alpha=1.0, consistent=False, oracle="auto")),
     "range-hierarchy": Described(local.RangeHierarchy(1.0, cells=8)),
     "trajectories": Described(local.LDPTrace(2.0, cells=3, max_length=5)),
+    "displacements": Described(local.LineTrace(2.0, cells=3, reach=2)),
     "bounded-cells": Described(BoundedErrorSynthesizer(epsilon=1.0, delta=1e-6, spacing=250.0)),
     "bounded-cells-secret-n": Described(
         BoundedErrorSynthesizer(epsilon=2.0, max_error=20, spacing=250.0, relation=AddRemove(2))

@@ -399,6 +399,7 @@ KEYED = {
     "adaptive-grid": (local.AdvancedAdaptiveGrid(SQUARE, epsilon=1.0), SCATTERED),
     "range-hierarchy": (local.RangeHierarchy(epsilon=1.0, cells=8), SCATTERED),
     "trajectories": (local.LDPTrace(epsilon=2.0, cells=3, max_length=8), WALKS),
+    "displacements": (local.LineTrace(epsilon=2.0, cells=3), WALKS),
 }
 
 
@@ -412,7 +413,7 @@ def published(release):
 @functools.cache
 def planned(name):
     synthesizer, pattern = KEYED[name]
-    return synthesizer.plan(pattern.domain, n=15 if name == "trajectories" else len(pattern))
+    return synthesizer.plan(pattern.domain, n=15 if name in ("trajectories", "displacements") else len(pattern))
 
 
 @pytest.mark.filterwarnings("ignore:mechanism. under Kim:dpppsynth.core.errors.InformationWarning")
@@ -684,7 +685,7 @@ class TestReports:
     def test_range_hierarchy(self, epsilon):
         """Each person reports on one of two levels, as often on either, by the oracle of 16 or of 64 cells."""
         law = local.RangeHierarchy(epsilon=epsilon, cells=8).randomizer
-        reports, parts = law.by_level(self.counts(local.RangeHierarchy(epsilon=epsilon, cells=8)))
+        reports, parts = law.by_question(self.counts(local.RangeHierarchy(epsilon=epsilon, cells=8)))
         binomial(reports[0], self.CLIENTS, 0.5)
         for n, oracle, part, own in zip(reports.tolist(), law.oracles, parts, (5, 27), strict=True):
             supports, weight = oracle.supports(part), math.exp(epsilon)
@@ -706,6 +707,21 @@ class TestReports:
             own = int(grid.locate(np.array([[400.0, 400.0]]))[0])
             assert counts.sum() == reports
             binomial(counts[own], reports, weight / (weight + len(counts) - 1))
+
+    def test_displacements(self):
+        """Each person answers one of two questions: where they start, near 0, or that they go two cells along x."""
+        walks = PointPattern(
+            np.tile([[100.0, 100.0], [900.0, 100.0]], (800, 1)), SQUARE, {"trajectory": np.repeat(np.arange(800), 2)}
+        )
+        mechanism = local.LineTrace(epsilon=1.2, cells=5)
+        law, statistic = mechanism.randomizer, mechanism.release(walks).statistic
+        (starts, ways), (first, second) = law.by_question(statistic.lattice)
+        binomial(starts, 800, 0.5)
+        disk = law.start.matrix()[:, 0]
+        near = disk > disk.min() * 1.01
+        binomial(first[near].sum(), starts, disk[near].sum())
+        weight, one = math.exp(1.2), law.displacement.subset / law.displacements
+        binomial(law.displacement.supports(second)[3], ways, weight * one / (weight * one + 1 - one))
 
     def test_trajectories(self):
         """A tenth of the budget for the length; the rest in equal shares for start, end and each move."""

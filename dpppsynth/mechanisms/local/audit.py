@@ -11,6 +11,7 @@ from dpppsynth.contract.audits.target import Target
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.audit_clients import ClientAudit
 from dpppsynth.mechanisms.local.audit_reports import ReportCounts, RoundCounts
+from dpppsynth.mechanisms.local.displacement_plan import DisplacementPlan
 from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, GridPlan, UniformGridPlan
 from dpppsynth.mechanisms.local.plan import LocalPlan
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
@@ -27,7 +28,7 @@ MOST, WORK, FEW = 10_000, 20_000_000, 100
 class ReportsAudit(PlanAudit):
     """Base of audits of counts of reports: one report of a client, and the counts of whole releases."""
 
-    plan: LocalPlan | GridPlan
+    plan: LocalPlan | GridPlan | DisplacementPlan
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
@@ -43,7 +44,7 @@ class ReportsAudit(PlanAudit):
         """Released counts of each round, of reports about one place (1, 2)."""
         self._unknown("what its counts are of", "counts")
 
-    def smaller(self) -> LocalPlan | GridPlan | None:
+    def smaller(self) -> LocalPlan | GridPlan | DisplacementPlan | None:
         """The plan for so many persons that a release is quick; None where there is no such plan."""
         self._unknown("how a smaller plan is made", "smaller")
 
@@ -90,12 +91,33 @@ class CellsAudit(ReportsAudit):
 
     def smaller(self) -> LocalPlan:
         """The plan for fewer persons."""
-        return replace(self.plan, n=self.few)
+        return replace(self.plan, n=self.few, shuffle=None)
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
         """Counts of reports about the cell of the place."""
         value = int(self.plan.element_values[self.plan.mesh.locate(place)][0])
         yield RoundCounts(self.plan.randomizer, lattice, value, self.plan.n)
+
+
+@dataclass(frozen=True, eq=False)
+class DisplacementAudit(ReportsAudit):
+    """Reports about the start or the displacement of a trajectory."""
+
+    plan: DisplacementPlan
+
+    @property
+    def rounds(self) -> tuple[Randomizer, ...]:
+        """Law of the one round."""
+        return (self.plan.law,)
+
+    def smaller(self) -> DisplacementPlan:
+        """The plan for fewer persons, each of whom stays in one place."""
+        return replace(self.plan, n=self.few, user=None, shuffle=None)
+
+    def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
+        """Counts of reports about staying in the cell of the place."""
+        start = int(self.plan.element_values[self.plan.mesh.locate(place)][0])
+        yield RoundCounts(self.plan.law, lattice, start * self.plan.law.displacements, self.plan.n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +133,7 @@ class GridAudit(ReportsAudit):
 
     def smaller(self) -> UniformGridPlan:
         """The plan for fewer persons."""
-        return replace(self.plan, n=self.few)
+        return replace(self.plan, n=self.few, shuffle=None)
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
         """Counts of reports about the rectangle of the place."""

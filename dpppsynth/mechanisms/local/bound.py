@@ -86,6 +86,23 @@ def local_rounds(epsilon: float, randomizers: Sequence[Any]) -> Guarantee:
     return Guarantee(Local(), PureDP(epsilon), "Theorem L (local randomizer)", assumed)
 
 
+def local_trajectory(randomizer: Randomizer) -> Guarantee:
+    """Guarantee of one report of each person about their whole trajectory, from its integer weights.
+
+    Examples
+    --------
+    >>> from dpppsynth.randomizers import DisplacementLaw
+    >>> round(local_trajectory(DisplacementLaw(epsilon=1.0, cells=3, reach=2, radius=1)).epsilon(), 9)
+    1.0
+    """
+    spent = instance("randomizer", randomizer, Randomizer).spent
+    if randomizer.metric:
+        msg = "randomizer: it tells near values apart less than others; trajectories need a local one."
+        raise PrivacyCheckError(msg)
+    assumed = (GRID, ONE_TRAJECTORY, ONE_REPORT, NOTHING_ELSE, ONE_RELEASE)
+    return Guarantee(Local(TRAJECTORY), PureDP(spent), "Theorem L (local randomizer)", assumed)
+
+
 def local_trajectories(protocol: TraceProtocol, longest: int | None = None) -> Guarantee:
     """Guarantee of both rounds of reports about a person's trajectory (Theorem T).
 

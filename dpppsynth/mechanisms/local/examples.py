@@ -12,6 +12,7 @@ from dpppsynth.mechanisms.local.area_synthesizers import (
     MultidimensionalSquareWave,
     SEMGeoI,
 )
+from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
 from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
@@ -65,6 +66,12 @@ def trajectories() -> Iterator[Example]:
     for label, domain in (("square", square()), ("polygon with a hole", ring())):
         settings = partial(LDPTrace, 3.0, cells=5, max_length=6)
         yield Example(label, settings, domain, marks=in_turn, numbers=(N + 300, 3 * N))
+
+
+def displacements() -> Iterator[Example]:
+    """Examples of N trajectories, as of `trajectories`."""
+    for label, domain in (("square", square()), ("polygon with a hole", ring())):
+        yield Example(label, partial(LineTrace, 3.0, cells=5), domain, marks=in_turn, numbers=(N + 300, 3 * N))
 
 
 def in_turn(n: int) -> dict[str, Ints]:

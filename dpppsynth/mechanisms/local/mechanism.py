@@ -8,8 +8,10 @@ from dpppsynth.mechanisms.local.area_synthesizers import (
     MultidimensionalSquareWave,
     SEMGeoI,
 )
-from dpppsynth.mechanisms.local.audit import AdaptiveGridAudit, CellsAudit, GridAudit
+from dpppsynth.mechanisms.local.audit import AdaptiveGridAudit, CellsAudit, DisplacementAudit, GridAudit
 from dpppsynth.mechanisms.local.audit_trajectories import TrajectoriesAudit
+from dpppsynth.mechanisms.local.displacement_plan import DisplacementPlan
+from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
 from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, UniformGridPlan
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, UniformGrid
 from dpppsynth.mechanisms.local.hierarchy_release import HierarchyRelease
@@ -17,7 +19,7 @@ from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
 from dpppsynth.mechanisms.local.plan import LocalPlan
 from dpppsynth.mechanisms.local.release import GridEstimator, GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
-from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator, TraceRelease
+from dpppsynth.mechanisms.local.trajectory_release import LineEstimator, TraceEstimator, TraceRelease
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 
 DISK_AREA = Mechanism(
@@ -114,4 +116,16 @@ TRAJECTORIES = Mechanism(
     options=(options.TRAJECTORIES,),
     words=words.TRAJECTORIES,
     examples=examples.trajectories,
+)
+
+DISPLACEMENTS = Mechanism(
+    name="displacements",
+    settings=LineTrace,
+    plan=DisplacementPlan,
+    estimators=(LineEstimator,),
+    result=TraceRelease,
+    audit=DisplacementAudit,
+    options=(options.DISPLACEMENTS,),
+    words=words.DISPLACEMENTS,
+    examples=examples.displacements,
 )

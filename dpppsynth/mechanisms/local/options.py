@@ -12,6 +12,7 @@ from dpppsynth.mechanisms.local.area_synthesizers import (
     MultidimensionalSquareWave,
     SEMGeoI,
 )
+from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
 from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
 from dpppsynth.mechanisms.local.places import require_point_columns
@@ -141,3 +142,4 @@ RANGE_HIERARCHY = HierarchyOptions(RangeHierarchy, "range-hierarchy")
 PRIVAG = AdaptiveOptions(PrivAG, "privag")
 AAG = AdaptiveOptions(AdvancedAdaptiveGrid, "aag")
 TRAJECTORIES = TrajectoryOptions(LDPTrace, "trajectories")
+DISPLACEMENTS = TrajectoryOptions(LineTrace, "displacements")

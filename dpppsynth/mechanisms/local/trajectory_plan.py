@@ -7,7 +7,7 @@ everything after the counts is post-processing (docs/theory/local.md).
 
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -34,7 +34,8 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain, Window
-from dpppsynth.spatial.mesh import Ints, Mesh
+from dpppsynth.spatial.intensity import PiecewiseConstant
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
 from dpppsynth.spatial.persons import persons
 
@@ -42,8 +43,85 @@ from dpppsynth.spatial.persons import persons
 VALUE = 1.5
 
 
+class WalkModel(Protocol):
+    """Model of trajectories that was estimated from reports."""
+
+    @property
+    def visits(self) -> Floats:
+        """(d, d) expected visits of one trajectory to each cell."""
+
+    def intensity(self, domain: Window) -> PiecewiseConstant:
+        """Visits per unit area of a window."""
+
+    def synthesize(self, n: int | None = None, rng: RngLike = None) -> GridTrajectories:
+        """Synthetic trajectories."""
+
+
+class WalksPlan(ReportsPlan):
+    """Base of plans to count reports about trajectories on a square grid over a window.
+
+    Attributes
+    ----------
+    window : Window
+    cells : int
+        Cells along each side of the grid.
+    n : int
+        Public number of trajectories.
+    user : str or None
+        Mark that tells trajectories, whose points are in the order of the rows; None where every point is one.
+    """
+
+    window: Window
+    cells: int
+    n: int
+    user: str | None
+
+    @property
+    def domain(self) -> Domain:
+        """Public window."""
+        return self.window
+
+    @cached_property
+    def mesh(self) -> Mesh:
+        """The grid as a mesh of regular squares."""
+        return regular_squares(self.window, shape=(self.cells + 1, self.cells + 1))
+
+    @cached_property
+    def element_values(self) -> Ints:
+        """(T,) cell `i * cells + j` of each element of the mesh."""
+        i, j = grid_cells(self.mesh).T
+        return np.asarray(i * self.cells + j, dtype=np.int64)
+
+    @cached_property
+    def inside(self) -> Any:
+        """(cells**2,) whether a cell meets the window at all."""
+        inside = np.zeros(self.cells**2, dtype=bool)
+        inside[self.element_values] = True
+        return inside
+
+    def model(self, lattice: Ints) -> WalkModel:
+        """Trajectories behind the counts, as many as there were."""
+        raise NotImplementedError
+
+    def walks(self, pattern: PointPattern) -> GridTrajectories:
+        """The cells of every trajectory. As sensitive as the points.
+
+        Raises
+        ------
+        InputError
+            When the pattern has other marks, lives in another window or has another number of trajectories.
+        """
+        require_match(pattern, self.domain, None, self.user)
+        order, lengths = _in_order(pattern, self.user)
+        if len(lengths) != self.n:
+            msg = "n: the release was planned for another number of trajectories; plan with that of this pattern."
+            raise InputError(msg)
+        values = self.element_values[self.mesh.locate(pattern.positions)]
+        return GridTrajectories(self.cells, values[order], starts(lengths))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class TracePlan(ReportsPlan):
+class TracePlan(WalksPlan):
     """Counts of the reports of both rounds of LDPTrace, those of the second after those of the first.
 
     In each round they are in the order of `TraceRound.parts`: of lengths; of first cells, last cells and moves.
@@ -105,11 +183,6 @@ class TracePlan(ReportsPlan):
     def __repr__(self) -> str:
         return f"TracePlan({self.cells} x {self.cells} cells, up to {self.max_length} long, epsilon={self.epsilon:g})"
 
-    @property
-    def domain(self) -> Domain:
-        """Public window."""
-        return self.window
-
     def table_rows(self) -> Rows:
         """Reports of every person in both rounds, and the grid."""
         first, second = self.clients
@@ -138,24 +211,6 @@ class TracePlan(ReportsPlan):
         """Second statement: one message of each person in either round, whatever length was announced."""
         first = float(self.protocol.first.spent)
         return shuffle.each_round((first, self.protocol.epsilon * (1 - float(FOR_LENGTH))))
-
-    @cached_property
-    def mesh(self) -> Mesh:
-        """The grid as a mesh of regular squares."""
-        return regular_squares(self.window, shape=(self.cells + 1, self.cells + 1))
-
-    @cached_property
-    def element_values(self) -> Ints:
-        """(T,) cell `i * cells + j` of each element of the mesh."""
-        i, j = grid_cells(self.mesh).T
-        return np.asarray(i * self.cells + j, dtype=np.int64)
-
-    @cached_property
-    def inside(self) -> Any:
-        """(cells**2,) whether a cell meets the window at all."""
-        inside = np.zeros(self.cells**2, dtype=bool)
-        inside[self.element_values] = True
-        return inside
 
     @classmethod
     def work(cls, parameters: Parameters, domain: Domain) -> float:
@@ -195,22 +250,6 @@ class TracePlan(ReportsPlan):
             "expected_n": None,
             **self.shuffled_parameters(),
         }
-
-    def walks(self, pattern: PointPattern) -> GridTrajectories:
-        """The cells of every trajectory. As sensitive as the points.
-
-        Raises
-        ------
-        InputError
-            When the pattern has other marks, lives in another window or has another number of trajectories.
-        """
-        require_match(pattern, self.domain, None, self.user)
-        order, lengths = _in_order(pattern, self.user)
-        if len(lengths) != self.n:
-            msg = "n: the release was planned for another number of trajectories; plan with that of this pattern."
-            raise InputError(msg)
-        values = self.element_values[self.mesh.locate(pattern.positions)]
-        return GridTrajectories(self.cells, values[order], starts(lengths))
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Run one client for every trajectory, in two rounds, and count their reports.

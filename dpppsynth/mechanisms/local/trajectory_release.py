@@ -11,8 +11,8 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonRead
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import Rows
-from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceModel
-from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
+from dpppsynth.mechanisms.local.trajectories import GridTrajectories
+from dpppsynth.mechanisms.local.trajectory_plan import WalkModel, WalksPlan
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
 from dpppsynth.spatial.intensity import PiecewiseConstant
@@ -21,16 +21,16 @@ from dpppsynth.spatial.patterns import PointPattern
 
 
 @dataclass(frozen=True)
-class TraceEstimator(Estimator[TracePlan]):
+class TraceEstimator(Estimator[WalksPlan]):
     """Estimator of random walks and their expected visits from counts of reports about trajectories."""
 
     kind: ClassVar[str] = "trajectories"
 
-    def model(self, statistic: PrivateStatistic[TracePlan]) -> TraceModel:
+    def model(self, statistic: PrivateStatistic[WalksPlan]) -> WalkModel:
         """The walks."""
         return statistic.plan.model(statistic.lattice)
 
-    def intensity(self, statistic: PrivateStatistic[TracePlan]) -> PiecewiseConstant:
+    def intensity(self, statistic: PrivateStatistic[WalksPlan]) -> PiecewiseConstant:
         """Visits per unit area, constant on every cell: those of as many walks as there were trajectories."""
         return self.model(statistic).intensity(statistic.plan.window)
 
@@ -39,19 +39,30 @@ class TraceEstimator(Estimator[TracePlan]):
         return [("intensity", "expected visits of random walks that were fitted to the reports")]
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: TracePlan) -> Beside:
+    def beside(cls, stated: JsonRead, plan: WalksPlan) -> Beside:
         """Nothing: the estimator has no settings."""
         among(stated, [{"kind": cls.kind}], "the estimator has no settings")
         return Beside()
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: TracePlan, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: WalksPlan, offset: Offset | None) -> Self:
         """The estimator."""
         return cls()
 
 
-class TraceRelease(CoxRelease[TracePlan]):
-    """Result of LDPTrace: everything in it is public.
+@dataclass(frozen=True)
+class LineEstimator(TraceEstimator):
+    """Estimator of straight lines and their expected visits from counts of one report for each trajectory."""
+
+    kind: ClassVar[str] = "displacements"
+
+    def table_rows(self) -> Rows:
+        """Source of the intensity."""
+        return [("intensity", "expected visits of straight lines that were fitted to the reports")]
+
+
+class TraceRelease(CoxRelease[WalksPlan]):
+    """Result of reports about trajectories: everything in it is public.
 
     `trajectories` draws walks, whose cells follow one another; `sample` draws points alone, from the intensity of their
     visits. A stay in one cell is no move, so it counts as one visit, and visits to cells outside the window are left
@@ -61,8 +72,8 @@ class TraceRelease(CoxRelease[TracePlan]):
     estimator: TraceEstimator
 
     @cached_property
-    def model(self) -> TraceModel:
-        """The random walks."""
+    def model(self) -> WalkModel:
+        """The random walks, or straight lines."""
         return self.estimator.model(self.statistic)
 
     def trajectories(self, n: int | None = None, rng: RngLike = None) -> GridTrajectories:

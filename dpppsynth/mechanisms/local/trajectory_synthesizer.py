@@ -1,7 +1,7 @@
 """LDPTrace as a mechanism: clients and aggregator in two rounds, and its releases."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise
 from dpppsynth.contract.plan import Plan
@@ -32,8 +32,65 @@ from dpppsynth.spatial.patterns import PointPattern, require_match
 __all__ = ["CombinedTraces", "LDPTrace", "TraceCounts", "TraceReports", "TraceRound"]
 
 
+class OfTrajectories(Synthesizer[TraceRelease]):
+    """Base of mechanisms whose clients report about one trajectory each."""
+
+    epsilon: float
+    user: str | None
+    shuffled: int | None
+    # Name on certificates.
+    basis: ClassVar[str]
+
+    def neighbouring(self) -> Relation:
+        """One person's trajectory is another one."""
+        return LocalRelation(TRAJECTORY)
+
+    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
+        return PureDP(self.epsilon)
+
+    def release(
+        self,
+        pattern: PointPattern,
+        rng: RngLike = None,
+        *,
+        expected_n: float | None = None,
+        progress: ProgressLike = None,
+        ledger: Account | None = None,
+        subset: Subset = None,
+        **options: Any,
+    ) -> TraceRelease:
+        """Run one client for every trajectory of a pattern, and make a release of their reports.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+            With the mark `user` and no other; the points of a trajectory in the order of its visits.
+        rng : None, int or Generator
+            None for a private release. Anything else makes it reproducible, not private, and marks it so.
+        expected_n : None
+            The number of trajectories is public, and taken from the pattern.
+        progress : callable, optional
+        ledger : Ledger, optional
+            Must authorise the release before the pattern is touched.
+        subset : dict, optional
+            As in `Plan.release`.
+        """
+        domain = self._domain(pattern)
+        require_match(pattern, domain, None, self.user)
+        # Errors in public parameters cost no budget.
+        self.plan(domain, n=self.shuffled or 1, expected_n=expected_n, **options)
+        entry = None
+        if ledger is not None:
+            # Before trajectories are counted: labels that cannot tell them would be an answer.
+            most = Ceiling(self.basis, domain, self.ceiling(domain))
+            entry = authorise(most, ledger, None, rng, subset=subset, taken=False)
+        plan = self.plan(domain, n=number_of_trajectories(pattern, self.user), **options)
+        spent: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset}
+        return cast(TraceRelease, plan.release(pattern, rng, progress=progress, **spent))
+
+
 @dataclass(frozen=True)
-class LDPTrace(Synthesizer[TraceRelease]):
+class LDPTrace(OfTrajectories):
     """Synthetic trajectories from clients who randomise what they tell about theirs, in two rounds.
 
     Where real clients report, `first` is what they are asked, then `second(longest(counts))`; both have `clients` and
@@ -69,6 +126,7 @@ class LDPTrace(Synthesizer[TraceRelease]):
 
     epsilon: float = setting(**EPSILON)
     _: KW_ONLY
+    basis: ClassVar[str] = TracePlan.basis
     cells: int = setting(help="Number of cells along each side of the grid", example="8")
     max_length: int = setting(200, help="Cells of a trajectory, beyond which it is cut")
     user: str | None = setting(
@@ -135,13 +193,6 @@ class LDPTrace(Synthesizer[TraceRelease]):
         """Pure epsilon for a person's whole trajectory, its length included."""
         return local_trajectories(self.protocol)
 
-    def neighbouring(self) -> Relation:
-        """One person's trajectory is another one."""
-        return LocalRelation(TRAJECTORY)
-
-    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
-        return PureDP(self.epsilon)
-
     def plan(
         self, domain: Domain, *, n: int | None = None, expected_n: float | None = None, clients: Any = None
     ) -> Plan:
@@ -162,46 +213,6 @@ class LDPTrace(Synthesizer[TraceRelease]):
         split: dict[str, Any] = {"clients": clients, "user": self.user, "shuffle": shuffle}
         plan = TracePlan(window, self.epsilon, self.cells, self.max_length, number, **split)
         return Plan(plan.basis, plan, TraceEstimator())
-
-    def release(
-        self,
-        pattern: PointPattern,
-        rng: RngLike = None,
-        *,
-        expected_n: float | None = None,
-        progress: ProgressLike = None,
-        ledger: Account | None = None,
-        subset: Subset = None,
-        **options: Any,
-    ) -> TraceRelease:
-        """Run one client for every trajectory of a pattern, and make a release of their reports.
-
-        Parameters
-        ----------
-        pattern : PointPattern
-            With the mark `user` and no other; the points of a trajectory in the order of its visits.
-        rng : None, int or Generator
-            None for a private release. Anything else makes it reproducible, not private, and marks it so.
-        expected_n : None
-            The number of trajectories is public, and taken from the pattern.
-        progress : callable, optional
-        ledger : Ledger, optional
-            Must authorise the release before the pattern is touched.
-        subset : dict, optional
-            As in `Plan.release`.
-        """
-        domain = self._domain(pattern)
-        require_match(pattern, domain, None, self.user)
-        # Errors in public parameters cost no budget.
-        self.plan(domain, n=self.shuffled or 1, expected_n=expected_n, **options)
-        entry = None
-        if ledger is not None:
-            # Before trajectories are counted: labels that cannot tell them would be an answer.
-            most = Ceiling(TracePlan.basis, domain, self.ceiling(domain))
-            entry = authorise(most, ledger, None, rng, subset=subset, taken=False)
-        plan = self.plan(domain, n=number_of_trajectories(pattern, self.user), **options)
-        spent: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset}
-        return cast(TraceRelease, plan.release(pattern, rng, progress=progress, **spent))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -59,3 +59,11 @@ TRAJECTORIES = TrajectoryWords(
     "points were drawn from where such walks are expected to pass.",
     intensity="expected visits of the walks",
 )
+DISPLACEMENTS = ReportWords(
+    description="Every person's trajectory was turned into one random report on its own: a square of a public grid, "
+    "most likely one near where it starts, or a noisy answer to the direction and the distance from its start to its "
+    "end; which of the two was drawn at random. Straight lines were fitted to all reports together. The synthetic "
+    "points were drawn from where such lines are expected to pass.",
+    intensity="expected visits of the lines",
+    counts="points",
+)

@@ -8,6 +8,7 @@ from support.command_line import run, spoken
 from support.seams import touched
 
 from dpppsynth import load_release, local
+from dpppsynth.contract import registry
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy import shuffled_epsilon, verify
 from dpppsynth.release.certificate import content_hash
@@ -80,6 +81,16 @@ class TestStatement:
         response = local.UniformGrid(WINDOW, epsilon=1.5, cells=3, oracle="randomized-response", **SHUFFLE)
         better = response.plan(n=N).shuffled.epsilon
         assert better < 0.95 * shuffled_epsilon(response.randomizer.spent, HONEST, DELTA)
+
+    def test_audits_run_with_fewer_persons_than_are_honest(self):
+        """Audits release for few persons, of whom fewer than the stated number may be honest."""
+        for mechanism in (
+            local.DiskAreaMechanism(1.5, cells=4, shuffled=20_000, shuffle_delta=1e-6),
+            local.UniformGrid(WINDOW, epsilon=1.5, cells=3, shuffled=20_000, shuffle_delta=1e-6),
+            local.LineTrace(1.5, cells=3, shuffled=20_000, shuffle_delta=1e-6),
+        ):
+            plan = mechanism.plan(WINDOW, n=30_000)
+            assert registry.mechanism(plan.mechanism).audit(plan.statistic).smaller().shuffled is None
 
     def test_trajectories_compose_both_rounds(self, tmp_path):
         trace = local.LDPTrace(2.0, cells=3, max_length=4, shuffled=500, shuffle_delta=1e-6)

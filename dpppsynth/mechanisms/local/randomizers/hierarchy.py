@@ -12,11 +12,10 @@ from dpppsynth.core.arguments import one_of, shown, whole
 from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.grids.sides import report_signal
-from dpppsynth.mechanisms.local.randomizers.exact_sampling import uniform_below
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle, checked_budget
 from dpppsynth.mechanisms.local.randomizers.haar import LevelShares, quadtree_shares
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle
-from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
+from dpppsynth.mechanisms.local.randomizers.questions import QuestionsLaw
 from dpppsynth.spatial.simplex import norm_sub, possible
 
 # Cells along a side of the coarsest level, unless the finest has fewer, and of the finest ones there are.
@@ -41,7 +40,7 @@ def hierarchy_side(epsilon: float, n: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RangeHierarchyLaw(Randomizer):
+class RangeHierarchyLaw(QuestionsLaw):
     """One report on one level of a quadtree of cells; the level is drawn uniformly, whatever the value.
 
     Levels have 4 x 4, 8 x 8, ..., `cells` x `cells` cells, and each the frequency oracle with the least total variance,
@@ -62,6 +61,7 @@ class RangeHierarchyLaw(Randomizer):
 
     cells: int
     kind: ClassVar[str] = "range-hierarchy"
+    question: ClassVar[str] = "level"
 
     def __post_init__(self) -> None:
         side = whole("cells", self.cells, 2, most=FINEST, remedy="a power of two, such as 64")
@@ -87,27 +87,15 @@ class RangeHierarchyLaw(Randomizer):
         """Law of the reports of each level."""
         return tuple(best_oracle(self.epsilon, side**2) for side in self.sides)
 
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of a report's integers: the level, and the oracle's, with zeros after a short one."""
-        width = max(len(oracle.columns) for oracle in self.oracles)
-        return ("level", *(f"part_{k}" for k in range(width)))
-
-    @property
-    def size(self) -> int:
-        """Number of levels and of the counts of all of them."""
-        return len(self.sides) + sum(oracle.size for oracle in self.oracles)
-
-    @property
-    def spent(self) -> float:
-        """Epsilon that the integer weights certify: the largest of all levels, as levels tell nothing."""
-        return max(oracle.spent for oracle in self.oracles)
-
     def louder(self, epsilon: float) -> Self:
         """The same laws of all levels with another epsilon, whichever would be best then."""
         made = replace(self, epsilon=epsilon)
         made.__dict__["oracles"] = tuple(replace(oracle, epsilon=epsilon) for oracle in self.oracles)
         return made
+
+    def answers(self, values: Ints, question: int) -> Ints:
+        """(n,) cells of a level that hold finest cells (n,)."""
+        return self.ancestors(values, question)
 
     def ancestors(self, values: Ints, level: int) -> Ints:
         """(n,) cells of a level that hold finest cells (n,)."""
@@ -115,59 +103,6 @@ class RangeHierarchyLaw(Randomizer):
         i, j = np.divmod(values, self.cells)
         block = self.cells // side
         return np.asarray(i // block * side + j // block)
-
-    def matrix(self) -> Floats:
-        """(reports, inputs) probabilities of all reports, level after level; for few cells."""
-        values, parts = np.arange(self.inputs), [oracle.matrix() for oracle in self.oracles]
-        held = [part[:, self.ancestors(values, level)] for level, part in enumerate(parts)]
-        return np.concatenate(held) / len(self.sides)
-
-    def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
-        """(n, columns) reports: first all levels, then the reports of each."""
-        values = self.values(values)
-        reports = np.zeros((len(values), len(self.columns)), dtype=np.int64)
-        reports[:, 0] = uniform_below(np.full(len(values), len(self.sides)), rng)
-        for level, oracle in enumerate(self.oracles):
-            here = np.flatnonzero(reports[:, 0] == level)
-            reports[here, 1 : 1 + len(oracle.columns)] = oracle.draw(self.ancestors(values[here], level), rng)
-        return reports
-
-    def _parts(self, reports: Any) -> list[tuple[npt.NDArray[np.bool_], Ints]]:
-        """Places of the reports of each level among (n,), and these reports; InputError for what no client sends."""
-        rows = self.rows(reports)
-        level, found = rows[:, 0], []
-        wrong = len(rows) and (level.min() < 0 or level.max() >= len(self.sides))
-        for number, oracle in enumerate(self.oracles):
-            here, width = level == number, 1 + len(oracle.columns)
-            wrong = wrong or rows[here, width:].any()
-            found.append((here, rows[here, 1:width]))
-        if wrong:
-            msg = f"reports: must be a level from 0 to {len(self.sides) - 1} and its oracle's report; some are not."
-            raise InputError(msg)
-        return found
-
-    def count(self, reports: Ints) -> Ints:
-        """(size,) number of reports of each level, then the counts of each level's oracle."""
-        parts = self._parts(reports)
-        each = [oracle.count(part) for oracle, (_, part) in zip(self.oracles, parts, strict=True)]
-        return np.concatenate([[int(here.sum()) for here, _ in parts], *each]).astype(np.int64)
-
-    def by_level(self, counts: Ints) -> tuple[Ints, list[Ints]]:
-        """Reports of each level, and the counts of each level's oracle, from counts (size,)."""
-        ends = np.cumsum([len(self.sides), *(oracle.size for oracle in self.oracles)])[:-1]
-        reports, *parts = np.split(self.tallies(counts), ends)
-        return reports, parts
-
-    def reported(self, counts: Ints) -> int:
-        """Number of reports behind such counts; InputError for counts of no reports."""
-        reports, parts = self.by_level(counts)
-        for oracle, part, n in zip(self.oracles, parts, reports.tolist(), strict=True):
-            if n:
-                oracle.counts_of(part, n)
-            elif part.any():
-                msg = "counts: some are of a level on which nobody reports; take what `count` returns."
-                raise InputError(msg)
-        return int(reports.sum())
 
     def settings(self, **given: Any) -> dict[str, Any]:
         """Setting of the estimator: "shrunk" by empirical Bayes, or "norm-sub", the shares nearest to unbiased ones."""
@@ -200,7 +135,7 @@ class RangeHierarchyLaw(Randomizer):
         if self.reported(counts) != number:
             msg = "n: must be the number of reports behind the counts; take what `reported` returns."
             raise InputError(msg)
-        reports, parts = self.by_level(counts)
+        reports, parts = self.by_question(counts)
         found = []
         for side, oracle, part, here in zip(self.sides, self.oracles, parts, reports.tolist(), strict=True):
             if here:
@@ -209,27 +144,6 @@ class RangeHierarchyLaw(Randomizer):
                 chosen = max(0.0, own - other) + 1 - here / number
                 found.append(LevelShares(shares, other / here, chosen / here))
         return found
-
-    def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
-        """(n,) logarithms of Pr[report | value] / Pr[report | other], by the oracle of each report's level."""
-        both = np.array([whole(name, v, 0, most=self.inputs - 1) for name, v in (("value", value), ("other", other))])
-        found = np.zeros(len(self.rows(reports)))
-        for level, (here, part) in enumerate(self._parts(reports)):
-            found[here] = self.oracles[level].log_ratio(part, *self.ancestors(both, level).tolist())
-        return found
-
-    def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
-        """Reports of each level and supports of its cells, and the chances of either."""
-        reports, parts = self.by_level(counts)
-        numbers, chances = [reports], [np.full(len(self.sides), 1.0)]
-        for level, (oracle, part) in enumerate(zip(self.oracles, parts, strict=True)):
-            own = int(self.ancestors(np.array([value]), level)[0])
-            # Few reports may support nothing at all, and nobody may report here.
-            known = part.any() or not oracle.categorical
-            supports, chance = oracle.binomials(part if known else np.eye(1, oracle.size, dtype=np.int64)[0], own)
-            numbers.append(supports if known else 0 * supports)
-            chances.append(chance)
-        return np.concatenate(numbers), np.concatenate(chances) / len(self.sides)
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
         """Counts drawn at once, as each level's oracle draws them, for experiments."""

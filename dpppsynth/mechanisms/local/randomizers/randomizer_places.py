@@ -23,6 +23,7 @@ PLACES = {
     "square-wave": ("square_wave", "SquareWave"),
     "subset-exponential": ("subset_exponential", "SubsetExponential"),
     "range-hierarchy": ("hierarchy", "RangeHierarchyLaw"),
+    "displacements": ("displacements", "DisplacementLaw"),
 }
 
 
