@@ -12,7 +12,7 @@ from dpppsynth.mechanisms.local.randomizers.area import DiskArea
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle
 from dpppsynth.mechanisms.local.randomizers.questions import QuestionsLaw
-from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.spatial.simplex import norm_sub, possible
 
 # Directions, counted anticlockwise from east, and most cells from start to end.
