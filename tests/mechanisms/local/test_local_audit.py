@@ -34,6 +34,7 @@ from dpppsynth.mechanisms.local.randomizers.hashing import hash_classes
 from dpppsynth.privacy import PureDP
 from dpppsynth.randomizers import (
     DiskArea,
+    DisplacementLaw,
     HadamardResponse,
     HybridArea,
     LocalHashing,
@@ -65,6 +66,7 @@ KINDS = {
     "subset-selection": lambda epsilon: SubsetSelection(epsilon=epsilon, domain=9),
     "projective-response": lambda epsilon: ProjectiveResponse(epsilon=epsilon, domain=9),
     "range-hierarchy": lambda epsilon: RangeHierarchyLaw(epsilon=epsilon, cells=4),
+    "displacements": lambda epsilon: DisplacementLaw(epsilon=epsilon, cells=3, reach=2, radius=1),
     "subset-exponential": lambda epsilon: SubsetExponential(epsilon=epsilon, cells=3, subset=2),
 }
 
@@ -273,7 +275,15 @@ def refuted(made, law, count, statistic=None):
     return bound > made.claimed.epsilon(0.0) or any(finding.violated for finding in findings)
 
 
-NEEDED = {("hybrid-area", 0.1): 450_000, ("hybrid-area", 0.5): 20_000, ("disk-area", 0.1): 150_000}
+NEEDED = {
+    ("hybrid-area", 0.1): 450_000,
+    ("hybrid-area", 0.5): 20_000,
+    ("disk-area", 0.1): 150_000,
+    # Of the values that are audited a report on starts tells little, and half of all are such.
+    ("displacements", 0.1): 450_000,
+    ("displacements", 0.5): 20_000,
+    ("displacements", 1.0): 12_000,
+}
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -1,6 +1,6 @@
 """One report about a whole trajectory: its start, or its displacement, whichever the client draws."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -89,8 +89,9 @@ class DisplacementLaw(QuestionsLaw):
 
     def louder(self, epsilon: float) -> Self:
         """The same laws with another epsilon, whichever would be best then."""
-        made = type(self)(epsilon=epsilon, cells=self.cells, reach=self.reach, radius=self.radius)
-        made.__dict__["displacement"] = type(self.displacement)(epsilon=epsilon, domain=self.displacements)
+        made = replace(self, epsilon=epsilon)
+        start, displacement = (replace(each, epsilon=epsilon) for each in self.oracles)
+        made.__dict__.update(start=start, displacement=displacement, oracles=(start, displacement))
         return made
 
     def settings(self, **given: Any) -> dict[str, Any]:
