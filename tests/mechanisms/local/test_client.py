@@ -60,7 +60,12 @@ def changed(text, **values):
 
 class TestReports:
     def test_every_law_is_here(self):
-        assert {each.randomizer.kind for each in (*CELLS, *ROUNDS)} == set(KINDS)
+        # A report about a trajectory is of more than one place.
+        assert {each.randomizer.kind for each in (*CELLS, *ROUNDS)} == set(KINDS) - {"displacements"}
+
+    def test_trajectories_are_refused(self):
+        with pytest.raises(InputError):
+            local.description(local.LineTrace(epsilon=1.0, cells=4), WINDOW)
 
     @pytest.mark.parametrize("mechanism", [*CELLS, *ROUNDS], ids=lambda each: each.randomizer.kind)
     def test_are_those_of_the_package(self, mechanism):

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.core.arguments import whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle
 from dpppsynth.mechanisms.local.randomizers.questions import QuestionsLaw
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.spatial.simplex import norm_sub, possible
 
 # Directions, counted anticlockwise from east, and most cells from start to end.

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import whole
+from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import uniform_below
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
