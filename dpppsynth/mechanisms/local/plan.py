@@ -45,8 +45,9 @@ BATCH = 1_000_000
 def tally(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Ints:
     """(size,) counts of the reports of clients with the given values (n,); no report outlives its batch."""
     counts = np.zeros(randomizer.size, dtype=np.int64)
-    for start in range(0, len(values), BATCH):
-        counts += randomizer.count(randomizer.draw(values[start : start + BATCH], rng))
+    step = randomizer.at_once(BATCH)
+    for start in range(0, len(values), step):
+        counts += randomizer.count(randomizer.draw(values[start : start + step], rng))
     return counts
 
 

@@ -69,6 +69,7 @@ def tally_files(
     said = announcer(progress)
     found = table_files(paths)
     randomizer = mechanism.randomizer
+    rows = randomizer.at_once(rows)
     labels = [label_of(path, mechanism, window=window, labelled=labelled) for path in found]
     seeded = any(label is not None and label.seeded for label in labels)
     work = (piece for path in found for piece in checked_pieces(path, randomizer, rows))
@@ -123,7 +124,7 @@ def read_piece(randomizer: Randomizer, piece: Piece, rows: int) -> list[Ints]:
 
 def _checked(randomizer: Randomizer, piece: Piece, rows: int) -> Iterator[tuple[Ints, Ints]]:
     """Reports of a piece, batch by batch, and their counts."""
-    for batch in batches(piece, randomizer.columns, rows):
+    for batch in batches(piece, randomizer.columns, randomizer.at_once(rows)):
         cells = integers(batch, randomizer.columns)
         counts = None if cells is None else _counts(randomizer, cells)
         if cells is None or counts is None:

@@ -274,8 +274,9 @@ def perturb_file(
         Column that tells persons, of texts or whole numbers. A file with a column named "user" in which somebody has
         several rows is refused without it.
     batch : int
-        Rows that are shuffled together, at least 1000, and of each group of rows of a Parquet file; the last batch has
-        up to 999 more, so that only a shorter file has one of fewer than 1000. Memory grows with it.
+        Rows that are shuffled together, at least 1000, and of each group of rows of a Parquet file, unless reports are
+        so long that fewer fill 32 MiB; the last batch has up to 999 more, so that only a shorter file has one of fewer
+        than 1000. Memory grows with it.
     rng : None, int or Generator
         None: secret random bits. Anything else marks the file as seeded: reproducible, not private.
     progress : callable, optional
@@ -305,9 +306,12 @@ def perturb_file(
         target, tuple(randomizer.columns), label_for(mechanism, seeded=rng is not None, window=window)
     ) as write:
         for xy in point_batches(points, x, y, rows, kept=kept):
-            reports = randomizer.draw(values(xy), source)
-            write(reports[source.permutation(len(reports))])
-            done += len(reports)
+            # Persons change places before their devices draw: of long reports, not all of a batch need be in memory.
+            inside = values(xy)
+            inside, step = inside[source.permutation(len(inside))], randomizer.at_once(rows + FEWEST)
+            for start in range(0, len(inside), step):
+                write(randomizer.draw(inside[start : start + step], source))
+            done += len(inside)
             say(f"{done:,} reports drawn".replace(",", " "))
         if not done:
             msg = f"points: {Path(points).name} holds no points; check the file or the filter that made it."

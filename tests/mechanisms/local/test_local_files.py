@@ -19,6 +19,7 @@ import dpppsynth as dps
 from dpppsynth.core.errors import InputError
 from dpppsynth.local import DiskAreaMechanism, PrivAG, SEMGeoI, UniformGrid
 from dpppsynth.mechanisms.local import places, report_counting, report_tables
+from dpppsynth.mechanisms.local.randomizers import randomizer
 from dpppsynth.mechanisms.local.report_files import (
     aggregate_dask,
     aggregate_files,
@@ -56,6 +57,41 @@ def refused(call, *, secret=()):
     for word in secret:
         assert str(word) not in str(caught.value)
     return str(caught.value)
+
+
+class TestLongReports:
+    def test_are_drawn_and_counted_in_parts(self, monkeypatch, tmp_path):
+        """Of reports of 67 words no more than the room holds are in memory, and every person has one."""
+        mechanism, held = UniformGrid(WINDOW, epsilon=9.0, cells=64, oracle="optimized-unary"), []
+        draw, count = type(mechanism.randomizer).draw, type(mechanism.randomizer).count
+
+        def drawn(self, values, rng):
+            held.append(len(values))
+            return draw(self, values, rng)
+
+        def counted(self, reports):
+            held.append(len(reports))
+            return count(self, reports)
+
+        monkeypatch.setattr(randomizer, "ROOM", 67 * 400)
+        monkeypatch.setattr(type(mechanism.randomizer), "draw", drawn)
+        monkeypatch.setattr(type(mechanism.randomizer), "count", counted)
+        # All in one cell but for the last, so that the order of the file would show.
+        xy = np.repeat([[1.0, 1.0], [29.0, 59.0]], [1000, 100], axis=0)
+        np.savetxt(tmp_path / "p.csv", xy, delimiter=",", header="x,y", comments="")
+        assert perturb_file(mechanism, tmp_path / "p.csv", tmp_path / "r.parquet", window=WINDOW, rng=1) == 1100
+        assert held == [400, 400, 300]
+        counts = aggregate_files(mechanism, tmp_path / "r.parquet")
+        assert max(held) == 400
+        assert counts.n == sum(held[3:]) == 1100
+        # Half of the persons set their own bit: seven standard deviations.
+        shared = counts.values[mechanism.values([[1.0, 1.0], [29.0, 59.0]])]
+        assert np.abs(shared - [500, 50]).max() < 111
+        rows = read_reports(tmp_path / "r.parquet", mechanism).rows
+        last = mechanism.randomizer.supported(rows, int(mechanism.values([[29.0, 59.0]])[0]))
+        # Of fifty in random places among 1100, some 18 are in either of the first parts, and none were by the file.
+        assert last[:400].sum() > 0
+        assert last[400:800].sum() > 0
 
 
 class TestRoundTrip:

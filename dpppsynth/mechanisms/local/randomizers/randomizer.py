@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Beyond it whole numbers do not fit into 64 bits.
 LARGEST = 2**63 - 1
+# Numbers of reports that are in memory at once, 32 MiB of them.
+ROOM = 2**22
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,6 +118,10 @@ class Randomizer:
         from dpppsynth.mechanisms.local.audit_clients import ClientAudit
 
         return ClientAudit(self)
+
+    def at_once(self, most: int) -> int:
+        """Reports that are held at once: at most so many, and fewer where each is long, as those of unary encodings."""
+        return max(1, min(most, ROOM // max(1, len(self.columns))))
 
     def parameters(self) -> dict[str, Any]:
         """Public numbers in JSON form, with the kind: enough to make the randomizer again."""
