@@ -154,8 +154,12 @@ class PatternRelease(Release):
         found = self.patterns
         if whole("m", m, 0) > len(found):
             msg = (
-                f"m: {len(found)} {'was' if len(found) == 1 else 'were'} paid for, and {self.mechanism} draws no "
-                "others for free; plan all of them at once."
+                f"m: a {self.mechanism} release has no patterns"
+                if not found
+                else (
+                    f"m: {len(found)} {'was' if len(found) == 1 else 'were'} paid for, and {self.mechanism} draws no "
+                    "others for free; plan all of them at once."
+                )
             )
             raise InputError(msg)
         return found[:m]
