@@ -22,6 +22,7 @@ from pages import command_line, fill, table
 
 import dpppsynth as dps
 from dpppsynth.core.errors import DpppsynthError
+from dpppsynth.models import regular_triangulation
 
 SIDE, ALPHA, LONGEST = 30_000.0, 50.0, 120
 # Edges of a street are this long.
@@ -54,7 +55,9 @@ BY_POINTS: dict[str, Build] = {
 }
 BY_VERTICES: dict[str, Build] = {
     "laplace-cells": lambda _, k: dps.LaplaceSynthesizer(1.0, alpha=ALPHA, spacing=spacing(k), postprocess="plain"),
-    "lgcp-tents": lambda _, k: dps.LGCPSynthesizer(1.0, ALPHA, spacing=spacing(k)),
+    "lgcp-tents": lambda window, k: dps.LGCPSynthesizer(
+        1.0, ALPHA, mesh=regular_triangulation(window, spacing=spacing(k)), prior="sparse"
+    ),
     "marked-tents": lambda _, k: dps.MarkedSynthesizer(1.0, MARKS, relation=RELATION, spacing=spacing(k / 12)),
     "heatmap": lambda _, k: dps.HeatmapSynthesizer(1.0, shape=(round(k**0.5),) * 2),
 }
