@@ -161,7 +161,7 @@ def rows(folder: Path, by: str) -> Iterator[list[str]]:
 
 
 def reasons(folder: Path) -> list[str]:
-    """Refusals in the words of the plans."""
+    """Table of refusals, in the words of the plans."""
     lines = []
     for by, (built, sizes) in TABLES.items():
         for name in built:
@@ -169,8 +169,8 @@ def reasons(folder: Path) -> list[str]:
                 file = folder / f"{by} {name} {size}.json"
                 found = json.loads(file.read_text()) if file.exists() else {}
                 if "refused" in found:
-                    lines.append(f"- {name}, {size:,} {by}: {found['refused']}".replace(",000", " 000"))
-    return lines
+                    lines.append([name, f"{size:,} {by}".replace(",", " "), found["refused"]])
+    return table(["mechanism", "size", "refusal"], lines)
 
 
 def main() -> None:

@@ -143,8 +143,14 @@ class PatternRelease(Release):
         """The patterns, as many as were paid for."""
         raise NotImplementedError
 
-    def sample(self, m: int = 1) -> list[PointPattern]:
+    def sample(self, m: int = 1, rng: RngLike = None) -> list[PointPattern]:
         """The first m of the patterns that were paid for, so that loops over mechanisms need not tell them apart.
+
+        Parameters
+        ----------
+        m : int
+        rng : None, int or Generator
+            Changes nothing: these patterns are drawn already.
 
         Raises
         ------

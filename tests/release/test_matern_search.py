@@ -83,7 +83,7 @@ def test_a_range_as_good_on_the_coarse_mesh_is_tried_on_the_fine_one(monkeypatch
     asked = []
     first = found.posterior((1.0, 250.0), None)
 
-    def posterior(self, key, start):
+    def posterior(self, key, start, share=None):
         if self.unknowns is None:
             asked.append(key[1])
         # On the coarse mesh: 20, 3 and 60 less than the best; on the fine one all is higher by 25.

@@ -49,7 +49,7 @@ class TestKernel:
         release = kernel().release(points(), patterns=3)
         assert len(release.patterns) == 3
         assert len({len(pattern) for pattern in release.patterns} | {tuple(p.xy[0]) for p in release.patterns}) > 3
-        for name in ("intensity", "sample", "posterior", "estimator"):
+        for name in ("intensity", "posterior", "estimator"):
             assert not hasattr(release, name)
         release.patterns.clear()
         assert len(release.patterns) == 3

@@ -61,7 +61,7 @@ def refused(call, *, secret=()):
 
 class TestLongReports:
     def test_are_drawn_and_counted_in_parts(self, monkeypatch, tmp_path):
-        """Of reports of 67 words no more than the room holds are in memory, and every person has one."""
+        """Reports of 67 words: no more than the room holds are in memory, and every person has one."""
         mechanism, held = UniformGrid(WINDOW, epsilon=9.0, cells=64, oracle="optimized-unary"), []
         draw, count = type(mechanism.randomizer).draw, type(mechanism.randomizer).count
 
