@@ -8,7 +8,7 @@ privacy, so what is stated is never too small.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +29,8 @@ LARGEST, NOTHING = 50.0, 1e-6
 # Weights err by less.
 WEIGHTS = 1e-12
 DIGITS = 4
+# Share of delta that is kept back when an epsilon is stated, and largest excess of one over what another machine finds.
+KEPT_BACK, MORE = 1e-3, 2e-3
 
 HONEST = (
     "A shuffler that colludes with nobody gathers the reports and passes them on in a uniformly random order, without "
@@ -88,17 +90,23 @@ def shuffled_delta(local_epsilon: float, reports: int, epsilon: float, *, clones
 def shuffled_epsilon(local_epsilon: float, reports: int, delta: float, *, clones: float | None = None) -> float:
     """Smallest epsilon of four digits at which shuffled reports are (epsilon, delta)-differentially private.
 
-    Parameters are those of `shuffled_delta`. Never above `local_epsilon`.
+    Parameters are those of `shuffled_delta`. Never above `local_epsilon`. A thousandth of delta is kept back, so that
+    who computes `shuffled_delta` with other rounding also finds it within delta.
 
     Examples
     --------
     >>> shuffled_epsilon(2.0, 10_000, 1e-8), shuffled_epsilon(2.0, 1, 1e-8)
     (0.1968, 2.0)
     """
-    local, n, chance = _local(local_epsilon), whole("reports", reports, 1), probability("delta", delta)
+    n, chance = whole("reports", reports, 1), probability("delta", delta)
+    return min(_local(local_epsilon), float(upward(_least(local_epsilon, n, chance, clones), DIGITS)))
+
+
+def _least(local_epsilon: float, reports: int, delta: float, clones: float | None) -> float:
+    """The epsilon before it is rounded up."""
+    local, share = _local(local_epsilon), None if clones is None else probability("clones", clones)
     # Shuffling makes little of what tells next to nothing.
-    share = None if clones is None else probability("clones", clones)
-    return local if local < NOTHING else _smallest(local, min(n, MOST_REPORTS), chance, share)
+    return local if local < NOTHING else _smallest(local, min(reports, MOST_REPORTS), delta, share)
 
 
 def _local(epsilon: Any) -> float:
@@ -108,17 +116,16 @@ def _local(epsilon: Any) -> float:
 @lru_cache(maxsize=64)
 def _smallest(local: float, reports: int, delta: float, clones: float | None) -> float:
     def holds(epsilon: float) -> bool:
-        return shuffled_delta(local, reports, epsilon, clones=clones) <= delta
+        return shuffled_delta(local, reports, epsilon, clones=clones) <= delta * (1 - KEPT_BACK)
 
     low, high = local * 2.0**-30, local
     if holds(low):
-        return float(upward(low, DIGITS))
+        return low
     # In the logarithm: epsilons of large crowds are small.
     while high > low * (1 + 1e-5):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if holds(middle) else (middle, high)
-    rounded = float(upward(high, DIGITS))
-    return min(rounded, local)
+    return high
 
 
 @lru_cache(maxsize=16)
@@ -167,6 +174,9 @@ class ShuffledPrivacy:
     theorem : str
     assumptions : tuple of str
         What it takes for granted beside the assumptions of the local bound.
+    messages : tuple of (float, float or None)
+        Of each message of a person the local bound and the probability of a clone, from which it was derived; none
+        where it was read from a file.
     """
 
     epsilon: float
@@ -175,6 +185,7 @@ class ShuffledPrivacy:
     local_epsilon: float
     theorem: str
     assumptions: tuple[str, ...]
+    messages: tuple[tuple[float, float | None], ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         local = positive("local_epsilon", self.local_epsilon)
@@ -195,6 +206,27 @@ class ShuffledPrivacy:
             f"{factor} as likely for one person's data as for any other of theirs, give or take a probability of "
             f"{self.delta:g}. Without the shuffler the bound above holds alone. Proved by {self.theorem}. For this "
             f"second statement it is assumed as well that: {assumed}"
+        )
+
+    def proves(self, claimed: "ShuffledPrivacy") -> bool:
+        """Whether a claim follows from the messages that this was derived from, whatever machine it was made on.
+
+        The delta at the claimed epsilon decides, not whether two epsilons agree to a digit. A claim of more than needs
+        be is refused as well: its number would be free for anything.
+        """
+        same = replace(claimed, epsilon=self.epsilon, local_epsilon=self.local_epsilon) == self
+        near = math.isclose(claimed.local_epsilon, self.local_epsilon, rel_tol=1e-9)
+        within = claimed.epsilon <= (1 + MORE) * self.epsilon
+        return same and near and within and self._delta(claimed.epsilon) <= self.delta
+
+    def _delta(self, epsilon: float) -> float:
+        """Delta of all messages together at an epsilon, of which each has the share that it needs."""
+        each = self.delta / len(self.messages)
+        least = [_least(local, self.reports, each, clones) for local, clones in self.messages]
+        parts = [epsilon * (one / math.fsum(least)) for one in least]
+        return math.fsum(
+            shuffled_delta(local, self.reports, part, clones=clones)
+            for part, (local, clones) in zip(parts, self.messages, strict=True)
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -236,6 +268,7 @@ def shuffled_reports(
         local_epsilon=local_epsilon,
         theorem=THEOREM,
         assumptions=assumed,
+        messages=((local_epsilon, clones),),
     )
 
 
@@ -254,6 +287,7 @@ def shuffled_rounds(epsilons: Sequence[float], reports: int, delta: float) -> Sh
         local_epsilon=math.fsum(epsilons),
         theorem=THEOREM,
         assumptions=(HONEST, many(number), EACH_ROUND.format(rounds=len(found)), OTHERS),
+        messages=tuple((local, None) for local in epsilons),
     )
 
 

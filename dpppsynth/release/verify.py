@@ -350,10 +350,16 @@ def _check_shuffled(cert: JsonRead, derived: "Derived | str | Check") -> tuple[C
     said, own = cert.get("shuffled"), derived.shuffled if isinstance(derived, Derived) else None
     if said is None and own is None:
         return ()
-    if own is None or said is None or not same_values(said, own.to_dict()):
+    if own is None or said is None or not _follows(said, own):
         return (Check("shuffled", False, "what it states on shuffled reports does not follow from its parameters."),)
-    detail = f"epsilon = {own.epsilon:g} at delta = {own.delta:g} follows for {own.reports} shuffled reports"
+    detail = f"epsilon = {said['epsilon']:g} at delta = {own.delta:g} follows for {own.reports} shuffled reports"
     return (Check("shuffled", True, detail),)
+
+
+def _follows(said: JsonRead, own: ShuffledPrivacy) -> bool:
+    """Whether a statement on a certificate, with its words, follows from the parameters behind another."""
+    claimed = shuffled_from_dict(said)
+    return said == claimed.to_dict() and own.proves(claimed)
 
 
 def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: JsonObject) -> bool:

@@ -1,6 +1,7 @@
 """Shuffled reports: the stated delta against exact divergences of few reports, and the law of clones itself."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 
@@ -10,7 +11,7 @@ import pytest
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy import ShuffledPrivacy, shuffled_delta, shuffled_epsilon, shuffled_reports
 from dpppsynth.privacy.binomial_tails import binomial_pmf, most_below, tail_over_pmf
-from dpppsynth.privacy.shuffling import MOST_REPORTS, clone_probability, shuffled_from_dict, shuffled_rounds
+from dpppsynth.privacy.shuffling import MOST_REPORTS, _least, clone_probability, shuffled_from_dict, shuffled_rounds
 from dpppsynth.randomizers import (
     DiskArea,
     HadamardResponse,
@@ -183,6 +184,42 @@ class TestBinomialTails:
         known = stats.binom.sf(k - 1, n, p) / stats.binom.pmf(k, n, p)
         assert low <= known * (1 + 1e-7)
         assert known * (1 - 1e-7) <= high <= low * (1 + 1e-6)
+
+
+class TestProof:
+    """Verification that compares epsilons to a digit, or that lets an epsilon pass which is too small."""
+
+    OWN = pytest.mark.parametrize(
+        "own",
+        [
+            shuffled_reports(2.0, 10_000, 1e-8),
+            shuffled_reports(1.0, 500, 1e-6, clones=0.5),
+            shuffled_reports(1e-7, 10, 1e-6),
+            shuffled_reports(2.0, 1, 1e-8),
+            shuffled_rounds((0.2, 1.8), 5000, 1e-6),
+        ],
+        ids=["all laws", "own clones", "next to nothing", "alone", "rounds"],
+    )
+
+    @OWN
+    def test_what_another_machine_rounds_up_elsewhere_follows(self, own):
+        assert own.proves(shuffled_from_dict(own.to_dict()))
+        unit = 10.0 ** (math.floor(math.log10(own.epsilon)) - 3)
+        assert own.proves(replace(own, epsilon=own.epsilon + unit, local_epsilon=own.local_epsilon * (1 + 1e-12)))
+
+    @OWN
+    def test_smaller_and_needlessly_large_ones_do_not(self, own):
+        # Where next to nothing is told, the delta alone covers it, whatever the epsilon.
+        for factor in (0.9, 0.998, 1.01) if own.epsilon > 1e-6 else (1.01,):
+            assert not own.proves(replace(own, epsilon=own.epsilon * factor))
+        for change in ({"reports": own.reports + 1}, {"delta": own.delta / 2}, {"local_epsilon": 3.0}):
+            assert not own.proves(replace(own, **change))
+
+    def test_deltas_may_be_found_larger_elsewhere(self):
+        """The unrounded epsilon, were its delta computed a two-thousandth larger, is within delta still."""
+        for local, n, delta in ((2.0, 10_000, 1e-8), (1.0, 1000, 1e-6)):
+            least = _least(local, n, delta, None)
+            assert 0.99 * delta < shuffled_delta(local, n, least) <= delta * (1 - 5e-4)
 
 
 class TestStatement:
