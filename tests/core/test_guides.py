@@ -1,12 +1,15 @@
-"""The guides' Python blocks run, as a reader would run them, and their links lead somewhere."""
+"""The guides' examples run, as a reader would run them, and their links lead somewhere."""
 
+import os
 import re
+import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-GUIDES = [
+GUIDES = ["README.md"] + [
     f"docs/{name}.md"
     for name in (
         "auditing",
@@ -19,8 +22,10 @@ GUIDES = [
         "local",
         "marks",
         "privacy_promise",
+        "python",
     )
 ]
+IN_SHELL = ["README.md", "docs/commands.md"]
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
@@ -32,6 +37,28 @@ def test_blocks_run_in_order(name, monkeypatch, tmp_path):
     assert blocks
     for block in blocks:
         exec(compile(block, name, "exec"), names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", IN_SHELL)
+def test_commands_run_in_order(name, monkeypatch, tmp_path):
+    """Commands run as in a clone, after the Python blocks that make their files, in one shell."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dpppsynth").symlink_to(ROOT / "dpppsynth")
+    text = (ROOT / name).read_text()
+    if name != "README.md":
+        for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            exec(compile(block, name, "exec"), {})
+    commands = "".join(re.findall(r"^```shell\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    assert commands
+    path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path}
+    done = subprocess.run(["bash", "-euxc", commands], check=False, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_readme_is_read_in_three_minutes():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
