@@ -1,4 +1,4 @@
-"""The example that makes the tables of Kim & Lim's paper again: its originals, mechanisms and measures."""
+"""Examples: the tables of Kim & Lim's paper made again, and the picture of the README."""
 
 import importlib
 import sys
@@ -235,3 +235,18 @@ def test_tables_from_a_small_run(tmp_path, monkeypatch, made, tables):
     monkeypatch.setattr(tables, "picture_of_budgets", lambda *_: None)
     tables.main()
     assert out.read_text() == text + "\n" + by_hand
+
+
+def test_picture_of_the_readme_states_no_less_than_is_proved(monkeypatch, tmp_path):
+    """Within the privacy radius e / (1 + e); farther away no less than proved for the next distance."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    picture = importlib.import_module("soho_picture")
+    deaths = dps.datasets.soho_deaths()
+    guarantee = dps.LGCPSynthesizer(epsilon=1.0, alpha=25.0).check(deaths.domain, n=len(deaths))
+    shown = picture.best_guess(guarantee, np.array([0.0, 25.0, 50.0, 1e4]))
+    farthest = 100 / (1 + np.exp(-guarantee.by_distance[-1][1]))
+    assert shown == pytest.approx([50.0, 100 / (1 + np.exp(-1)), shown[2], farthest])
+    assert shown[1] < 100 / (1 + np.exp(-2)) <= shown[2] < farthest
+    picture.main(tmp_path / "soho.png")
+    assert (tmp_path / "soho.png").read_bytes()[:4] == b"\x89PNG"
+    assert picture.OUT.stat().st_size < 200_000
