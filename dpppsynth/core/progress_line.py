@@ -82,14 +82,18 @@ def line(after: float = 0.0) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def lines(write: Callable[[str], Any], every: float = 10.0) -> Iterator[Callable[[str], None]]:
-    """Yield the same for files and pipes: a line for each new step, and one every few seconds of a long one."""
+    """Yield the same for files and pipes: a line for each new step, and one every few seconds of a long one.
+
+    "25 of 400 runs" and "50 of 400 runs" are one step.
+    """
     clock, known, last = Clock(), "", time.monotonic()
 
     def say(step: str) -> None:
         nonlocal known, last
         words, now = clock.words(step, getattr(step, "share", None)), time.monotonic()
-        if step != known or now - last >= every:
-            write(words if step == known else step)
-            known, last = str(step), now
+        what = re.sub(r"^\d+ of ", "", step)
+        if what != known or now - last >= every:
+            write(words if what == known else step)
+            known, last = what, now
 
     yield say

@@ -126,6 +126,13 @@ class TestLines:
         assert 2 <= len(written) - 2 <= 5
         assert all(" s left)" in words for words in written[2:])
 
+    def test_counting_is_one_step(self):
+        written = []
+        with lines(written.append, every=10.0) as say:
+            for k in range(5):
+                say(Step(f"{k} of 5 runs", k / 5))
+        assert written == ["0 of 5 runs"]
+
 
 class TestReleases:
     def test_levels_share_the_whole(self):
