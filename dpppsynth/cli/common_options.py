@@ -91,7 +91,7 @@ UserOption = Annotated[
     str | None,
     Option(
         metavar="COLUMN",
-        help="Column that tells whose point a row is (heatmap, add-remove-person). Unless given: user.",
+        help="Column that tells whose point a row is. Unless given: user (add-remove-person), or none.",
         rich_help_panel=PRIVACY,
     ),
 ]

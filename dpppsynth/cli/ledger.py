@@ -93,11 +93,8 @@ def _neighbours(alpha: float | None, kind: Neighbours | None, cap: int, user: st
     if alpha is not None and kind not in (None, Neighbours.ALPHA):
         msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
         raise InputError(msg)
-    if user is not None and kind is not Neighbours.ADD_REMOVE_PERSON:
-        msg = "user: goes with --relation add-remove-person, which protects whole persons; leave --user out"
-        raise InputError(msg)
     if alpha is not None:
-        return AlphaNeighbours(alpha, max_points_per_person=cap)
+        return AlphaNeighbours(alpha, max_points_per_person=cap, user=user)
     if kind is Neighbours.ADD_REMOVE_PERSON:
         if cap != 1:
             msg = (
@@ -106,7 +103,7 @@ def _neighbours(alpha: float | None, kind: Neighbours | None, cap: int, user: st
             )
             raise InputError(msg)
         return AddRemovePerson() if user is None else AddRemovePerson(user)
-    return AddRemove(cap) if kind is Neighbours.ADD_REMOVE else ReplaceOne(cap)
+    return AddRemove(cap, user=user) if kind is Neighbours.ADD_REMOVE else ReplaceOne(cap, user=user)
 
 
 def _warn(ledger: "Ledger") -> None:

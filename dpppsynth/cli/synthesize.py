@@ -147,7 +147,8 @@ def _save(release: Any, out: Path, drawing: dict[str, Any]) -> None:
 
 def _in_batches(points: Path, planned: Any) -> bool:
     """Whether a file is large, and what is measured of it a sum over points: it need not fit into memory then."""
-    return points.stat().st_size > LARGE and planned.levels is None and planned.statistic.additive
+    large = points.stat().st_size > LARGE and planned.levels is None
+    return large and planned.statistic.additive and planned.statistic.persons_by is None
 
 
 def _without(options: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from dpppsynth.contract.result import Saved
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
-from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import Rows
 from dpppsynth.models.likelihood import MassLikelihood, NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -155,7 +155,9 @@ class MeasurementPlan(LatticePlan):
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivateStatistic[Self]":
         """Spend the budget: measure the pattern and add noise."""
-        self.require_pattern(pattern)
+        # One generator, so that draws of a seeded run do not share their stream.
+        rng = None if rng is None else generator(rng)
+        pattern = self.admitted(pattern, rng)
         return self.noised(self.exact_numbers(pattern), rng)
 
     def noised(self, exact: Ints, rng: RngLike = None) -> "PrivateStatistic[Self]":

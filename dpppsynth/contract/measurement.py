@@ -20,7 +20,8 @@ from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.offset import Offset
-from dpppsynth.spatial.patterns import PointPattern, require_match, require_number
+from dpppsynth.spatial.patterns import ANOTHER_NUMBER, PointPattern, require_match
+from dpppsynth.spatial.person_points import few_points_each, number_of_few
 
 # From a pattern and a generator to a whole release.
 Releasing = Callable[[PointPattern, np.random.Generator], Result]
@@ -143,6 +144,12 @@ class Measurement:
         return mark
 
     @property
+    def persons_by(self) -> str | None:
+        """Mark that tells persons of whom a few points, drawn at random, are measured; None where all points are."""
+        relation = self.guarantee.relation
+        return relation.user if isinstance(relation, CappedRelation) else None
+
+    @property
     def mark_names(self) -> tuple[str, ...]:
         """Names of the marks that synthetic points have: none unless types or times are measured."""
         return ()
@@ -205,11 +212,32 @@ class Measurement:
             When it has other marks than are needed, lives in another domain, or has another number of points.
         """
         self.require_batch(pattern)
-        require_number(pattern, self.n if self.counted_by is None else None)
+        if self.counted_by is None and self.n is not None and self.numbered(pattern) != self.n:
+            raise InputError(ANOTHER_NUMBER)
+
+    def numbered(self, pattern: PointPattern) -> int:
+        """Number of points of a pattern that are measured: of those that the relation's cap lets count."""
+        return measured_number(self.guarantee.relation, pattern)
+
+    def admitted(self, pattern: PointPattern, rng: RngLike = None) -> PointPattern:
+        """The points that are measured, which fit the plan: all, or a few of each person, drawn at random.
+
+        Every `measure` begins with it, and reads nothing else of a pattern.
+
+        Raises
+        ------
+        InputError
+            As for `require_pattern`.
+        """
+        self.require_pattern(pattern)
+        relation = self.guarantee.relation
+        if not isinstance(relation, CappedRelation) or relation.user is None:
+            return pattern
+        return few_points_each(pattern, relation.user, relation.max_points_per_person, rng)
 
     def require_batch(self, pattern: PointPattern) -> None:
         """Refuse some of the points, whatever their number; errors as in `require_pattern`."""
-        require_match(pattern, self.domain, None, self.counted_by)
+        require_match(pattern, self.domain, None, self.counted_by or self.persons_by)
 
     @property
     def shuffled(self) -> ShuffledPrivacy | None:
@@ -317,7 +345,7 @@ class Measurement:
         pattern : PointPattern
         rng : Generator
         """
-        user = self.counted_by
+        user = self.counted_by or self.persons_by
         if user is None:
             return pattern
         return PointPattern.at(pattern.positions, pattern.domain, {user: np.arange(len(pattern))})
@@ -333,6 +361,20 @@ class Measurement:
         rng : Generator
         """
         return Trial(released_intensity(release(pattern, rng)))
+
+
+def measured_number(relation: Relation, pattern: PointPattern) -> int:
+    """Number of points that are measured under a relation, which caps those of each person where it tells persons."""
+    if not isinstance(relation, CappedRelation) or relation.user is None:
+        return len(pattern)
+    return number_of_few(pattern, relation.user, relation.max_points_per_person)
+
+
+def counted_few(relation: Relation) -> str | None:
+    """Name for a ledger of what n counts where a mark tells persons: it hangs on the cap; None where all points are."""
+    if not isinstance(relation, CappedRelation) or relation.user is None:
+        return None
+    return f"{relation.user}, at most {relation.max_points_per_person} each"
 
 
 def capped(relation: Relation) -> CappedRelation:

@@ -7,8 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dpppsynth.contract.settings import CAP, RELATION, Setting, Settings, settings_of
+from dpppsynth.contract.measurement import measured_number
+from dpppsynth.contract.settings import CAP, RELATION, USER, Setting, Settings, settings_of
 from dpppsynth.core.errors import InputError
+from dpppsynth.privacy.composition import require_all_points
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mark_space import Marks
@@ -199,16 +201,24 @@ class MechanismOptions:
 class PointOptions(MechanismOptions):
     """Options of mechanisms that protect points, or up to a number of a person's."""
 
-    extra: ClassVar[tuple[Setting, ...]] = (RELATION, CAP)
+    extra: ClassVar[tuple[Setting, ...]] = (RELATION, CAP, USER)
 
     def require(self, given: Given) -> None:
         """Refuse combinations that are wrong on any domain; InputError."""
         if given["relation"] == "add-remove-person":
-            persons = [name for name in ("user", "no_user") if given.others.get(name)]
-            named = "".join(f", without --{name.replace('_', '-')}" for name in persons)
+            named = ", without --no-user" if given.others.get("no_user") else ""
             msg = (
-                "relation: add-remove-person is what --method heatmap promises; other methods protect a number of "
-                f"points per person: take add-remove with --max-points-per-person{named}"
+                "relation: add-remove-person is what --method heatmap promises; other methods let a number of points "
+                f"of each person count: take add-remove with --user and --max-points-per-person{named}"
+            )
+            raise InputError(msg)
+        if given["user"] == "":
+            msg = "user: needs the name of a column; leave --user out where nobody has more than one point"
+            raise InputError(msg)
+        if given["user"] is not None and given["max_points_per_person"] is None:
+            msg = (
+                "max_points_per_person: --user needs the number of points of each person that count, for instance "
+                "--max-points-per-person 1; which they are is drawn at random"
             )
             raise InputError(msg)
         super().require(given)
@@ -220,16 +230,31 @@ class PointOptions(MechanismOptions):
     def relation(self, given: Given) -> CappedRelation:
         """The relation that is named, or that a privacy radius stands for."""
         kind, alpha, cap = given["relation"], given["alpha"], given["max_points_per_person"]
-        cap = 1 if cap is None else cap
+        cap, user = 1 if cap is None else cap, self.user(given)
         if kind == "alpha" or (kind is None and alpha is not None):
             if alpha is None:
                 msg = "alpha: --relation alpha needs the privacy radius, for instance --alpha 25"
                 raise InputError(msg)
-            return AlphaNeighbours(alpha, max_points_per_person=cap)
+            return AlphaNeighbours(alpha, max_points_per_person=cap, user=user)
         if alpha is not None:
             msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
             raise InputError(msg)
-        return AddRemove(cap) if kind == "add-remove" else ReplaceOne(cap)
+        return AddRemove(cap, user=user) if kind == "add-remove" else ReplaceOne(cap, user=user)
+
+    def user(self, given: Given) -> str | None:
+        """The column that tells the persons, of whom a few points count; None where all points do."""
+        user: str | None = given["user"]
+        return user
+
+    def number(self, given: Given, pattern: PointPattern) -> int:
+        """The public number of points of a pattern that count."""
+        return measured_number(self.relation(given), pattern)
+
+    def require_people(self, given: Given, n: int | None, by: str | None) -> None:
+        """Refuse levels of a mark where a few points of each person count; InputError."""
+        super().require_people(given, n, by)
+        if by is not None:
+            require_all_points(self.relation(given))
 
 
 def require_window(domain: Domain, why: str) -> Window:

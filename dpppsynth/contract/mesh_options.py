@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from dpppsynth.contract.mechanism_options import Given, PointOptions, require_window
-from dpppsynth.contract.settings import CAP, RELATION, Setting
+from dpppsynth.contract.settings import CAP, RELATION, USER, Setting
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models import regular_triangulation, trace_mesh
@@ -22,7 +22,7 @@ RESOLUTION = Setting(
 class MeshOptions(PointOptions):
     """Options of mechanisms on a mesh, of cells or tents."""
 
-    extra: ClassVar[tuple[Setting, ...]] = (RELATION, CAP, RESOLUTION)
+    extra: ClassVar[tuple[Setting, ...]] = (RELATION, CAP, USER, RESOLUTION)
 
     def objects(self, given: Given, domain: Domain) -> dict[str, Any]:
         """Relation, and spacing or mesh."""

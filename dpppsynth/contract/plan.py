@@ -8,7 +8,7 @@ from typing import Any
 
 from dpppsynth.contract.account import Account, Subset, authorise, record
 from dpppsynth.contract.estimator import AnyEstimator
-from dpppsynth.contract.measurement import Measured, Measurement
+from dpppsynth.contract.measurement import Measured, Measurement, counted_few
 from dpppsynth.contract.partial_sums import Partial, batches_of, require_whole, total
 from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
@@ -86,8 +86,8 @@ class Plan:
 
     @property
     def counted_by(self) -> str | None:
-        """Mark that tells what n counts, such as trajectories; None counts points."""
-        return self.statistic.counted_by
+        """Mark that tells what n counts, such as trajectories, and how many points of each; None counts points."""
+        return self.statistic.counted_by or counted_few(self.guarantee.relation)
 
     @property
     def levels(self) -> None:
@@ -208,6 +208,12 @@ class Plan:
         return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
     def _require_additive(self) -> None:
+        if self.statistic.persons_by is not None:
+            msg = (
+                "plan: points of one person may lie in several batches, and which of them count is drawn from all; use "
+                "release with all points."
+            )
+            raise InputError(msg)
         if not self.statistic.additive:
             msg = (
                 f"plan: {self.mechanism} measures more than a sum over points, which batches of them do not give; use "

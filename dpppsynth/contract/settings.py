@@ -183,6 +183,15 @@ RELATION = Setting(
     otherwise="alpha if --alpha is given",
     panel=PRIVACY,
 )
+USER = Setting(
+    name="user",
+    option="--user",
+    kind=str,
+    help="Column that tells whose point a row is: of each person at most --max-points-per-person points count, drawn "
+    "at random",
+    metavar="COLUMN",
+    panel=PRIVACY,
+)
 CAP = Setting(
     name="max_points_per_person",
     option="--max-points-per-person",

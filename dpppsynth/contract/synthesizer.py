@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise, require_no_ledger_needed
+from dpppsynth.contract.measurement import measured_number
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.rehearsal import Rehearsal
 from dpppsynth.contract.result import MechanismResult, ResultByLevels
@@ -28,6 +29,7 @@ from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import mention
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import require_small_delta
+from dpppsynth.privacy.composition import require_all_points
 from dpppsynth.privacy.crowds import Crowd, people_within, require_reach
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, MovedPoint, Relation, ReplaceOne
@@ -102,7 +104,8 @@ class Synthesizer(Settings, Generic[R_co]):
     ) -> R_co:
         """Spend the budget on a pattern once; see `Plan.release`, and `check` for the other parameters."""
         domain = self._domain(pattern)
-        n = len(pattern) if self.neighbouring().n_is_public else None
+        relation = self.neighbouring()
+        n = measured_number(relation, pattern) if relation.n_is_public else None
         plan = self.plan(domain, n=n, expected_n=expected_n, **options)
         # The class that the mechanism's record names, which is the one that this class is declared with.
         return cast(R_co, plan.release(pattern, rng, progress=progress, ledger=ledger, subset=subset))
@@ -152,7 +155,12 @@ class PointSynthesizer(Synthesizer[R_co]):
         return people_within(population, domain, require_reach(self.neighbouring()))
 
     def require_levels(self) -> None:
-        """Refuse to release by the levels of a mark what cannot be released so; all but tracks can."""
+        """Refuse to release by the levels of a mark what cannot be released so: tracks, and a few points of each.
+
+        The cap holds for all levels together, and which points of a person count is drawn: so would be how many points
+        each level has, which is public and planned for.
+        """
+        require_all_points(self.neighbouring())
 
     def plan_by(
         self,

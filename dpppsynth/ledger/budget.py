@@ -169,7 +169,7 @@ def _refusal(given: Relation, needed: Relation) -> str:
         )
     if isinstance(given, Local | GeoIndistinguishability):
         return _refused_reports(needed)
-    told = repr(given.user) if isinstance(given, AddRemovePerson) else None
+    told = repr(user) if (user := getattr(given, "user", None)) is not None else None
     if isinstance(needed, AddRemovePerson):
         instead = "" if told is None else f", not by {told}"
         return (
@@ -212,7 +212,11 @@ def _unprotected(given: CappedRelation, needed: CappedRelation) -> str:
     pairs = []
     if given.reach < needed.reach:
         pairs.append(f"points that move by more than {given.reach:g}")
-    if given.max_points_per_person < needed.max_points_per_person:
+    if needed.user is not None and given.user != needed.user:
+        pairs.append(f"all points of a person, told by {needed.user!r}")
+    elif given.user is not None and needed.user is None and not given.n_is_public:
+        pairs.append("points of a person who stays in the data with others, which another draw may take")
+    elif needed.user is None and given.max_points_per_person < needed.max_points_per_person:
         cap = given.max_points_per_person
         pairs.append(f"people with more than {'one point' if cap == 1 else f'{cap} points'}")
     if isinstance(given, MovedPoint) and isinstance(needed, MovedPoint):

@@ -117,7 +117,9 @@ def _told_alone(relation: Relation, entries: Sequence[Entry]) -> list[str]:
 def _shared(entry: Entry) -> set[str]:
     """Marks that neighbouring patterns of a release have in common, those whose levels it is made of included."""
     if entry.reading is not None:
-        return {*entry.reading.marks}
+        # Persons that a relation tells by a mark are in its own words.
+        own = {entry.reading.counted_by} if getattr(entry.guarantee.relation, "user", None) else set()
+        return {*entry.reading.marks} - own
     # An older version kept the mark of levels in a sentence alone.
     before, after = STRATA.split("{by}")
     said = [each for each in entry.guarantee.assumptions if each.startswith(before) and each.endswith(after)]

@@ -28,6 +28,10 @@ PUBLIC_NETWORK = (
     "Network, snapping tolerance, mesh, privacy radius and budget were chosen without looking at the points."
 )
 CAP = "No person has more than {k} points in the pattern."
+KEPT = (
+    "Of each person {few} measured, drawn at random from theirs with secret randomness of the operating system. All "
+    "points of a person carry the same value of the mark {user!r}, and nobody else's do."
+)
 SNAPPED = (
     "Positions are the coordinates handed to the software; mistakes made before (geocoding, rounding) are outside."
 )
@@ -212,8 +216,10 @@ def assumptions(
     relation: CappedRelation, own: tuple[str, ...], settled: tuple[str, ...] = (), *, domain: Any
 ) -> tuple[str, ...]:
     """Sentences that every guarantee takes for granted, around a mechanism's `own` and what else was `settled`."""
-    cap = relation.max_points_per_person
+    cap, user = relation.max_points_per_person, relation.user
     people = CAP.format(k=cap) if cap > 1 else WIDE_CAP
+    if user is not None:
+        people = KEPT.format(few="one point is" if cap == 1 else f"at most {cap} points are", user=user)
     tail = () if relation.n_is_public else (NOT_EMPTY,)
     on_network = isinstance(domain, LinearNetwork)
     public, snapped = (PUBLIC_NETWORK, SNAPPED_NETWORK) if on_network else (PUBLIC, SNAPPED)

@@ -17,7 +17,7 @@ from dpppsynth.core.wording import mention
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP
-from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
 STRATA = "The {by} of every point is not protected: it is the same in neighbouring patterns."
@@ -72,6 +72,7 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
         msg = "guarantees: need one at least, that of each level's release; got none."
         raise InputError(msg)
     first = each_level[0]
+    require_all_points(first.relation)
     for other in each_level[1:]:
         if (other.relation, other.theorem, other.assumptions) != (first.relation, first.theorem, first.assumptions):
             msg = "levels: all of them must be released by one mechanism, under one relation."
@@ -93,6 +94,23 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
         (*first.assumptions, LEVELS.format(by=by), last.format(by=by)),
         _curve([each.by_distance for each in each_level]),
     )
+
+
+def require_all_points(relation: Relation) -> None:
+    """Refuse levels of a mark where a few points of each person are drawn, which each level would do for itself.
+
+    Raises
+    ------
+    InputError
+    """
+    if isinstance(relation, CappedRelation) and relation.user is not None:
+        msg = (
+            f"by: the cap of {relation.max_points_per_person} holds for a person's points at all levels together, and "
+            "which of them count is drawn: how many points each level has would be known afterwards only, and must be "
+            "public before. Make one release for each level, each with a budget of its own; or vouch for the cap, "
+            f"without {mention('user')}."
+        )
+        raise InputError(msg)
 
 
 def weakest(profiles: Sequence[Profile]) -> Profile:

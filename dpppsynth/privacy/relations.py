@@ -2,6 +2,8 @@
 
 Distances are geodesic, the length of the shortest path inside the domain. Under the capped relations a person
 contributes at most `max_points_per_person` points, a public cap; with a cap of one the unit of privacy is the point.
+The caller vouches for the cap; or names the mark that tells persons (`user`), and then all points of a person change,
+however many, since only so many of them, drawn at random, are measured (docs/theory.md, section 1).
 """
 
 import math
@@ -51,7 +53,7 @@ class Relation:
         return {"name": self.name}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CappedRelation(Relation):
     """Base of relations under which the points of one person change, at most as many as a public cap.
 
@@ -59,11 +61,18 @@ class CappedRelation(Relation):
     ----------
     max_points_per_person : int
         Public cap on the points of one person, all of which may change at once.
+    user : str, optional
+        Mark that tells persons: of each at most `max_points_per_person` points, drawn at random from theirs, are
+        measured, and all of them are protected, however many. Without it the caller vouches for the cap.
     """
 
     max_points_per_person: int = 1
+    user: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        if self.user is not None and not instance("user", self.user, str, MARK):
+            msg = f"user: needs the name of a mark, got an empty text; {MARK}."
+            raise InputError(msg)
         k = whole_number(self.max_points_per_person)
         if k is None or k < 1:
             got = shown(self.max_points_per_person)
@@ -74,22 +83,43 @@ class CappedRelation(Relation):
     @property
     def unit(self) -> str:
         """The word "point" when a person has one point, "person" otherwise."""
-        return "point" if self.max_points_per_person == 1 else "person"
+        return "point" if self.max_points_per_person == 1 and self.user is None else "person"
+
+    def __repr__(self) -> str:
+        told = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in told if value is not None)})"
 
     def implies(self, other: Relation) -> bool:
         """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
         if not isinstance(other, CappedRelation):
             return False
         same = type(self) is type(other) or (isinstance(self, ReplaceOne) and isinstance(other, AlphaNeighbours))
-        return same and self.reach >= other.reach and self.max_points_per_person >= other.max_points_per_person
+        return same and self._covers_person(other) and self.reach >= other.reach
+
+    def _covers_person(self, other: "CappedRelation") -> bool:
+        """Whether as many points of a person are covered: all of them where a mark tells persons."""
+        if other.user is not None:
+            return self.user == other.user
+        # Of a person who stays with some points and loses others, other points may be drawn then.
+        alike = self.user is None or self.n_is_public
+        return alike and self.max_points_per_person >= other.max_points_per_person
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, inverse of `relation_from_dict`."""
-        return super().to_dict() | {"max_points_per_person": self.max_points_per_person}
+        told = {} if self.user is None else {"user": self.user}
+        return super().to_dict() | {"max_points_per_person": self.max_points_per_person} | told
 
     def _who(self, singular: str, plural: str) -> str:
+        if self.user is not None:
+            told = f"all points of one person, however many (those that have one value of the mark {self.user!r}),"
+            return f"{told} {plural.removeprefix('up to {k} points of one person ')}"
         k = self.max_points_per_person
         return singular if k == 1 else plural.format(k=k)
+
+    @property
+    def _counted(self) -> str:
+        """Public numbers of points, in words."""
+        return f"the number of points{'' if self.user is None else ' of every person'} is public"
 
 
 # Words for marks that never change, and that may change to any.
@@ -131,10 +161,6 @@ class MovedPoint(CappedRelation):
             if not writable(instance("time_unit", self.time_unit, str)):
                 msg = f"time_unit: must be a text that can be written, got {shown(self.time_unit)}."
                 raise InputError(msg)
-
-    def __repr__(self) -> str:
-        told = ((each.name, getattr(self, each.name)) for each in fields(self))
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in told if value is not None)})"
 
     @property
     def marks_reach(self) -> tuple[float, float]:
@@ -226,10 +252,12 @@ class AlphaNeighbours(MovedPoint):
         types: str | None = None,
         time_unit: str | None = None,
         max_points_per_person: int = 1,
+        user: str | None = None,
     ) -> None:
         rule = "be a positive finite number in the domain's unit of length"
         object.__setattr__(self, "alpha", float(positive("alpha", alpha, rule=rule, remedy="such as 25.0")))
         object.__setattr__(self, "max_points_per_person", max_points_per_person)
+        object.__setattr__(self, "user", user)
         object.__setattr__(self, "time", time)
         object.__setattr__(self, "types", types)
         object.__setattr__(self, "time_unit", time_unit)
@@ -244,7 +272,7 @@ class AlphaNeighbours(MovedPoint):
         """The relation in words."""
         who = self._who("one point moves", "up to {k} points of one person move")
         return (
-            f"the number of points is public and {who} by at most {self.alpha:g} (in the unit of the domain's "
+            f"{self._counted} and {who} by at most {self.alpha:g} (in the unit of the domain's "
             f"coordinates) along a path inside the domain{self._marks_told}"
         )
 
@@ -268,15 +296,26 @@ class ReplaceOne(MovedPoint):
     def describe(self) -> str:
         """The relation in words."""
         who = self._who("one point moves", "up to {k} points of one person move")
-        return f"the number of points is public and {who} anywhere in the domain{self._marks_told}"
+        return f"{self._counted} and {who} anywhere in the domain{self._marks_told}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AddRemove(CappedRelation):
-    """One point (or the points of one person) is added or removed; the number of points is secret."""
+    """One point (or the points of one person) is added or removed; the number of points is secret.
+
+    Examples
+    --------
+    >>> AddRemove(3, user="patient").implies(AddRemovePerson("patient")), AddRemove(3).implies(AddRemove())
+    (True, True)
+    """
 
     name: ClassVar[str] = "add-remove"
     n_is_public: ClassVar[bool] = False
+
+    def implies(self, other: Relation) -> bool:
+        """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
+        whole = isinstance(other, AddRemovePerson) and self.user == other.user
+        return whole or super().implies(other)
 
     def describe(self) -> str:
         """The relation in words."""
@@ -312,6 +351,10 @@ class AddRemovePerson(Relation):
     def unit(self) -> str:
         """The word "person"."""
         return "person"
+
+    def implies(self, other: Relation) -> bool:
+        """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
+        return super().implies(other) or (isinstance(other, AddRemove) and other.user == self.user)
 
     def describe(self) -> str:
         """The relation in words."""
@@ -433,13 +476,13 @@ def relation_from_dict(data: Mapping[str, Any]) -> Relation:
     if name == GeoIndistinguishability.name and "cells" in data:
         return GeoIndistinguishability(data["cells"])
     cap = data.get("max_points_per_person", 1)
-    marks = {mark: data[mark] for mark in ("time", "types", "time_unit") if mark in data}
+    marks = {mark: data[mark] for mark in ("user", "time", "types", "time_unit") if mark in data}
     if name == AlphaNeighbours.name and "alpha" in data:
         return AlphaNeighbours(data["alpha"], max_points_per_person=cap, **marks)
     if name == ReplaceOne.name:
         return ReplaceOne(cap, **marks)
     if name == AddRemove.name:
-        return AddRemove(cap)
+        return AddRemove(cap, **{name: value for name, value in marks.items() if name == "user"})
     msg = (
         f"relation: {shown(name)} is not known; expected 'alpha-neighbours' with alpha, 'replace-one', 'add-remove', "
         "'add-remove-person' with user, 'local' or 'geo-indistinguishability' with cells."

@@ -138,7 +138,10 @@ def shuffled_rows(second: ShuffledPrivacy | None) -> list[Row]:
 
 
 def _cap(relation: Relation) -> str:
-    return f"at most {relation.max_points_per_person}" if isinstance(relation, CappedRelation) else "any number"
+    if not isinstance(relation, CappedRelation):
+        return "any number"
+    cap = f"at most {relation.max_points_per_person}"
+    return cap if relation.user is None else f"any number, of which {cap} count, drawn at random"
 
 
 def ledger_rows(certificate: Mapping[str, Any]) -> list[Row]:

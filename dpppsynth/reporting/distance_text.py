@@ -16,9 +16,10 @@ def explained(guarantee: Guarantee, domain: Domain) -> str:
     """Explanation of the curve of epsilon by distance, or of a level one."""
     said = [_shown(guarantee, domain)]
     if several(guarantee.relation):
-        cap = guarantee.relation.max_points_per_person
+        cap, user = guarantee.relation.max_points_per_person, guarantee.relation.user
+        whose = f"{cap} points" if user is None else "points"
         said.append(
-            f"This is about a single point. The promise is made to a person, whose {cap} points may change together: "
+            f"This is about a single point. The promise is made to a person, whose {whose} may change together: "
             f"for a person the bound may be larger than the curve. {_claimed(guarantee)}"
         )
     if isinstance(guarantee.relation, AddRemove):

@@ -85,7 +85,10 @@ def not_promised(guarantee: Guarantee, domain: Domain, by: str | None, *, moved:
         said[-1] = f"It does not hide that every level of {by} has at least one point."
     if isinstance(relation, AddRemove | AddRemovePerson):
         said.append(_moving(guarantee))
-    if isinstance(relation, CappedRelation):
+    if isinstance(relation, CappedRelation) and relation.user is not None:
+        if relation.n_is_public:
+            said.append("It does not hide how many points anybody has.")
+    elif isinstance(relation, CappedRelation):
         said.append(f"It does not cover more than {points(relation.max_points_per_person)} of one person.")
     return [
         *said,
@@ -131,14 +134,19 @@ def points(count: int) -> str:
 
 
 def several(relation: Relation) -> TypeGuard[CappedRelation]:
-    """Whether a person may have several points, up to a public cap."""
-    return isinstance(relation, CappedRelation) and relation.max_points_per_person > 1
+    """Whether a person may have several points, up to a public cap, or any number of which a few count."""
+    return isinstance(relation, CappedRelation) and relation.unit == "person"
 
 
 def _whom(guarantee: Guarantee) -> str:
     relation = guarantee.relation
     if isinstance(relation, AddRemovePerson):
         who = "The promise is made to every person, with all of their points, however many these are."
+    elif isinstance(relation, CappedRelation) and relation.user is not None:
+        who = (
+            "The promise is made to every person, with all of their points, however many these are. Of each person "
+            f"at most {points(relation.max_points_per_person)}, drawn at random, went into the release."
+        )
     elif not several(relation):
         who = "The promise is made to every single point, and so to every person as long as nobody has more than one."
     else:
@@ -172,7 +180,8 @@ def _cases(relation: Relation, domain: Domain) -> str:
     if not several(relation):
         here, what, start = "a certain point lies in one place", "it lies", "there"
     else:
-        here = f"the points of a certain person, up to {relation.max_points_per_person}, lie where they lie"
+        most = "however many" if relation.user is not None else f"up to {relation.max_points_per_person}"
+        here = f"the points of a certain person, {most}, lie where they lie"
         what, start = "each of them lies", "its place in the first case"
     if not math.isfinite(relation.reach):
         return f"{here}, or {what} anywhere else in the published area or street network{_marks_cases(relation)}"

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from dpppsynth.spatial.mark_space import Marks
 
 
+ANOTHER_NUMBER = "n: the release was planned for another number of points; plan with that of this pattern."
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PointPattern:
     """A finite set of points in a domain; points may coincide.
@@ -212,7 +215,11 @@ def require_match(pattern: Any, domain: Domain, n: int | None, mark: str | None 
     """
     instance("pattern", pattern, PointPattern)
     if mark is None and pattern.marks:
-        msg = "pattern: marks are not protected by this mechanism; pass `pattern.unmarked()`."
+        few = "AlphaNeighbours(25.0, max_points_per_person=3, user='person')"
+        msg = (
+            "pattern: marks are not protected by this mechanism; pass `pattern.unmarked()`. Where one tells persons, "
+            f"{either(few, '--user person --max-points-per-person 3')} lets a few points of each count."
+        )
         raise InputError(msg)
     if mark is not None and set(pattern.marks or {}) != {mark}:
         msg = (
@@ -240,8 +247,7 @@ def require_place(pattern: Any, domain: Domain, n: int | None) -> None:
 def require_number(pattern: PointPattern, n: int | None) -> None:
     """Refuse a pattern with another number of points than the public n, where there is one."""
     if n is not None and len(pattern) != n:
-        msg = "n: the release was planned for another number of points; plan with that of this pattern."
-        raise InputError(msg)
+        raise InputError(ANOTHER_NUMBER)
 
 
 def _pattern(points: Points, domain: Domain, snap: float | None) -> PointPattern:

@@ -28,7 +28,7 @@ from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.gaussian_kernel import kernel_density, sample_children
 from dpppsynth.spatial.mesh import Floats
-from dpppsynth.spatial.patterns import PointPattern, require_match
+from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import MOST_POINTS
 
 P_co = TypeVar("P_co", bound="PatternPlan", covariant=True)
@@ -130,8 +130,8 @@ class PatternPlan(Measurement):
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivatePatterns[Self]":
         """Spend the budget: draw all patterns."""
-        require_match(pattern, self.domain, self.n)
         secret = generator(rng)
+        pattern = self.admitted(pattern, None if rng is None else secret)
         children = partial(self.children, rng=secret)
         drawn = [self.randomise(children, pattern) for _ in range(self.patterns)]
         # In random order: rows must not tell which point a child belongs to.

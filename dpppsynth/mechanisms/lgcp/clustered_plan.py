@@ -30,7 +30,7 @@ from dpppsynth.privacy.pair_bounds import pair_sums
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints
-from dpppsynth.spatial.patterns import PointPattern, require_match
+from dpppsynth.spatial.patterns import PointPattern
 
 PLACES = ("apart", "shared")
 # Radii: the work of the likelihood grows by a factor with each.
@@ -194,9 +194,9 @@ class ClusteredPlan(StatisticPlan, PairsPlan):
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Spend the budget: masses and sums, with noise."""
-        require_match(pattern, self.domain, self.n)
         # One generator, so that the parts of a seeded run do not share their noise.
         source = None if rng is None else generator(rng)
+        pattern = self.admitted(pattern, source)
         noise, sums = self.source(source), self.pairs.statistic.doubled(pattern.positions)
         masses = self.randomise(noise.add, self.exact(pattern.positions))
         noised = np.concatenate([masses, self.pairs.add(self.randomise, sums, source)])

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from dpppsynth.contract.layer_options import COVARIATES, OFFSET, covariates_of, offset_of
 from dpppsynth.contract.mechanism_options import Given
 from dpppsynth.contract.mesh_options import RESOLUTION, MeshOptions, tent_mesh
-from dpppsynth.contract.settings import CAP, EXPERT, RELATION, SPACING, Setting
+from dpppsynth.contract.settings import CAP, EXPERT, RELATION, SPACING, USER, Setting
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
@@ -60,7 +60,17 @@ INFERRED = ("auto", "tents", "cells", "field")
 class LGCPOptions(MeshOptions):
     """Options of a log-Gaussian Cox mechanism."""
 
-    extra: ClassVar[tuple[Setting, ...]] = (RELATION, CAP, MESH, RESOLUTION, *COVARIANCE, *OFFSET, COVARIATES, BASIS)
+    extra: ClassVar[tuple[Setting, ...]] = (
+        RELATION,
+        CAP,
+        USER,
+        MESH,
+        RESOLUTION,
+        *COVARIANCE,
+        *OFFSET,
+        COVARIATES,
+        BASIS,
+    )
 
     def require(self, given: Given) -> None:
         """Refuse what does not belong to the mechanism, and parameters of another covariance; InputError."""

@@ -12,9 +12,10 @@ import numpy as np
 
 from dpppsynth.core.arguments import instance, shown
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.randomness import RngLike
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.person_points import few_rows_each
 from dpppsynth.spatial.persons import MISSING, labels, persons
 
 # Name of the column that tells persons where nothing else is said.
@@ -31,8 +32,7 @@ def one_row_each(codes: Ints, rng: RngLike = None) -> Ints:
     >>> sorted(one_row_each(np.array([4, 4, 9, 4]), rng=1).tolist())[-1]
     2
     """
-    order = generator(rng).permutation(len(codes))
-    return np.sort(order[np.unique(codes[order], return_index=True)[1]])
+    return few_rows_each(codes, 1, rng)
 
 
 def one_point_each(pattern: PointPattern, user: str = USER, *, rng: RngLike = None) -> PointPattern:

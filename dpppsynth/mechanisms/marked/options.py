@@ -7,7 +7,7 @@ from dpppsynth.contract.layer_options import COVARIATES, OFFSET, covariates_of, 
 from dpppsynth.contract.mark_settings import DESCRIBED, PROTECTION, described_marks, protection
 from dpppsynth.contract.mechanism_options import Given, PointOptions
 from dpppsynth.contract.mesh_options import RESOLUTION, require_fineness, tent_mesh
-from dpppsynth.contract.settings import ALPHA, CAP, RELATION, Setting
+from dpppsynth.contract.settings import ALPHA, CAP, RELATION, USER, Setting
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.marked.synthesizer import MarkedSynthesizer
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
@@ -24,6 +24,7 @@ class MarkedOptions(PointOptions):
         RELATION,
         RADIUS,
         CAP,
+        USER,
         *DESCRIBED,
         *PROTECTION,
         RESOLUTION,

@@ -28,6 +28,7 @@ from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_place
+from dpppsynth.spatial.person_points import labels_of
 
 # Numbers that a field behind them can have in the memory of a small machine.
 MOST_NUMBERS = 100_000
@@ -130,7 +131,11 @@ class MarkedPlan(MeasurementPlan):
     def require_batch(self, pattern: PointPattern) -> None:
         """Refuse a pattern in another domain, or with marks outside the public ones."""
         require_place(pattern, self.domain, None)
-        self.marks.require(pattern.marks)
+        user, columns = self.persons_by, dict(pattern.marks or {})
+        if user is not None:
+            labels_of(pattern, user)
+            del columns[user]
+        self.marks.require(columns or None)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -182,7 +187,8 @@ class MarkedPlan(MeasurementPlan):
         times, size = self.marks.times, len(pattern)
         kinds = rng.integers(self.marks.shape[0], size=size)
         at = np.zeros(size) if times is None else rng.uniform(times.start, times.end, size)
-        return PointPattern.at(pattern.positions, pattern.domain, self.marks.columns(kinds, at))
+        persons = {} if self.persons_by is None else {self.persons_by: np.arange(size)}
+        return PointPattern.at(pattern.positions, pattern.domain, {**self.marks.columns(kinds, at), **persons})
 
     def written(self, properties: bytes) -> bool:
         """Whether these are the properties of a point with these marks."""

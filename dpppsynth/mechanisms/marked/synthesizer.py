@@ -122,6 +122,7 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         ------
         InputError
         """
+        super().require_levels()
         msg = (
             "by: types are released together, and a mark that follows from a time is protected with it; name the mark "
             "among the types instead, or take another mechanism."

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from dpppsynth.contract.mechanism_options import NO_CAP, NO_RELATION, Given, MechanismOptions, PointOptions
-from dpppsynth.contract.settings import Setting
+from dpppsynth.contract.settings import CAP, RELATION, Setting
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.pairs.synthesizer import PairSums
 from dpppsynth.privacy.relations import AddRemovePerson
@@ -19,6 +19,7 @@ ERROR = (
 class PairOptions(PointOptions):
     """Options of pair sums that protect points."""
 
+    extra: ClassVar[tuple[Setting, ...]] = (RELATION, CAP)
     paid: ClassVar[str] = NO_PATTERNS
     unfixed: ClassVar[str] = NO_PATTERNS
     distance: ClassVar[str] = ERROR

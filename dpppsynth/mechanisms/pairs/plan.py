@@ -15,7 +15,7 @@ from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, const
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
-from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.pairs.pair_table import pair_table
@@ -27,7 +27,7 @@ from dpppsynth.privacy.relations import AddRemovePerson, Relation
 from dpppsynth.release.certificate import PAIR_SUMS, STATISTIC
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints
-from dpppsynth.spatial.patterns import PointPattern, require_match
+from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.persons import persons
 
 # Cap of a person: the edges that a crowd of different persons needs are about this many for each of them.
@@ -187,7 +187,8 @@ class PairSumsPlan(PairsPlan):
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Spend the budget: add up the pairs and add noise."""
-        require_match(pattern, self.domain, self.n, self.counted_by)
+        rng = None if rng is None else generator(rng)
+        pattern = self.admitted(pattern, rng)
         noised = self.part.add(self.randomise, self.exact_numbers(pattern), rng)
         seeded = rng is not None
         return PrivateStatistic(self, noised, self.noise_name(seeded=seeded), seeded)

@@ -42,7 +42,7 @@ from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
 from dpppsynth.release.certificate import STATISTIC, synthetic
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints
-from dpppsynth.spatial.patterns import PointPattern, require_match
+from dpppsynth.spatial.patterns import PointPattern
 
 # Points outside a window that is no rectangle are moved to its inner part, a share of the grid from the border.
 MARGIN = 0.01
@@ -100,7 +100,10 @@ class PlanarLaplacePlan(LatticePlan):
         whole("n", self.n, 1, most=2**53)
         positive("epsilon", self.epsilon)
         probability("delta", self.delta, zero=True)
-        if flag("track", self.track) and self.relation.max_points_per_person < self.n:
+        if flag("track", self.track) and self.relation.user is not None:
+            msg = f"track: all points are one person's, and all of them are moved; leave {mention('user')} out."
+            raise InputError(msg)
+        if self.track and self.relation.max_points_per_person < self.n:
             msg = (
                 "track: all points are one person's, so the cap on a person's points must be their number at least, "
                 f"{mention('max_points_per_person', str(self.n))} of AlphaNeighbours({self.relation.alpha:g}, ...)."
@@ -270,8 +273,8 @@ class PlanarLaplacePlan(LatticePlan):
 
         The rows of a track are in the order of time.
         """
-        require_match(pattern, self.window, self.n)
         secret = generator(rng)
+        pattern = self.admitted(pattern, None if rng is None else secret)
         noise = partial(move, epsilon=self.rate, bound=self.bound, step=self.step, rng=secret)
         moved = self.randomise(noise, pattern.positions)
         # In random order: rows must not tell which point is whose.

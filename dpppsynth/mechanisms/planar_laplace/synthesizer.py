@@ -101,6 +101,7 @@ class PlanarLaplaceSynthesizer(PointSynthesizer[PointRelease]):
 
     def require_levels(self) -> None:
         """Refuse tracks: a person would have one in every level, and pay for each of them."""
+        super().require_levels()
         if self.track:
             msg = (
                 f"track: one person's points are released once, and not by levels; leave {mention('track')} or "

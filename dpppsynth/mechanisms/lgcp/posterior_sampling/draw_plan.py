@@ -34,7 +34,7 @@ from dpppsynth.release.lgcp_inference import ENGINES
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere, weighted_pieces
-from dpppsynth.spatial.patterns import PointPattern, require_match
+from dpppsynth.spatial.patterns import PointPattern
 
 # Standard deviation of the intercept where n is public: wide, and without influence on the guarantee.
 INTERCEPT_SD = 3.0
@@ -237,7 +237,8 @@ class DrawPlan(LatticePlan):
         ReleaseBlocked
             When NUTS fails its diagnostics; the budget counts as spent.
         """
-        require_match(pattern, self.domain, self.n)
+        rng = None if rng is None else generator(rng)
+        pattern = self.admitted(pattern, rng)
         start = time.perf_counter()
         with blocking(FAILED):
             sample = partial(self._sample, rng=generator(rng))
