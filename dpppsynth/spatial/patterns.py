@@ -215,10 +215,10 @@ def require_match(pattern: Any, domain: Domain, n: int | None, mark: str | None 
     """
     instance("pattern", pattern, PointPattern)
     if mark is None and pattern.marks:
-        few = "AlphaNeighbours(25.0, max_points_per_person=3, user='person')"
+        few = "a relation with max_points_per_person= and user="
         msg = (
             "pattern: marks are not protected by this mechanism; pass `pattern.unmarked()`. Where one tells persons, "
-            f"{either(few, '--user person --max-points-per-person 3')} lets a few points of each count."
+            f"{either(few, '--user with --max-points-per-person')} lets a few points of each count."
         )
         raise InputError(msg)
     if mark is not None and set(pattern.marks or {}) != {mark}:

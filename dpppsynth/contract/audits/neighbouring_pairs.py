@@ -18,6 +18,8 @@ from dpppsynth.spatial.persons import labels
 
 Pair = tuple[PointPattern, PointPattern]
 
+# Further points of a person, in multiples of those that count.
+BEYOND = 2
 # Shown in place of a caller's own pair, which may be of real people.
 GIVEN = "a pair of your own; if it is of real people, all that an audit finds is about them, and not for publication"
 
@@ -95,6 +97,35 @@ def _matched(domain: Domain, gone: Floats, came: Floats, reach: float) -> bool:
     near = within(domain, np.repeat(gone, count, axis=0), np.tile(came, (count, 1)), reach).reshape(count, count)
     rows, columns = linear_sum_assignment(~near)
     return bool(near[rows, columns].all())
+
+
+def peopled(pair: Pair, relation: Relation) -> Pair:
+    """The pair with the mark that tells persons, where the relation names one: all that differs is one person's.
+
+    Where that person has as many points as count, all in one place, they get further ones there, which must not count.
+    Everybody else has one point.
+    """
+    user = relation.user if isinstance(relation, CappedRelation) else None
+    if user is None:
+        return pair
+    cap = relation.max_points_per_person if isinstance(relation, CappedRelation) else 1
+    first, second = (_with_person(each, own, user, cap) for each, own in zip(pair, changed(pair), strict=True))
+    return first, second
+
+
+def _with_person(pattern: PointPattern, own: Floats, user: str, cap: int) -> PointPattern:
+    """The pattern with labels: 0 for points at the positions `own` (k, 2), the last ones there, and others' own."""
+    labels, left = np.arange(1, len(pattern) + 1), Counter(map(tuple, own.tolist()))
+    for row, at in reversed([*enumerate(map(tuple, pattern.positions.tolist()))]):
+        if not left.total():
+            break
+        if left[at] > 0:
+            left[at] -= 1
+            labels[row] = 0
+    many = len(own) == cap and len(np.unique(own, axis=0)) == 1
+    rows = np.concatenate([np.arange(len(pattern)), np.tile(np.flatnonzero(labels == 0), BEYOND if many else 0)])
+    marks = {name: values[rows] for name, values in (pattern.marks or {}).items()}
+    return PointPattern.at(pattern.positions[rows], pattern.domain, {**marks, user: labels[rows]})
 
 
 def require_one_person(pair: Pair, relation: Relation) -> None:

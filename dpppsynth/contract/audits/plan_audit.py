@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dpppsynth.contract.audits.added_noise import NoiseOf, One
 from dpppsynth.contract.audits.hard_pairs import moved_pair, there_and_not
-from dpppsynth.contract.audits.neighbouring_pairs import Pair, own_pair, what_changes
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, own_pair, peopled, what_changes
 from dpppsynth.contract.audits.statistics import named
 from dpppsynth.contract.audits.target import Draws, Released, Scores, StatedLaw, Statistic, Target, Weakened
 from dpppsynth.contract.measurement import Measurement
@@ -224,7 +224,7 @@ class PlanAudit:
         pair = self.neighbours(relation, pair)
         return Target(
             run=run,
-            pair=pair,
+            pair=peopled(pair, relation),
             claimed=self.as_stated(pair, claim.profile),
             statistics=(*self.statistics(pair), *named(statistics)),
             words=f"{name}: {what_changes(pair, relation, given=given)}",
