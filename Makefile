@@ -1,6 +1,7 @@
 # make demo     draw private synthetic patterns, in out/demo/
 # make test     run the tests
 # make lint     style, types and layers
+# make docs     build the site, in out/docs/
 # make mutants  plant faults one at a time, each of which tests must find
 # make clean    remove everything made here
 #
@@ -12,7 +13,7 @@ VENV ?= .venv
 bin := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint mutants dev clean
+.PHONY: demo test lint docs mutants dev clean
 
 demo: $(VENV)/.installed
 	$(bin)/python examples/demo.py
@@ -26,6 +27,10 @@ lint: $(VENV)/.installed-lint
 	$(bin)/ruff format --check .
 	$(bin)/mypy -p dpppsynth
 	$(bin)/lint-imports
+
+# Warnings are errors: a link that leads nowhere, a page that no list names, a docstring that does not parse.
+docs: $(VENV)/.installed-docs
+	OMP_NUM_THREADS=1 $(bin)/python -m sphinx --quiet --fail-on-warning --keep-going -d out/doctrees docs out/docs
 
 mutants: $(VENV)/.installed-test
 	OMP_NUM_THREADS=1 $(bin)/python benchmarks/mutants.py --out docs/results/audit.md
@@ -48,10 +53,10 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.created
 	$(bin)/python -m pip install --quiet --editable .
 	@touch $@
 
-$(VENV)/.installed-test $(VENV)/.installed-lint: $(VENV)/.installed-%: pyproject.toml $(VENV)/.created
+$(VENV)/.installed-test $(VENV)/.installed-lint $(VENV)/.installed-docs: $(VENV)/.installed-%: pyproject.toml $(VENV)/.created
 	$(bin)/python -m pip install --quiet --editable '.[$*]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.created
 	$(bin)/python -m pip install --quiet --editable '.[dev]'
-	@touch $(VENV)/.installed $(VENV)/.installed-test $(VENV)/.installed-lint $@
+	@touch $(VENV)/.installed $(VENV)/.installed-test $(VENV)/.installed-lint $(VENV)/.installed-docs $@

@@ -87,7 +87,7 @@ def k_function(
         Increasing distances, in the domain's unit; `default_distances` unless given.
     intensity : array_like of shape (n,) or callable, optional
         Intensity lambda at the points, or a function of coordinates (n, 2), such as an `Intensity`. Constant unless
-        given: lambda = 1 and c = |W| / (n (n - 1)), or |L| / (n (n - 1)).
+        given: lambda = 1 and `c = |W| / (n (n - 1))`, or `|L| / (n (n - 1))`.
     correction : str, optional
         On windows "isotropic" (default) or another from above, on networks "ang" (default) or "none".
     normalise : bool

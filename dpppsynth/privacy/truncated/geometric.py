@@ -92,7 +92,7 @@ class TruncatedGeometric:
 
     @property
     def mean_absolute(self) -> float:
-        """Mean of |k|."""
+        """Mean of `|k|`."""
         return 2 * power_sums(self.rate, self.bound)[1] / self.total_weight
 
     @property

@@ -121,7 +121,7 @@ class TruncatedLaplace:
 
     @property
     def mean_absolute(self) -> float:
-        """Mean of |z|."""
+        """Mean of `|z|`."""
         if self.reach < TINY:
             return self.bound * (1 / 2 - self.reach / 12)
         return self.scale * float(gammainc(2, self.reach)) / self.mass
