@@ -21,6 +21,7 @@ from dpppsynth.linear_network.geojson import network_geojson, read_geojson
 from dpppsynth.linear_network.graphs import graph_crs, network_graph, skeleton_of_graph
 from dpppsynth.linear_network.line_layers import skeleton_of_table, table_of_lines
 from dpppsynth.linear_network.overlaps import noting_overlaps
+from dpppsynth.linear_network.points_along import PointsAlong
 from dpppsynth.linear_network.resistance import resistances
 from dpppsynth.linear_network.shortest_paths import diameter, distances, edge_numbers
 from dpppsynth.linear_network.skeleton import (
@@ -185,6 +186,10 @@ class LinearNetwork(OnMap):
         return shapely.STRtree(self.lines)
 
     @cached_property
+    def _along(self) -> PointsAlong:
+        return PointsAlong(self.lines)
+
+    @cached_property
     def _dropped_tree(self) -> shapely.STRtree:
         return shapely.STRtree(self.dropped)
 
@@ -208,8 +213,7 @@ class LinearNetwork(OnMap):
                 "the edge; some are others."
             )
             raise InputError(msg)
-        points = shapely.line_interpolate_point(self.lines[edge_numbers(at)], at[:, 1])
-        return np.asarray(shapely.get_coordinates(points), dtype=np.float64).reshape(-1, 2)
+        return self._along.at(edge_numbers(at), at[:, 1])
 
     def released_coordinates(self, positions: npt.ArrayLike) -> Floats:
         """(n, 2) coordinates of positions (n, 2), rounded to a decimal grid so fine that they stay on the network.

@@ -133,7 +133,7 @@ class PiecewiseLinear(_OnMesh):
 
     def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
         """(n,) values at positions in the given elements."""
-        return np.einsum("nk,nk->n", weight, self.values[self.mesh.elements[element]])
+        return np.einsum("nk,nk->n", weight, self.values.take(self.mesh.elements.take(element, axis=0)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,7 +182,7 @@ class LogLinear(_OnMesh):
 
     def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
         """(n,) values at positions in the given elements."""
-        base = np.exp(np.einsum("nk,nk->n", weight, self.log_values[self.mesh.elements[element]]))
+        base = np.exp(np.einsum("nk,nk->n", weight, self.log_values.take(self.mesh.elements.take(element, axis=0))))
         return base if self.offset is None else base * self.offset(self.mesh.domain.coordinates(positions))
 
 

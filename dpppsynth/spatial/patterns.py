@@ -5,7 +5,7 @@ Nothing in this module shows a coordinate or a number of points: not in a `repr`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,19 +65,12 @@ class PointPattern:
 
     def __post_init__(self) -> None:
         self._settle()
-        if not len(self.xy):
-            msg = "xy: a pattern must hold at least one point; check the file or the filter that made it"
-            raise InputError(msg)
+        _require_points(self.xy)
 
     @classmethod
     def synthetic(cls, xy: ArrayLike, domain: Domain, marks: Mapping[str, ArrayLike] | None = None) -> Self:
         """Build a synthetic pattern, which unlike an observed one may be empty: a Poisson pattern can be."""
-        pattern = object.__new__(cls)
-        object.__setattr__(pattern, "xy", xy)
-        object.__setattr__(pattern, "domain", domain)
-        object.__setattr__(pattern, "marks", marks)
-        pattern._settle()
-        return pattern
+        return cls._settled(xy, domain, marks)
 
     @classmethod
     def at(
@@ -95,11 +88,31 @@ class PointPattern:
             raise InputError(rule)
         places = places.reshape(-1, 2)
         require_domain(domain)
-        make: Callable[..., Self] = cls.synthetic if synthetic else cls
         place = domain.released_coordinates if synthetic else domain.coordinates
-        pattern = make(place(places), domain, marks)
+        # Coordinates of positions that a domain holds lie in it: finding them there again takes long on a network.
+        pattern = cls._settled(place(places), domain, marks, held=domain.holds(places))
+        if not synthetic:
+            _require_points(pattern.xy)
         # Where two edges of a network cross, coordinates alone would not tell which of them is meant.
         pattern.__dict__["positions"] = _frozen(places)
+        return pattern
+
+    @classmethod
+    def drawn(cls, positions: NDArray[np.float64], domain: Domain) -> Self:
+        """Build a synthetic pattern from positions (n, 2) that the domain holds; they are not tested again."""
+        pattern = object.__new__(cls)
+        fields = {"xy": _frozen(domain.released_coordinates(positions)), "domain": domain, "marks": None}
+        for name, value in {**fields, "positions": _frozen(positions)}.items():
+            object.__setattr__(pattern, name, value)
+        return pattern
+
+    @classmethod
+    def _settled(cls, xy: Any, domain: Domain, marks: Any, held: NDArray[np.bool_] | None = None) -> Self:
+        """Pattern of these fields, checked, which may be empty."""
+        pattern = object.__new__(cls)
+        for name, value in (("xy", xy), ("domain", domain), ("marks", marks)):
+            object.__setattr__(pattern, name, value)
+        pattern._settle(held)
         return pattern
 
     @cached_property
@@ -183,11 +196,11 @@ class PointPattern:
 
         return geopandas.GeoDataFrame(dict(self.marks or {}), geometry=shapely.points(self.xy), crs=self.domain.crs)
 
-    def _settle(self) -> None:
-        """Check the fields and replace them by read-only copies."""
+    def _settle(self, held: NDArray[np.bool_] | None = None) -> None:
+        """Check the fields and replace them by read-only copies; `held` (n,) tells which points the domain holds."""
         require_domain(self.domain)
         xy = _coordinates(self.xy)
-        if not self.domain.contains(xy).all():
+        if not (self.domain.contains(xy) if held is None else held).all():
             msg = (
                 f"xy: every point {self.domain.rule}. `dpppsynth inspect` writes the offending rows to a CONFIDENTIAL "
                 "file"
@@ -248,6 +261,12 @@ def require_number(pattern: PointPattern, n: int | None) -> None:
     """Refuse a pattern with another number of points than the public n, where there is one."""
     if n is not None and len(pattern) != n:
         raise InputError(ANOTHER_NUMBER)
+
+
+def _require_points(xy: NDArray[np.float64]) -> None:
+    if not len(xy):
+        msg = "xy: a pattern must hold at least one point; check the file or the filter that made it"
+        raise InputError(msg)
 
 
 def _pattern(points: Points, domain: Domain, snap: float | None) -> PointPattern:

@@ -9,12 +9,14 @@ import numpy as np
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.spatial.intensity import Intensity, LogLinearMean
-from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.intensity import Intensity, LogLinearMean, PiecewiseConstant
+from dpppsynth.spatial.mesh import Floats, Ints, Pieces
 from dpppsynth.spatial.patterns import PointPattern
 
 # Points beyond which a pattern would fill the memory of a small machine.
 MOST_POINTS = 2e8
+# Candidates at a time: what is computed of them stays in the processor's cache.
+AT_ONCE = 2**15
 
 
 def poisson_pattern(intensity: Intensity, rng: RngLike = None) -> PointPattern:
@@ -31,9 +33,7 @@ def poisson_pattern(intensity: Intensity, rng: RngLike = None) -> PointPattern:
     require_room(intensity)
     if isinstance(intensity, LogLinearMean):
         return binomial_pattern(intensity, int(rng.poisson(intensity.total)), rng)
-    count = rng.poisson(intensity.piece_bound * mesh.pieces.weight)
-    positions = _thin(intensity, np.repeat(np.arange(len(count)), count), rng)
-    return PointPattern.at(rng.permutation(positions), mesh.domain, synthetic=True)
+    return PointPattern.drawn(_poisson(intensity, 1.0, rng), mesh.domain)
 
 
 def require_room(intensity: Intensity) -> None:
@@ -71,32 +71,65 @@ def binomial_pattern(intensity: Intensity, n: int, rng: RngLike = None) -> Point
         ]
     else:
         parts = [_binomial(intensity, int(n), intensity.total, rng)]
-    positions = np.concatenate([np.empty((0, 2)), *parts])
-    return PointPattern.at(rng.permutation(positions), intensity.mesh.domain, synthetic=True)
+    positions = _in_random_order(np.concatenate([np.empty((0, 2)), *parts]), rng)
+    return PointPattern.drawn(positions, intensity.mesh.domain)
 
 
 def _binomial(intensity: Intensity, n: int, total: float, rng: np.random.Generator) -> Floats:
-    ceiling = intensity.piece_bound * intensity.mesh.pieces.weight
     if not total > 0:
         msg = "intensity: zero everywhere, no point can be drawn from it."
         raise InputError(msg)
     parts, have = [np.empty((0, 2))], 0
     while have < n:
-        tries = int((n - have) * ceiling.sum() / total * 1.1) + 16
-        element = rng.choice(len(ceiling), size=tries, p=ceiling / ceiling.sum())
-        # Candidates come in random order, so keeping the first ones biases nothing.
-        parts.append(_thin(intensity, element, rng)[: n - have])
+        # Given their number, points of a Poisson process are independent: the first ones of a random order are, too.
+        spare = 3 * (n - have) ** 0.5 + 16
+        parts.append(_poisson(intensity, (n - have + spare) / total, rng)[: n - have])
         have += len(parts[-1])
     return np.concatenate(parts)
 
 
-def _thin(intensity: Intensity, piece: Ints, rng: np.random.Generator) -> Floats:
-    """Uniform candidates in the given pieces, kept with probability intensity / bound and if inside the domain."""
+def _poisson(intensity: Intensity, times: float, rng: np.random.Generator) -> Floats:
+    """(n, 2) positions, in random order, of the Poisson process with so many times the intensity."""
+    pieces = intensity.mesh.pieces
+    count = rng.poisson(times * intensity.piece_bound * pieces.weight)
+    piece = np.repeat(np.arange(len(count)), count)
+    corner, sides = _affine(pieces)
+    parts = [np.empty((0, 2))]
+    for start in range(0, len(piece), AT_ONCE):
+        part = piece[start : start + AT_ONCE]
+        places = _uniform(corner.take(part, axis=0), sides.take(part, axis=0), rng)
+        parts.append(_thinned(intensity, part, intensity.mesh.domain.on_grid(places), rng))
+    return _in_random_order(np.concatenate(parts), rng)
+
+
+def _affine(pieces: Pieces) -> tuple[Floats, Floats]:
+    """Last corners (Q, 2) of pieces, and the sides (Q, 2 k) that lead to the others, x and y of one after the other."""
+    corners = pieces.corners
+    return corners[:, -1], np.ascontiguousarray(corners[:, :-1] - corners[:, 1:]).reshape(len(corners), -1)
+
+
+def _uniform(corner: Floats, sides: Floats, rng: np.random.Generator) -> Floats:
+    """(n, 2) independent uniform places, one in each piece: ordered uniform numbers along its sides."""
+    cuts = rng.random((sides.shape[1] // 2, len(corner)))
+    if len(cuts) == 2:
+        cuts = np.stack([np.minimum(*cuts), np.maximum(*cuts)])
+    places = np.empty((len(corner), 2))
+    for axis in (0, 1):
+        places[:, axis] = corner[:, axis] + sum(cut * sides[:, 2 * k + axis] for k, cut in enumerate(cuts))
+    return places
+
+
+def _thinned(intensity: Intensity, piece: Ints, positions: Floats, rng: np.random.Generator) -> Floats:
+    """Candidates in the given pieces that are in the domain, kept with probability intensity / bound."""
     mesh = intensity.mesh
-    cuts = np.sort(rng.random((mesh.pieces.sides - 1, len(piece))), axis=0)
-    share = np.diff(cuts, axis=0, prepend=0.0, append=1.0)
-    positions = mesh.domain.on_grid(np.einsum("cn,ncd->nd", share, mesh.pieces.corners[piece]))
-    element = mesh.pieces.element[piece]
-    value = intensity.at(element, np.clip(mesh.weights(element, positions), 0, 1), positions)
-    positions = positions[rng.random(len(positions)) * intensity.piece_bound[piece] < value]
-    return positions[mesh.domain.holds(positions)]
+    kept = mesh.domain.holds(positions)
+    # A constant is its own bound.
+    if not isinstance(intensity, PiecewiseConstant):
+        element = mesh.pieces.element.take(piece)
+        value = intensity.at(element, np.clip(mesh.weights(element, positions), 0, 1), positions)
+        kept &= rng.random(len(piece)) * intensity.piece_bound.take(piece) < value
+    return positions if kept.all() else positions[kept]
+
+
+def _in_random_order(positions: Floats, rng: np.random.Generator) -> Floats:
+    return positions.take(rng.permutation(len(positions)), axis=0)

@@ -189,8 +189,8 @@ class PlanarMesh(Mesh, of_arrays=True):
 
     def weights(self, element: Ints, positions: Floats) -> Floats:
         """(n, k) values at positions of the basis functions of the given elements, in the elements' vertex order."""
-        away = self.domain.coordinates(positions) - self.vertices[self.elements[element, 0]]
-        inverse = self._inverse[element]
+        away = self.domain.coordinates(positions) - self.vertices.take(self.elements[:, 0].take(element), axis=0)
+        inverse = self._inverse.take(element, axis=0)
         # One operation on numbers at a time: sums of products may be rounded by what else is in memory.
         s, t = (away[:, 0] * inverse[:, 0, k] + away[:, 1] * inverse[:, 1, k] for k in (0, 1))
         if self.kind == "triangle":
