@@ -61,10 +61,22 @@ def test_the_readme_is_read_in_three_minutes():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
+def outside_of_code(path):
+    """Text of a page without its blocks of code: `Words[Plan](text)` looks like a link."""
+    return re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(path):
+    """Names that headings of a page get: small letters, hyphens for blanks, nothing else."""
+    headings = re.findall(r"^#+ (.+)$", outside_of_code(path), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_links_lead_somewhere(name):
-    # Code is no text: `Words[Plan](text)` looks like a link.
-    text = re.sub(r"^```.*?^```", "", (ROOT / name).read_text(), flags=re.DOTALL | re.MULTILINE)
-    found = re.findall(r"\]\(([^)#]+)\)", text)
-    here = [link for link in found if not link.startswith("https://")]
-    assert not [link for link in here if not (ROOT / name).parent.joinpath(link).exists()]
+    found = re.findall(r"\]\(([^)\s]+)\)", outside_of_code(ROOT / name))
+    for link in found:
+        target, _, anchor = link.partition("#")
+        page = (ROOT / name).parent / target if target else ROOT / name
+        assert link.startswith("https://") or page.exists(), link
+        assert not anchor or link.startswith("https://") or anchor in anchors(page), link
