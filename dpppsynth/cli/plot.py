@@ -15,6 +15,7 @@ from dpppsynth.core.progress import each_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dpppsynth.plotting.colour_scale import ColourScale
     from dpppsynth.release import Release, StratifiedRelease
     from dpppsynth.release.folder import OpenedRelease
     from dpppsynth.spatial.patterns import PointPattern
@@ -141,14 +142,15 @@ def _public(
     }
     if synthetic is not None:
         title = f"{_called(release)}, ε = {release.guarantee.epsilon():.3g}"
-        axes["pattern"] = plot_pattern(synthetic, title=title, **marks)
+        axes["pattern"] = plot_pattern(synthetic, title=title, by=_coloured(release, synthetic), **marks)
     if isinstance(release, HeatMapped):
         axes |= _heat(release, bandwidth, marks)
     elif not isinstance(release, StratifiedRelease):
         axes |= _intensity(release, "", marks) | _marked(release, synthetic)
     else:
+        scale = _shared_scale(release)
         for start, (level, part) in zip(release.prefixes, release.releases.items(), strict=True):
-            pictures = _intensity(part, f", {release.by} {level}", marks)
+            pictures = _intensity(part, f", {release.by} {level}", marks, scale)
             if synthetic is not None:
                 at = _level(synthetic, release.by, level)
                 pictures["pattern"] = plot_pattern(at, title=f"{_called(part)}, {release.by} {level}", **marks)
@@ -163,7 +165,32 @@ def _called(release: "Release | StratifiedRelease") -> str:
     return "Moved points" if registry.of(release).words.moved else "Synthetic pattern"
 
 
-def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str, Axes]":
+def _coloured(release: "Release | StratifiedRelease", synthetic: "PointPattern") -> str | None:
+    """Mark of the synthetic points that gives them colours: that of the levels, or their types."""
+    from dpppsynth.contract.result import has_marks
+    from dpppsynth.release import StratifiedRelease
+
+    name: str | None = None
+    if isinstance(release, StratifiedRelease):
+        name = release.by
+    elif has_marks(release):
+        types = release.marks.types  # type: ignore[attr-defined]
+        name = None if types is None else types.name
+    return name if name in (synthetic.marks or {}) else None
+
+
+def _shared_scale(release: "StratifiedRelease") -> "ColourScale | None":
+    """One colour scale for the intensities of all levels."""
+    from dpppsynth.plotting import colour_scale
+    from dpppsynth.release import CoxRelease
+
+    found = [each.intensity for each in release.releases.values() if isinstance(each, CoxRelease) and each.inferred]
+    return colour_scale(found) if found else None
+
+
+def _intensity(
+    release: "Release", of: str, marks: dict[str, Any], scale: "ColourScale | None" = None
+) -> "dict[str, Axes]":
     """Mesh and intensity, where there are any."""
     from dpppsynth.contract import registry
     from dpppsynth.plotting import plot_intensity, plot_mesh, plot_relative_risk
@@ -174,7 +201,9 @@ def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str,
     words = registry.of(release).words
     axes = {"mesh": plot_mesh(release.mesh, title=f"Mesh of the {release.statistic.plan.basis}{of}")}
     if release.inferred:
-        axes["intensity"] = plot_intensity(release.intensity, title=f"{words.title}{of}", of=words.counts, **marks)
+        axes["intensity"] = plot_intensity(
+            release.intensity, title=f"{words.title}{of}", of=words.counts, scale=scale, **marks
+        )
     if release.has_risk:
         axes["risk"] = plot_relative_risk(release.risk, title=f"Relative risk{of}")
     return axes

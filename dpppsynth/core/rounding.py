@@ -2,6 +2,9 @@
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
+# Digits and a minus sign as exponents.
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 
 def upward(value: float, digits: int = 6) -> str:
     """An epsilon, a delta or a bound on errors in a few digits, rounded towards what promises less.
@@ -24,6 +27,23 @@ def downward(value: float, digits: int = 4) -> str:
     ('17.67', '25')
     """
     return _rounded(f"{value:.12g}", digits, ROUND_FLOOR)
+
+
+def in_words(number: str) -> str:
+    """A number as people write it: with commas at the thousands, and a power of ten in place of an exponent.
+
+    Examples
+    --------
+    >>> in_words("1e-06"), in_words("2.346e-06"), in_words("5.44e+03"), in_words("0.5"), in_words("12500")
+    ('10⁻⁶', '2.346 × 10⁻⁶', '5,440', '0.5', '12,500')
+    """
+    value = Decimal(number)
+    if value == 0 or 1e-4 <= abs(value) < 1e15:
+        return f"{value.normalize():,f}"
+    power = value.adjusted()
+    raised = f"10{str(power).translate(RAISED)}"
+    mantissa = f"{value.scaleb(-power).normalize():f}"
+    return raised if mantissa == "1" else f"{mantissa} × {raised}"  # noqa: RUF001 - a sign of multiplication
 
 
 def _rounded(written: str, digits: int, rounding: str) -> str:

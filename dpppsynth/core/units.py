@@ -1,4 +1,4 @@
-"""Abbreviations of units of length."""
+"""Abbreviations of units of length, and the lengths that densities are stated by."""
 
 ABBREVIATIONS = {"metre": "m", "kilometre": "km", "foot": "ft", "US survey foot": "US ft", "unit": "units"}
 
@@ -6,3 +6,24 @@ ABBREVIATIONS = {"metre": "m", "kilometre": "km", "foot": "ft", "US survey foot"
 def short_unit(unit: str) -> str:
     """Abbreviate the name of a unit of length."""
     return ABBREVIATIONS.get(unit, unit)
+
+
+# What people state densities by, and how many of the unit it has.
+LARGE = {
+    "metre": ("km", 1000.0),
+    "kilometre": ("km", 1.0),
+    "foot": ("mile", 5280.0),
+    "US survey foot": ("mile", 5280.0),
+}
+
+
+def density_unit(unit: str, *, streets: bool) -> tuple[str, float]:
+    """Unit that densities are stated by, and the factor that turns values per unit into them.
+
+    Examples
+    --------
+    >>> density_unit("metre", streets=False), density_unit("unit", streets=True)
+    (('km²', 1000000.0), ('unit of street', 1.0))
+    """
+    name, length = LARGE.get(unit, (unit, 1.0))
+    return (f"{name} of street", length) if streets else (f"{name}²", length**2)

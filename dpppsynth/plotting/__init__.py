@@ -7,12 +7,13 @@ refuses to put it into the folder of a release.
 """
 
 from dpppsynth.plotting.curve import plot_epsilon_curve
-from dpppsynth.plotting.maps import plot_comparison, plot_heatmap, plot_intensity, plot_mesh, plot_pattern
+from dpppsynth.plotting.maps import colour_scale, plot_comparison, plot_heatmap, plot_intensity, plot_mesh, plot_pattern
 from dpppsynth.plotting.mark_pictures import plot_by_time, plot_by_type, plot_marginal
 from dpppsynth.plotting.picture_files import refuse_release_folder, save_picture
 from dpppsynth.plotting.risk_maps import plot_relative_risk
 
 __all__ = [
+    "colour_scale",
     "plot_by_time",
     "plot_by_type",
     "plot_comparison",

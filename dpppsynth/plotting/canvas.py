@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 POINT, LANDMARK = "#0072b2", "#d55e00"
+# Edges of a network from which its streets are drawn thinner.
+WIDE = 2_000
 LAND, BORDER, STREET, INK = "#f4f2ee", "#8a8580", "#b5aea5", "#2b2b2b"
 
 
@@ -80,7 +82,15 @@ def _draw_streets(network: LinearNetwork, ax: Axes) -> None:
     from matplotlib.collections import LineCollection
 
     lines = [shapely.get_coordinates(line) for line in network.lines]
-    ax.add_collection(LineCollection(lines, colors=STREET, linewidths=1.2, capstyle="round", zorder=0.5), autolim=False)
+    width = 1.2 * thinner(network)
+    ax.add_collection(
+        LineCollection(lines, colors=STREET, linewidths=width, capstyle="round", zorder=0.5), autolim=False
+    )
+
+
+def thinner(network: LinearNetwork) -> float:
+    """Factor by which streets of a large network are drawn thinner, so that they do not run into each other."""
+    return float(np.clip(math.sqrt(WIDE / len(network.edges)), 0.25, 1.0))
 
 
 def set_view(domain: Domain, ax: Axes, bounds: tuple[float, float, float, float] | None = None) -> None:
@@ -103,6 +113,12 @@ def in_view(domain: Domain, xy: Floats) -> Floats:
 def set_title(ax: Axes, text: str) -> None:
     """Write a title above the left corner."""
     ax.set_title(text, loc="left", fontsize=13, color=INK, pad=8)
+
+
+def legend_below(ax: Axes, **style: Any) -> None:
+    """Put a legend under a map, to the right of its scale bar, where no point can lie."""
+    place = {"loc": "upper right", "bbox_to_anchor": (1.0, 0.0), "borderaxespad": 0.2}
+    ax.legend(**{**place, "frameon": False, "fontsize": 10, "handletextpad": 0.4, "columnspacing": 1.2, **style})
 
 
 def outline(geometry: Any) -> Outline:

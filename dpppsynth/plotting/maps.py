@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +13,13 @@ import shapely
 from dpppsynth.contract.result import HeatMapped, require_heat_map
 from dpppsynth.core.arguments import positive, real_array
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.units import density_unit
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
-from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, draw_domain, in_view, map_figure, set_view
+from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, draw_domain, in_view, legend_below, map_figure, set_view
+from dpppsynth.plotting.colour_scale import ColourScale, Shades, draw_colour_bar
+from dpppsynth.plotting.dots import draw_dots
 from dpppsynth.plotting.picture_files import mark_confidential
-from dpppsynth.plotting.surfaces import draw_along_streets, draw_raster, draw_surface
+from dpppsynth.plotting.surfaces import Painting, draw_raster, pixels_near
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.grid_smoothing import SIGMA, gaussian_heatmap
 from dpppsynth.spatial.intensity import Intensity
@@ -27,31 +30,59 @@ from dpppsynth.spatial.patterns import PointPattern
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Above so many vertices a mesh is drawn without them.
+VERTICES = 2_500
+
 
 def plot_pattern(
     pattern: PointPattern,
     ax: Axes | None = None,
     *,
+    by: str | None = None,
     landmarks: PointPattern | None = None,
     landmark_label: str = "landmark",
     title: str | None = None,
 ) -> Axes:
     """Draw the points of a pattern in its window or on its streets; coincident points make one larger dot.
 
+    From 2 000 points on dots are smaller and more transparent, so that many can be told from few.
+
     Parameters
     ----------
     pattern : PointPattern
     ax : matplotlib.axes.Axes, optional
+    by : str, optional
+        Name of a mark whose values have colours, the first seven of them.
     landmarks : PointPattern, optional
         Public places to show for orientation; those outside the window, or the streets' bounding box, are left out.
     landmark_label : str
         Kind of the landmarks, in the singular.
     title : str, optional
+
+    Raises
+    ------
+    InputError
+        The pattern has no such mark.
     """
+    return _pattern_map(pattern, ax, title, landmarks, landmark_label, by=by)
+
+
+def _pattern_map(
+    pattern: PointPattern,
+    ax: Axes | None,
+    title: str | None,
+    landmarks: PointPattern | None,
+    landmark_label: str,
+    *,
+    by: str | None = None,
+    number: int | None = None,
+) -> Axes:
     ax = draw_domain(pattern.domain, ax, title)
-    _dots(pattern, ax)
+    handles = draw_dots(pattern, ax, by=by, number=number)
     if landmarks is not None:
-        _landmarks(landmarks, pattern.domain, landmark_label, ax)
+        _landmarks(landmarks, pattern.domain, landmark_label, ax, handles)
+    elif handles:
+        legend_below(ax, handles=handles, ncols=_columns(handles))
     return ax
 
 
@@ -62,11 +93,13 @@ def plot_intensity(
     landmarks: PointPattern | None = None,
     landmark_label: str = "landmark",
     of: str = "points",
+    scale: ColourScale | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw an intensity with a colour bar: in points per squared unit, on a network in points per unit along it.
+    """Draw an intensity with a colour bar: in points per square kilometre, on a network per kilometre of street.
 
-    A window is filled with colour; the streets of a network have colour and width.
+    Where lengths are in feet it is by miles, and where their unit is not known by that unit. A window is filled with
+    colour; the streets of a network have colour and width.
 
     Parameters
     ----------
@@ -76,16 +109,36 @@ def plot_intensity(
         As in `plot_pattern`.
     of : str
         Unit of the intensity: "persons" for that of a heat map, or of reports.
+    scale : ColourScale, optional
+        Of several maps that are to be compared, from `colour_scale`. Unless given it suits this one: linear, or by
+        square root or logarithm where 95 % of the map would not be seen otherwise, which its legend says.
     """
     domain = intensity.mesh.domain
     ax = draw_domain(domain, ax or map_figure(domain, beside=1.1).subplots(), title)
     streets = isinstance(domain, LinearNetwork)
-    shown: Any = (draw_along_streets if streets else draw_surface)(intensity, ax)
+    unit, factor = density_unit(domain.unit, streets=streets)
+    painting = Painting.of(intensity, factor)
+    scale = scale or ColourScale.of([painting.shades()])
+    shown = painting.draw(ax, scale)
     set_view(domain, ax)
-    colour_bar(shown, ax, f"{of} per {domain.unit}" + ("" if streets else "²"))
+    draw_colour_bar(shown, ax, f"{of} per {unit}", scale, "streets" if streets else "area")
     if landmarks is not None:
         _landmarks(landmarks, domain, landmark_label, ax)
     return ax
+
+
+def colour_scale(intensities: Iterable[Intensity]) -> ColourScale:
+    """Find one colour scale for the intensities of several maps on one domain, as `plot_intensity` takes it.
+
+    Parameters
+    ----------
+    intensities : iterable of Intensity
+        For instance those of all levels of a release.
+    """
+    found = list(intensities)
+    domain = found[0].mesh.domain
+    _, factor = density_unit(domain.unit, streets=isinstance(domain, LinearNetwork))
+    return ColourScale.of([Painting.of(each, factor).shades() for each in found])
 
 
 def plot_heatmap(
@@ -118,9 +171,13 @@ def plot_heatmap(
     """
     window, heat = _heat(release, bandwidth)
     ax = draw_domain(window, ax or map_figure(window, beside=1.1).subplots(), title)
-    shown = draw_raster(heat.T / heat.max(), window, ax, cmap="inferno", vmax=1.0, interpolation="bilinear")
+    shares = heat.T / heat.max()
+    inside = shares[pixels_near(window, shares.shape)]
+    # Under a filter the logarithm would show how its tails fall, and not where anybody is.
+    scale = ColourScale.of([Shades(inside, np.ones(len(inside)), 1.0)], log=False)
+    shown = draw_raster(shares, window, ax, scale, cmap="inferno", interpolation="bilinear")
     set_view(window, ax)
-    colour_bar(shown, ax, "share of the maximum")
+    draw_colour_bar(shown, ax, "share of the maximum", scale, "area")
     if landmarks is not None:
         _landmarks(landmarks, window, landmark_label, ax)
     return ax
@@ -134,17 +191,6 @@ def _heat(release: Any, bandwidth: float | None) -> tuple[Domain, Floats]:
         require_heat_map(release, "HeatmapSynthesizer makes one, and an array of masses does as well")
     sigma = SIGMA if bandwidth is None else float(positive("bandwidth", bandwidth))
     return Window.rectangle(0, 0, 1, 1), gaussian_heatmap(unit_masses(release, "release"), sigma)
-
-
-def colour_bar(shown: Any, axes: Axes | list[Axes], label: str, *, beyond: bool | None = None) -> None:
-    """Draw a colour bar beside one map or several; `beyond` is whether some values exceed the scale."""
-    if beyond is None:
-        beyond = shown.get_array().max() > shown.get_clim()[1]
-    figure: Any = (axes[0] if isinstance(axes, list) else axes).figure
-    extend = "max" if beyond else "neither"
-    bar: Any = figure.colorbar(shown, ax=axes, shrink=0.8, pad=0.02, label=label, extend=extend)
-    bar.outline.set_visible(False)
-    bar.ax.ticklabel_format(axis="y", scilimits=(-2, 3))
 
 
 def plot_mesh(mesh: Mesh, ax: Axes | None = None, *, title: str | None = None) -> Axes:
@@ -170,11 +216,12 @@ def plot_mesh(mesh: Mesh, ax: Axes | None = None, *, title: str | None = None) -
                 _cell_borders(mesh), colors=LANDMARK, linewidths=width, linestyles=dashes, label="dual cells"
             )
         )
-    if joined:
+    # The vertices of a fine mesh would cover it.
+    if joined and len(mesh.vertices) <= VERTICES:
         ax.plot(*mesh.vertices.T, "o", color=POINT, markersize=4 * width + 1, zorder=4, label="vertices")
     x0, y0, x1, y1 = shapely.total_bounds(shapely.multipoints(mesh.vertices))
     set_view(mesh.domain, ax, (float(x0), float(y0), float(x1), float(y1)))
-    ax.legend(loc="lower right", bbox_to_anchor=(1, -0.01), ncols=3, frameon=False, fontsize=10, handlelength=1.6)
+    legend_below(ax, ncols=3, handlelength=1.6)
     return ax
 
 
@@ -221,20 +268,19 @@ def plot_comparison(
         msg = "synthetic: it lies in another window or network than the original; compare patterns of one domain"
         raise InputError(msg)
     left, right = axes if axes is not None else map_figure(domain, panels=2).subplots(1, 2)
-    marks: dict[str, Any] = {"landmarks": landmarks, "landmark_label": landmark_label}
-    plot_pattern(original, left, title="Original (sensitive)", **marks)
-    plot_pattern(synthetic, right, title="Synthetic", **marks)
+    # Dots of one opacity and area: what is darker has more points.
+    number = max(len(original), len(synthetic))
+    _pattern_map(original, left, "Original (sensitive)", landmarks, landmark_label, number=number)
+    _pattern_map(synthetic, right, "Synthetic", landmarks, landmark_label, number=number)
     mark_confidential(left.figure, "shows sensitive points")
     return left, right
 
 
-def _dots(pattern: PointPattern, ax: Axes) -> None:
-    """One dot a place, its area in proportion to the points there."""
-    place, count = np.unique(pattern.xy, axis=0, return_counts=True)
-    ax.scatter(place[:, 0], place[:, 1], s=10.0 * count, color=POINT, alpha=0.65, linewidths=0, zorder=3)
-
-
-def _landmarks(landmarks: PointPattern, domain: Domain, label: str, ax: Axes) -> None:
+def _landmarks(landmarks: PointPattern, domain: Domain, label: str, ax: Axes, also: Sequence[Any] = ()) -> None:
     xy = in_view(domain, landmarks.xy)
-    ax.plot(*xy.T, "^", color=LANDMARK, markeredgecolor="white", markersize=9, zorder=5, label=label)
-    ax.legend(loc="lower right", bbox_to_anchor=(1, -0.01), frameon=False, fontsize=10, handletextpad=0.2)
+    shown = ax.plot(*xy.T, "^", color=LANDMARK, markeredgecolor="white", markersize=9, zorder=5, label=label)
+    legend_below(ax, handles=[*also, *shown], ncols=_columns([*also, *shown]), handletextpad=0.2)
+
+
+def _columns(handles: Sequence[Any]) -> int:
+    return len(handles) if len(handles) <= 5 else math.ceil(len(handles) / 2)

@@ -12,10 +12,12 @@ import numpy as np
 from dpppsynth.contract.result import Marked, require_marked
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.units import density_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import INK, POINT, draw_domain, frame, new_figure, set_title, set_view
-from dpppsynth.plotting.maps import colour_bar
-from dpppsynth.plotting.surfaces import draw_along_streets, draw_surface, rescale
+from dpppsynth.plotting.colour_scale import ColourScale, draw_colour_bar
+from dpppsynth.plotting.dots import MANY
+from dpppsynth.plotting.surfaces import Painting
 from dpppsynth.plotting.time_words import DAYS, told
 from dpppsynth.spatial.mark_space import HOURS_OF_WEEK, Times
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
@@ -78,7 +80,7 @@ def plot_by_type(
     shown = [one_of("types", each, own.values) for each in (own.values[:PANELS] if types is None else types)]
     places = [] if pattern is None else [_marked(pattern, own.name) == each for each in shown]
     parts = {each: Part(release.intensity, {"type": each}) for each in shown}
-    return _panels(parts, _points(pattern, places), _unit(release))
+    return draw_panels(parts, _points(pattern, places))
 
 
 def plot_by_time(
@@ -120,7 +122,7 @@ def plot_by_time(
     chosen = {} if type is None else {"type": type}
     parts = {told(own, each): Part(release.intensity, {"time": float(each), **chosen}) for each in shown}
     per = f" and {own.unit.removesuffix('s')}" if own.unit else ", per unit of time"
-    return _panels(parts, _points(pattern, places), _unit(release) + per)
+    return draw_panels(parts, _points(pattern, places), per=per)
 
 
 def plot_marginal(
@@ -163,11 +165,6 @@ def _instants(times: Times) -> Floats:
     return np.asarray(times.start + times.length * (np.arange(8) + 0.5) / 8, dtype=np.float64)
 
 
-def _unit(release: Marked) -> str:
-    domain = release.domain
-    return f"points per {domain.unit}" + ("" if isinstance(domain, LinearNetwork) else "²")
-
-
 def _marked(pattern: PointPattern, name: str) -> Any:
     if name not in (pattern.marks or {}):
         msg = f"pattern: has no mark {name!r}; take one of release.sample()."
@@ -179,34 +176,44 @@ def _points(pattern: PointPattern | None, places: Sequence[Any]) -> list[Floats]
     return [] if pattern is None else [pattern.xy[each] for each in places]
 
 
-def _panels(parts: Mapping[str, Part], points: Sequence[Floats], unit: str) -> list[Axes]:
-    """Maps of equal size, side by side, with one colour bar."""
+def draw_panels(
+    parts: Mapping[str, Any], points: Sequence[Floats] = (), *, of: str = "points", per: str = ""
+) -> list[Axes]:
+    """Draw intensities as maps of equal size, side by side, under one colour scale.
+
+    Parameters
+    ----------
+    parts : mapping of str to Intensity
+        By the titles of their maps.
+    points : sequence of ndarray
+        Coordinates drawn above each map.
+    of, per : str
+        What the intensity counts, and what it is by beside area or length.
+    """
     domain = next(iter(parts.values())).mesh.domain
+    streets = isinstance(domain, LinearNetwork)
     x0, y0, x1, y1 = frame(domain)
     ratio = float(np.clip((y1 - y0) / (x1 - x0), 0.4, 2.0))
     columns = min(IN_ROW, len(parts))
     rows = math.ceil(len(parts) / columns)
     figure = new_figure(columns * PANEL / math.sqrt(ratio) + 1.2, rows * (PANEL * math.sqrt(ratio) + 0.5))
     every = np.ravel(figure.subplots(rows, columns, squeeze=False)).tolist()
-    drawn = [_panel(part, ax, name) for (name, part), ax in zip(parts.items(), every, strict=False)]
+    unit, factor = density_unit(domain.unit, streets=streets)
+    paintings = [Painting.of(each, factor) for each in parts.values()]
+    scale = ColourScale.of([each.shades() for each in paintings])
+    for name, painting, ax in zip(parts, paintings, every, strict=False):
+        draw_domain(domain, ax, None)
+        ax.set_title(name, loc="left", fontsize=11, color=INK, pad=4)
+        shown = painting.draw(ax, scale)
+        set_view(domain, ax)
     for ax in every[len(parts) :]:
         ax.set_axis_off()
-    top = max(each.get_clim()[1] for each in drawn)
-    for each in drawn:
-        rescale(each, top)
     for ax, xy in zip(every, points, strict=False):
-        ax.scatter(*xy.T, s=5, color="white", edgecolors=INK, linewidths=0.35, zorder=3)
-    colour_bar(drawn[0], every, unit, beyond=any(each.get_array().max() > top for each in drawn))
+        share = min(1.0, MANY / max(1, sum(map(len, points)))) ** 0.5
+        style: dict[str, Any] = {"s": max(0.8, 5 * share), "alpha": max(0.25, share)}
+        ax.scatter(*xy.T, color="white", edgecolors=INK, linewidths=0.35 * share, zorder=3, **style)
+    draw_colour_bar(shown, every, f"{of} per {unit}{per}", scale, "streets" if streets else "area")
     return every[: len(parts)]
-
-
-def _panel(part: Part, ax: Axes, name: str) -> Any:
-    domain = part.mesh.domain
-    draw_domain(domain, ax, None)
-    ax.set_title(name, loc="left", fontsize=11, color=INK, pad=4)
-    shown: Any = (draw_along_streets if isinstance(domain, LinearNetwork) else draw_surface)(part, ax)  # type: ignore[arg-type]
-    set_view(domain, ax)
-    return shown
 
 
 def _bars(table: Any, ax: Axes | None, band: str) -> Axes:

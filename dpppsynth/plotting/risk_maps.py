@@ -8,7 +8,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import instance, positive, probability
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.plotting.canvas import INK, draw_domain, map_figure, set_view
+from dpppsynth.plotting.canvas import INK, draw_domain, legend_below, map_figure, set_view
 from dpppsynth.plotting.surfaces import PIXELS, draw_raster, raster_of, street_values
 from dpppsynth.release.relative_risk import RelativeRisk
 from dpppsynth.spatial.mesh import Floats
@@ -79,8 +79,8 @@ def _window(risk: RelativeRisk, threshold: float, certainty: float, ax: Axes) ->
     values = raster_of(risk, window, PIXELS)
     excess = raster_of(risk.exceedance(threshold), window, PIXELS)
     seen = values[values > 0]
-    style: dict[str, Any] = {"cmap": "RdBu_r", "interpolation": "bilinear", "vmin": None, "norm": _scale(seen)}
-    image = draw_raster(np.maximum(values, seen.min()), window, ax, **style)
+    style: dict[str, Any] = {"cmap": "RdBu_r", "interpolation": "bilinear"}
+    image = draw_raster(np.maximum(values, seen.min()), window, ax, _scale(seen), **style)
     if excess.min() < certainty < excess.max():
         x0, y0, x1, y1 = window.bounds
         rows, columns = excess.shape
@@ -122,4 +122,4 @@ def _legend(streets: bool, threshold: float, certainty: float, ax: Axes) -> None
 
     text = f"P(risk > {threshold:g}) ≥ {100 * certainty:g} %"
     handle = Line2D([], [], color=INK, linewidth=THICK if streets else 1.4, label=text)
-    ax.legend(handles=[handle], loc="lower right", bbox_to_anchor=(1, -0.01), frameon=False, fontsize=10)
+    legend_below(ax, handles=[handle])

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import shapely
 
-from dpppsynth.plotting.canvas import frame, outline
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.plotting.canvas import frame, outline, thinner
+from dpppsynth.plotting.colour_scale import ColourScale, Shades
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import Intensity, PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats, Ints, Pieces
@@ -29,22 +33,64 @@ PALEST = 0.22
 VISIBLE = 4
 
 
-def draw_surface(intensity: Intensity, ax: Axes) -> AxesImage:
-    """Fill a window with the colours of an intensity."""
-    window = intensity.mesh.domain
-    steps = isinstance(intensity, PiecewiseConstant)
-    values = raster_of(intensity, window, PIXELS * 3 if steps else PIXELS)
-    style: dict[str, Any] = {"interpolation": "nearest", "vmax": _spot_top(values)} if steps else {}
-    return draw_raster(values, window, ax, **{"interpolation": "bilinear", **style})
+@dataclass(frozen=True, eq=False)
+class Painting:
+    """Values of an intensity where a map shows them; computed once, for the colour scale and for the colours.
+
+    Attributes
+    ----------
+    intensity : Intensity
+    values : ndarray, shape (rows, columns) or (m,)
+        Of pixels over the bounding box of a window, or of short stretches of streets; times the factor of the unit.
+    seen : ndarray, shape (rows, columns) or (m,)
+        Area or length that each stands for, in any unit; zero away from the window.
+    lines : ndarray, shape (m, 2, 2), or None
+        The stretches.
+    """
+
+    intensity: Any
+    values: Floats
+    seen: Floats
+    lines: Floats | None = None
+
+    @classmethod
+    def of(cls, intensity: Intensity, factor: float = 1.0) -> Painting:
+        """Evaluate an intensity, and multiply it by a factor."""
+        domain = intensity.mesh.domain
+        if isinstance(domain, LinearNetwork):
+            lines, values = street_values(intensity)
+            return cls(intensity, factor * values, np.hypot(*(lines[:, 1] - lines[:, 0]).T), lines)
+        values, near = _raster(intensity, domain, PIXELS * 3 if isinstance(intensity, PiecewiseConstant) else PIXELS)
+        return cls(intensity, factor * values, near.astype(np.float64))
+
+    def shades(self) -> Shades:
+        """Values and their extents, which colour scales are made from."""
+        if self.lines is not None:
+            return Shades(self.values, self.seen, _visible_top(self.seen, self.values))
+        steps = isinstance(self.intensity, PiecewiseConstant)
+        top = _spot_top(self.values) if steps else float(self.values.max())
+        return Shades(self.values[self.seen > 0], self.seen[self.seen > 0], top)
+
+    def draw(self, ax: Axes, scale: ColourScale) -> AxesImage | LineCollection:
+        """Fill the window, or colour the streets of the network."""
+        domain = self.intensity.mesh.domain
+        if self.lines is not None:
+            return _draw_along_streets(domain, self.lines, self.values, ax, scale)
+        steps = isinstance(self.intensity, PiecewiseConstant)
+        return draw_raster(self.values, domain, ax, scale, interpolation="nearest" if steps else "bilinear")
 
 
-def draw_raster(values: Floats, window: Domain, ax: Axes, **style: Any) -> AxesImage:
-    """Fill a window with the colours of values (rows, columns) over its bounding box, first row at the bottom."""
+def draw_raster(values: Floats, window: Domain, ax: Axes, scale: Any, **style: Any) -> AxesImage:
+    """Fill a window with the colours of values (rows, columns) over its bounding box, first row at the bottom.
+
+    `scale` is a `ColourScale`, or a norm of Matplotlib.
+    """
     from matplotlib.patches import PathPatch
 
     x0, y0, x1, y1 = window.bounds
     place: Any = {"extent": (x0, x1, y0, y1), "origin": "lower", "aspect": "equal", "zorder": 1}
-    image = ax.imshow(values, **place, **{"cmap": "viridis", "vmin": 0.0, **style})
+    norm = scale.norm() if isinstance(scale, ColourScale) else scale
+    image = ax.imshow(values, norm=norm, **place, **{"cmap": "viridis", **style})
     clip = PathPatch(outline(window.geometry), facecolor="none", edgecolor="none", transform=ax.transData)
     ax.add_patch(clip)
     image.set_clip_path(clip)
@@ -53,18 +99,39 @@ def draw_raster(values: Floats, window: Domain, ax: Axes, **style: Any) -> AxesI
 
 def raster_of(intensity: Callable[[Floats], Floats], window: Domain, pixels: int) -> Floats:
     """(rows, columns) values at pixel centres, first row at the bottom; zero away from the window."""
+    return _raster(intensity, window, pixels)[0]
+
+
+def _raster(intensity: Callable[[Floats], Floats], window: Domain, pixels: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """As `raster_of`, and whether pixels are in the window or near it."""
     x0, y0, x1, y1 = window.bounds
     step = max(x1 - x0, y1 - y0) / pixels
     columns, rows = (max(2, round(side / step)) for side in (x1 - x0, y1 - y0))
+    # Pixels far outside are clipped away, so their values are not worth computing.
+    near = pixels_near(window, (rows, columns))
+    values = np.zeros((rows, columns))
+    values[near] = intensity(_centres(window, (rows, columns))[near.ravel()])
+    return values, near
+
+
+def pixels_near(window: Domain, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """Whether pixels (rows, columns) over the bounding box of a window lie in it, or two of them away from it."""
+    x0, y0, x1, y1 = window.bounds
+    rows, columns = shape
+    if getattr(window, "is_rectangle", False):
+        return np.ones((rows, columns), dtype=bool)
+    step = max((x1 - x0) / columns, (y1 - y0) / rows)
+    shapely.prepare(window.geometry)
+    near = shapely.dwithin(window.geometry, shapely.points(_centres(window, shape)), 2 * step)
+    return np.asarray(near).reshape(rows, columns)
+
+
+def _centres(window: Domain, shape: tuple[int, ...]) -> Floats:
+    x0, y0, x1, y1 = window.bounds
+    rows, columns = shape
     x = x0 + (np.arange(columns) + 0.5) * (x1 - x0) / columns
     y = y0 + (np.arange(rows) + 0.5) * (y1 - y0) / rows
-    xy = np.column_stack([g.ravel() for g in np.meshgrid(x, y)])
-    # Pixels far outside are clipped away, so their values are not worth computing.
-    shapely.prepare(window.geometry)
-    near = shapely.dwithin(window.geometry, shapely.points(xy), 2 * step)
-    values = np.zeros(len(xy))
-    values[near] = intensity(xy[near])
-    return values.reshape(rows, columns)
+    return np.column_stack([g.ravel() for g in np.meshgrid(x, y)])
 
 
 def _spot_top(values: Floats) -> float:
@@ -74,39 +141,28 @@ def _spot_top(values: Floats) -> float:
     return float(seen if seen > 0 else falling[0])
 
 
-def draw_along_streets(intensity: Intensity, ax: Axes) -> LineCollection:
-    """Colour the streets of a network by an intensity, which also sets their width; the highest lie on top.
-
-    The colours end at the largest value that can be seen.
-    """
+def _draw_along_streets(
+    network: LinearNetwork, lines: Floats, values: Floats, ax: Axes, scale: ColourScale
+) -> LineCollection:
+    """Colour streets by values, which also set their width; the highest lie on top."""
     from matplotlib import colormaps
     from matplotlib.collections import LineCollection
     from matplotlib.colors import ListedColormap
 
-    lines, values = street_values(intensity)
-    top = _visible_top(lines, values)
     order = np.argsort(values, kind="stable")
+    widths = thinner(network) * (THIN + (THICK - THIN) * scale.shares(values[order]))
     drawn = LineCollection(
         list(lines[order]),
         array=values[order],
         # Dark is high, and its palest colours are left out: thin lines on white must be seen.
         cmap=ListedColormap(colormaps["YlGnBu"](np.linspace(PALEST, 1, 256))),
+        norm=scale.norm(),
+        linewidths=widths,
         capstyle="round",
         zorder=1,
     )
-    rescale(drawn, top or 1.0)
     ax.add_collection(drawn, autolim=False)
     return drawn
-
-
-def rescale(drawn: AxesImage | LineCollection, top: float) -> None:
-    """Let colours end at `top`, and the width of streets with them."""
-    from matplotlib.collections import LineCollection
-
-    drawn.set_clim(0.0, top)
-    if isinstance(drawn, LineCollection):
-        values = np.asarray(drawn.get_array())
-        drawn.set_linewidth((THIN + (THICK - THIN) * np.minimum(values / top, 1.0)).tolist())
 
 
 def street_values(intensity: Any) -> tuple[Floats, Floats]:
@@ -120,12 +176,11 @@ def street_values(intensity: Any) -> tuple[Floats, Floats]:
     return lines, np.asarray(values, dtype=np.float64)
 
 
-def _visible_top(lines: Floats, values: Floats) -> float:
+def _visible_top(length: Floats, values: Floats) -> float:
     """Largest value that is reached along a few stretches' length: what is too short to be seen sets no scale.
 
     On an edge of a few centimetres a single noisy point makes an intensity of hundreds of points per metre.
     """
-    length = np.hypot(*(lines[:, 1] - lines[:, 0]).T)
     order = np.argsort(-values, kind="stable")
     seen = np.searchsorted(np.cumsum(length[order]), VISIBLE * length.max())
     return float(values[order][min(int(seen), len(values) - 1)])

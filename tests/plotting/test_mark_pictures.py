@@ -81,7 +81,7 @@ def test_maps_show_the_intensity_of_the_type(square):
         values = surface(ax).get_array()
         rows, columns = values.shape
         xy = [((130 + 0.5) * 1000 / columns, (70 + 0.5) * 1000 / rows)]
-        assert values[70, 130] == pytest.approx(square.intensity(xy, type=name)[0])
+        assert values[70, 130] == pytest.approx(1e6 * square.intensity(xy, type=name)[0])
 
 
 def test_maps_show_the_intensity_at_the_instant(square):
@@ -90,7 +90,7 @@ def test_maps_show_the_intensity_at_the_instant(square):
     for ax, time in zip(axes, (0.0, 13.5), strict=True):
         values = surface(ax).get_array()
         xy = [((130 + 0.5) * 1000 / values.shape[1], (70 + 0.5) * 1000 / values.shape[0])]
-        assert values[70, 130] == pytest.approx(square.intensity(xy, time=time, type="theft")[0])
+        assert values[70, 130] == pytest.approx(1e6 * square.intensity(xy, time=time, type="theft")[0])
 
 
 def test_each_synthetic_point_is_drawn_once_where_it_belongs(square):

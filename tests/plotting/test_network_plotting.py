@@ -77,11 +77,12 @@ def test_every_picture_shows_the_whole_network(network):
 def test_streets_are_the_ground_and_points_lie_on_them():
     pattern = BLOCK.pattern([2, 2, 0], [0.5, 0.5, 0.25])
     ax = plot_pattern(pattern)
-    streets, dots = ax.collections
+    streets, *dots = ax.collections
     drawn = shapely.union_all(shapely.linestrings([list(path.vertices) for path in streets.get_paths()][2]))
     assert drawn.equals(BOW)
-    assert {tuple(xy) for xy in dots.get_offsets()} == {tuple(xy) for xy in pattern.xy}
-    assert sorted(dots.get_sizes())[1] == 2 * min(dots.get_sizes())
+    one, two = dots
+    assert {tuple(xy) for each in dots for xy in each.get_offsets()} == {tuple(xy) for xy in pattern.xy}
+    assert two.get_sizes() == pytest.approx(2 * one.get_sizes())
     red, _, blue = pixel_at(ax, *pattern.xy[0])
     assert blue > red + 50
     assert tuple(pixel_at(ax, 50, 40)) == (255, 255, 255)  # inside the block
@@ -144,9 +145,9 @@ def test_intensity_has_colour_width_and_unit():
     ax = plot_intensity(PiecewiseConstant(mesh, low_and_high))
     drawn = ax.collections[-1]
     width = np.array(drawn.get_linewidths())
-    assert drawn.get_clim() == (0.0, 0.9)
+    assert drawn.get_clim() == pytest.approx((0.0, 900.0))
     assert width.max() > 3 * width.min()
-    assert "points per metre" in texts(ax.figure)
+    assert "points per km of street" in texts(ax.figure)
     # Dark is high.
     assert pixel_at(ax, 100, 25).sum() < pixel_at(ax, 50, 0).sum() - 200
     assert pixel_at(ax, 50, 0).sum() < 700
@@ -158,14 +159,14 @@ def test_an_edge_too_short_to_be_seen_sets_no_scale():
     mesh = network_mesh(network, 20.0)
     ax = plot_intensity(PiecewiseConstant(mesh, np.array([0.2, 100.0, 0.4])[mesh.edge]))
     drawn = ax.collections[-1]
-    assert drawn.get_clim() == (0.0, 0.4)
-    assert drawn.get_array().max() == 100.0
+    assert drawn.get_clim() == pytest.approx((0.0, 400.0))
+    assert drawn.get_array().max() == pytest.approx(100_000.0)
     assert ax.figure.axes[-1]._colorbar.extend == "max"
     # Three metres of it are seen.
     longer = LinearNetwork([[0, 0], [100, 0], [103, 0], [103, 50]], [[0, 1], [1, 2], [2, 3]], "EPSG:27700")
     mesh = network_mesh(longer, 20.0)
     ax = plot_intensity(PiecewiseConstant(mesh, np.array([0.2, 100.0, 0.4])[mesh.edge]))
-    assert ax.collections[-1].get_clim() == (0.0, 100.0)
+    assert ax.collections[-1].get_clim()[1] == pytest.approx(100_000.0)
     assert ax.figure.axes[-1]._colorbar.extend == "neither"
 
 

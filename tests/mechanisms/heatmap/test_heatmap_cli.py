@@ -443,7 +443,7 @@ class TestPictures:
         assert (row, column) == (7, 1)
         assert image.get_clip_path() is not None
         (bar,) = [each for each in ax.figure.axes if each is not ax]
-        assert bar.get_ylabel() == "share of the maximum"
+        assert bar.get_ylabel().split("\n")[0] == "share of the maximum"
 
     def test_plain_masses_are_drawn_on_the_unit_square(self):
         masses = np.zeros((8, 4))
