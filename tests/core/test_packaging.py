@@ -63,6 +63,12 @@ def test_unknown_names_are_attribute_errors():
 
 def test_there_is_one_version():
     assert dpppsynth.__version__ == PROJECT["project"]["version"] == importlib.metadata.version("dpppsynth")
+    for file, words in (
+        ("CHANGELOG.md", "\n## {} "),
+        ("CITATION.cff", "\nversion: {}\n"),
+        ("SECURITY.md", "({} is in"),
+    ):
+        assert words.format(dpppsynth.__version__) in (ROOT / file).read_text(), file
 
 
 def test_the_program_starts_the_command_line():

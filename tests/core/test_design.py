@@ -1,4 +1,4 @@
-"""The page on the architecture names the rooms and families that there are."""
+"""The page on the design, and its picture, name the rooms and families that there are."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ import pytest
 from dpppsynth.contract import registry
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
 LINKED = {"models", "linear_network"}
 # Modules of public names that a room may take families from.
 OWN_NAMES = {"cli/local.py": {"dpppsynth.local"}}
@@ -35,6 +35,8 @@ def table(heading):
 def test_every_room_is_named_once():
     rooms = [row[0].strip("`/") for row in table("Rooms")]
     assert sorted(rooms) == sorted(folders(ROOT / "dpppsynth") | LINKED)
+    picture = set(re.findall(r">(\w+)</text>", (ROOT / "docs" / "pictures" / "house.svg").read_text()))
+    assert {*rooms, *folders(ROOT / "dpppsynth" / "mechanisms")} <= picture
     modules = {path.stem for path in (ROOT / "dpppsynth").glob("*.py")} - {"__init__"}
     assert modules == set(re.findall(r"`(\w+)`", PAGE.partition("\nThe modules ")[2].partition(" hold nothing")[0]))
 
