@@ -66,7 +66,7 @@ def test_there_is_one_version():
     for file, words in (
         ("CHANGELOG.md", "\n## {} "),
         ("CITATION.cff", "\nversion: {}\n"),
-        ("SECURITY.md", "({} is in"),
+        ("SECURITY.md", "({} is"),
     ):
         assert words.format(dpppsynth.__version__) in (ROOT / file).read_text(), file
 
