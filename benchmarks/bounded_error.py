@@ -44,6 +44,8 @@ def tasks(setting: runs.Setting) -> Iterator[Task]:
         for epsilon in (EPSILONS[0], EPSILONS[-1]):
             yield f"ranges of {data}", ranges.of_ranges, (data, epsilon, setting)
     yield "months", studies.months, (setting,)
+    for scale in (2.0, 5.0):
+        yield "years", studies.years, (scale, setting)
     for step in (1.0, 5.0, 20.0):
         yield "walked", studies.walked, (step, setting)
     yield "draws", studies.thousand_draws, ()
@@ -116,7 +118,20 @@ def against(found: dict[str, list[Any]]) -> Iterator[Against]:
 
 
 # Fields that say which row a number belongs to; all others are numbers.
-LABELS = ("law", "truth", "kind", "what", "published", "epsilon", "step", "ratio", "limit", "threshold", "length")
+LABELS = (
+    "law",
+    "truth",
+    "kind",
+    "what",
+    "published",
+    "epsilon",
+    "step",
+    "ratio",
+    "limit",
+    "threshold",
+    "length",
+    "scale",
+)
 HEAD = ("study", "case", "measure", "value", "standard_error", "closed_form")
 
 

@@ -10,7 +10,15 @@ from bounded_error_runs import SEED, Setting
 from bounded_error_scores import Figure, figure, share
 from scipy.special import gammainc
 
-from dpppsynth.filters import cartesian_filter, estimated_step, grid_filter, grid_smoother, likely_step, particle_filter
+from dpppsynth.filters import (
+    cartesian_filter,
+    estimated_step,
+    grid_filter,
+    grid_smoother,
+    likely_step,
+    particle_filter,
+    pooled_smoother,
+)
 from dpppsynth.privacy import truncated_laplace_noise
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.truncated import PlanarLaplace, TruncatedLaplace, truncated_laplace_delta
@@ -101,13 +109,14 @@ def each_series(observed: Floats, step: float, run: Callable[..., Floats]) -> Fl
 
 
 class Cells(NamedTuple):
-    """Mean squared errors of monthly counts of one kind of cell: one step for all cells, and one for each."""
+    """Mean squared errors of monthly counts of one kind of cell: one step for all cells, one for each, and smoothed."""
 
     kind: str
     cells: int
     raw: Figure
     together: Figure
     apart: Figure
+    smoother: Figure
     worst: float
 
 
@@ -121,12 +130,12 @@ def months(setting: Setting) -> list[Cells]:
     for k, (kind, cells) in enumerate(kinds.items()):
         own = errors[..., starts[k] : starts[k + 1]]
         means = (own**2).mean(axis=(2, 3))
-        rows.append(Cells(kind, cells, *(figure(means[:, how]) for how in range(3)), float(np.abs(own[:, 2]).max())))
+        rows.append(Cells(kind, cells, *(figure(means[:, how]) for how in range(4)), float(np.abs(own[:, 2]).max())))
     return rows
 
 
 def one_year(cells: list[int], particles: int, rng: np.random.Generator) -> Floats:
-    """(3, 12, T) errors of released counts, filtered with one step for all, and with a step for each cell."""
+    """(4, 12, T) errors of released counts, filtered with one step for all and with one for each cell, and smoothed."""
     truth = rng.integers(45, 90, sum(cells)) + np.rint(rng.normal(0, 1, (12, sum(cells))).cumsum(axis=0))
     truth[6:, cells[0] : cells[0] + cells[1]] += 40
     truth[10:, cells[0] + cells[1] :] += 30
@@ -136,7 +145,58 @@ def one_year(cells: list[int], particles: int, rng: np.random.Generator) -> Floa
     known = {"scale": 2.0, "bound": 27}
     steps = (likely_step(raw, **known), "likely")
     found = [particle_filter(raw, **known, step=step, particles=particles, rng=rng) for step in steps]
+    found.append(pooled_smoother(raw, **known))
     return np.array([raw, *(one.estimate for one in found)]) - whole
+
+
+class Year(NamedTuple):
+    """Mean squared errors of monthly counts of 400 cells, all of one kind: released, filtered and smoothed."""
+
+    kind: str
+    scale: float
+    raw: Figure
+    likely: Figure
+    smoother: Figure
+
+
+def years(scale: float, setting: Setting) -> list[Year]:
+    """Kinds of cells that no setting of a filter or smoother was chosen by."""
+    rng, rows = np.random.default_rng([SEED, 12, round(scale)]), []
+    law = TruncatedLaplace(scale, 13.5 * scale)
+    known = {"scale": scale, "bound": 13.5 * scale}
+    for kind, drawn in KINDS.items():
+        errors = np.empty((3, max(2, setting.series // 20)))
+        for k in range(errors.shape[1]):
+            truth = np.rint(drawn(rng))
+            raw = np.rint(truth + law.sample(truth.shape, rng))
+            walked = particle_filter(raw, **known, particles=setting.particles, rng=rng).estimate
+            errors[:, k] = [
+                ((each - truth) ** 2).mean() for each in (raw, walked, pooled_smoother(raw, **known).estimate)
+            ]
+        rows.append(Year(kind, scale, *map(figure, errors)))
+    return rows
+
+
+def seasons(rng: np.random.Generator) -> Floats:
+    """(12, 400) Poisson counts with a season."""
+    turns = np.arange(12)[:, None] / 12 + rng.uniform(0, 1, 400)
+    return rng.poisson(30 + 15 * np.sin(2 * np.pi * turns)).astype(np.float64)
+
+
+def lurches(rng: np.random.Generator) -> Floats:
+    """(12, 400) counts that change by about 15 in one month of six, and by half in others."""
+    size = np.where(rng.random((12, 400)) < 1 / 6, 15.0, 0.5)
+    return 90 + (size * rng.standard_normal((12, 400))).cumsum(axis=0)
+
+
+# Counts (12, 400), drawn by a generator.
+KINDS: dict[str, Callable[[np.random.Generator], Floats]] = {
+    "constant": lambda rng: np.tile(rng.uniform(0, 50, 400), (12, 1)),
+    "change by about 5 a month": lambda rng: 90 + 5 * rng.standard_normal((12, 400)).cumsum(axis=0),
+    "Poisson with a season": seasons,
+    "lurch now and then": lurches,
+    "unrelated": lambda rng: rng.uniform(0, WIDEST, (12, 400)),
+}
 
 
 class Walked(NamedTuple):

@@ -3,6 +3,7 @@ from dpppsynth.release.filters.grid_filters import grid_filter as grid_filter
 from dpppsynth.release.filters.grid_filters import grid_smoother as grid_smoother
 from dpppsynth.release.filters.particle import particle_filter as particle_filter
 from dpppsynth.release.filters.polar import polar_filter as polar_filter
+from dpppsynth.release.filters.pooled_smoother import pooled_smoother as pooled_smoother
 from dpppsynth.release.filters.position_filters import cartesian_filter as cartesian_filter
 from dpppsynth.release.filters.step_sizes import estimated_step as estimated_step
 from dpppsynth.release.filters.step_sizes import likely_step as likely_step

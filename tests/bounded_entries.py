@@ -183,6 +183,7 @@ ENTRIES |= {
     "likely_step": (filters.likely_step, {"observations": NOISY, **NOISE}),
     "grid_filter": (filters.grid_filter, GRIDS),
     "grid_smoother": (filters.grid_smoother, GRIDS),
+    "pooled_smoother": (filters.pooled_smoother, {name: value for name, value in GRIDS.items() if name != "spacing"}),
     "cartesian_filter": (filters.cartesian_filter, {**MOVES, "step": "likely", **CHOICES}),
     "polar_filter": (
         filters.polar_filter,

@@ -17,7 +17,7 @@ from dpppsynth.release import folder_writing
 from dpppsynth.release.certificate import COUNTS
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.filters.filtered_series import Filtered
-from dpppsynth.release.filters.particle import particle_filter
+from dpppsynth.release.filters.methods import by_method
 from dpppsynth.release.stratified_release import StratifiedRelease
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 
@@ -151,29 +151,38 @@ class BoundedErrorSeries(StratifiedRelease):
     def filter(
         self,
         *,
+        method: str = "particles",
         step: Any = "likely",
         particles: int = 1000,
         proposal: str = "bootstrap",
         resample: bool = True,
         rng: RngLike = None,
     ) -> Filtered:
-        """Series of every cell that a particle filter finds behind the raw counts; free, since it sees nothing else.
+        """Series of every cell that a filter or smoother finds behind the raw counts; free, since it sees nothing else.
 
-        It helps where counts change little from level to level, beside the noise, and lags behind where one jumps. The
-        error of a filtered count may be twice `max_error`.
+        It helps where counts change little from level to level, beside the noise; the particle filter lags behind where
+        one jumps. The error of a filtered count may be twice `max_error`.
 
         Parameters
         ----------
+        method : {"particles", "smoother"}
+            A particle filter, which sees the levels up to each; or `filters.pooled_smoother`, which also sees later
+            ones, knows jumps and learns from all cells how much counts change: the more accurate of the two.
         step : {"likely", "differences"}, float or (T,) array
             By how much a count changes from one level to the next, for every cell its own where it is estimated; as in
             `filters.particle_filter`, like the others.
         particles, proposal, resample, rng
             As in `filters.particle_filter`.
+
+        Raises
+        ------
+        InputError
         """
         plan = self._parts[0].statistic.plan
-        law: dict[str, Any] = {"scale": plan.scale, "bound": plan.max_error}
-        settings: dict[str, Any] = {"particles": particles, "proposal": proposal, "resample": resample, "rng": rng}
-        return particle_filter(self.raw, **law, step=step, **settings)
+        law: dict[str, Any] = {"scale": plan.scale, "bound": plan.max_error, "step": step}
+        return by_method(
+            method, self.raw, law, {"particles": particles, "proposal": proposal, "resample": resample, "rng": rng}
+        )
 
     @property
     def _parts(self) -> list[Any]:

@@ -104,8 +104,9 @@ def aggregate(
     allow_subprobability: bool = False,
     rng: RngLike = None,
 ) -> Floats:
-    """Private average of persons' distributions over a grid, by sparse aggregation.
+    """Private average of persons' distributions, by itself: no certificate, ledger or `verify` knows of it.
 
+    By sparse aggregation over a grid; its budget is the caller's to keep. `HeatmapSynthesizer` has all of these.
     Pure epsilon-differentially private under adding or removing one person with everything of theirs.
 
     Parameters

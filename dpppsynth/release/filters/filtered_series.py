@@ -17,7 +17,8 @@ class Filtered:
     restarts : int
         How often, in all series together, the particles lost the series and began anew at an observation. Many
         restarts say that the series is not as smooth as its `step`. The proposals "uniform" and "gaussian" do not begin
-        anew at a jump that no walk makes: their estimate ends near the edge of the bound.
+        anew at a jump that no walk makes: their estimate ends near the edge of the bound. Always 0 for a smoother,
+        to which jumps are part of the series.
     step : float, (T,) array or tuple of float
         Standard deviation of what the hidden series was taken to change by per step; of distance and angle in polar
         coordinates.

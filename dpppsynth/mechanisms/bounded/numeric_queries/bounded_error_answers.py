@@ -17,7 +17,9 @@ from dpppsynth.privacy.truncated.searches import with_third
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedErrorAnswers:
-    """Discrete Laplace noise on whole-number answers, drawn again where it exceeds `max_error`.
+    """Noise within `max_error` on whole-number answers, by itself: no certificate, ledger or `verify` knows of it.
+
+    Discrete Laplace noise is drawn again where it exceeds the bound, and the budget it spends is the caller's to keep.
 
     For counts that were computed elsewhere, such as a series of monthly counts. Points belong in
     `BoundedErrorSynthesizer`, which knows how far one person changes their counts: here the guarantee is about the

@@ -16,7 +16,7 @@ from dpppsynth.privacy.noise import TRUNCATED, OpenDPLaplace, SeededLaplace
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.truncated.bound_arguments import LARGEST
 from dpppsynth.release.filters.filtered_series import Filtered
-from dpppsynth.release.filters.particle import particle_filter
+from dpppsynth.release.filters.methods import by_method
 from dpppsynth.spatial.mesh import Floats, Ints
 
 MECHANISM = "bounded-answers"
@@ -87,8 +87,8 @@ class Answers:
         """(N,) answers made smoother by `filter` with its own settings; as private as `raw`."""
         return self.filter(rng=0).estimate if len(self.raw) else np.empty(0)
 
-    def filter(self, **settings: Any) -> Filtered:
-        """Series that a particle filter finds behind the raw answers; free, since it sees nothing else.
+    def filter(self, *, method: str = "particles", step: Any = "likely", **settings: Any) -> Filtered:
+        """Series that a filter or smoother finds behind the raw answers; free, since it sees nothing else.
 
         It is accurate where answers change little from one to the next, beside the noise. How much they change it finds
         in the raw answers (`filters.likely_step`), unless `step` says; answers that have nothing to do with each other
@@ -96,10 +96,20 @@ class Answers:
 
         Parameters
         ----------
+        method : {"particles", "smoother"}
+            A particle filter, which sees the answers up to each; or `filters.pooled_smoother`, which also sees later
+            ones and knows jumps: the more accurate of the two.
+        step
+            As in `filters.particle_filter`.
         **settings
-            Of `filters.particle_filter`: `step`, `particles`, `proposal`, `resample`, `rng` and others.
+            Of `filters.particle_filter`: `particles`, `proposal`, `resample`, `rng` and others.
+
+        Raises
+        ------
+        InputError
         """
-        return particle_filter(self.raw, scale=self.terms.scale, bound=self.max_error, **settings)
+        law: dict[str, Any] = {"scale": self.terms.scale, "bound": self.max_error, "step": step}
+        return by_method(method, self.raw, law, settings)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, inverse of `from_dict`: answers and terms, all of them public; a `max_error` of None is none."""
