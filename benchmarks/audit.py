@@ -87,26 +87,26 @@ def quick(epsilon: float, relation: Relation) -> Iterator[tuple[str, object, obj
     yield "lgcp-posterior-draw, exact", dps.LGCPSynthesizer(epsilon, sampler="exact", **draw), window
     yield "lgcp-posterior-draw, proximal", dps.LGCPSynthesizer(epsilon, sampler="proximal", **draw), window
     yield "lgcp-tents, clusters", dps.LGCPSynthesizer(epsilon, relation=relation, clusters=0.3), window
-    yield "marked-tents", dps.MarkedSynthesizer(epsilon, MARKS, relation=with_marks(relation)), window
-    yield "pair-sums", dps.PairSums(epsilon, RADII, CAPS, relation=relation), window
+    yield "marked-tents", dps.MarkedSynthesizer(epsilon, marks=MARKS, relation=with_marks(relation)), window
+    yield "pair-sums", dps.PairSums(epsilon, radii=RADII, cap=CAPS, relation=relation), window
     yield "laplace-cells, streets", dps.LaplaceSynthesizer(epsilon, relation=relation, postprocess="plain"), streets
     yield "lgcp-tents, streets", dps.LGCPSynthesizer(epsilon, relation=relation), streets
     yield "lgcp-cells, streets", dps.LGCPSynthesizer(epsilon, relation=relation, mechanism="cells"), streets
     yield "lgcp-tents, clusters, streets", dps.LGCPSynthesizer(epsilon, relation=relation, clusters=0.3), streets
-    yield "marked-tents, streets", dps.MarkedSynthesizer(epsilon, MARKS, relation=with_marks(relation)), streets
-    yield "pair-sums, streets", dps.PairSums(epsilon, RADII, CAPS, relation=relation), streets
+    yield "marked-tents, streets", dps.MarkedSynthesizer(epsilon, marks=MARKS, relation=with_marks(relation)), streets
+    yield "pair-sums, streets", dps.PairSums(epsilon, radii=RADII, cap=CAPS, relation=relation), streets
     yield "lgcp-field, streets", dps.LGCPSynthesizer(epsilon, mechanism="field", **approximate), streets
     if relation.n_is_public:
         lipschitz = dps.LGCPSynthesizer(epsilon, relation=relation, mechanism="lipschitz", sampler="exact")
         yield "lgcp-lipschitz, exact", lipschitz, window
-        yield "kernel", dps.KernelSynthesizer(epsilon, 1e-6, relation=relation), window
-        yield "kernel-diffusion", dps.KernelSynthesizer(epsilon, 1e-6, relation=relation), streets
+        yield "kernel", dps.KernelSynthesizer(epsilon, delta=1e-6, relation=relation), window
+        yield "kernel-diffusion", dps.KernelSynthesizer(epsilon, delta=1e-6, relation=relation), streets
 
 
 def of_persons(epsilon: float) -> Iterator[tuple[str, Any]]:
     """Those whose persons have any number of points."""
     yield "heatmap", dps.HeatmapSynthesizer(epsilon)
-    yield "pair-sums-persons", dps.PairSums(epsilon, RADII, CAPS, user="person")
+    yield "pair-sums-persons", dps.PairSums(epsilon, radii=RADII, cap=CAPS, user="person")
 
 
 def slow() -> Iterator[tuple[str, object, object]]:
@@ -203,7 +203,7 @@ def bounded(seconds: float) -> Iterator[str]:
             counts = dps.BoundedErrorSynthesizer(epsilon=epsilon, delta=delta, relation=relation, spacing=spacing)
             for name, domain in (("bounded-cells", window), ("bounded-cells, streets", streets)):
                 yield row(f"{name}, {count} points", relation.name, *within(target_of(counts, domain, **size), seconds))
-        moved = dps.PlanarLaplaceSynthesizer(epsilon, delta, relation=RELATIONS[0])
+        moved = dps.PlanarLaplaceSynthesizer(epsilon, delta=delta, relation=RELATIONS[0])
         found = within(target_of(moved, window, n=count), seconds)
         yield row(f"planar-laplace, bounded, {count} points", RELATIONS[0].name, *found)
     for epsilon in EPSILONS:

@@ -26,7 +26,7 @@ def distances(times: int, epsilon: float, repeats: int) -> dict[str, float]:
     for k, (window, truth) in enumerate(truths().values()):
         x0, _, x1, _ = window.bounds
         at, found = centres(window), {source: [] for source in SOURCES}
-        synthesizer = dps.LGCPSynthesizer(epsilon, (x1 - x0) * RADIUS["B/(10 sqrt2)"], inference="laplace")
+        synthesizer = dps.LGCPSynthesizer(epsilon, alpha=(x1 - x0) * RADIUS["B/(10 sqrt2)"], inference="laplace")
         for repeat in range(repeats):
             rng = np.random.default_rng([20, times, round(10 * epsilon), k, repeat])
             release = synthesizer.release(draw(window, truth, times, rng), rng)
@@ -42,7 +42,7 @@ def called_clustered(repeats: int) -> dict[str, float]:
     """Shares of synthetic patterns of uniform originals, by source."""
     rng = np.random.default_rng(21)
     largest = np.quantile([excess(uniform(rng), FINE).max() for _ in range(999)], 0.95)
-    synthesizer = dps.LGCPSynthesizer(1.0, ALPHA, inference="laplace")
+    synthesizer = dps.LGCPSynthesizer(1.0, alpha=ALPHA, inference="laplace")
     releases = [synthesizer.release(uniform(rng), rng) for _ in range(repeats)]
 
     def clustered(release: dps.CoxRelease, source: str) -> bool:

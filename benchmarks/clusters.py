@@ -85,7 +85,7 @@ def released(original: Original, epsilon: float, inference: str, seed: list[int]
     if original.truth is None and "clusters" in settings:
         # Several deaths at one address.
         settings["cluster_places"] = "shared"
-    synthesizer = dps.LGCPSynthesizer(epsilon, alpha, inference=inference, **settings)
+    synthesizer = dps.LGCPSynthesizer(epsilon, alpha=alpha, inference=inference, **settings)
     start = time.process_time()
     release, elapsed = timed(lambda: synthesizer.release(original.pattern, np.random.default_rng(seed)))
     return release, Times(elapsed, time.process_time() - start)

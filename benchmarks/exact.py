@@ -25,7 +25,7 @@ def cases() -> list[tuple[str, dps.PointPattern, dps.LGCPSynthesizer]]:
     deaths = dps.datasets.soho_deaths()
     window = deaths.domain
     alpha = (window.bounds[2] - window.bounds[0]) / (10 * np.sqrt(2))
-    default = dps.LGCPSynthesizer(1.0, alpha, mechanism="posterior-draw", delta=1e-6, sampler="exact")
+    default = dps.LGCPSynthesizer(1.0, alpha=alpha, mechanism="posterior-draw", delta=1e-6, sampler="exact")
     found = []
     for n in SIZES:
         plan = default.plan(window, n=n).statistic
@@ -33,7 +33,7 @@ def cases() -> list[tuple[str, dps.PointPattern, dps.LGCPSynthesizer]]:
             pattern = binomial_pattern(surrogate.intensity, n, np.random.default_rng(n))
             found.append((f"{surrogate.name}, {n} points", pattern, default))
     given = dps.LGCPSynthesizer(
-        1.0, 25.0, mechanism="posterior-draw", delta=1e-6, sampler="exact", sigma=1.0, length_scale=150.0
+        1.0, alpha=25.0, mechanism="posterior-draw", delta=1e-6, sampler="exact", sigma=1.0, length_scale=150.0
     )
     return [*found, ("Soho's deaths, sigma 1, l 150 m, alpha 25 m", deaths, given)]
 

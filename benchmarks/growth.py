@@ -38,16 +38,16 @@ Build = Callable[[Any, int], Any]
 
 BY_POINTS: dict[str, Build] = {
     "laplace-cells": lambda *_: dps.LaplaceSynthesizer(1.0, alpha=ALPHA, postprocess="plain"),
-    "lgcp-tents": lambda *_: dps.LGCPSynthesizer(1.0, ALPHA),
-    "lgcp-clusters": lambda *_: dps.LGCPSynthesizer(1.0, ALPHA, clusters=0.3),
-    "lgcp-field": lambda *_: dps.LGCPSynthesizer(1.0, ALPHA, delta=1e-8, mechanism="field"),
-    "lgcp-posterior-draw": lambda *_: dps.LGCPSynthesizer(1.0, ALPHA, delta=1e-8, mechanism="posterior-draw"),
-    "kernel": lambda *_: dps.KernelSynthesizer(10.0, 1e-8, alpha=ALPHA),
+    "lgcp-tents": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA),
+    "lgcp-clusters": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, clusters=0.3),
+    "lgcp-field": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, delta=1e-8, mechanism="field"),
+    "lgcp-posterior-draw": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, delta=1e-8, mechanism="posterior-draw"),
+    "kernel": lambda *_: dps.KernelSynthesizer(10.0, delta=1e-8, alpha=ALPHA),
     "planar-laplace": lambda *_: dps.PlanarLaplaceSynthesizer(1.0, alpha=ALPHA),
     "bounded-cells": lambda *_: dps.BoundedErrorSynthesizer(epsilon=1.0, alpha=ALPHA, max_error=50),
-    "marked-tents": lambda *_: dps.MarkedSynthesizer(1.0, MARKS, relation=RELATION),
+    "marked-tents": lambda *_: dps.MarkedSynthesizer(1.0, marks=MARKS, relation=RELATION),
     "heatmap": lambda *_: dps.HeatmapSynthesizer(1.0),
-    "pair-sums": lambda *_: dps.PairSums(1.0, [STEP], 10, alpha=ALPHA),
+    "pair-sums": lambda *_: dps.PairSums(1.0, radii=[STEP], cap=10, alpha=ALPHA),
     "disk-area": lambda *_: dps.local.DiskAreaMechanism(3.0),
     "adaptive-grid": lambda window, _: dps.local.AdvancedAdaptiveGrid(window, epsilon=1.0),
     "range-hierarchy": lambda *_: dps.local.RangeHierarchy(1.0),
@@ -56,17 +56,17 @@ BY_POINTS: dict[str, Build] = {
 BY_VERTICES: dict[str, Build] = {
     "laplace-cells": lambda _, k: dps.LaplaceSynthesizer(1.0, alpha=ALPHA, spacing=spacing(k), postprocess="plain"),
     "lgcp-tents": lambda window, k: dps.LGCPSynthesizer(
-        1.0, ALPHA, mesh=regular_triangulation(window, spacing=spacing(k)), prior="sparse"
+        1.0, alpha=ALPHA, mesh=regular_triangulation(window, spacing=spacing(k)), prior="sparse"
     ),
-    "marked-tents": lambda _, k: dps.MarkedSynthesizer(1.0, MARKS, relation=RELATION, spacing=spacing(k / 12)),
+    "marked-tents": lambda _, k: dps.MarkedSynthesizer(1.0, marks=MARKS, relation=RELATION, spacing=spacing(k / 12)),
     "heatmap": lambda _, k: dps.HeatmapSynthesizer(1.0, shape=(round(k**0.5),) * 2),
 }
 BY_EDGES: dict[str, Build] = {
     "laplace-cells": lambda *_: dps.LaplaceSynthesizer(1.0, alpha=ALPHA, postprocess="plain"),
-    "lgcp-tents": lambda *_: dps.LGCPSynthesizer(1.0, ALPHA),
-    "kernel-diffusion": lambda *_: dps.KernelSynthesizer(10.0, 1e-8, alpha=ALPHA),
-    "marked-tents": lambda *_: dps.MarkedSynthesizer(1.0, MARKS, relation=RELATION),
-    "pair-sums": lambda *_: dps.PairSums(1.0, [STEP], 10, alpha=ALPHA),
+    "lgcp-tents": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA),
+    "kernel-diffusion": lambda *_: dps.KernelSynthesizer(10.0, delta=1e-8, alpha=ALPHA),
+    "marked-tents": lambda *_: dps.MarkedSynthesizer(1.0, marks=MARKS, relation=RELATION),
+    "pair-sums": lambda *_: dps.PairSums(1.0, radii=[STEP], cap=10, alpha=ALPHA),
 }
 TABLES = {"points": (BY_POINTS, POINTS), "vertices": (BY_VERTICES, VERTICES), "edges": (BY_EDGES, EDGES)}
 

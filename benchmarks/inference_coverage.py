@@ -111,9 +111,9 @@ def planned(epsilon: float) -> list[Any]:
     """One plan of each kind of release."""
     settings = {"mechanism": "posterior-draw", "delta": 1e-6, "sampler": "proximal"}
     synthesizers = (
-        dps.LGCPSynthesizer(epsilon, ALPHA, inference="laplace"),
+        dps.LGCPSynthesizer(epsilon, alpha=ALPHA, inference="laplace"),
         dps.LaplaceSynthesizer(epsilon, alpha=ALPHA, spacing=125.0, postprocess="keep-n"),
-        dps.LGCPSynthesizer(epsilon, ALPHA, **settings),
+        dps.LGCPSynthesizer(epsilon, alpha=ALPHA, **settings),
     )
     return [each.plan(WINDOW, n=N) for each in synthesizers]
 
@@ -181,11 +181,11 @@ def row(name: str, curves: list[np.ndarray]) -> str:
 def interaction(repeats: int, rng: np.random.Generator) -> list[str]:
     """L(r) - r of originals, and of the synthetic patterns of as many releases as there are repeats."""
     deaths = dps.datasets.soho_deaths()
-    lgcp = dps.LGCPSynthesizer(1.0, 25.0, inference="laplace")
+    lgcp = dps.LGCPSynthesizer(1.0, alpha=25.0, inference="laplace")
     cases = {
         "deaths of Soho": (lambda: deaths, lgcp),
-        "clusters of 10 m": (lambda: children(rng), dps.LGCPSynthesizer(1.0, ALPHA, inference="laplace")),
-        "uniform": (lambda: uniform(rng), dps.LGCPSynthesizer(1.0, ALPHA, inference="laplace")),
+        "clusters of 10 m": (lambda: children(rng), dps.LGCPSynthesizer(1.0, alpha=ALPHA, inference="laplace")),
+        "uniform": (lambda: uniform(rng), dps.LGCPSynthesizer(1.0, alpha=ALPHA, inference="laplace")),
     }
     lines = []
     for name, (make, synthesizer) in cases.items():
@@ -202,7 +202,7 @@ def interaction(repeats: int, rng: np.random.Generator) -> list[str]:
 def called_clustered(repeats: int, rng: np.random.Generator) -> list[str]:
     """Share of synthetic patterns of a uniform original that a test at 5 % calls clustered, by source of patterns."""
     largest = np.quantile([excess(uniform(rng), FINE).max() for _ in range(999)], 0.95)
-    synthesizer = dps.LGCPSynthesizer(1.0, ALPHA, inference="laplace")
+    synthesizer = dps.LGCPSynthesizer(1.0, alpha=ALPHA, inference="laplace")
     found: dict[tuple[bool, str], list[bool]] = {}
     for _ in range(repeats):
         release = synthesizer.release(uniform(rng), rng)

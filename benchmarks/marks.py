@@ -101,7 +101,7 @@ def relation(marks: dps.Marks, time: float | str) -> AlphaNeighbours:
 
 
 def together(marks: dps.Marks, epsilon: float, time: float | str = "public") -> dps.MarkedSynthesizer:
-    return dps.MarkedSynthesizer(epsilon, marks, relation=relation(marks, time))
+    return dps.MarkedSynthesizer(epsilon, marks=marks, relation=relation(marks, time))
 
 
 def seen(release: dps.MarkedRelease) -> np.ndarray:
@@ -117,7 +117,7 @@ def alone(points: np.ndarray, epsilon: float, rng: np.random.Generator) -> np.nd
     if not len(points):
         return np.zeros(len(PLACES))
     return (
-        dps.LGCPSynthesizer(epsilon, ALPHA, inference="laplace")
+        dps.LGCPSynthesizer(epsilon, alpha=ALPHA, inference="laplace")
         .release(dps.PointPattern(points, WINDOW), rng)
         .intensity(PLACES)
     )
@@ -182,7 +182,7 @@ def size(side: int, types: int, hats: int, n: int) -> dict[str, float]:
     marks = dps.Marks(dps.Types("type", KINDS[:types]), dps.Times.day("hour", hats=hats))
     pattern = Truth.made("alike", rng).pattern(n, dps.Marks(TYPES, HOURS), rng)
     mesh = regular_triangulation(WINDOW, shape=(side, side))
-    settings = dps.MarkedSynthesizer(1.0, marks, relation=relation(marks, 1.0), mesh=mesh)
+    settings = dps.MarkedSynthesizer(1.0, marks=marks, relation=relation(marks, 1.0), mesh=mesh)
     release, seconds = timed(lambda: settings.release(pattern, rng))
     _, drawn = timed(lambda: release.sample(1, rng))
     return {"release": seconds, "sample": drawn, "MB": memory()}

@@ -88,7 +88,7 @@ def estimates(
     pattern: dps.PointPattern, grid: np.ndarray, relation: object, epsilon: float, inference: str, rng: object
 ) -> list[np.ndarray]:
     """Intensities on the grid, by mechanism."""
-    kernel = dps.KernelSynthesizer(epsilon, DELTA, relation=relation)
+    kernel = dps.KernelSynthesizer(epsilon, delta=DELTA, relation=relation)
     bandwidth = kernel.plan(pattern.domain, n=len(pattern)).statistic.bandwidth
     others = [
         dps.LGCPSynthesizer(epsilon, relation=relation, mechanism="posterior-draw", delta=DELTA),

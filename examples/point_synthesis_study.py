@@ -276,7 +276,7 @@ def kernel(
     alpha: float | None = None,
 ) -> Anew:
     delta, alpha = SMALL_DELTA if small else delta, alpha or scenario.alpha
-    return Anew(dps.KernelSynthesizer(epsilon, delta, alpha, bound=bound, allow_large_delta=True))
+    return Anew(dps.KernelSynthesizer(epsilon, delta=delta, alpha=alpha, bound=bound, allow_large_delta=True))
 
 
 def mesh_of(window: dps.Window, kind: str) -> Mesh:
@@ -294,7 +294,7 @@ def bound_39(
     mesh = mesh_of(scenario.domain, kind)
     if sampler == "nuts":
         budget: dict[str, Any] = {"mechanism": "kim-lim-3.9", "delta": delta, "allow_large_delta": True}
-        return Anew(dps.LGCPSynthesizer(epsilon, scenario.alpha, mesh=mesh, **budget))
+        return Anew(dps.LGCPSynthesizer(epsilon, alpha=scenario.alpha, mesh=mesh, **budget))
     ratio = kim_lim_ratio(mesh, scenario.alpha, epsilon=epsilon, delta=delta, corollary=True)
     sigma = ratio * rules.of(scenario.domain).length_scale(scenario.domain, n)
     return posterior_draw(scenario, epsilon, delta, n, sigma=sigma, mesh=mesh)
@@ -319,7 +319,7 @@ def posterior_draw(
         given["sampler"] = "exact"
     delta = SMALL_DELTA if small else delta
     options = {"mechanism": "posterior-draw", "delta": delta, "allow_large_delta": True} | given
-    return Anew(dps.LGCPSynthesizer(epsilon, scenario.alpha, **options))
+    return Anew(dps.LGCPSynthesizer(epsilon, alpha=scenario.alpha, **options))
 
 
 def posterior(
@@ -334,7 +334,7 @@ def posterior(
 ) -> Any:
     """Noised masses with a posterior: sets from single draws of it or from its mean, with clusters where asked for."""
     options = {"mechanism": mechanism, "delta": 0.0 if mechanism == "tents" else SMALL_DELTA, "clusters": clusters}
-    given = dps.LGCPSynthesizer(epsilon, scenario.alpha, inference="laplace", **options)
+    given = dps.LGCPSynthesizer(epsilon, alpha=scenario.alpha, inference="laplace", **options)
     return Once(given, source) if isinstance(scenario.domain, dps.Window) else Anew(given, source)
 
 

@@ -65,7 +65,7 @@ def lgcp(mechanism: str, **options: Any) -> LGCPSynthesizer:
 
 
 DRAWS = lgcp("posterior-draw", delta=1e-6, sampler="proximal")
-KERNEL = KernelSynthesizer(10.0, 1e-6, 25.0)
+KERNEL = KernelSynthesizer(10.0, delta=1e-6, alpha=25.0)
 CLIENTS = DiskAreaMechanism(epsilon=1.0, cells=4)
 GRID = UniformGrid(WINDOW, epsilon=1.0, cells=3, oracle="randomized-response")
 
@@ -261,18 +261,22 @@ def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[E
         "delta of 1/n": (InputError, lambda: require_small_delta(0.02, 50)),
         "delta of all levels": (
             InputError,
-            lambda: KernelSynthesizer(10.0, 0.03, 25.0).plan_by(WINDOW, by="year", levels=[1, 2], n={1: 30, 2: 30}),
+            lambda: KernelSynthesizer(10.0, delta=0.03, alpha=25.0).plan_by(
+                WINDOW, by="year", levels=[1, 2], n={1: 30, 2: 30}
+            ),
         ),
         "delta with n guessed": (InputError, lambda: require_small_delta(1e-6, None, expected_n=1e7)),
         "delta with n secret": (InputError, lambda: require_small_delta(1e-4, None)),
-        "delta without use": (InputError, lambda: LGCPSynthesizer(1.0, 25.0, delta=1e-6).check(WINDOW, n=50)),
+        "delta without use": (InputError, lambda: LGCPSynthesizer(1.0, alpha=25.0, delta=1e-6).check(WINDOW, n=50)),
         "secret n given": (InputError, lambda: LaplaceSynthesizer(1.0, relation=AddRemove()).check(WINDOW, n=50)),
         "another number of points": (InputError, lambda: TENTS.plan(WINDOW, n=49).release(PATTERN)),
         "another window": (InputError, lambda: TENTS.plan(OTHER, n=50).release(PATTERN)),
         "marks": (InputError, lambda: TENTS.release(PointPattern(PATTERN.xy, WINDOW, {"age": np.arange(50)}))),
         "a mesh of another window": (
             InputError,
-            lambda: LGCPSynthesizer(1.0, 25.0, mesh=regular_triangulation(OTHER, shape=(3, 3))).check(WINDOW, n=50),
+            lambda: LGCPSynthesizer(1.0, alpha=25.0, mesh=regular_triangulation(OTHER, shape=(3, 3))).check(
+                WINDOW, n=50
+            ),
         ),
         "a point outside": (InputError, lambda: PointPattern([[5000.0, 1.0]], WINDOW)),
         "a window beyond floats": (InputError, lambda: Window.rectangle(0, 0, 1e200, 1)),
@@ -302,7 +306,7 @@ def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[E
             InputError,
             lambda: lgcp("lipschitz", relation=AddRemove()).check(WINDOW, expected_n=50),
         ),
-        "add/remove by a kernel": (InputError, lambda: KernelSynthesizer(10.0, 1e-6, relation=AddRemove())),
+        "add/remove by a kernel": (InputError, lambda: KernelSynthesizer(10.0, delta=1e-6, relation=AddRemove())),
         "a level not named": (InputError, lambda: TENTS.release_by(YEARS, by="year", levels=[2021])),
         "a budget spent twice": (BudgetError, lambda: spent_twice(folder)),
         "an authorisation used again": (InputError, lambda: entry_used_again(folder)),
@@ -332,7 +336,7 @@ def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[E
 def bounded_refusals() -> dict[str, tuple[type[Exception], Callable[[], object]]]:
     """Calls that mechanisms with a bound on their error must refuse."""
     counts = BoundedErrorSynthesizer(epsilon=1.0, delta=1e-6, spacing=250.0)
-    moved = PlanarLaplaceSynthesizer(1.0, 1e-6, alpha=25.0)
+    moved = PlanarLaplaceSynthesizer(1.0, delta=1e-6, alpha=25.0)
     track = replace(moved, alpha=None, relation=AlphaNeighbours(25.0, max_points_per_person=49), track=True)
     return {
         "a bound on errors and delta of zero": (InputError, lambda: BoundedErrorSynthesizer(max_error=20, delta=0.0)),

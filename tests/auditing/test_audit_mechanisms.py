@@ -91,7 +91,7 @@ def synthesizer(mechanism, relation, epsilon, domain):
         case "lgcp-lipschitz":
             return lgcp("lipschitz", relation, epsilon, mesh, sampler="exact")
         case "kernel" | "kernel-diffusion":
-            return KernelSynthesizer(epsilon, 1e-6, relation=relation)
+            return KernelSynthesizer(epsilon, delta=1e-6, relation=relation)
         case "lgcp-clusters":
             return lgcp("tents", relation, epsilon, mesh, clusters=0.3)
         case "lgcp-cells":
@@ -683,7 +683,7 @@ def test_pair_that_a_mesh_cannot_tell_apart_tests_nothing(mechanism):
         made = target_of(LaplaceSynthesizer(1.0, relation=relation, spacing=1000.0, postprocess="plain"), SQUARE, n=30)
         assert len(made.run.plan.mesh.elements) == 1
     else:
-        plan = KernelSynthesizer(1.0, 1e-6, relation=AlphaNeighbours(300.0)).plan(STREET, n=N)
+        plan = KernelSynthesizer(1.0, delta=1e-6, relation=AlphaNeighbours(300.0)).plan(STREET, n=N)
         pair = [PointPattern([[10.0, 0.0], [x, 0.0]], STREET) for x in (200.0, 200.1)]
         made = target_of(plan, pair=tuple(pair))
         assert not target_of(plan).alike
@@ -711,7 +711,7 @@ def test_hard_pair_of_very_many():
 def test_hard_pair_is_no_farther_than_alpha_where_coordinates_are_large(alpha):
     far = Window.rectangle(5e6, 5e6, 5e6 + 1000, 5e6 + 1000)
     relation = AlphaNeighbours(alpha)
-    made = KernelSynthesizer(1.0, 1e-6, relation=relation).plan(far, n=5).statistic
+    made = KernelSynthesizer(1.0, delta=1e-6, relation=relation).plan(far, n=5).statistic
     gone, came = changed(audit_of(made).pair(relation))
     assert 0.99 * alpha < np.hypot(*(gone - came)[0]) <= alpha
 

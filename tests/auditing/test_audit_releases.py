@@ -50,7 +50,7 @@ from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSy
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 CELLS = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=250.0, postprocess="plain")
 TENTS = LaplaceSynthesizer(1.0, relation=AlphaNeighbours(50.0), basis="tents", postprocess="plain")
-KERNELS = KernelSynthesizer(1.0, 1e-6, relation=AlphaNeighbours(100.0))
+KERNELS = KernelSynthesizer(1.0, delta=1e-6, relation=AlphaNeighbours(100.0))
 N, YEARS = 20, {"2021": 20, "2022": 20, "2023": 20}
 
 
@@ -294,7 +294,7 @@ NOTCHED = Window.polygon(shapely.box(0, 0, 1000, 1000).difference(shapely.box(40
 @pytest.mark.parametrize("domain", [SQUARE, NOTCHED], ids=["square", "notch"])
 def test_children_of_a_smaller_bandwidth_are_found(monkeypatch, domain):
     """Epsilon 2 is claimed and 3.6 spent; the claim itself is refuted by some 10 000 runs."""
-    made = target_of(KernelSynthesizer(2.0, 1e-6, relation=AlphaNeighbours(100.0)).plan(domain, n=N))
+    made = target_of(KernelSynthesizer(2.0, delta=1e-6, relation=AlphaNeighbours(100.0)).plan(domain, n=N))
     few = replace(made, statistics=made.statistics[:1])
     assert not audit(few, trials=100).violated
     randomise_by(monkeypatch, spread(1 / 0.6))
@@ -320,7 +320,7 @@ def test_children_drawn_again_until_they_are_inside_a_notch_are_found(monkeypatc
             children[k] = drawn[0]
         return children
 
-    made = target_of(KernelSynthesizer(2.0, 1e-6, relation=AlphaNeighbours(100.0)).plan(NOTCHED, n=N))
+    made = target_of(KernelSynthesizer(2.0, delta=1e-6, relation=AlphaNeighbours(100.0)).plan(NOTCHED, n=N))
     few = replace(made, statistics=made.statistics[:1])
     randomise_by(monkeypatch, again)
     assert not audit(replace(few, laws=()), trials=50).violated
@@ -397,7 +397,7 @@ def test_points_of_a_person_may_come_in_any_order():
     relation = AlphaNeighbours(100.0, max_points_per_person=2)
     others, moves = [[500.0, 500.0]] * 4, ([[100.0, 100.0], [900.0, 900.0]], [[950.0, 900.0], [150.0, 100.0]])
     pair = tuple(PointPattern(others + moved, SQUARE) for moved in moves)
-    made = KernelSynthesizer(1.0, 1e-6, relation=relation).plan(SQUARE, n=6)
+    made = KernelSynthesizer(1.0, delta=1e-6, relation=relation).plan(SQUARE, n=6)
     assert target_of(made, pair=pair).excess == ()
 
 

@@ -95,7 +95,7 @@ class TestCheck:
 
     def test_prints_one_json_object(self):
         said = json.loads(run("check", *LGCP, *SQUARE, *CRS, "--n", 392, "--json").stdout)
-        expected = dps.LGCPSynthesizer(1.0, 25.0).plan(dps.datasets.soho_deaths().domain, n=392)
+        expected = dps.LGCPSynthesizer(1.0, alpha=25.0).plan(dps.datasets.soho_deaths().domain, n=392)
         assert said["guarantee"] == expected.guarantee.to_dict()
         assert said["parameters"]["scale"] == expected.statistic.scale
         assert said["mechanism"] == "lgcp-tents"
@@ -202,7 +202,7 @@ class TestCheck:
         window = dps.datasets.soho_deaths().domain
         mesh = dps.models.regular_triangulation(window, spacing=67)
         options = {"mechanism": "posterior-draw", "delta": 1e-6, "sampler": "proximal", "mesh": mesh}
-        plan = dps.LGCPSynthesizer(1.0, 25.0, **options).plan_by(
+        plan = dps.LGCPSynthesizer(1.0, alpha=25.0, **options).plan_by(
             window, by="year", levels=[2021, 2022], n={2021: 200, 2022: 192}
         )
         assert said["guarantee"] == plan.guarantee.to_dict()

@@ -162,7 +162,7 @@ class TestShell:
         rng = np.random.default_rng(3)
         pattern = PointPattern(rng.uniform(0, 1000, (60, 2)), UNIT, {"onset": rng.uniform(0, 366, 60)})
         near = AlphaNeighbours(100.0, time=7.0)
-        made = MarkedSynthesizer(2.0, Marks(times=days), relation=near).release(pattern)
+        made = MarkedSynthesizer(2.0, marks=Marks(times=days), relation=near).release(pattern)
         made.save(place)
         for kind in ("csv", "parquet", "gpkg", "geojson"):
             told = json.loads(run("sample", place, "--format", kind, "--out", tmp_path / kind, "--json").stdout)

@@ -66,7 +66,7 @@ class TestCheck:
     def test_prints_one_json_object(self, streets):
         result = run("check", *LGCP, "--network", streets, "--n", N, "--json")
         said = json.loads(result.stdout)
-        plan = dps.LGCPSynthesizer(1.0, 25.0).plan(STREETS, n=N)
+        plan = dps.LGCPSynthesizer(1.0, alpha=25.0).plan(STREETS, n=N)
         assert said["guarantee"] == plan.guarantee.to_dict()
         assert said["domain"] == {
             "bounds": list(STREETS.bounds),

@@ -183,13 +183,13 @@ class TestFieldMesh:
 
 def test_plans_take_the_rules_from_public_numbers_alone():
     """Patterns enter no plan: the same mesh and noise for a domain, an n and a budget."""
-    plan = LGCPSynthesizer(1.0, 25.0).plan(SOHO, n=392)
+    plan = LGCPSynthesizer(1.0, alpha=25.0).plan(SOHO, n=392)
     shape = network_rules.tents_shape(
         SOHO, 392, 1.0, AlphaNeighbours(25.0), scale=network_rules.length_scale(SOHO, 392)
     )
     assert tuple(plan.statistic.mesh.recipe["shape"]) == shape
     assert plan.estimator.ranges == tuple(share * SOHO.extent for share in network_rules.PLANE_RANGES)
-    dense = LGCPSynthesizer(1.0, 25.0, prior="dense").plan(SOHO, n=392)
+    dense = LGCPSynthesizer(1.0, alpha=25.0, prior="dense").plan(SOHO, n=392)
     assert dense.estimator.length_scales == network_rules.length_scales(SOHO)
     cells = LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").plan(SOHO, n=392)
     assert len(cells.statistic.mesh.elements) == len(network_rules.mesh(SOHO, "cells", 392, 1.0, ReplaceOne()).elements)

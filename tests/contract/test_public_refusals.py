@@ -163,7 +163,7 @@ def of_fields():
             if mechanism in ("tents", "cells", "field", "posterior-draw"):
                 yield from secret(name, make, window)
         yield from of_clusters(window, coarse)
-        near = functools.partial(LGCPSynthesizer, 1.0, 25.0, mesh=coarse, length_scale=400.0)
+        near = functools.partial(LGCPSynthesizer, 1.0, alpha=25.0, mesh=coarse, length_scale=400.0)
         yield from varied("lgcp-tents", near, window, engine=("nutpie", "pymc"), inference=("nuts", "laplace"))
         draw = functools.partial(near, mechanism="posterior-draw", delta=1e-6)
         yield from varied("lgcp-posterior-draw", draw, window, sampler=("auto", "nuts"))
@@ -348,7 +348,10 @@ class TestPlans:
             (LGCPSynthesizer(**NEAR, mesh=MESH), "^mesh: .*6000 vertices"),
             (LGCPSynthesizer(**NEAR, mechanism="lipschitz", sampler="nuts", mesh=MESH), "^mesh: .*6000 vertices"),
             (LGCPSynthesizer(**NEAR, mesh=COARSE, length_scale=1e300), "^length_scale: must lie"),
-            (LGCPSynthesizer(1e300, 25.0, mechanism="lipschitz", sampler="nuts", mesh=COARSE), "^slope: must lie"),
+            (
+                LGCPSynthesizer(1e300, alpha=25.0, mechanism="lipschitz", sampler="nuts", mesh=COARSE),
+                "^slope: must lie",
+            ),
             (
                 LGCPSynthesizer(
                     **NEAR, mechanism="posterior-draw", delta=1e-6, sampler="proximal", mesh=COARSE, offset=AWAY
@@ -375,7 +378,7 @@ class TestPlans:
 
     def test_refuse_more_patterns_than_memory_holds(self):
         with pytest.raises(InputError, match=r"^patterns: .* memory"):
-            KernelSynthesizer(1e4, 1e-6, 1e-3).check(SQUARE, n=10**5, patterns=10**4)
+            KernelSynthesizer(1e4, delta=1e-6, alpha=1e-3).check(SQUARE, n=10**5, patterns=10**4)
 
     def test_refuse_guesses_beyond_any_number_of_points(self):
         with pytest.raises(InputError, match=r"^expected_n: must be at most"):

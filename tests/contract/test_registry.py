@@ -1,5 +1,6 @@
 """The registry: complete records, loaded when asked for, and unknown mechanisms refused by name."""
 
+import inspect
 import json
 import shutil
 import subprocess
@@ -55,6 +56,14 @@ def test_records_are_complete(name):
         assert record.estimator(estimator.kind) is estimator
     with pytest.raises(InputError, match="the estimator is"):
         record.estimator("no-such")
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_settings_after_epsilon_have_names(name):
+    """A budget in second place was delta for one mechanism and alpha for the next."""
+    taken = inspect.signature(registry.mechanism(name).settings).parameters.values()
+    places = [each.name for each in taken if each.kind is not inspect.Parameter.KEYWORD_ONLY]
+    assert places in ([], ["epsilon"], ["window"])
 
 
 def test_every_field_is_required():

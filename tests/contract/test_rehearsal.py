@@ -24,10 +24,10 @@ KINDS = ["homogeneous", "prior draw", "half in one cell"]
 FIELD = {"length_scale": 300.0, "mesh": regular_triangulation(WINDOW, shape=(6, 6)), "inference": "laplace"}
 SYNTHESIZERS = {
     "cells": LaplaceSynthesizer(50.0, spacing=100.0, postprocess="plain"),
-    "tents": LGCPSynthesizer(50.0, 25.0, **FIELD),
-    "exact": LGCPSynthesizer(50.0, 25.0, mechanism="posterior-draw", delta=1e-6, sampler="exact", **FIELD),
-    "proximal": LGCPSynthesizer(50.0, 25.0, mechanism="posterior-draw", delta=1e-6, sampler="proximal", **FIELD),
-    "kernel": KernelSynthesizer(50.0, 1e-6, 25.0),
+    "tents": LGCPSynthesizer(50.0, alpha=25.0, **FIELD),
+    "exact": LGCPSynthesizer(50.0, alpha=25.0, mechanism="posterior-draw", delta=1e-6, sampler="exact", **FIELD),
+    "proximal": LGCPSynthesizer(50.0, alpha=25.0, mechanism="posterior-draw", delta=1e-6, sampler="proximal", **FIELD),
+    "kernel": KernelSynthesizer(50.0, delta=1e-6, alpha=25.0),
 }
 
 
@@ -113,7 +113,8 @@ def test_a_guess_takes_the_place_of_a_secret_n():
 
 def test_several_patterns_of_a_kernel_are_rehearsed_at_their_price():
     one, many = (
-        KernelSynthesizer(1.0, 1e-6, 25.0).rehearse(WINDOW, n=400, rng=1, patterns=m).runs[2].distance for m in (1, 50)
+        KernelSynthesizer(1.0, delta=1e-6, alpha=25.0).rehearse(WINDOW, n=400, rng=1, patterns=m).runs[2].distance
+        for m in (1, 50)
     )
     assert one < many
 
@@ -137,7 +138,7 @@ def test_a_plan_of_its_own_is_rehearsed_as_it_is():
 
 @pytest.mark.slow
 def test_diagnostics_of_nuts():
-    synthesizer = LGCPSynthesizer(1.0, 25.0, mechanism="posterior-draw", delta=1e-6, sampler="nuts", **FIELD)
+    synthesizer = LGCPSynthesizer(1.0, alpha=25.0, mechanism="posterior-draw", delta=1e-6, sampler="nuts", **FIELD)
     with chance_for_nuts():
         passed = [run for run in synthesizer.rehearse(WINDOW, n=400, rng=1).runs if run.passed]
     assert passed

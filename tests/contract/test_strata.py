@@ -36,9 +36,9 @@ GRID = np.random.default_rng(5).uniform(0, 1000, (50, 2))
 FIELD = {"length_scale": 400.0, "mesh": regular_triangulation(WINDOW, shape=(5, 5)), "inference": "laplace"}
 SYNTHESIZERS = {
     "cells": LaplaceSynthesizer(1.0, postprocess="plain"),
-    "tents": LGCPSynthesizer(1.0, 25.0, **FIELD),
-    "draws": LGCPSynthesizer(1.0, 25.0, mechanism="posterior-draw", delta=1e-6, sampler="proximal", **FIELD),
-    "kernel": KernelSynthesizer(10.0, 1e-6, 25.0),
+    "tents": LGCPSynthesizer(1.0, alpha=25.0, **FIELD),
+    "draws": LGCPSynthesizer(1.0, alpha=25.0, mechanism="posterior-draw", delta=1e-6, sampler="proximal", **FIELD),
+    "kernel": KernelSynthesizer(10.0, delta=1e-6, alpha=25.0),
 }
 
 
@@ -134,7 +134,7 @@ class TestParallel:
         several = AlphaNeighbours(25.0, max_points_per_person=2)
         with pytest.raises(InputError, match=r"^levels: Theorem does not add up .*take max_points_per_person=1"):
             parallel([promise(ApproximateDP(1.0, 1e-3), relation=several)] * 2, "year")
-        wide = KernelSynthesizer(10.0, 1e-6, bound="kim-lim-3.6", relation=several)
+        wide = KernelSynthesizer(10.0, delta=1e-6, bound="kim-lim-3.6", relation=several)
         with pytest.raises(InputError, match="take max_points_per_person=1"):
             by_year(wide)
 
@@ -156,16 +156,16 @@ FIFTHS = {str(level): 200 for level in range(5)}
 LARGE = 0.0049
 STREETS = LinearNetwork(np.array([[0.0, 0.0], [500.0, 0.0], [500.0, 400.0]]), [[0, 1], [1, 2]], "EPSG:27700")
 SPENDING = {
-    "field": LGCPSynthesizer(1.0, 25.0, mechanism="field", delta=LARGE, **FIELD),
-    "draws": LGCPSynthesizer(1.0, 25.0, mechanism="posterior-draw", delta=LARGE, sampler="proximal", **FIELD),
-    "kim-lim": LGCPSynthesizer(200.0, 25.0, mechanism="kim-lim-3.8", delta=LARGE, **FIELD),
-    "kernel": KernelSynthesizer(10.0, LARGE, 25.0),
-    "kernel 3.6": KernelSynthesizer(10.0, LARGE, 25.0, bound="kim-lim-3.6"),
-    "streets": KernelSynthesizer(10.0, LARGE, 25.0),
-    "capped": KernelSynthesizer(10.0, LARGE, relation=AlphaNeighbours(25.0, max_points_per_person=3)),
+    "field": LGCPSynthesizer(1.0, alpha=25.0, mechanism="field", delta=LARGE, **FIELD),
+    "draws": LGCPSynthesizer(1.0, alpha=25.0, mechanism="posterior-draw", delta=LARGE, sampler="proximal", **FIELD),
+    "kim-lim": LGCPSynthesizer(200.0, alpha=25.0, mechanism="kim-lim-3.8", delta=LARGE, **FIELD),
+    "kernel": KernelSynthesizer(10.0, delta=LARGE, alpha=25.0),
+    "kernel 3.6": KernelSynthesizer(10.0, delta=LARGE, alpha=25.0, bound="kim-lim-3.6"),
+    "streets": KernelSynthesizer(10.0, delta=LARGE, alpha=25.0),
+    "capped": KernelSynthesizer(10.0, delta=LARGE, relation=AlphaNeighbours(25.0, max_points_per_person=3)),
     "bounded": BoundedErrorSynthesizer(epsilon=1.0, delta=LARGE, spacing=250.0),
     "bounded, derived": BoundedErrorSynthesizer(epsilon=1.0, max_error=15, relation=AlphaNeighbours(25.0)),
-    "moved": PlanarLaplaceSynthesizer(1.0, LARGE, alpha=25.0),
+    "moved": PlanarLaplaceSynthesizer(1.0, delta=LARGE, alpha=25.0),
     "moved, derived": PlanarLaplaceSynthesizer(1.0, alpha=25.0, max_error=240.0),
 }
 # A delta that follows from a bound, below 1e-3 in any case, and the points of a level whose share it is nearly.
@@ -235,7 +235,7 @@ class TestDeltaOfAllLevels:
     def test_of_exactly_one_in_n_is_marked_whatever_its_product_is_rounded_to(self, tmp_path):
         assert 49 * (1 / 49) < 1
         pattern = PointPattern(fifths().xy[:49], WINDOW)
-        release = KernelSynthesizer(10.0, 1 / 49, 25.0, allow_large_delta=True).release(pattern)
+        release = KernelSynthesizer(10.0, delta=1 / 49, alpha=25.0, allow_large_delta=True).release(pattern)
         assert release.warning == certificate.LARGE_DELTA
         assert not verify(release.save(tmp_path / "out")).holds
 

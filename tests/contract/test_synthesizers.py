@@ -43,7 +43,7 @@ SYNTHESIZERS = [
     LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", postprocess="plain"),
     LaplaceSynthesizer(1.0, relation=AddRemove(), basis="tents", postprocess="plain"),
     LaplaceSynthesizer(2.0, relation=AddRemove(3), spacing=250.0, postprocess="plain"),
-    LGCPSynthesizer(1.0, 25.0, inference="laplace", length_scale=400.0),
+    LGCPSynthesizer(1.0, alpha=25.0, inference="laplace", length_scale=400.0),
     LGCPSynthesizer(1.0, relation=AddRemove(), inference="laplace", length_scale=400.0),
 ]
 
@@ -73,10 +73,10 @@ class TestPromise:
     def test_default_relation(self):
         assert LaplaceSynthesizer(1.0).neighbouring() == ReplaceOne()
         assert LaplaceSynthesizer(1.0, alpha=25).neighbouring() == AlphaNeighbours(25.0)
-        assert LGCPSynthesizer(1.0, 25.0).neighbouring() == AlphaNeighbours(25.0)
+        assert LGCPSynthesizer(1.0, alpha=25.0).neighbouring() == AlphaNeighbours(25.0)
         assert LGCPSynthesizer(1.0, relation=AddRemove(2)).neighbouring() == AddRemove(2)
         both = AlphaNeighbours(25.0, max_points_per_person=3)
-        assert LGCPSynthesizer(1.0, 25.0, relation=both).neighbouring() == both
+        assert LGCPSynthesizer(1.0, alpha=25.0, relation=both).neighbouring() == both
 
     @pytest.mark.parametrize("basis", ["cells", "tents"])
     def test_spacing_and_mesh_are_taken_at_their_word(self, basis):
@@ -84,7 +84,7 @@ class TestPromise:
         assert plan.statistic.mesh.recipe["shape"] == [9, 9]
         assert plan.statistic.mesh.kind == ("square" if basis == "cells" else "triangle")
         mesh = regular_squares(WINDOW, shape=(4, 5))
-        plan = LGCPSynthesizer(1.0, 25.0, mesh=mesh, inference="laplace").plan(WINDOW, n=N)
+        plan = LGCPSynthesizer(1.0, alpha=25.0, mesh=mesh, inference="laplace").plan(WINDOW, n=N)
         assert plan.statistic.mesh.recipe == mesh.recipe
         assert plan.statistic.mesh.recipe["kind"] == "square"
 
@@ -190,12 +190,12 @@ class TestRefusedAtConstruction:
             LGCPSynthesizer(**defaults | arguments)
 
     def test_settings_cannot_be_changed_afterwards(self):
-        for synthesizer in (LaplaceSynthesizer(1.0, postprocess="plain"), LGCPSynthesizer(1.0, 25.0)):
+        for synthesizer in (LaplaceSynthesizer(1.0, postprocess="plain"), LGCPSynthesizer(1.0, alpha=25.0)):
             with pytest.raises(dataclasses.FrozenInstanceError):
                 synthesizer.epsilon = 100.0
 
 
-LAPLACE, LGCP = LaplaceSynthesizer(1.0, postprocess="plain"), LGCPSynthesizer(1.0, 25.0)
+LAPLACE, LGCP = LaplaceSynthesizer(1.0, postprocess="plain"), LGCPSynthesizer(1.0, alpha=25.0)
 SECRET, SECRET_LGCP = (
     LaplaceSynthesizer(1.0, relation=AddRemove(), postprocess="plain"),
     LGCPSynthesizer(1.0, relation=AddRemove()),
@@ -248,9 +248,9 @@ class TestRefusedByCheck:
 
     def test_mesh(self):
         with pytest.raises(InputError, match=r"^mesh: it covers another domain; build it on the pattern's"):
-            LGCPSynthesizer(1.0, 25.0, mesh=regular_triangulation(OTHER, shape=(5, 5))).check(WINDOW, n=N)
+            LGCPSynthesizer(1.0, alpha=25.0, mesh=regular_triangulation(OTHER, shape=(5, 5))).check(WINDOW, n=N)
         with pytest.raises(InputError, match=r"^mesh: "):
-            LGCPSynthesizer(1.0, 25.0, mesh="fine").check(WINDOW, n=N)
+            LGCPSynthesizer(1.0, alpha=25.0, mesh="fine").check(WINDOW, n=N)
 
 
 class TestRefusedWithTheData:

@@ -225,11 +225,11 @@ ENTRIES = {
         },
     ),
     "MarkedSynthesizer.check": (
-        dps.MarkedSynthesizer(1.0, MARKS, spacing=300.0).check,
+        dps.MarkedSynthesizer(1.0, marks=MARKS, spacing=300.0).check,
         {"domain": SQUARE, "n": 20, "expected_n": None},
     ),
     "MarkedSynthesizer.release": (
-        dps.MarkedSynthesizer(1.0, MARKS, spacing=500.0).release,
+        dps.MarkedSynthesizer(1.0, marks=MARKS, spacing=500.0).release,
         {"pattern": dps.PointPattern(POINTS.xy, SQUARE, {"a": np.arange(20) % 2}), "rng": 1},
     ),
     "Marks": (dps.Marks, {"types": dps.Types("a", [0, 1]), "times": dps.Times.day("b")}),
@@ -241,9 +241,9 @@ ENTRIES = {
         dps.PairSums,
         {"epsilon": 1.0, "radii": (10.0, 30.0), "cap": (3, 5), "user": "user", "shares": (0.5, 0.5), "steps": 8},
     ),
-    "PairSums.check": (dps.PairSums(1.0, [30.0], 3).check, {"domain": SQUARE, "n": 5}),
+    "PairSums.check": (dps.PairSums(1.0, radii=[30.0], cap=3).check, {"domain": SQUARE, "n": 5}),
     "PairSums.release": (
-        dps.PairSums(1.0, [30.0], 3, user="user").release, {"pattern": PERSONS, "rng": 1, "expected_n": 5},
+        dps.PairSums(1.0, radii=[30.0], cap=3, user="user").release, {"pattern": PERSONS, "rng": 1, "expected_n": 5},
     ),
     "pair_sums": (
         privacy.pair_sums, {"relation": privacy.ReplaceOne(), "caps": (3, 5), "scales": (2.0**16, 2.0**17), "bits": 10},
@@ -256,11 +256,11 @@ ENTRIES = {
         {"epsilon": 10.0, "delta": 1e-6, "alpha": 25.0, "relation": None, "bandwidth": None},
     ),
     "KernelSynthesizer.check": (
-        dps.KernelSynthesizer(10.0, 1e-6, 25.0).check,
+        dps.KernelSynthesizer(10.0, delta=1e-6, alpha=25.0).check,
         {"domain": SQUARE, "n": 20, "patterns": 1},
     ),
     "KernelSynthesizer.release": (
-        dps.KernelSynthesizer(10.0, 1e-6, 25.0).release,
+        dps.KernelSynthesizer(10.0, delta=1e-6, alpha=25.0).release,
         {"pattern": POINTS, "rng": 1, "patterns": 1},
     ),
     "LGCPSynthesizer": (
@@ -272,7 +272,7 @@ ENTRIES = {
         },
     ),
     "LGCPSynthesizer.check": (
-        dps.LGCPSynthesizer(1.0, 25.0, length_scale=400.0, mesh=MESH).check,
+        dps.LGCPSynthesizer(1.0, alpha=25.0, length_scale=400.0, mesh=MESH).check,
         {"domain": SQUARE, "n": 20, "expected_n": None},
     ),
     "LaplaceSynthesizer": (

@@ -35,7 +35,7 @@ REFUSED = (InputError, PrivacyCheckError)
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    synthesizer = LGCPSynthesizer(1.0, 25.0, mesh=MESH, length_scale=400.0, inference="laplace", offset=HILL)
+    synthesizer = LGCPSynthesizer(1.0, alpha=25.0, mesh=MESH, length_scale=400.0, inference="laplace", offset=HILL)
     return synthesizer.release(PATTERN, rng=None).save(tmp_path_factory.mktemp("published") / "public")
 
 

@@ -124,37 +124,39 @@ RELEASES: dict[str, Described] = {
     "laplace-cells-field": Described(LaplaceSynthesizer(1.0, relation=ReplaceOne(2), spacing=250.0)),
     "laplace-cells-streets-field": Described(LaplaceSynthesizer(1.0, relation=NEAR_STREETS, spacing=100.0), STREETS),
     "laplace-tents-field": Described(LaplaceSynthesizer(1.0, relation=AddRemove(), basis="tents", spacing=250.0)),
-    "lgcp-tents": Described(LGCPSynthesizer(1.0, 25.0, **ON_MESH)),
-    "lgcp-tents-offset": Described(LGCPSynthesizer(1.0, 25.0, offset=HILL, **ON_MESH)),
+    "lgcp-tents": Described(LGCPSynthesizer(1.0, alpha=25.0, **ON_MESH)),
+    "lgcp-tents-offset": Described(LGCPSynthesizer(1.0, alpha=25.0, offset=HILL, **ON_MESH)),
     "lgcp-tents-streets": Described(
         LGCPSynthesizer(1.0, relation=NEAR_STREETS, mesh=ALONG, inference="laplace"), STREETS
     ),
-    "lgcp-tents-matern": Described(LGCPSynthesizer(1.0, 25.0, prior="sparse", mesh=MESH, offset=HILL)),
-    "lgcp-cells": Described(LGCPSynthesizer(1.0, 20.0, mechanism="cells", mesh=ALONG), STREETS),
+    "lgcp-tents-matern": Described(LGCPSynthesizer(1.0, alpha=25.0, prior="sparse", mesh=MESH, offset=HILL)),
+    "lgcp-cells": Described(LGCPSynthesizer(1.0, alpha=20.0, mechanism="cells", mesh=ALONG), STREETS),
     "lgcp-tents-along": Described(
         LGCPSynthesizer(1.0, relation=AddRemove(), prior="sparse", mechanism="tents", mesh=ALONG), STREETS
     ),
-    "lgcp-clusters": Described(LGCPSynthesizer(1.0, 25.0, clusters=0.3, **ON_MESH)),
+    "lgcp-clusters": Described(LGCPSynthesizer(1.0, alpha=25.0, clusters=0.3, **ON_MESH)),
     "lgcp-clusters-shared": Described(
         LGCPSynthesizer(
             1.0, relation=AddRemove(2), clusters=0.5, cluster_radii=[60.0], cluster_places="shared", **ON_MESH
         )
     ),
     "lgcp-clusters-streets": Described(
-        LGCPSynthesizer(1.0, 20.0, clusters=0.3, mechanism="cells", mesh=ALONG), STREETS
+        LGCPSynthesizer(1.0, alpha=20.0, clusters=0.3, mechanism="cells", mesh=ALONG), STREETS
     ),
-    "lgcp-field": Described(LGCPSynthesizer(1.0, 25.0, mechanism="field", delta=1e-6, **ON_MESH)),
-    "lgcp-field-streets": Described(LGCPSynthesizer(1.0, 20.0, mechanism="field", delta=1e-6, **ON_STREETS), STREETS),
+    "lgcp-field": Described(LGCPSynthesizer(1.0, alpha=25.0, mechanism="field", delta=1e-6, **ON_MESH)),
+    "lgcp-field-streets": Described(
+        LGCPSynthesizer(1.0, alpha=20.0, mechanism="field", delta=1e-6, **ON_STREETS), STREETS
+    ),
     "lgcp-posterior-draw": Described(draws("exact", alpha=25.0, **ON_MESH)),
     "lgcp-posterior-draw-nuts": Described(draws("nuts", alpha=25.0, **ON_MESH)),
     "lgcp-posterior-draw-secret-n": Described(draws("proximal", relation=AddRemove(), **ON_MESH)),
     "lgcp-posterior-draw-streets": Described(draws("proximal", alpha=20.0, **ON_STREETS), STREETS),
-    "lgcp-lipschitz": Described(LGCPSynthesizer(1.0, 25.0, mechanism="lipschitz", sampler="exact", **ON_MESH)),
-    "lgcp-kim-lim-3.8": Described(LGCPSynthesizer(1.0, 25.0, mechanism="kim-lim-3.8", delta=1e-6, **ON_MESH)),
-    "lgcp-kim-lim-3.9": Described(LGCPSynthesizer(1.0, 25.0, mechanism="kim-lim-3.9", delta=1e-6, **ON_MESH)),
-    "kernel": Described(KernelSynthesizer(10.0, 1e-6, 25.0), patterns=2),
-    "kernel-kim-lim-3.6": Described(KernelSynthesizer(10.0, 1e-3, 25.0, bound="kim-lim-3.6")),
-    "kernel-diffusion": Described(KernelSynthesizer(10.0, 1e-6, 20.0, spacing=100.0), STREETS),
+    "lgcp-lipschitz": Described(LGCPSynthesizer(1.0, alpha=25.0, mechanism="lipschitz", sampler="exact", **ON_MESH)),
+    "lgcp-kim-lim-3.8": Described(LGCPSynthesizer(1.0, alpha=25.0, mechanism="kim-lim-3.8", delta=1e-6, **ON_MESH)),
+    "lgcp-kim-lim-3.9": Described(LGCPSynthesizer(1.0, alpha=25.0, mechanism="kim-lim-3.9", delta=1e-6, **ON_MESH)),
+    "kernel": Described(KernelSynthesizer(10.0, delta=1e-6, alpha=25.0), patterns=2),
+    "kernel-kim-lim-3.6": Described(KernelSynthesizer(10.0, delta=1e-3, alpha=25.0, bound="kim-lim-3.6")),
+    "kernel-diffusion": Described(KernelSynthesizer(10.0, delta=1e-6, alpha=20.0, spacing=100.0), STREETS),
     "heatmap": Described(
         HeatmapSynthesizer(1.0, shape=(16, 16), w=6, measure=16, variant="practical", fit="least-squares")
     ),
@@ -190,28 +192,30 @@ RELEASES: dict[str, Described] = {
     "planar-laplace-bounded": Described(PlanarLaplaceSynthesizer(1.0, alpha=25.0, max_error=500.0)),
     "planar-laplace-track": Described(
         PlanarLaplaceSynthesizer(
-            24.0, 1e-4, relation=AlphaNeighbours(25.0, max_points_per_person=POINTS), max_error=600.0, track=True
+            24.0, delta=1e-4, relation=AlphaNeighbours(25.0, max_points_per_person=POINTS), max_error=600.0, track=True
         )
     ),
-    "pair-sums": Described(PairSums(1.0, [60.0, 150.0], [3, 6], relation=NEAR, shares=[0.4, 0.6])),
-    "pair-sums-secret-n": Described(PairSums(1.0, [60.0], 3, relation=AddRemove(2), steps=8)),
-    "pair-sums-streets": Described(PairSums(1.0, [60.0], 3, relation=NEAR_STREETS), STREETS),
-    "pair-sums-persons": Described(PairSums(1.0, [100.0], 4, user="user")),
+    "pair-sums": Described(PairSums(1.0, radii=[60.0, 150.0], cap=[3, 6], relation=NEAR, shares=[0.4, 0.6])),
+    "pair-sums-secret-n": Described(PairSums(1.0, radii=[60.0], cap=3, relation=AddRemove(2), steps=8)),
+    "pair-sums-streets": Described(PairSums(1.0, radii=[60.0], cap=3, relation=NEAR_STREETS), STREETS),
+    "pair-sums-persons": Described(PairSums(1.0, radii=[100.0], cap=4, user="user")),
     "marked-tents": Described(
-        MarkedSynthesizer(1.0, MARKS, relation=AlphaNeighbours(25.0, time=1.0, types="public"), spacing=350.0)
+        MarkedSynthesizer(1.0, marks=MARKS, relation=AlphaNeighbours(25.0, time=1.0, types="public"), spacing=350.0)
     ),
-    "marked-tents-types": Described(MarkedSynthesizer(1.0, Marks(MARKS.types), relation=AddRemove(2), spacing=350.0)),
+    "marked-tents-types": Described(
+        MarkedSynthesizer(1.0, marks=Marks(MARKS.types), relation=AddRemove(2), spacing=350.0)
+    ),
     "marked-tents-streets": Described(
         MarkedSynthesizer(
-            1.0, Marks(times=MARKS.times), relation=AlphaNeighbours(20.0, time="protected"), spacing=150.0
+            1.0, marks=Marks(times=MARKS.times), relation=AlphaNeighbours(20.0, time="protected"), spacing=150.0
         ),
         STREETS,
     ),
     "strata-bounded-cells": Described(
         BoundedErrorSynthesizer(delta=1e-6, max_error=25, spacing=250.0, alpha=25.0), by_year=True
     ),
-    "strata": Described(LGCPSynthesizer(1.0, 25.0, **ON_MESH), by_year=True),
-    "strata-kernel": Described(KernelSynthesizer(10.0, 1e-6, 25.0), by_year=True),
+    "strata": Described(LGCPSynthesizer(1.0, alpha=25.0, **ON_MESH), by_year=True),
+    "strata-kernel": Described(KernelSynthesizer(10.0, delta=1e-6, alpha=25.0), by_year=True),
 }
 
 

@@ -371,7 +371,7 @@ class TestRecommend:
 
 class TestSettings:
     def test_of_a_posterior_behind_tents(self):
-        plan = dps.LGCPSynthesizer(1.0, 30.0, inference="laplace").plan(SQUARE, n=N)
+        plan = dps.LGCPSynthesizer(1.0, alpha=30.0, inference="laplace").plan(SQUARE, n=N)
         found = settings(plan)
         side = math.isqrt(found["vertices"])
         assert found["spacing"] == pytest.approx((1000 / (side - 1),) * 2)
@@ -380,12 +380,12 @@ class TestSettings:
         assert found["inference"] == "laplace"
 
     def test_of_what_a_field_is_spent_on(self):
-        plan = dps.LGCPSynthesizer(1.0, 30.0, mechanism="field", delta=1e-6).plan(SQUARE, n=N)
+        plan = dps.LGCPSynthesizer(1.0, alpha=30.0, mechanism="field", delta=1e-6).plan(SQUARE, n=N)
         assert settings(plan)["sigma"] == plan.statistic.covariance.sigma
         assert settings(plan)["length_scale"] == plan.statistic.covariance.length_scale
 
     def test_of_kernels_and_segments(self):
-        assert settings(dps.KernelSynthesizer(10.0, 1e-6, 20.0).plan(SQUARE, n=N)).keys() == {"bandwidth"}
+        assert settings(dps.KernelSynthesizer(10.0, delta=1e-6, alpha=20.0).plan(SQUARE, n=N)).keys() == {"bandwidth"}
         cells = settings(dps.LaplaceSynthesizer(1.0, spacing=30.0, postprocess="plain").plan(CROSS, n=N))
         assert cells["mesh"] == "segments"
         assert cells["spacing"] <= 30.0

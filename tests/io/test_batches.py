@@ -137,7 +137,7 @@ class TestRelease:
         first = written(tmp_path / "first.csv", "csv", lines()[:301])
         second = written(tmp_path / "second.parquet", "parquet", gdf=frame().iloc[300:])
         near = AlphaNeighbours(50.0, time=1.0, types="public")
-        plan = MarkedSynthesizer(1.0, DESCRIBED, relation=near).plan(WINDOW, n=N)
+        plan = MarkedSynthesizer(1.0, marks=DESCRIBED, relation=near).plan(WINDOW, n=N)
         whole = read_pattern(written(tmp_path / "all.csv", "csv"), WINDOW, described=DESCRIBED)
         files = [read_batches(path, WINDOW, described=DESCRIBED) for path in (first, second)]
         one, other = map(plan.partial, files)

@@ -555,13 +555,13 @@ def released() -> dict[str, dict[str, bytes]]:
     pattern = PointPattern(np.random.default_rng(2).uniform(0, 1000, (60, 2)), domain)
     offset = Offset.from_grid([[1.0, 2.0], [3.0, 0.5]], (0, 0, 1000, 1000))
     mesh = regular_triangulation(domain, shape=(5, 5))
-    field = LGCPSynthesizer(1.0, 50.0, inference="laplace", length_scale=450.0, mesh=mesh, offset=offset)
+    field = LGCPSynthesizer(1.0, alpha=50.0, inference="laplace", length_scale=450.0, mesh=mesh, offset=offset)
     made = {
         "tents": LaplaceSynthesizer(
             1.0, relation=AddRemove(), basis="tents", spacing=250.0, postprocess="plain"
         ).release(pattern),
         "field": field.release(pattern),
-        "kernel": KernelSynthesizer(10.0, 1e-6, 25.0).release(pattern),
+        "kernel": KernelSynthesizer(10.0, delta=1e-6, alpha=25.0).release(pattern),
     }
     with scratch() as folder:
         for name, release in made.items():

@@ -21,7 +21,7 @@ MINUTE = Times("minute", 0.0, 1440.0, hats=4, periodic=True, unit="minutes")
 
 def guarantee(relation, times=HOUR, types=KIND):
     """Guarantee of a release with marks."""
-    settings = MarkedSynthesizer(1.0, Marks(types, times), relation=relation, spacing=250.0)
+    settings = MarkedSynthesizer(1.0, marks=Marks(types, times), relation=relation, spacing=250.0)
     return settings.plan(SQUARE, n=400).guarantee
 
 

@@ -243,7 +243,7 @@ class TestWhatCounts:
             plan = synthesizer.plan_by(SQUARE, by="year", levels=[1, 2], n={1: 30, 2: 30})
             entry = ledger.authorise(dear.ceiling(SQUARE), mechanism="strata", domain=SQUARE)
             plan.release(years, ledger=ledger, entry=entry)
-        dear = KernelSynthesizer(3.0, 1e-6, relation=ReplaceOne(), bandwidth=3000.0)
+        dear = KernelSynthesizer(3.0, delta=1e-6, relation=ReplaceOne(), bandwidth=3000.0)
         plan = replace(dear, epsilon=1.0, bandwidth=None).plan(SQUARE, n=60)
         entry = ledger.authorise(plan.guarantee, mechanism="kernel", domain=SQUARE)
         plan.release(POINTS, ledger=ledger, entry=entry)

@@ -43,7 +43,7 @@ PATTERN = PointPattern(np.random.default_rng(3).uniform(0, 1000, (173, 2)), WIND
 YEARS = PointPattern(PATTERN.xy, WINDOW, {"year": np.repeat([2021, 2022], [100, 73])})
 DRAW = LGCPSynthesizer(
     1.0,
-    25.0,
+    alpha=25.0,
     mechanism="posterior-draw",
     delta=1e-6,
     sampler="exact",
@@ -210,7 +210,7 @@ TENTS.release(PATTERN, ledger=Ledger.open({str(path)!r}))
 
     @pytest.mark.parametrize("mechanism", ["kim-lim-3.8"])
     def test_averages_are_no_promise_to_add_up(self, path, mechanism):
-        averaged = LGCPSynthesizer(1.0, 25.0, mechanism=mechanism, delta=1e-6, length_scale=400.0)
+        averaged = LGCPSynthesizer(1.0, alpha=25.0, mechanism=mechanism, delta=1e-6, length_scale=400.0)
         ledger = Ledger.open(path)
         with pytest.raises(InputError, match="average"):
             ledger.authorise(averaged.ceiling(WINDOW), mechanism="lgcp", domain=WINDOW)
@@ -252,8 +252,8 @@ class TestCertificates:
             (TENTS, False),
             (TENTS, True),
             (DRAW, False),
-            (KernelSynthesizer(1.0, 1e-6, 25.0), False),
-            (KernelSynthesizer(1.0, 1e-6, 25.0), True),
+            (KernelSynthesizer(1.0, delta=1e-6, alpha=25.0), False),
+            (KernelSynthesizer(1.0, delta=1e-6, alpha=25.0), True),
         ],
     )
     def test_state_what_the_budget_bought(self, tmp_path, synthesizer, by):
@@ -298,7 +298,7 @@ class TestCertificates:
     def test_levels_and_patterns_do_too(self, path, tmp_path):
         ledger = Ledger.open(path)
         levels = TENTS.release_by(YEARS, by="year", levels=[2021, 2022], ledger=ledger)
-        kernel = KernelSynthesizer(1.0, 1e-6, 25.0).release(PATTERN, ledger=ledger)
+        kernel = KernelSynthesizer(1.0, delta=1e-6, alpha=25.0).release(PATTERN, ledger=ledger)
         for release, entry in zip((levels, kernel), ledger.releases, strict=True):
             folder = release.save(tmp_path / release.mechanism)
             assert load_release(folder).entry == entry.id
@@ -334,9 +334,9 @@ class TestCeiling:
             replace(DRAW, sampler="proximal"),
             replace(DRAW, sampler="proximal", sigma=0.1),
             replace(DRAW, epsilon=0.3, delta=1e-8, mechanism="field", sampler="auto"),
-            KernelSynthesizer(1.0, 1e-6, 25.0),
-            KernelSynthesizer(3.0, 1e-7, relation=AlphaNeighbours(10.0, max_points_per_person=2)),
-            KernelSynthesizer(1.0, 1e-6, 25.0, bound="kim-lim-3.6"),
+            KernelSynthesizer(1.0, delta=1e-6, alpha=25.0),
+            KernelSynthesizer(3.0, delta=1e-7, relation=AlphaNeighbours(10.0, max_points_per_person=2)),
+            KernelSynthesizer(1.0, delta=1e-6, alpha=25.0, bound="kim-lim-3.6"),
         ],
         ids=str,
     )

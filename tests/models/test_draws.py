@@ -297,7 +297,12 @@ def test_kim_and_lims_synthesizer_from_points_to_release():
     window = Window.rectangle(0, 0, 10, 10)
     pattern = PointPattern(np.random.default_rng(1).uniform(0, 10, (200, 2)), window)
     synthesizer = LGCPSynthesizer(
-        1.0, 0.5, mechanism="kim-lim-3.8", delta=1e-3, mesh=regular_squares(window, shape=(5, 5)), length_scale=3.0
+        1.0,
+        alpha=0.5,
+        mechanism="kim-lim-3.8",
+        delta=1e-3,
+        mesh=regular_squares(window, shape=(5, 5)),
+        length_scale=3.0,
     )
     with pytest.warns(InformationWarning, match="carries no spatial information"):
         release = synthesizer.release(pattern, 7)

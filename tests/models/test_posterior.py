@@ -132,7 +132,7 @@ def test_intervals_of_the_intensity_cover(epsilon):
     """Real points, real discrete Laplace noise: 50 % and 90 % intervals within eight points of nominal."""
     rng = np.random.default_rng([3, round(10 * epsilon)])
     window, n, scale = WINDOW, 400, 3.0
-    plan = LGCPSynthesizer(epsilon, 0.7, length_scale=scale).plan(window, n=n)
+    plan = LGCPSynthesizer(epsilon, alpha=0.7, length_scale=scale).plan(window, n=n)
     model = plan.estimator
     truth_mesh = regular_triangulation(window, shape=(25, 25))
     truth_root = factor(PoweredExponential(model.sigma, scale).matrix(truth_mesh), lost=1e-6)
@@ -225,7 +225,7 @@ class TestDiagnostics:
 
         rng = np.random.default_rng(0)
         pattern = binomial_pattern(LogLinear(regular_triangulation(WINDOW, shape=(3, 3)), np.zeros(9)), 80, rng)
-        synthesizer = LGCPSynthesizer(1.0, 0.7, length_scale=3.0)
+        synthesizer = LGCPSynthesizer(1.0, alpha=0.7, length_scale=3.0)
         with chance_for_nuts(Short), pytest.raises(QualityError, match="inference='laplace'") as caught:
             synthesizer.release(pattern, 3)
         kept = caught.value.release
@@ -240,7 +240,7 @@ def test_length_scales_are_weighed_by_evidence():
     w = root @ np.random.default_rng(5).normal(size=root.shape[1])
     truth = LogLinear(mesh, w + np.log(5000 / LogLinear(mesh, w).total))
     pattern = binomial_pattern(truth, 5000, 6)
-    release = LGCPSynthesizer(5.0, 0.2, prior="dense", inference="laplace").release(pattern, 7)
+    release = LGCPSynthesizer(5.0, alpha=0.2, prior="dense", inference="laplace").release(pattern, 7)
     scale = release.posterior["length_scale"].values
     assert np.mean((scale > 1.2) & (scale < 3.5)) > 0.9
 

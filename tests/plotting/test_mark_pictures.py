@@ -28,7 +28,7 @@ def released(domain, marks, n=400):
     says = {"time": 1.0 if marks.times else None, "types": "public" if marks.types else None}
     near = AlphaNeighbours(50.0, **says)
     pattern = PointPattern.at(positions, domain, columns)
-    return MarkedSynthesizer(8.0, marks, relation=near, spacing=500.0).release(pattern, rng=1)
+    return MarkedSynthesizer(8.0, marks=marks, relation=near, spacing=500.0).release(pattern, rng=1)
 
 
 @pytest.fixture(scope="module")

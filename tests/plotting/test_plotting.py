@@ -131,7 +131,7 @@ def test_pictures_go_into_given_axes():
 def test_no_picture_states_the_number_of_points():
     rng = np.random.default_rng(5)
     pattern = PointPattern(rng.uniform(0, 1000, (777, 2)), SQUARE)
-    release = LGCPSynthesizer(1.0, 50.0, inference="laplace").release(pattern, rng=1)
+    release = LGCPSynthesizer(1.0, alpha=50.0, inference="laplace").release(pattern, rng=1)
     axes = [plot_pattern(pattern), plot_intensity(release.intensity), plot_epsilon_curve(release.guarantee)]
     assert not any("777" in text for ax in axes for text in texts(ax.figure))
 
@@ -179,7 +179,7 @@ class TestComparison:
 
 class TestCurve:
     def test_passes_through_the_promise(self):
-        guarantee = LGCPSynthesizer(1.0, 25.0).check(SQUARE, n=400)
+        guarantee = LGCPSynthesizer(1.0, alpha=25.0).check(SQUARE, n=400)
         ax = plot_epsilon_curve(guarantee, unit=SQUARE.unit)
         distance, epsilon = ax.get_lines()[0].get_data()
         assert np.interp(25.0, distance, epsilon) == pytest.approx(1.0, rel=1e-3)

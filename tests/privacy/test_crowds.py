@@ -136,7 +136,7 @@ def test_along_streets():
 
 def test_words():
     crowd = people_within(Offset.from_grid(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE), "counts"), SQUARE, 100.0)
-    said = crowd.words(LGCPSynthesizer(1.0, 100.0).check(SQUARE, n=50))
+    said = crowd.words(LGCPSynthesizer(1.0, alpha=100.0).check(SQUARE, n=50))
     assert "Within 100 metre of a typical inhabitant live about 130 people" in said
     assert "by a factor of at most 2.72" in said
 
@@ -152,19 +152,19 @@ def test_no_factor_is_stated_where_none_is_proved(settings, sentence):
     crowd = people_within(Offset.from_grid(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE), "counts"), SQUARE, 100.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InformationWarning)
-        said = crowd.words(LGCPSynthesizer(1.0, 100.0, length_scale=400.0, **settings).check(SQUARE, n=50))
+        said = crowd.words(LGCPSynthesizer(1.0, alpha=100.0, length_scale=400.0, **settings).check(SQUARE, n=50))
     assert sentence in said
     assert "factor of at most" not in said
 
 
 def test_large_factors_are_powers():
     crowd = people_within(Offset.from_grid(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE), "counts"), SQUARE, 100.0)
-    assert "at most e^800." in crowd.words(LGCPSynthesizer(800.0, 100.0).check(SQUARE, n=50))
+    assert "at most e^800." in crowd.words(LGCPSynthesizer(800.0, alpha=100.0).check(SQUARE, n=50))
 
 
 def test_of_a_synthesizer():
     people = Offset.from_grid(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE), "counts")
-    assert LGCPSynthesizer(1.0, 100.0).crowd(SQUARE, people) == people_within(people, SQUARE, 100.0)
+    assert LGCPSynthesizer(1.0, alpha=100.0).crowd(SQUARE, people) == people_within(people, SQUARE, 100.0)
     with pytest.raises(InputError, match=r"^population: a crowd is that within a privacy radius"):
         LGCPSynthesizer(1.0, relation=ReplaceOne()).crowd(SQUARE, people)
 

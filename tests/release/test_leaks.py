@@ -132,7 +132,7 @@ KINDS = {
         ),
         SQUARE,
     ),
-    "kernel": (lambda: KernelSynthesizer(10.0, 1e-6, 50.0), SQUARE),
+    "kernel": (lambda: KernelSynthesizer(10.0, delta=1e-6, alpha=50.0), SQUARE),
     "persons, n secret": (lambda: HeatmapSynthesizer(1.0, shape=(32, 32)), SQUARE),
     "streets": (lambda: LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", postprocess="plain"), STREETS),
 }
@@ -228,7 +228,7 @@ PROCESSES = textwrap.dedent("""
     TENTS = dps.LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", spacing=100.0)
     PERSONS = dps.PointPattern(PATTERN.xy, SQUARE, {"user": np.arange(50) // 3})
     HEAT = dps.HeatmapSynthesizer(1.0, shape=(16, 16))
-    KERNEL = dps.KernelSynthesizer(10.0, 1e-6, 25.0)
+    KERNEL = dps.KernelSynthesizer(10.0, delta=1e-6, alpha=25.0)
     PLANTED = np.random.default_rng()
     LAPLACE = OpenDPLaplace(2.0**40, sensitivity=1, epsilon=1.0)
     GAUSSIAN = OpenDPGaussian(2.0**40, sensitivity=1.0, mu=1.0)

@@ -36,7 +36,7 @@ SYNTHESIZERS = {
         covariance=Matern(0.05, 200.0, 0.3),
     ),
     "lipschitz": LGCPSynthesizer(1.0, relation=RELATION, mechanism="lipschitz", sampler="exact"),
-    "kernel": KernelSynthesizer(10.0, 1e-6, relation=RELATION, spacing=60.0),
+    "kernel": KernelSynthesizer(10.0, delta=1e-6, relation=RELATION, spacing=60.0),
 }  # fmt: skip
 
 

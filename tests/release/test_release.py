@@ -30,10 +30,10 @@ SYNTHESIZERS = {
     "cells": LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain"),
     "cells, clip": LaplaceSynthesizer(1.0, alpha=25.0, postprocess="clip"),
     "tents": LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", postprocess="plain"),
-    "lgcp": LGCPSynthesizer(1.0, 25.0, inference="laplace", length_scale=400.0),
+    "lgcp": LGCPSynthesizer(1.0, alpha=25.0, inference="laplace", length_scale=400.0),
     "lgcp, offset": LGCPSynthesizer(
         1.0,
-        25.0,
+        alpha=25.0,
         inference="laplace",
         length_scale=400.0,
         offset=Offset.from_grid([[1.0, 2.0], [3.0, 0.0]], (0, 0, 1000, 1000)),
@@ -154,7 +154,7 @@ class TestSample:
 
     def test_source(self):
         """Patterns from the draws carry the uncertainty of a small budget, patterns from the mean do not."""
-        unsure = LGCPSynthesizer(0.05, 100.0, inference="laplace", length_scale=400.0).release(PATTERN, rng=3)
+        unsure = LGCPSynthesizer(0.05, alpha=100.0, inference="laplace", length_scale=400.0).release(PATTERN, rng=3)
         box = shapely.box(400, 400, 600, 600)
         variance = {
             source: np.var(
@@ -257,7 +257,7 @@ class TestInference:
             lgcp.infer(inference="magic")
 
     def test_averages_over_scales_by_default(self):
-        release = LGCPSynthesizer(1.0, 25.0, inference="laplace").release(PATTERN, rng=1)
+        release = LGCPSynthesizer(1.0, alpha=25.0, inference="laplace").release(PATTERN, rng=1)
         scales = release.draws.length_scale
         assert release.draws.fields.shape[:2] == scales.shape
         # In order they would change once less than there are of them.
@@ -449,7 +449,7 @@ def test_an_offset_of_many_cells_comes_back(tmp_path):
     """It is kept as a raster, cropped to the window."""
     values = np.random.default_rng(4).gamma(0.5, 1.0, (50, 40))
     offset = Offset.from_grid(values, (-200, -100, 1300, 1200), "counts")
-    release = LGCPSynthesizer(1.0, 25.0, prior="sparse", offset=offset).release(PATTERN)
+    release = LGCPSynthesizer(1.0, alpha=25.0, prior="sparse", offset=offset).release(PATTERN)
     folder = release.save(tmp_path / "out")
     verify(folder).require()
     assert {"offset.nc"} == {path.name for path in folder.iterdir() if path.name.startswith("offset")}
@@ -462,7 +462,7 @@ def test_an_offset_of_many_cells_comes_back(tmp_path):
 def test_patterns_that_were_paid_for_are_given_under_one_name():
     """A loop over mechanisms asks each for a pattern; none draws more than were paid for."""
     pattern = PointPattern(np.random.default_rng(1).uniform(0, 1000, (50, 2)), Window.rectangle(0, 0, 1000, 1000))
-    release = KernelSynthesizer(10.0, 1e-6, alpha=25.0).release(pattern, patterns=2)
+    release = KernelSynthesizer(10.0, delta=1e-6, alpha=25.0).release(pattern, patterns=2)
     assert release.sample(2) == release.patterns
     assert release.sample() == release.patterns[:1]
     with pytest.raises(InputError, match=r"^m: 2 were paid for"):

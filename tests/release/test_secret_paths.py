@@ -213,7 +213,7 @@ class TestLaplace:
         assert np.array_equal(together, np.sum(alone, axis=0))
 
     def test_a_whole_release_uses_nothing_else(self, doors):
-        synthesizer = LGCPSynthesizer(0.5, 25.0, mesh=GRID, length_scale=500.0, inference="laplace")
+        synthesizer = LGCPSynthesizer(0.5, alpha=25.0, mesh=GRID, length_scale=500.0, inference="laplace")
         release = synthesizer.release(SCATTERED)
         assert len(doors.laplace.calls) == 1
         assert_published(release.statistic, doors.laplace)
@@ -331,7 +331,9 @@ class TestLevels:
         persons = np.arange(30) // (1 if user is None else 3)
         pattern = PointPattern(clump, SQUARE, None if user is None else {user: persons})
         settings = {"user": user} if user else {"relation": AddRemove(2)}
-        statistic = PairSums(2.0, [20.0, 50.0], [4, 40], shares=[0.25, 0.75], **settings).release(pattern).statistic
+        statistic = (
+            PairSums(2.0, radii=[20.0, 50.0], cap=[4, 40], shares=[0.25, 0.75], **settings).release(pattern).statistic
+        )
         # Caps of 40 take 14 digits to stay below 2^20.
         unit = 2**14
         each = 1 if user else 2
@@ -363,7 +365,7 @@ class TestLevels:
 
     def test_of_strata_with_keys(self, doors):
         marked = PointPattern(np.tile(SCATTERED.xy, (3, 1)), SQUARE, {"year": np.repeat([1, 2, 3], N)})
-        KernelSynthesizer(5.0, 1e-6, 25.0).release_by(marked, by="year", levels=[1, 2, 3])
+        KernelSynthesizer(5.0, delta=1e-6, alpha=25.0).release_by(marked, by="year", levels=[1, 2, 3])
         assert len(set(doors.secrets)) == len(doors.secrets) == len(doors.keys) == 3
         assert {len(secret) for secret in doors.secrets} == {32}
 
@@ -374,23 +376,23 @@ WALKS = PointPattern(np.random.default_rng(3).uniform(0, 1000, (60, 2)), SQUARE,
 ALONG = PointPattern(np.column_stack([np.linspace(100, 3900, N), np.zeros(N)]), STREET)
 FIELD = {"mesh": GRID, "length_scale": 500.0}
 KEYED = {
-    "kernel": (KernelSynthesizer(5.0, 1e-6, 25.0), SCATTERED),
-    "kernel-diffusion": (KernelSynthesizer(5.0, 1e-6, 25.0, spacing=100.0), ALONG),
+    "kernel": (KernelSynthesizer(5.0, delta=1e-6, alpha=25.0), SCATTERED),
+    "kernel-diffusion": (KernelSynthesizer(5.0, delta=1e-6, alpha=25.0, spacing=100.0), ALONG),
     "planar-laplace": (PlanarLaplaceSynthesizer(1.0, alpha=25.0), SCATTERED),
     "lgcp-posterior-draw, proximal": (
-        LGCPSynthesizer(1.0, 100.0, mechanism="posterior-draw", delta=1e-6, sampler="proximal", **FIELD),
+        LGCPSynthesizer(1.0, alpha=100.0, mechanism="posterior-draw", delta=1e-6, sampler="proximal", **FIELD),
         SCATTERED,
     ),
     "lgcp-posterior-draw, exact": (
-        LGCPSynthesizer(0.5, 100.0, mechanism="posterior-draw", delta=1e-6, sampler="exact", **FIELD),
+        LGCPSynthesizer(0.5, alpha=100.0, mechanism="posterior-draw", delta=1e-6, sampler="exact", **FIELD),
         SCATTERED,
     ),
     "lgcp-posterior-draw, nuts": (
-        LGCPSynthesizer(1.0, 100.0, mechanism="posterior-draw", delta=1e-6, sampler="nuts", **FIELD),
+        LGCPSynthesizer(1.0, alpha=100.0, mechanism="posterior-draw", delta=1e-6, sampler="nuts", **FIELD),
         SCATTERED,
     ),
-    "lgcp-lipschitz": (LGCPSynthesizer(1.0, 100.0, mechanism="lipschitz", sampler="exact", **FIELD), SCATTERED),
-    "lgcp-kim-lim-3.8": (LGCPSynthesizer(1.0, 100.0, mechanism="kim-lim-3.8", delta=1e-3, **FIELD), SCATTERED),
+    "lgcp-lipschitz": (LGCPSynthesizer(1.0, alpha=100.0, mechanism="lipschitz", sampler="exact", **FIELD), SCATTERED),
+    "lgcp-kim-lim-3.8": (LGCPSynthesizer(1.0, alpha=100.0, mechanism="kim-lim-3.8", delta=1e-3, **FIELD), SCATTERED),
     "disk-area": (local.DiskAreaMechanism(epsilon=1.0, cells=4), SCATTERED),
     "hybrid-area": (local.HybridUniformExponential(epsilon=1.0, cells=4), SCATTERED),
     "square-wave": (local.MultidimensionalSquareWave(epsilon=1.0, cells=4), SCATTERED),
@@ -492,7 +494,7 @@ class TestKernel:
 
     def test_bandwidth(self):
         """The bandwidth is the smallest that the guarantee allows, by the profile summed here."""
-        release = KernelSynthesizer(1.0, 1e-6, 2.0, bandwidth=40.0).release(self.MANY, patterns=2)
+        release = KernelSynthesizer(1.0, delta=1e-6, alpha=2.0, bandwidth=40.0).release(self.MANY, patterns=2)
         children = np.vstack([each.xy for each in release.patterns])
         poisson(len(children), 2 * len(self.MANY))
         steps = ((children - 500.0) ** 2).sum() / 40.0**2
@@ -503,7 +505,7 @@ class TestKernel:
     def test_numbers_of_children_are_poisson(self):
         """A share 1/e of a point's patterns is empty."""
         one = PointPattern([[500.0, 500.0]], SQUARE)
-        release = KernelSynthesizer(1.0, 1e-6, 2.0, bandwidth=400.0).release(one, patterns=400)
+        release = KernelSynthesizer(1.0, delta=1e-6, alpha=2.0, bandwidth=400.0).release(one, patterns=400)
         binomial(sum(len(each) == 0 for each in release.patterns), 400, math.exp(-1))
 
     def test_the_smallest_is_that_of_the_profile_summed_here(self):
@@ -518,9 +520,9 @@ class TestKernel:
         smallest = optimize.brentq(lambda bandwidth: delta(bandwidth) / 1e-6 - 1, 1, 100)
         settings = {"relation": relation, "bandwidth": smallest * (1 - 1e-6)}
         with pytest.raises(PrivacyCheckError, match="smallest admissible"):
-            KernelSynthesizer(1.0, 1e-6, **settings).plan(SQUARE, n=2000, patterns=3)
+            KernelSynthesizer(1.0, delta=1e-6, **settings).plan(SQUARE, n=2000, patterns=3)
         settings["bandwidth"] = smallest * (1 + 1e-6)
-        release = KernelSynthesizer(1.0, 1e-6, **settings).release(self.MANY, patterns=3)
+        release = KernelSynthesizer(1.0, delta=1e-6, **settings).release(self.MANY, patterns=3)
         children = np.vstack([each.xy for each in release.patterns])
         steps = ((children - 500.0) ** 2).sum() / smallest**2
         not_rare(stats.chi2.cdf(steps * (1 + 1e-5), 2 * len(children)), stats.chi2.sf(steps, 2 * len(children)))
@@ -528,12 +530,14 @@ class TestKernel:
     def test_children_in_a_notch_are_dropped_and_not_drawn_again(self):
         """A point in a narrow arm leaves half a child in the window where its kernel has half its mass."""
         notched = Window.polygon(shapely.box(0, 0, 1000, 1000).difference(shapely.box(0, 501, 999, 1000)))
-        release = KernelSynthesizer(1.0, 1e-6, 2.0, bandwidth=50.0).release(PointPattern(self.MANY.xy, notched))
+        release = KernelSynthesizer(1.0, delta=1e-6, alpha=2.0, bandwidth=50.0).release(
+            PointPattern(self.MANY.xy, notched)
+        )
         poisson(len(release.patterns[0]), 2000 * float(ndtr(1.0 / 50.0)))
 
     def test_on_a_street(self):
         pattern = PointPattern(np.tile([[2010.0, 0.0]], (2000, 1)), STREET)
-        synthesizer = KernelSynthesizer(1.0, 1e-6, 2.0, bandwidth=200.0, spacing=20.0)
+        synthesizer = KernelSynthesizer(1.0, delta=1e-6, alpha=2.0, bandwidth=200.0, spacing=20.0)
         x = synthesizer.release(pattern).patterns[0].xy[:, 0]
         poisson(len(x), 2000)
         # A walk along segments of 20 m has the variance h^2, and a child is uniform in its segment.
@@ -603,7 +607,7 @@ def _proximal_factor(eta=0.1, steps=41):
 
 
 def test_fields_of_bounded_slope_are_no_steeper_than_half_the_budget_per_radius():
-    synthesizer = LGCPSynthesizer(1.0, 100.0, mechanism="lipschitz", sampler="exact", sigma=0.3, **FIELD)
+    synthesizer = LGCPSynthesizer(1.0, alpha=100.0, mechanism="lipschitz", sampler="exact", sigma=0.3, **FIELD)
     pushed = PointPattern(np.random.default_rng(4).uniform(0, 150, (60, 2)), SQUARE)
     plan = synthesizer.plan(SQUARE, n=60)
     for _ in range(5):

@@ -186,7 +186,7 @@ def test_a_default_release_on_a_town_is_verified_unasked(tmp_path):
     along = [(side * i + j, side * i + j + 1) for i in range(side) for j in range(side - 1)]
     edges = along + [(side * i + j, side * (i + 1) + j) for i in range(side - 1) for j in range(side)]
     town = LinearNetwork(xy, edges)
-    plan = LGCPSynthesizer(1.0, 30.0, inference="laplace").plan(town, n=400)
+    plan = LGCPSynthesizer(1.0, alpha=30.0, inference="laplace").plan(town, n=400)
     stated = plan.statistic.parameters() | {"estimator": plan.estimator.to_dict()}
     assert work.too_large(plan.mechanism, stated, town) is None
     # A network of long streets crosses as many cells as there are, which is counted.

@@ -101,10 +101,10 @@ MECHANISMS = {
         triangles,
         lambda a, m: LGCPSynthesizer(1.0, delta=1e-3, alpha=a, mechanism="kim-lim-3.8", mesh=m, length_scale=200.0),
     ),
-    "kernel": (window, None, lambda a, _: KernelSynthesizer(1.0, 1e-6, alpha=a)),
-    "kernel-3.6": (window, None, lambda a, _: KernelSynthesizer(1.0, 1e-6, alpha=a, bound="kim-lim-3.6")),
+    "kernel": (window, None, lambda a, _: KernelSynthesizer(1.0, delta=1e-6, alpha=a)),
+    "kernel-3.6": (window, None, lambda a, _: KernelSynthesizer(1.0, delta=1e-6, alpha=a, bound="kim-lim-3.6")),
     "planar-laplace": (window, None, lambda a, _: PlanarLaplaceSynthesizer(1.0, alpha=a)),
-    "planar-laplace-bounded": (window, None, lambda a, _: PlanarLaplaceSynthesizer(1.0, 1e-6, alpha=a)),
+    "planar-laplace-bounded": (window, None, lambda a, _: PlanarLaplaceSynthesizer(1.0, delta=1e-6, alpha=a)),
     "network-tents": (
         network,
         segments,
@@ -115,7 +115,7 @@ MECHANISMS = {
         segments,
         lambda a, m: LGCPSynthesizer(1.0, delta=1e-6, alpha=a, mechanism="field", mesh=m, length_scale=200.0),
     ),
-    "network-kernel": (network, None, lambda a, _: KernelSynthesizer(1.0, 1e-6, alpha=a, spacing=20.0)),
+    "network-kernel": (network, None, lambda a, _: KernelSynthesizer(1.0, delta=1e-6, alpha=a, spacing=20.0)),
 }
 
 

@@ -56,7 +56,7 @@ def laplace(scenario, epsilon, delta, n):
 def kernel(scenario, epsilon, delta, n):
     from dpppsynth.synthesizers import KernelSynthesizer
 
-    return KernelSynthesizer(epsilon, delta, scenario.alpha)
+    return KernelSynthesizer(epsilon, delta=delta, alpha=scenario.alpha)
 
 
 @dataclass(frozen=True)

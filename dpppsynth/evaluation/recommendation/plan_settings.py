@@ -22,7 +22,7 @@ def settings(plan: Plan) -> dict[str, Any]:
     --------
     >>> from dpppsynth.spatial.domains import Window
     >>> from dpppsynth.synthesizers import LGCPSynthesizer
-    >>> plan = LGCPSynthesizer(1.0, 25.0).plan(Window.rectangle(0, 0, 670, 670), n=392)
+    >>> plan = LGCPSynthesizer(1.0, alpha=25.0).plan(Window.rectangle(0, 0, 670, 670), n=392)
     >>> {name: value for name, value in settings(plan).items() if name in ("vertices", "spacing", "field_sigma")}
     {'vertices': 49, 'spacing': (111.66666666666667, 111.66666666666667), 'field_sigma': 2.0}
     """

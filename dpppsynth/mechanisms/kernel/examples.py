@@ -8,16 +8,16 @@ from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
 from dpppsynth.spatial.domains import Domain
 
 CLUSTER = r"^relation: adding or removing a point adds or removes its whole cluster"
-BUILD = partial(KernelSynthesizer, 10.0, 1e-6)
+BUILD = partial(KernelSynthesizer, 10.0, delta=1e-6)
 
 
 def kernel() -> Iterator[Example | Refusal]:
     """Examples on windows, with either bound."""
     for relation in RELATIONS[:4]:
         yield Example(str(relation), partial(BUILD, relation=relation), square())
-    yield Example("3.6", partial(BUILD, 25.0, bound="kim-lim-3.6"), square())
-    yield Example("polygon with a hole", partial(BUILD, 25.0), ring())
-    yield Example("kernel", partial(BUILD, 25.0), square(), levels=True)
+    yield Example("3.6", partial(BUILD, alpha=25.0, bound="kim-lim-3.6"), square())
+    yield Example("polygon with a hole", partial(BUILD, alpha=25.0), ring())
+    yield Example("kernel", partial(BUILD, alpha=25.0), square(), levels=True)
     yield from refusals(square())
 
 
@@ -25,7 +25,7 @@ def diffusion() -> Iterator[Example | Refusal]:
     """Examples on streets."""
     for relation in RELATIONS[:4]:
         yield Example(str(relation), partial(BUILD, relation=relation, spacing=100.0), streets())
-    yield Example("streets, kernel", partial(BUILD, 25.0, spacing=100.0), streets(), levels=True)
+    yield Example("streets, kernel", partial(BUILD, alpha=25.0, spacing=100.0), streets(), levels=True)
     yield from refusals(streets())
 
 

@@ -55,14 +55,14 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
     --------
     >>> from dpppsynth.spatial.domains import Window
     >>> window = Window.rectangle(0, 0, 1000, 1000)
-    >>> KernelSynthesizer(10.0, 1e-6, 20.0).check(window, n=400).theorem
+    >>> KernelSynthesizer(10.0, delta=1e-6, alpha=20.0).check(window, n=400).theorem
     'Theorem B (superposition of kernels)'
     """
 
     epsilon: float = setting(**EPSILON)
+    _: KW_ONLY
     delta: float = setting(**DELTA)
     alpha: float | None = setting(None, **ALPHA)
-    _: KW_ONLY
     bandwidth: float | None = setting(
         None, help="Bandwidth, verified", unit=LENGTH, otherwise="the smallest admissible, or a rule"
     )

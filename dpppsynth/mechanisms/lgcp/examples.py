@@ -24,15 +24,15 @@ def tents() -> Iterator[Example]:
     build = partial(LGCPSynthesizer, 1.0, inference="laplace", length_scale=450.0)
     for relation in RELATIONS:
         yield Example(f"{relation}, laplace", partial(build, relation=relation), square())
-    yield Example("offset", partial(build, 25.0, offset=quarters()), square())
+    yield Example("offset", partial(build, alpha=25.0, offset=quarters()), square())
     yield Example("polygon with a hole", partial(build, relation=AddRemove()), ring())
     sparse = partial(LGCPSynthesizer, 1.0, prior="sparse")
-    yield Example("sparse prior", partial(sparse, 25.0), square())
+    yield Example("sparse prior", partial(sparse, alpha=25.0), square())
     yield Example("sparse prior, offset", partial(sparse, relation=AddRemove(), offset=quarters()), square())
     along = partial(LGCPSynthesizer, 1.0, inference="laplace", length_scale=300.0)
     for relation in (RELATIONS[0], RELATIONS[3], RELATIONS[5]):
         yield Example(f"streets, {relation}", partial(along, relation=relation), streets())
-    yield Example("streets, offset", partial(along, 25.0, offset=quarters()), streets())
+    yield Example("streets, offset", partial(along, alpha=25.0, offset=quarters()), streets())
     # Under add/remove as well inference sees the private statistic alone.
     nuts = partial(LGCPSynthesizer, 1.0, alpha=25.0, inference="nuts", length_scale=900.0)
     yield Example("nuts", nuts, square(), slow=True)
@@ -43,8 +43,8 @@ def cells() -> Iterator[Example | Refusal]:
     build = partial(LGCPSynthesizer, 1.0, mechanism="cells")
     for relation in RELATIONS:
         yield Example(f"streets, {relation}", partial(build, relation=relation), streets())
-    yield Example("streets, offset", partial(build, 25.0, offset=quarters()), streets())
-    window = partial(build, 25.0)
+    yield Example("streets, offset", partial(build, alpha=25.0, offset=quarters()), streets())
+    window = partial(build, alpha=25.0)
     yield Refusal(AlphaNeighbours(25.0), window, square(), r"^mechanism: 'cells' are counts along the streets")
 
 
@@ -54,7 +54,7 @@ def clusters() -> Iterator[Example]:
     build = partial(LGCPSynthesizer, 1.0, inference="laplace", length_scale=450.0, **settings)
     for relation in RELATIONS:
         yield Example(str(relation), partial(build, relation=relation), square())
-    by_rule = partial(build, 25.0, cluster_radii=None, cluster_caps=None, cluster_places="shared")
+    by_rule = partial(build, alpha=25.0, cluster_radii=None, cluster_caps=None, cluster_places="shared")
     yield Example("polygon with a hole, by rule", by_rule, ring())
     along = partial(LGCPSynthesizer, 1.0, mechanism="cells", **settings)
     for relation in (RELATIONS[0], AddRemove()):

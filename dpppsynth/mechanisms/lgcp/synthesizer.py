@@ -99,13 +99,13 @@ class LGCPSynthesizer(LGCPSettings):
     --------
     >>> from dpppsynth.spatial.domains import Window
     >>> window = Window.rectangle(529100, 180680, 529770, 181350, "EPSG:27700")
-    >>> LGCPSynthesizer(1.0, 25.0).check(window, n=392).theorem
+    >>> LGCPSynthesizer(1.0, alpha=25.0).check(window, n=392).theorem
     'Theorem 2 (tents)'
     """
 
     epsilon: float = setting(**EPSILON)
-    alpha: float | None = setting(None, **ALPHA)
     _: KW_ONLY
+    alpha: float | None = setting(None, **ALPHA)
     mechanism: str = setting("auto", help="What is made private", choices=tuple(MECHANISMS))
     delta: float = setting(0.0, **DELTA)
     sigma: float | None = setting(

@@ -16,21 +16,21 @@ BOTH = Marks(Types("offence", ["burglary", "theft"]), Times.day("hour", hats=4))
 
 def tents() -> Iterator[Example]:
     """Examples of all relations, domains and kinds of marks."""
-    build = partial(MarkedSynthesizer, 1.0, BOTH, spacing=250.0)
+    build = partial(MarkedSynthesizer, 1.0, marks=BOTH, spacing=250.0)
     near = partial(AlphaNeighbours, 25.0, time=2.0, types="public")
     for relation in (near(), near(max_points_per_person=3), *RELATIONS[2:]):
         yield Example(str(relation), partial(build, relation=relation), square(), marks=marks)
     hidden = AlphaNeighbours(25.0, time="public", types="protected")
     yield Example(str(hidden), partial(build, relation=hidden), square(), marks=marks)
-    by_rule = partial(MarkedSynthesizer, 1.0, BOTH, relation=near())
+    by_rule = partial(MarkedSynthesizer, 1.0, marks=BOTH, relation=near())
     yield Example("polygon with a hole, by rule", by_rule, ring(), marks=marks)
     alone = AlphaNeighbours(25.0, types="public")
     yield Example(
-        "types alone", partial(MarkedSynthesizer, 1.0, Marks(BOTH.types), relation=alone), square(), marks=types
+        "types alone", partial(MarkedSynthesizer, 1.0, marks=Marks(BOTH.types), relation=alone), square(), marks=types
     )
     years = Marks(times=Times("year", 2010.0, 2020.0, hats=5, unit="years"))
     dated = AlphaNeighbours(25.0, time=1.0)
-    yield Example("times alone", partial(MarkedSynthesizer, 1.0, years, relation=dated), square(), marks=times)
+    yield Example("times alone", partial(MarkedSynthesizer, 1.0, marks=years, relation=dated), square(), marks=times)
     for relation in (near(), RELATIONS[4]):
         yield Example(f"streets, {relation}", partial(build, relation=relation), streets(), marks=marks)
 

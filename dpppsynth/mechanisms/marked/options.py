@@ -53,7 +53,7 @@ class MarkedOptions(PointOptions):
                 given.require_none(name, "under add-remove points come and go with all their marks; leave it out")
             return found
         told = protection(given.values, marks, near=given["alpha"] is not None)
-        return MarkedSynthesizer(1.0, marks, relation=replace(found, **told)).neighbouring()
+        return MarkedSynthesizer(1.0, marks=marks, relation=replace(found, **told)).neighbouring()
 
     def described(self, given: Given) -> Marks:
         """Types and times, as the columns of a file are read."""

@@ -73,13 +73,13 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
     >>> from dpppsynth.spatial.mark_space import Marks, Times, Types
     >>> marks = Marks(Types("offence", ["burglary", "theft"]), Times.day("hour"))
     >>> near = AlphaNeighbours(50.0, time=1.0, types="public")
-    >>> MarkedSynthesizer(1.0, marks, relation=near).check(Window.rectangle(0, 0, 5000, 5000), n=2000).theorem
+    >>> MarkedSynthesizer(1.0, marks=marks, relation=near).check(Window.rectangle(0, 0, 5000, 5000), n=2000).theorem
     'Theorem P (marked tents)'
     """
 
     epsilon: float = setting(**EPSILON)
-    marks: Marks = None  # type: ignore[assignment]
     _: KW_ONLY
+    marks: Marks = None  # type: ignore[assignment]
     relation: CappedRelation | None = None
     spacing: float | None = setting(None, **SPACING)
     mesh: Mesh | None = None

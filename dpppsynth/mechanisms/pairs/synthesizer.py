@@ -58,13 +58,14 @@ class PairSums(Synthesizer[PairSumsRelease]):
     Examples
     --------
     >>> from dpppsynth.spatial.domains import Window
-    >>> pairs = PairSums(1.0, [15.0, 40.0], [10, 20])
+    >>> pairs = PairSums(1.0, radii=[15.0, 40.0], cap=[10, 20])
     >>> plan = pairs.plan(Window.rectangle(0, 0, 1000, 1000), n=400).statistic
     >>> [round(sd, 1) for sd in plan.noise_sd]
     [28.3, 56.6]
     """
 
     epsilon: float = setting(**EPSILON)
+    _: KW_ONLY
     radii: Any = setting(
         help="List of distances within which pairs count",
         unit=LENGTH,
@@ -82,7 +83,6 @@ class PairSums(Synthesizer[PairSumsRelease]):
         convert=numbers("cap"),
         panel=PRIVACY,
     )
-    _: KW_ONLY
     alpha: float | None = setting(None, **ALPHA)
     relation: Relation | None = None
     user: str | None = setting(None, help="Column that tells whose point a row is", metavar="COLUMN", panel=PRIVACY)

@@ -15,7 +15,7 @@ def examples() -> Iterator[Example | Refusal]:
     build = PlanarLaplaceSynthesizer
     for relation in RELATIONS[:2]:
         yield Example(str(relation), partial(build, 1.0, relation=relation), square())
-    yield Example("bounded", partial(build, 1.0, 1e-6, 25.0), ring())
+    yield Example("bounded", partial(build, 1.0, delta=1e-6, alpha=25.0), ring())
     person = AlphaNeighbours(25.0, max_points_per_person=N)
     track = partial(build, 1e3, relation=person, max_error=900.0, track=True)
     yield Example("track", track, square())

@@ -60,15 +60,15 @@ class PlanarLaplaceSynthesizer(PointSynthesizer[PointRelease]):
     --------
     >>> from dpppsynth.spatial.domains import Window
     >>> window = Window.rectangle(0, 0, 10_000, 10_000)
-    >>> moved = PlanarLaplaceSynthesizer(1.0, 1e-6, alpha=100.0)
+    >>> moved = PlanarLaplaceSynthesizer(1.0, delta=1e-6, alpha=100.0)
     >>> round(moved.plan(window, n=400).statistic.max_error)
     1586
     """
 
     epsilon: float = setting(**EPSILON)
+    _: KW_ONLY
     delta: float | None = setting(None, **DELTA, otherwise="0, or what --max-error costs")
     alpha: float | None = setting(None, **ALPHA)
-    _: KW_ONLY
     max_error: float | None = setting(
         None,
         help="No point is moved further",

@@ -88,7 +88,7 @@ def test_sound_mechanism_stays_below_its_claim(name):
 def test_synthesizers_and_saved_releases_are_audited(tmp_path):
     points = PointPattern(np.random.default_rng(3).uniform(0, 1000, (3, 2)), SQUARE)
     counts = BoundedErrorSynthesizer(epsilon=1.0, delta=1e-3, mesh=CELLS)
-    moved = PlanarLaplaceSynthesizer(1.0, 1e-3, alpha=100.0)
+    moved = PlanarLaplaceSynthesizer(1.0, delta=1e-3, alpha=100.0)
     for name, synthesizer in (("counts", counts), ("moved", moved)):
         plan = synthesizer.plan(SQUARE, n=3)
         assert audit(plan, trials=50).claimed == pytest.approx(1.0, rel=1e-2)

@@ -100,12 +100,12 @@ class TestPlans:
     def test_tents_and_their_field_are_those_of_the_cox_model(self):
         """One rule and one engine: only the name of the release differs."""
         laplace = LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", postprocess="field").plan(SQUARE, n=5000)
-        cox = LGCPSynthesizer(1.0, 25.0, mechanism="tents").plan(SQUARE, n=5000)
+        cox = LGCPSynthesizer(1.0, alpha=25.0, mechanism="tents").plan(SQUARE, n=5000)
         assert laplace.estimator.to_dict() == cox.estimator.to_dict()
         assert laplace.statistic.parameters() == cox.statistic.parameters()
         streets = LaplaceSynthesizer(1.0, alpha=25.0, postprocess="field").plan(SOHO.domain, n=5000)
         assert streets.estimator.to_dict() == (
-            LGCPSynthesizer(1.0, 25.0, mechanism="cells").plan(SOHO.domain, n=5000).estimator.to_dict()
+            LGCPSynthesizer(1.0, alpha=25.0, mechanism="cells").plan(SOHO.domain, n=5000).estimator.to_dict()
         )
 
     @pytest.mark.parametrize("window", [SQUARE, HOLED, Window.rectangle(0, 0, 3000, 500)])

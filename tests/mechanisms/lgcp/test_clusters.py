@@ -50,7 +50,7 @@ def pairs_within(pattern, r=RADII):
 
 @pytest.fixture(scope="module")
 def release():
-    return LGCPSynthesizer(1.0, 50.0, clusters=0.3, **FAST).release(thomas(), 3)
+    return LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, **FAST).release(thomas(), 3)
 
 
 class TestPlan:
@@ -74,24 +74,24 @@ class TestPlan:
         assert groups == [(len(plan.mesh.vertices), plan.scale), *((1, b) for b in plan.pairs.scales)]
 
     def test_the_mesh_is_that_of_the_smaller_budget(self):
-        plain = LGCPSynthesizer(0.7, 50.0, inference="laplace").plan(SQUARE, n=400).statistic
-        clustered = LGCPSynthesizer(1.0, 50.0, inference="laplace", clusters=0.3).plan(SQUARE, n=400).statistic
+        plain = LGCPSynthesizer(0.7, alpha=50.0, inference="laplace").plan(SQUARE, n=400).statistic
+        clustered = LGCPSynthesizer(1.0, alpha=50.0, inference="laplace", clusters=0.3).plan(SQUARE, n=400).statistic
         assert clustered.mesh.recipe == plain.mesh.recipe
         assert clustered.scale == pytest.approx(plain.scale, rel=1e-12)
 
     def test_by_distance_the_sums_cost_the_same_at_any(self):
-        plan = LGCPSynthesizer(1.0, 50.0, clusters=0.3, **FAST).plan(SQUARE, n=400)
-        plain = LGCPSynthesizer(0.7, 50.0, **FAST).plan(SQUARE, n=400)
+        plan = LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, **FAST).plan(SQUARE, n=400)
+        plain = LGCPSynthesizer(0.7, alpha=50.0, **FAST).plan(SQUARE, n=400)
         curves = (np.array(each.guarantee.by_distance) for each in (plan, plain))
         np.testing.assert_allclose(np.subtract(*(curve[:, 1] for curve in curves)), 0.3, rtol=1e-9)
 
     def test_streets_have_counts_along_them(self):
-        plan = LGCPSynthesizer(1.0, 25.0, clusters=0.3, mechanism="cells").plan(STREETS, n=200)
+        plan = LGCPSynthesizer(1.0, alpha=25.0, clusters=0.3, mechanism="cells").plan(STREETS, n=200)
         assert (plan.mechanism, plan.statistic.basis) == ("lgcp-clusters", "cells")
         assert plan.statistic.size == len(plan.statistic.mesh.elements) + 2
 
     def test_the_exact_vector_is_masses_and_then_sums(self):
-        plan, pattern = LGCPSynthesizer(1.0, 50.0, clusters=0.3, **FAST).plan(SQUARE, n=400).statistic, thomas()
+        plan, pattern = LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, **FAST).plan(SQUARE, n=400).statistic, thomas()
         exact = plan.exact_numbers(pattern)
         assert plan.masses(exact).sum() == pytest.approx(400)
         sums = PairStatistic(SQUARE, plan.radii, plan.caps, plan.steps).sums(pattern.positions)
@@ -99,7 +99,7 @@ class TestPlan:
 
     def test_noise_has_the_scales_of_the_plan(self):
         """Mean absolute noise of many runs, within six standard errors; no part repeats another's."""
-        small = LGCPSynthesizer(1.0, 50.0, clusters=0.3, mesh=regular_triangulation(SQUARE, shape=(3, 3)), **FAST)
+        small = LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, mesh=regular_triangulation(SQUARE, shape=(3, 3)), **FAST)
         plan, pattern, runs = small.plan(SQUARE, n=5).statistic, thomas(n=5), 500
         scale = np.repeat(*zip(*((group.scale, group.size) for group in plan.noise_groups()), strict=True))
         exact = plan.exact_numbers(pattern)
@@ -125,10 +125,12 @@ class TestRule:
         assert list(plan.radii) == sorted(set(plan.radii))
 
     def test_own_radii_and_caps_win(self):
-        own = LGCPSynthesizer(1.0, 50.0, clusters=0.3, cluster_radii=[15, 40, 90], cluster_caps=[5, 10, 20], **FAST)
+        own = LGCPSynthesizer(
+            1.0, alpha=50.0, clusters=0.3, cluster_radii=[15, 40, 90], cluster_caps=[5, 10, 20], **FAST
+        )
         plan = own.plan(SQUARE, n=400).statistic
         assert (plan.radii, plan.caps) == ((15.0, 40.0, 90.0), (5, 10, 20))
-        one = LGCPSynthesizer(1.0, 50.0, clusters=0.3, cluster_caps=7, **FAST).plan(SQUARE, n=400).statistic
+        one = LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, cluster_caps=7, **FAST).plan(SQUARE, n=400).statistic
         assert one.caps == (7, 7)
 
 
@@ -155,7 +157,7 @@ class TestRefusals:
     )
     def test_settings(self, settings, message):
         with pytest.raises(InputError, match=message):
-            LGCPSynthesizer(1.0, 50.0, **settings)
+            LGCPSynthesizer(1.0, alpha=50.0, **settings)
 
     @pytest.mark.parametrize(
         ("settings", "n", "message"),
@@ -170,10 +172,10 @@ class TestRefusals:
     )
     def test_public_parameters(self, settings, n, message):
         with pytest.raises(InputError, match=message):
-            LGCPSynthesizer(1.0, 50.0, clusters=0.3, inference="laplace", **settings).plan(SQUARE, n=n)
+            LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, inference="laplace", **settings).plan(SQUARE, n=n)
 
     def test_a_plan_by_hand_spends_no_more_than_its_epsilon(self):
-        plan = LGCPSynthesizer(1.0, 50.0, clusters=0.3, **FAST).plan(SQUARE, n=400).statistic
+        plan = LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, **FAST).plan(SQUARE, n=400).statistic
         same = (plan.basis, plan.mesh, plan.relation, plan.n, None, plan.epsilon)
         assert ClusteredPlan(*same, 0.5, (20.0,), (5,), (8,)).guarantee.epsilon() <= 1 + 1e-9
         for wrong in (
@@ -206,14 +208,14 @@ class TestPatterns:
         assert release.clusters.none < 0.05
         original, rng = pairs_within(thomas()), np.random.default_rng(5)
         made = np.mean([pairs_within(p) for p in release.sample(30, rng, fixed_n=True)], axis=0)
-        plain = LGCPSynthesizer(0.7, 50.0, **FAST).release(thomas(), 3)
+        plain = LGCPSynthesizer(0.7, alpha=50.0, **FAST).release(thomas(), 3)
         alone = np.mean([pairs_within(p) for p in plain.sample(30, rng, fixed_n=True)], axis=0)
         assert (np.abs(np.log(made / original)) < np.log(1.6)).all()
         assert (alone[:2] < 0.3 * original[:2]).all()
 
     def test_clusters_that_the_intensity_shows_count_once(self):
         """Pairs within 100, where independent clusters over the hills of the same intensity are too many."""
-        found = LGCPSynthesizer(3.0, 50.0, clusters=0.3, inference="laplace").release(thomas(), 3)
+        found = LGCPSynthesizer(3.0, alpha=50.0, clusters=0.3, inference="laplace").release(thomas(), 3)
         law, rng = found.clusters.central, np.random.default_rng(5)
         assert LEAST <= found.parents(found.intensity).variance(law) < 0.6
         original = pairs_within(thomas(), 100.0)
@@ -224,7 +226,7 @@ class TestPatterns:
 
     def test_an_even_original_stays_even(self):
         even = PointPattern(np.random.default_rng(6).uniform(0, 1000, (400, 2)), SQUARE)
-        released = LGCPSynthesizer(3.0, 50.0, clusters=0.3, **FAST).release(even, 7)
+        released = LGCPSynthesizer(3.0, alpha=50.0, clusters=0.3, **FAST).release(even, 7)
         assert not released.clusters.likely
         made = np.mean([pairs_within(p) for p in released.sample(20, 8, fixed_n=True)], axis=0)
         expected = 400**2 / 2 * np.pi * RADII**2 / 1e6
@@ -329,7 +331,9 @@ class TestFiles:
     def test_levels_have_clusters_of_their_own(self, tmp_path):
         pattern = thomas()
         marked = PointPattern(pattern.xy, SQUARE, {"kind": np.where(np.arange(400) < 250, "a", "b")})
-        released = LGCPSynthesizer(1.0, 50.0, clusters=0.3, **FAST).release_by(marked, 1, by="kind", levels=["a", "b"])
+        released = LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, **FAST).release_by(
+            marked, 1, by="kind", levels=["a", "b"]
+        )
         again = dps.load_release(released.save(tmp_path / "levels", patterns=1, rng=2))
         for name in ("a", "b"):
             mine, theirs = (each.releases[name].clusters.none for each in (released, again))
@@ -356,7 +360,7 @@ class TestCommandLine:
         assert more.exit_code == 0, more.output
 
     def test_noise_is_drawn_by_a_vetted_sampler(self):
-        plan = LGCPSynthesizer(1.0, 50.0, clusters=0.3, **FAST).plan(SQUARE, n=400)
+        plan = LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, **FAST).plan(SQUARE, n=400)
         assert plan.statistic.noise_name() == OpenDPLaplace.name
         assert plan.statistic.measure(thomas()).seeded is False
 

@@ -57,7 +57,7 @@ def pattern(n=3000, seed=1, offset=None):
 
 @pytest.fixture(scope="module")
 def release():
-    return LGCPSynthesizer(1.0, 20.0, covariates=BOTH).release(pattern(), 5)
+    return LGCPSynthesizer(1.0, alpha=20.0, covariates=BOTH).release(pattern(), 5)
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,7 @@ class TestEffects:
         value = np.exp(EAST * (xy[:, 0] - 350) / 230)
         kept = np.flatnonzero(rng.random(60_000) < value / value.max())[:4000]
         original = network.pattern(edge[kept], along[kept])
-        found = LGCPSynthesizer(2.0, 10.0, mechanism=mechanism, covariates={"east": east}).release(original, 1)
+        found = LGCPSynthesizer(2.0, alpha=10.0, mechanism=mechanism, covariates={"east": east}).release(original, 1)
         assert found.mechanism == f"lgcp-{mechanism}"
         drawn, sd = found.effects["east"], found.estimator.covariates.sd[0]
         assert abs(drawn.mean() - EAST * sd / 230) < 5 * drawn.std() + 0.02
@@ -177,7 +177,9 @@ class TestRisk:
     def test_its_average_over_the_population_is_one(self, raster):
         values = POPULATION if raster else POPULATION[:20, :20]
         offset = Offset.from_grid(values, (0, 0, 1000, 1000), "counts")
-        found = LGCPSynthesizer(1.0, 20.0, offset=offset, covariates={"east": east}).release(pattern(1500, 2, offset))
+        found = LGCPSynthesizer(1.0, alpha=20.0, offset=offset, covariates={"east": east}).release(
+            pattern(1500, 2, offset)
+        )
         weight = offset(GRID)
         risks = found.relative_risk(GRID)
         assert (risks * weight).sum() / weight.sum() == pytest.approx(1, abs=0.02)
@@ -204,7 +206,7 @@ class TestRisk:
         run("plot", folder, "--out", tmp_path / "pictures")
         assert (tmp_path / "pictures" / "risk.png").stat().st_size > 10_000
         assert release.has_risk
-        assert not LGCPSynthesizer(1.0, 20.0, prior="sparse").release(pattern(200, 1)).has_risk
+        assert not LGCPSynthesizer(1.0, alpha=20.0, prior="sparse").release(pattern(200, 1)).has_risk
 
     def test_refused(self, release):
         for threshold in (0, -1, np.nan, "1"):
@@ -289,7 +291,7 @@ class TestOnDisk:
     def test_levels_have_files_of_their_own(self, tmp_path):
         points = pattern(2400)
         marked = PointPattern(points.xy, SQUARE, {"year": np.repeat(["a", "b"], 1200)})
-        found = LGCPSynthesizer(1.0, 20.0, covariates=BOTH).release_by(marked, by="year", levels=["a", "b"])
+        found = LGCPSynthesizer(1.0, alpha=20.0, covariates=BOTH).release_by(marked, by="year", levels=["a", "b"])
         folder = found.save(tmp_path / "out")
         verify(folder).require()
         again = load_release(folder)
@@ -311,21 +313,23 @@ class TestRefusals:
     )
     def test_settings_without_effects(self, settings, message):
         with pytest.raises(InputError, match=rf"^covariates: .*{message}"):
-            LGCPSynthesizer(1.0, 20.0, covariates=BOTH, **settings)
+            LGCPSynthesizer(1.0, alpha=20.0, covariates=BOTH, **settings)
 
     def test_before_a_point_is_read(self):
-        settings = LGCPSynthesizer(1.0, 20.0, covariates={"hole": lambda xy: np.where(xy[:, 0] < 100, np.nan, 1.0)})
+        settings = LGCPSynthesizer(
+            1.0, alpha=20.0, covariates={"hole": lambda xy: np.where(xy[:, 0] < 100, np.nan, 1.0)}
+        )
         with pytest.raises(InputError, match=r"^covariates: 'hole': 10 % of the window has no value"):
             settings.check(SQUARE, n=2000)
 
     def test_functions_that_raise_are_named_by_check(self):
-        settings = LGCPSynthesizer(1.0, 20.0, covariates={"pump": lambda xy: 1 // 0})
+        settings = LGCPSynthesizer(1.0, alpha=20.0, covariates={"pump": lambda xy: 1 // 0})
         with pytest.raises(InputError, match=r"^covariates: 'pump': the function failed with Zero") as told:
             settings.check(SQUARE, n=2000)
         assert isinstance(told.value.__cause__, ZeroDivisionError)
 
     def test_releases_without_covariates(self):
-        found = LGCPSynthesizer(1.0, 20.0, prior="sparse").release(pattern(300), 1)
+        found = LGCPSynthesizer(1.0, alpha=20.0, prior="sparse").release(pattern(300), 1)
         with pytest.raises(InputError, match=r"^effects: this release has no covariates"):
             _ = found.effects
         assert found.relative_risk(GRID[:3]).shape == (3,)

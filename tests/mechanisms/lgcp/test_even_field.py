@@ -97,8 +97,8 @@ def test_an_even_field_follows_a_public_offset():
 
 def test_whoever_gives_a_prior_has_that_alone():
     for given in ({"length_scale": 200.0}, {"covariance": PoweredExponential(1.0, 200.0, 1.0)}):
-        assert not LGCPSynthesizer(1.0, 25.0, **given).plan(SQUARE, n=400).estimator.even
-    assert LGCPSynthesizer(1.0, 25.0).plan(SQUARE, n=400).estimator.even
+        assert not LGCPSynthesizer(1.0, alpha=25.0, **given).plan(SQUARE, n=400).estimator.even
+    assert LGCPSynthesizer(1.0, alpha=25.0).plan(SQUARE, n=400).estimator.even
 
 
 @pytest.mark.parametrize("n", [400, 3000])

@@ -21,7 +21,7 @@ def released(*failing):
         return (Apart if next(order) else Chance)(model)
 
     with chance_for_nuts(sampler):
-        made = LGCPSynthesizer(1.0, 50.0, inference="nuts", length_scale=300.0)
+        made = LGCPSynthesizer(1.0, alpha=50.0, inference="nuts", length_scale=300.0)
         try:
             return made.release(PATTERN, 1), rates
         except QualityError as error:

@@ -32,7 +32,7 @@ def precision() -> sp.csc_array:
 
 def made(covariance, **options) -> CoxRelease:
     given = {"inference": "laplace", "mesh": MESH} | options
-    return LGCPSynthesizer(5.0, 25.0, covariance=covariance, **given).release(PATTERN, rng=3)
+    return LGCPSynthesizer(5.0, alpha=25.0, covariance=covariance, **given).release(PATTERN, rng=3)
 
 
 def test_a_covariance_of_the_usual_kind_is_the_usual_prior():
@@ -136,7 +136,7 @@ class TestRefusals:
     def test_by_plan(self, covariance, options, message):
         given = {"mesh": MESH, "inference": "laplace"} | options
         with pytest.raises(InputError, match=message):
-            LGCPSynthesizer(1.0, 25.0, covariance=covariance, **given).plan(SQUARE, n=300)
+            LGCPSynthesizer(1.0, alpha=25.0, covariance=covariance, **given).plan(SQUARE, n=300)
 
     def test_what_is_no_covariance_on_a_network(self, tmp_path):
         from dpppsynth.datasets import soho_deaths
@@ -144,4 +144,4 @@ class TestRefusals:
         streets = soho_deaths(on="streets").domain
         mesh = network_mesh(streets, 300.0)
         with pytest.raises((InputError, PrivacyCheckError), match=r"^covariance: "):
-            LGCPSynthesizer(1.0, 25.0, covariance=Matern(1.0, 100.0, 2.5), mesh=mesh).plan(streets, n=300)
+            LGCPSynthesizer(1.0, alpha=25.0, covariance=Matern(1.0, 100.0, 2.5), mesh=mesh).plan(streets, n=300)

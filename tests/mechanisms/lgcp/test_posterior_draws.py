@@ -189,7 +189,7 @@ class TestDraws:
         """The likelihood's integral is a sum over vertices; on coarse or rough fields exp of P1 holds less."""
         streets = soho_streets()
         pattern = soho_deaths(on="streets")
-        draw = LGCPSynthesizer(5.0, 25.0, delta=1e-6, mechanism="posterior-draw", sampler="proximal")
+        draw = LGCPSynthesizer(5.0, alpha=25.0, delta=1e-6, mechanism="posterior-draw", sampler="proximal")
         settled = draw.plan(streets, n=len(pattern))
         release = settled.release(pattern, 1)
         mesh, values = settled.statistic.mesh, release.statistic.values

@@ -51,7 +51,7 @@ def test_a_thousand_points_get_a_sparse_field_unless_told():
     """Public parameters alone decide; NUTS, and a mesh or a length scale that is given, keep the dense one."""
 
     def kind(n=1000, domain=SQUARE, **settings):
-        return type(LGCPSynthesizer(1.0, 5.0, **settings).plan(domain, n=n).estimator)
+        return type(LGCPSynthesizer(1.0, alpha=5.0, **settings).plan(domain, n=n).estimator)
 
     street = LinearNetwork([[0, 0], [1000, 0]], [[0, 1]])
     assert kind() is MaternInference
@@ -64,7 +64,7 @@ def test_a_thousand_points_get_a_sparse_field_unless_told():
     assert kind(mechanism="field", delta=1e-6) is LGCPInference
     secret = LGCPSynthesizer(1.0, relation=AddRemove()).plan(SQUARE, expected_n=2000)
     assert isinstance(secret.estimator, MaternInference)
-    assert LGCPSynthesizer(1.0, 5.0).plan(SQUARE, n=100).estimator.inference == "nuts"
+    assert LGCPSynthesizer(1.0, alpha=5.0).plan(SQUARE, n=100).estimator.inference == "nuts"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_thousand_points_get_a_sparse_field_unless_told():
 )
 def test_what_cannot_be_is_refused_by_the_plan(settings, domain, rule):
     with pytest.raises(InputError, match=f"^{rule}"):
-        LGCPSynthesizer(1.0, 5.0, **settings).plan(domain, n=2000)
+        LGCPSynthesizer(1.0, alpha=5.0, **settings).plan(domain, n=2000)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_settings_that_no_field_has_are_refused(settings, rule):
 
 
 def test_statistics_other_than_counts_and_tents_are_refused_by_the_plan():
-    field = LGCPSynthesizer(1.0, 5.0, mechanism="field", delta=1e-6).plan(SQUARE, n=100).statistic
+    field = LGCPSynthesizer(1.0, alpha=5.0, mechanism="field", delta=1e-6).plan(SQUARE, n=100).statistic
     with pytest.raises(
         InputError, match=r"^prior: a Matern field of sparse precision stands behind noised tents or counts alone"
     ):
@@ -194,7 +194,7 @@ def test_the_number_of_points_may_be_secret(epsilon):
 )
 def test_no_window_is_refused_for_its_shape(window, kind):
     for n in (1000, 100_000):
-        assert isinstance(LGCPSynthesizer(1.0, 5.0).plan(window, n=n).estimator, kind)
+        assert isinstance(LGCPSynthesizer(1.0, alpha=5.0).plan(window, n=n).estimator, kind)
 
 
 def test_a_public_offset_multiplies_the_intensity():

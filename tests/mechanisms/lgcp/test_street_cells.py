@@ -66,7 +66,7 @@ def apart(intensity, network, share):
 
 
 def plan(domain=SOHO, n=392, **settings):
-    return LGCPSynthesizer(1.0, 25.0, **settings).plan(domain, n=n)
+    return LGCPSynthesizer(1.0, alpha=25.0, **settings).plan(domain, n=n)
 
 
 def test_small_networks_have_a_field_along_streets_behind_tents():
@@ -91,7 +91,7 @@ def test_hubs_of_very_many_edges_keep_the_dense_field():
 def test_an_even_original_along_streets_is_released_as_even():
     """An even field among the priors outweighs those that make hills of noise; told not to take it they do."""
     share = SOHO.lengths / SOHO.length
-    release = LGCPSynthesizer(1.0, 25.0).release(points(SOHO, share, 400), 4)
+    release = LGCPSynthesizer(1.0, alpha=25.0).release(points(SOHO, share, 400), 4)
     assert apart(release.intensity, SOHO, share) < 0.01
     hills = release.infer(5, even=False)
     assert apart(hills.intensity, SOHO, share) > 0.03
@@ -119,7 +119,7 @@ class TestChoice:
         ):
             made = plan(self.LARGE, int(n))
             assert (made.mechanism, type(made.estimator)) == (mechanism, estimator)
-        plenty = LGCPSynthesizer(100.0, 25.0)
+        plenty = LGCPSynthesizer(100.0, alpha=25.0)
         for n, mechanism in ((0.1 * count - 1, "lgcp-tents"), (0.1 * count + 1, "lgcp-cells")):
             assert plenty.plan(self.LARGE, n=int(n)).mechanism == mechanism
         halved = LGCPSynthesizer(1.0, relation=AddRemove())
@@ -157,10 +157,10 @@ class TestChoice:
 
     def test_levels_share_a_mechanism(self):
         sizes = {"a": 100, "b": 20_000}
-        one = LGCPSynthesizer(1.0, 25.0).plan_by(self.LARGE, by="kind", levels=["a", "b"], n=sizes)
+        one = LGCPSynthesizer(1.0, alpha=25.0).plan_by(self.LARGE, by="kind", levels=["a", "b"], n=sizes)
         assert {each.mechanism for each in one.plans.values()} == {"lgcp-tents"}
         sizes["a"] = 20_000
-        one = LGCPSynthesizer(1.0, 25.0).plan_by(self.LARGE, by="kind", levels=["a", "b"], n=sizes)
+        one = LGCPSynthesizer(1.0, alpha=25.0).plan_by(self.LARGE, by="kind", levels=["a", "b"], n=sizes)
         assert {each.mechanism for each in one.plans.values()} == {"lgcp-cells"}
 
 
@@ -218,7 +218,7 @@ class TestReleases:
     @pytest.fixture(scope="class")
     @classmethod
     def release(cls):
-        return LGCPSynthesizer(2.0, 25.0, mechanism="cells", mesh=network_mesh(SOHO, 80.0)).release(DEATHS, rng=1)
+        return LGCPSynthesizer(2.0, alpha=25.0, mechanism="cells", mesh=network_mesh(SOHO, 80.0)).release(DEATHS, rng=1)
 
     def test_intensity_is_constant_along_segments_with_the_public_total(self, release):
         assert isinstance(release.intensity, LogLinear)
@@ -246,7 +246,7 @@ class TestReleases:
         assert (np.abs(seen - wanted) <= 6 * np.sqrt(wanted) + 1).all()
 
     def test_it_verifies_and_comes_back(self, release, tmp_path):
-        private = LGCPSynthesizer(2.0, 25.0, mechanism="cells", mesh=network_mesh(SOHO, 80.0)).release(DEATHS)
+        private = LGCPSynthesizer(2.0, alpha=25.0, mechanism="cells", mesh=network_mesh(SOHO, 80.0)).release(DEATHS)
         folder = private.save(tmp_path / "out")
         assert verify(folder).holds
         again = load_release(folder)
@@ -291,9 +291,9 @@ class TestReleases:
 
     def test_an_offset_weighs_the_streets(self):
         offset = Offset.from_grid([[1.0, 3.0]], tuple(SOHO.bounds))
-        release = LGCPSynthesizer(1e4, 25.0, mechanism="cells", offset=offset, mesh=network_mesh(SOHO, 150.0)).release(
-            DEATHS, rng=2
-        )
+        release = LGCPSynthesizer(
+            1e4, alpha=25.0, mechanism="cells", offset=offset, mesh=network_mesh(SOHO, 150.0)
+        ).release(DEATHS, rng=2)
         assert release.intensity.total == pytest.approx(392, rel=1e-6)
 
     def test_shell(self, tmp_path):
@@ -315,8 +315,8 @@ class TestUse:
         plain = apart(
             LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").release(pattern, rng=1).intensity, network, share
         )
-        plane = LGCPSynthesizer(1.0, 25.0, prior="dense", inference="laplace").release(pattern, rng=1)
-        streets = LGCPSynthesizer(1.0, 25.0).release(pattern, rng=1)
+        plane = LGCPSynthesizer(1.0, alpha=25.0, prior="dense", inference="laplace").release(pattern, rng=1)
+        streets = LGCPSynthesizer(1.0, alpha=25.0).release(pattern, rng=1)
         assert streets.mechanism == "lgcp-cells"
         assert apart(streets.intensity, network, share) < 0.7 * min(plain, apart(plane.intensity, network, share))
 
@@ -326,14 +326,14 @@ class TestUse:
         plain = apart(
             LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").release(pattern, rng=1).intensity, network, share
         )
-        streets = LGCPSynthesizer(1.0, 25.0).release(pattern, rng=1)
+        streets = LGCPSynthesizer(1.0, alpha=25.0).release(pattern, rng=1)
         assert apart(streets.intensity, network, share) < 0.5 * plain
 
     def test_tents_along_streets_have_it_behind_them_too(self):
         network, share = grid(12, seed=6)
         pattern = points(network, share, 3000, seed=6)
         tents = network_mesh(network, 60.0)
-        release = LGCPSynthesizer(2.0, 5.0, mechanism="tents", prior="sparse", mesh=tents).release(pattern, rng=1)
+        release = LGCPSynthesizer(2.0, alpha=5.0, mechanism="tents", prior="sparse", mesh=tents).release(pattern, rng=1)
         assert apart(release.intensity, network, share) < 0.15
         statistic = release.statistic
         likelihood = release.estimator.likelihood(statistic)

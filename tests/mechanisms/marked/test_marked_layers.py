@@ -59,7 +59,7 @@ def typed(pattern):
 @pytest.fixture(scope="module")
 def release():
     settings = MarkedSynthesizer(
-        2.0, MARKS, relation=NEAR, spacing=200.0, offset=PEOPLE, covariates={"patches": PATCHES}
+        2.0, marks=MARKS, relation=NEAR, spacing=200.0, offset=PEOPLE, covariates={"patches": PATCHES}
     )
     return settings.release(original(), 5)
 
@@ -75,8 +75,10 @@ def wrong(folder):
 
 
 def test_the_statistic_and_its_bound_stay_the_same():
-    plain = MarkedSynthesizer(1.0, MARKS, relation=NEAR, spacing=250.0)
-    public = MarkedSynthesizer(1.0, MARKS, relation=NEAR, spacing=250.0, offset=PEOPLE, covariates={"patches": PATCHES})
+    plain = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=250.0)
+    public = MarkedSynthesizer(
+        1.0, marks=MARKS, relation=NEAR, spacing=250.0, offset=PEOPLE, covariates={"patches": PATCHES}
+    )
     one, other = (each.plan(SQUARE, n=300).statistic for each in (plain, public))
     assert one.parameters() == other.parameters()
     assert one.guarantee.to_dict() == other.guarantee.to_dict()
@@ -90,7 +92,7 @@ def test_the_statistic_and_its_bound_stay_the_same():
 
 class TestOffset:
     def release(self, **settings):
-        made = MarkedSynthesizer(50.0, Marks(KINDS), relation=ALONE, spacing=200.0, **settings)
+        made = MarkedSynthesizer(50.0, marks=Marks(KINDS), relation=ALONE, spacing=200.0, **settings)
         return made.release(typed(original(3000, effect=0.0)), 3)
 
     def test_multiplies_once_and_the_field_need_not_follow_it(self):
@@ -132,7 +134,9 @@ class TestOffset:
     def test_nobody_where_nobody_lives(self):
         empty = Offset.from_grid([[1.0, 0.0]], SQUARE.bounds)
         pattern = typed(original(500))
-        found = MarkedSynthesizer(1.0, Marks(KINDS), relation=ALONE, spacing=250.0, offset=empty).release(pattern, 2)
+        found = MarkedSynthesizer(1.0, marks=Marks(KINDS), relation=ALONE, spacing=250.0, offset=empty).release(
+            pattern, 2
+        )
         assert found.sample(1, 3)[0].xy[:, 0].max() <= 500
         assert found.intensity([[900.0, 500.0]], type="theft") == 0
 
@@ -146,7 +150,7 @@ class TestEffects:
         """Poisson regression on cells of the patches, each type with a level; next to no noise in the release."""
         pattern = typed(original(12_000))
         settings = MarkedSynthesizer(
-            200.0, Marks(KINDS), relation=ALONE, spacing=50.0, offset=PEOPLE, covariates={"patches": PATCHES}
+            200.0, marks=Marks(KINDS), relation=ALONE, spacing=50.0, offset=PEOPLE, covariates={"patches": PATCHES}
         )
         found = settings.release(pattern, 2).effects
         assert found.per_unit("patches").mean() == pytest.approx(regression(pattern), abs=0.05)
@@ -164,7 +168,9 @@ class TestEffects:
         assert design.over == "offset"
 
     def test_of_covariates_that_are_missing(self, folder):
-        plain = MarkedSynthesizer(1.0, Marks(KINDS), relation=ALONE, spacing=500.0).release(typed(original(100)), 1)
+        plain = MarkedSynthesizer(1.0, marks=Marks(KINDS), relation=ALONE, spacing=500.0).release(
+            typed(original(100)), 1
+        )
         assert not plain.has_risk
         with pytest.raises(InputError, match=r"^effects: this release has no covariates"):
             _ = plain.effects
@@ -300,10 +306,12 @@ def holed(xy):
 def test_refused_before_the_budget(settings, rule, tmp_path):
     ledger = Ledger.create(tmp_path / "ledger.json", epsilon=2.0, delta=0.0, relation=NEAR)
     with pytest.raises(InputError, match=rule):
-        MarkedSynthesizer(1.0, MARKS, relation=NEAR, spacing=250.0, **settings).release(original(60), ledger=ledger)
+        MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=250.0, **settings).release(
+            original(60), ledger=ledger
+        )
     assert not ledger.releases
     with pytest.raises(InputError, match=rule):
-        MarkedSynthesizer(1.0, MARKS, relation=NEAR, spacing=250.0, **settings).check(SQUARE, n=60)
+        MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=250.0, **settings).check(SQUARE, n=60)
 
 
 def test_along_streets():
@@ -316,7 +324,7 @@ def test_along_streets():
     kinds = np.where(rng.random(len(at)) < 0.5, "theft", "burglary")
     pattern = PointPattern.at(at, STREETS, {"offence": kinds})
     found = MarkedSynthesizer(
-        20.0, Marks(KINDS), relation=ALONE, offset=people, covariates={"north": lambda xy: xy[:, 1]}
+        20.0, marks=Marks(KINDS), relation=ALONE, offset=people, covariates={"north": lambda xy: xy[:, 1]}
     ).release(pattern, 1)
     assert found.intensity.total == pytest.approx(len(at), rel=1e-3)
     assert abs(found.effects["north"].mean()) < 5 * found.effects["north"].std() + 0.05

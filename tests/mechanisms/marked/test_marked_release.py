@@ -53,12 +53,12 @@ def one_size_of_each_part():
 @cache
 def made(epsilon=4.0, relation=NEAR, seed=1):
     guess = {} if relation.n_is_public else {"expected_n": 500}
-    return MarkedSynthesizer(epsilon, MARKS, relation=relation).release(original(), seed, **guess)
+    return MarkedSynthesizer(epsilon, marks=MARKS, relation=relation).release(original(), seed, **guess)
 
 
 class TestPlan:
     def plan(self, relation=NEAR, n=N):
-        return MarkedSynthesizer(1.0, MARKS, relation=relation, spacing=200.0).plan(SQUARE, n=n).statistic
+        return MarkedSynthesizer(1.0, marks=MARKS, relation=relation, spacing=200.0).plan(SQUARE, n=n).statistic
 
     def test_every_point_is_one_whole(self):
         plan, pattern = self.plan(), original()
@@ -92,11 +92,11 @@ class TestPlan:
         hours = Marks(Types("kind", list(map(str, range(40)))), Times.day("hour", hats=48))
         near = AlphaNeighbours(25.0, time=1.0, types="public")
         with pytest.raises(InputError, match=r"^marks: 40 types times 48 hats times .* 100,000 the most"):
-            MarkedSynthesizer(1.0, hours, relation=near, spacing=50.0).plan(SQUARE, n=10**6)
+            MarkedSynthesizer(1.0, marks=hours, relation=near, spacing=50.0).plan(SQUARE, n=10**6)
 
     def test_the_rule_follows_n_epsilon_and_the_marks(self):
         def vertices(n, epsilon, marks=MARKS, relation=NEAR):
-            plan = MarkedSynthesizer(epsilon, marks, relation=relation).plan(SQUARE, n=n)
+            plan = MarkedSynthesizer(epsilon, marks=marks, relation=relation).plan(SQUARE, n=n)
             return len(plan.statistic.mesh.vertices)
 
         assert vertices(10**5, 1.0) > vertices(2000, 1.0) > vertices(2000, 0.2)
@@ -115,7 +115,7 @@ class TestPlan:
     def test_bad_marks_are_refused_before_the_budget(self, change, rule, tmp_path):
         pattern = original()
         wrong = PointPattern(pattern.xy, SQUARE, pattern.marks | change)
-        synthesizer = MarkedSynthesizer(1.0, MARKS, relation=NEAR)
+        synthesizer = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR)
         ledger = Ledger.create(tmp_path / "ledger.json", epsilon=2.0, delta=0.0, relation=IN_HOURS)
         with pytest.raises(InputError, match=rule) as caught:
             synthesizer.release(wrong, ledger=ledger)
@@ -124,12 +124,12 @@ class TestPlan:
         assert "25" not in str(caught.value)
 
     def test_a_measured_mark_is_no_subset(self):
-        plan = MarkedSynthesizer(1.0, MARKS, relation=NEAR).plan(SQUARE, n=N)
+        plan = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR).plan(SQUARE, n=N)
         with pytest.raises(InputError, match=r"^subset: 'hour' is measured"):
             plan.release(original(), subset={"hour": 3.0})
 
     def test_levels_of_a_mark_are_refused(self):
-        synthesizer = MarkedSynthesizer(1.0, MARKS, relation=NEAR)
+        synthesizer = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR)
         with pytest.raises(InputError, match=r"^by: types are released together"):
             synthesizer.plan_by(SQUARE, by="weekday", levels=["Monday", "Sunday"], n=10)
         with pytest.raises(InputError, match=r"^by: types are released together"):
@@ -234,7 +234,7 @@ class TestRelease:
 
     def test_streets(self):
         pattern = original(domain=STREETS)
-        release = MarkedSynthesizer(4.0, MARKS, relation=NEAR).release(pattern, 1)
+        release = MarkedSynthesizer(4.0, marks=MARKS, relation=NEAR).release(pattern, 1)
         assert release.intensity.total == pytest.approx(N, rel=1e-6)
         drawn = release.sample(1, 1)[0]
         assert STREETS.holds(drawn.positions).all()
@@ -264,9 +264,9 @@ class TestRelease:
                 at = spots[rng.choice(3, 120, p=weight)] + rng.normal(size=(120, 2)) * 80
                 parts.append(np.clip(at, 0, 1000))
             pattern = PointPattern(np.concatenate(parts), SQUARE, {"kind": np.repeat(list("abc"), 120)})
-            both = MarkedSynthesizer(0.5, Marks(kinds), relation=near).release(pattern, seed).intensity
+            both = MarkedSynthesizer(0.5, marks=Marks(kinds), relation=near).release(pattern, seed).intensity
             apart = [
-                dps.LGCPSynthesizer(0.5, 25.0, prior="sparse").release(PointPattern(part, SQUARE), seed).intensity
+                dps.LGCPSynthesizer(0.5, alpha=25.0, prior="sparse").release(PointPattern(part, SQUARE), seed).intensity
                 for part in parts
             ]
             together = [functools.partial(both, type=kind) for kind in "abc"]
@@ -276,7 +276,7 @@ class TestRelease:
 
 class TestFiles:
     def test_what_is_saved_is_verified_and_loaded(self, tmp_path):
-        release = MarkedSynthesizer(1.0, MARKS, relation=NEAR).release(original())
+        release = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR).release(original())
         folder = release.save(tmp_path / "public", patterns=2, rng=1)
         outcome = verify(folder)
         outcome.require()
@@ -304,11 +304,11 @@ class TestFiles:
         ],
     )
     def test_nothing_else_lies_beside_a_point(self, properties, written):
-        plan = MarkedSynthesizer(1.0, MARKS, relation=NEAR, spacing=250.0).plan(SQUARE, n=N).statistic
+        plan = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=250.0).plan(SQUARE, n=N).statistic
         assert plan.written(json.dumps(properties).encode()) == written
 
     def test_digits_behind_a_time_have_no_room(self):
-        plan = MarkedSynthesizer(1.0, MARKS, relation=NEAR, spacing=250.0).plan(SQUARE, n=N).statistic
+        plan = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=250.0).plan(SQUARE, n=N).statistic
         assert not plan.written(b'{"offence": "theft", "hour": 3.50}')
         assert not plan.written(b'{"offence": "theft", "hour": 3.5} ')
         assert not plan.written(b"[" * 10_000)
@@ -343,7 +343,7 @@ class TestIntensity:
 
 
 def statistic(relation, epsilon=1.0):
-    return MarkedSynthesizer(epsilon, MARKS, relation=relation, spacing=250.0).plan(SQUARE, n=40).statistic
+    return MarkedSynthesizer(epsilon, marks=MARKS, relation=relation, spacing=250.0).plan(SQUARE, n=40).statistic
 
 
 class TestAudit:
@@ -399,6 +399,6 @@ class TestAudit:
         assert audit.excess(pair, honest.guarantee.profile)
 
     def test_an_auditor_finds_nothing_wrong(self):
-        target = target_of(MarkedSynthesizer(1.0, MARKS, relation=NEAR, spacing=250.0), SQUARE, n=40)
+        target = target_of(MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=250.0), SQUARE, n=40)
         outcome = dps.audit(target, trials=200)
         assert not outcome.violated

@@ -81,7 +81,10 @@ class TestSettings:
             found.plan(SQUARE, **({"n": n} if found.neighbouring().n_is_public else {"expected_n": n}))
 
     def test_a_mark_is_short_for_its_relation(self):
-        one, other = PairSums(1.0, 50.0, 4, user="who"), PairSums(1.0, [50.0], [4], relation=AddRemovePerson("who"))
+        one, other = (
+            PairSums(1.0, radii=50.0, cap=4, user="who"),
+            PairSums(1.0, radii=[50.0], cap=[4], relation=AddRemovePerson("who")),
+        )
         assert one.neighbouring() == other.neighbouring() == AddRemovePerson("who")
         assert one.plan(SQUARE).mechanism == other.plan(SQUARE).mechanism == "pair-sums-persons"
         assert one.radii == (50.0,)
@@ -129,7 +132,7 @@ class TestNoise:
 class TestRelease:
     def test_sums_come_near_the_exact_ones_where_the_budget_is_large(self):
         pattern = points(2, 400, SQUARE, clustered=True)
-        release = PairSums(1e4, [20.0, 60.0], 50).release(pattern)
+        release = PairSums(1e4, radii=[20.0, 60.0], cap=50).release(pattern)
         exact = release.statistic.plan.exact_numbers(pattern) / 2.0**release.statistic.plan.bits
         assert release.sums == pytest.approx(exact, abs=1.0)
         distance = np.hypot(*(pattern.xy[:, None] - pattern.xy).transpose(2, 0, 1))[np.triu_indices(400, 1)]
@@ -138,12 +141,14 @@ class TestRelease:
         assert release.sums[0] == pytest.approx(plain, rel=0.03)
 
     def test_clusters_show_beside_an_even_spread(self):
-        even, clumps = (PairSums(3.0, [20.0], 10).release(points(4, 400, SQUARE, clustered=c)) for c in (False, True))
+        even, clumps = (
+            PairSums(3.0, radii=[20.0], cap=10).release(points(4, 400, SQUARE, clustered=c)) for c in (False, True)
+        )
         assert clumps.sums[0] > even.sums[0] + 10 * even.noise_sd[0]
 
     @pytest.mark.parametrize("domain", [SQUARE, STREETS], ids=["square", "streets"])
     def test_is_saved_verified_and_opened(self, domain, tmp_path):
-        release = PairSums(1.0, [50.0, 100.0], [4, 8], alpha=25.0).release(points(5, 90, domain))
+        release = PairSums(1.0, radii=[50.0, 100.0], cap=[4, 8], alpha=25.0).release(points(5, 90, domain))
         folder = release.save(tmp_path / "public")
         assert verify(folder).holds
         opened = dps.load_release(folder)
@@ -162,7 +167,7 @@ class TestRelease:
 
     @pytest.mark.parametrize("which", ["table", "pattern"])
     def test_what_does_not_belong_there_is_found(self, which, tmp_path):
-        folder = PairSums(1.0, [50.0], 4).release(points(5, 90, SQUARE)).save(tmp_path / "public")
+        folder = PairSums(1.0, radii=[50.0], cap=4).release(points(5, 90, SQUARE)).save(tmp_path / "public")
         added = {"table": "pair_sums.csv", "pattern": "synthetic_000.geojson"}[which]
         if which == "table":
             (folder / added).write_text((folder / added).read_text() + "347,1,2,3\n")
@@ -186,23 +191,23 @@ class TestRelease:
         assert (plan.exact_numbers(crowd) / 2.0**plan.bits).tolist() == [60.0, 120.0]
         for wrong in (pattern, PointPattern(pattern.xy, SQUARE, {"user": who})):
             with pytest.raises(InputError, match=r"^pattern: needs the mark 'who'"):
-                PairSums(1.0, 50.0, 4, user="who").release(wrong)
+                PairSums(1.0, radii=50.0, cap=4, user="who").release(wrong)
 
     def test_the_ledger_is_asked_first(self, tmp_path):
         pattern = points(5, 90, SQUARE)
         ledger = Ledger.create(tmp_path / "ledger.json", epsilon=1.5, delta=0.0, relation=ReplaceOne())
-        PairSums(1.0, [50.0], 4).release(pattern, ledger=ledger)
+        PairSums(1.0, radii=[50.0], cap=4).release(pattern, ledger=ledger)
         with pytest.raises(dps.BudgetError):
-            PairSums(1.0, [50.0], 4).release(pattern, ledger=ledger)
+            PairSums(1.0, radii=[50.0], cap=4).release(pattern, ledger=ledger)
 
     def test_a_report_says_what_it_is(self, tmp_path):
-        folder = PairSums(1.0, [50.0], 4).release(points(5, 90, SQUARE)).save(tmp_path / "public")
+        folder = PairSums(1.0, radii=[50.0], cap=4).release(points(5, 90, SQUARE)).save(tmp_path / "public")
         page = dps.write_report(folder, tmp_path / "report.html").read_text()
         assert "Pairs of points near each other were added up" in page
         assert "no synthetic points" in page
 
     def test_it_can_be_rehearsed(self):
-        found = PairSums(2.0, [50.0], 4).rehearse(SQUARE, 1, n=200)
+        found = PairSums(2.0, radii=[50.0], cap=4).rehearse(SQUARE, 1, n=200)
         assert "relative error of the sums" in str(found)
         assert all(run.passed and 0 <= run.distance < 1 for run in found.runs)
 
@@ -223,7 +228,9 @@ class TestAudit:
 
     @pytest.mark.parametrize("relation", [ReplaceOne(), AddRemove(), AddRemovePerson("who")], ids=str)
     def test_an_honest_plan_stands(self, relation):
-        found = dps.audit(PairSums(1.0, [100.0], 4, relation=relation).plan(SQUARE, **size(relation)), trials=60)
+        found = dps.audit(
+            PairSums(1.0, radii=[100.0], cap=4, relation=relation).plan(SQUARE, **size(relation)), trials=60
+        )
         assert not found.violated, found
 
     def test_a_cap_forgotten_is_found(self, monkeypatch):

@@ -85,7 +85,7 @@ class TestGuarantee:
         assert plan.guarantee.profile.slack >= 1 - (1 - one) ** 4
 
     def test_delta_gives_the_smallest_bound(self):
-        plan = PlanarLaplaceSynthesizer(1.0, 1e-6, 25.0).plan(WINDOW, n=50).statistic
+        plan = PlanarLaplaceSynthesizer(1.0, delta=1e-6, alpha=25.0).plan(WINDOW, n=50).statistic
         assert plan.guarantee.profile.slack <= 1e-6
         less = moved_delta(plan.relation, rate=plan.rate, bound=plan.bound * (1 - 1e-5))
         assert less > 1e-6
@@ -173,7 +173,7 @@ class TestTracks:
         steps = np.random.default_rng(3).normal(0, 2.0, (60, 2))
         points = PointPattern(500 + np.cumsum(steps, axis=0), WINDOW)
         relation = AlphaNeighbours(10.0, max_points_per_person=60)
-        walk = PlanarLaplaceSynthesizer(60.0, 1e-3, relation=relation, track=True)
+        walk = PlanarLaplaceSynthesizer(60.0, delta=1e-3, relation=relation, track=True)
         release = walk.release(points, rng=4)
         assert release.max_error < 300
         assert np.hypot(*(release.raw - points.xy).T).max() <= release.max_error
@@ -248,7 +248,7 @@ class TestRefusals:
         with pytest.raises(
             PrivacyCheckError, match=r"^delta: a move of at most 100 metre costs delta = .* more than 1e-06"
         ):
-            PlanarLaplaceSynthesizer(1.0, 1e-6, 25.0, max_error=100.0).check(WINDOW, n=50)
+            PlanarLaplaceSynthesizer(1.0, delta=1e-6, alpha=25.0, max_error=100.0).check(WINDOW, n=50)
         with pytest.raises(InputError, match=r"^max_error: must be well above the public grid"):
             PlanarLaplacePlan(WINDOW, AlphaNeighbours(1.0), 5, 1.0, 0.5, 1e-4)
 
