@@ -110,7 +110,7 @@ class TestMechanisms:
             lambda relation: dps.LaplaceSynthesizer(1.0, relation=relation, basis="tents"),
             lambda relation: dps.LGCPSynthesizer(1.0, relation=relation, inference="laplace"),
             lambda relation: dps.BoundedErrorSynthesizer(epsilon=1.0, max_error=60, relation=relation, spacing=250.0),
-            lambda relation: dps.PairSums(1.0, [50.0], 5, relation=relation),
+            lambda relation: dps.PairSums(1.0, radii=[50.0], cap=5, relation=relation),
             lambda relation: dps.KernelSynthesizer(20.0, delta=1e-3, relation=relation),
             lambda relation: dps.PlanarLaplaceSynthesizer(1.0, relation=relation),
         ],
@@ -132,7 +132,7 @@ class TestMechanisms:
         relation = AlphaNeighbours(25.0, types="public", max_points_per_person=3, user="person")
         kinds = np.where(np.arange(len(WHO)) % 2, "a", "b")
         pattern = dps.PointPattern(XY, WINDOW, {"person": WHO, "kind": kinds})
-        synthesizer = dps.MarkedSynthesizer(1.0, marks, relation=relation)
+        synthesizer = dps.MarkedSynthesizer(1.0, marks=marks, relation=relation)
         assert synthesizer.plan(WINDOW, n=27).statistic.admitted(pattern).marks["kind"].shape == (27,)
         assert synthesizer.release(pattern).guarantee.relation.user == "person"
 

@@ -117,7 +117,7 @@ class TestDotOfTheCurve:
 
     def test_marks_that_change_as_well_cost_more_than_the_curve_says(self):
         marks = Marks(times=Times.day("hour"))
-        settings = MarkedSynthesizer(2.0, marks, relation=AlphaNeighbours(25.0, time=1.0))
+        settings = MarkedSynthesizer(2.0, marks=marks, relation=AlphaNeighbours(25.0, time=1.0))
         guarantee = settings.check(SQUARE, n=400)
         ax, x, y, on_curve = self.dot(guarantee)
         assert (x, y) == (25.0, pytest.approx(on_curve))
