@@ -250,3 +250,22 @@ def test_picture_of_the_readme_states_no_less_than_is_proved(monkeypatch, tmp_pa
     picture.main(tmp_path / "soho.png")
     assert (tmp_path / "soho.png").read_bytes()[:4] == b"\x89PNG"
     assert picture.OUT.stat().st_size < 200_000
+
+
+def test_pictures_of_the_page_on_choosing_state_no_less_than_is_proved(monkeypatch):
+    """A radius of its own for each curve: the README's would state too little for a smaller one."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    pictures = importlib.import_module("choosing_pictures")
+    window = dps.datasets.soho_deaths().domain
+    for alpha in pictures.ALPHAS:
+        guarantee = dps.LGCPSynthesizer(epsilon=1.0, alpha=alpha).check(window, n=392)
+        apart, proved = np.array(guarantee.by_distance).T
+        shown = pictures.best_guess(guarantee, alpha, apart)
+        assert shown[apart > alpha] == pytest.approx(100 / (1 + np.exp(-proved[apart > alpha])))
+        assert pictures.best_guess(guarantee, alpha, np.array([alpha])) == pytest.approx(100 / (1 + np.exp(-1)))
+        assert (np.diff(shown) >= 0).all()
+    page = (EXAMPLES.parent / "docs" / "guides" / "choosing.md").read_text()
+    xy = pd.read_csv(dps.datasets.path("soho_addresses"))[["x", "y"]].to_numpy()
+    counted = ", ".join(str(pictures.addresses_within(radius, xy)) for radius in pictures.RADII)
+    assert f"addresses lie in each: {counted}]" in page
+    assert all((pictures.OUT / f"{name}.png").stat().st_size < 150_000 for name in ("alpha", "epsilon", "budgets"))

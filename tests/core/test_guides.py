@@ -2,11 +2,16 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sysconfig
+import textwrap
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from dpppsynth.cli import app
 
 ROOT = Path(__file__).parents[2]
 GUIDES = ["README.md"] + [
@@ -25,6 +30,7 @@ GUIDES = ["README.md"] + [
         "python",
     )
 ]
+BY_USER = sorted(path.name for path in ROOT.glob("docs/guides/*.md"))
 IN_SHELL = ["README.md", "docs/commands.md"]
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
@@ -55,6 +61,38 @@ def test_commands_run_in_order(name, monkeypatch, tmp_path):
     environment = {**os.environ, "PATH": path}
     done = subprocess.run(["bash", "-euxc", commands], check=False, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def commands_of(block, words):
+    """Commands of a block as lists of words, without comments; names given above the block, or in it, are filled in."""
+    for line in block.replace("\\\n", " ").splitlines():
+        name, given, value = line.partition("=")
+        if given and name.isupper():
+            words[f"${name}"] = value.strip('"')
+        elif line:
+            for each, value in words.items():
+                line = line.replace(each, value)
+            yield shlex.split(line, comments=True)
+
+
+@pytest.mark.parametrize("name", BY_USER)
+def test_guides_by_user_run_from_top_to_bottom(name, monkeypatch, tmp_path):
+    """Python and commands in the order of the page, in one process: a program of its own for each takes seconds."""
+    monkeypatch.chdir(tmp_path)
+    names, words = {}, {}
+    blocks = re.findall(
+        r"^( *)```(python|shell)\n(.*?)^\1```", (ROOT / "docs/guides" / name).read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert blocks
+    for _, language, block in blocks:
+        code = textwrap.dedent(block)
+        if language == "python":
+            exec(compile(code, name, "exec"), names)
+            continue
+        for program, *arguments in commands_of(code, words):
+            assert program == "dpppsynth"
+            done = CliRunner().invoke(app, arguments)
+            assert done.exit_code == 0, f"{arguments}: {done.output[-2000:]}"
 
 
 def test_the_readme_is_read_in_three_minutes():
