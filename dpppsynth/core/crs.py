@@ -72,6 +72,29 @@ def projected_crs(crs: CRSLike) -> str:
     return name
 
 
+def known_crs(crs: CRSLike) -> str:
+    """Name a CRS in which coordinates may be written, degrees among them, as `projected_crs` names one.
+
+    Raises
+    ------
+    InputError
+        The CRS is unknown, geocentric, vertical or without a definition in plain WKT.
+    """
+    parsed = _parse_crs(crs)
+    if not parsed.is_geographic:
+        return projected_crs(crs)
+    name = _code(parsed) or _settled_wkt(parsed)
+    if len(parsed.axis_info) != 2 or not is_plain(name):
+        msg = 'to_crs: degrees are longitudes and latitudes alone; name a system without heights, such as "EPSG:4326"'
+        raise InputError(msg)
+    return name
+
+
+def is_in_degrees(crs: CRSLike) -> bool:
+    """Whether coordinates are longitudes and latitudes."""
+    return bool(_parse_crs(crs).is_geographic)
+
+
 def is_plain(name: str) -> bool:
     """Whether a CRS name from an untrusted document is safe to look up: it makes no file be opened."""
     return len(name) <= MOST_CHARACTERS and OPENS_FILES.search(name) is None

@@ -15,38 +15,41 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dpppsynth.core.crs import crs_member
-from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.io.rows import WrittenPoints
 from dpppsynth.spatial.tables.spreadsheets import guarded
 
 # Rows that are texts at once.
 ROWS = 2**14
+# Coordinate systems of standard GeoJSON: longitude and latitude of WGS 84.
+STANDARD = ("EPSG:4326", "OGC:CRS84")
 
 
-def geojson_parts(pattern: PointPattern) -> Iterator[str]:
+def geojson_parts(points: WrittenPoints) -> Iterator[str]:
     """Parts of a FeatureCollection with one feature on a line."""
-    marks = pattern.marks or {}
-    crs = json.dumps(crs_member(pattern.domain.crs))
-    yield f'{{"type": "FeatureCollection",\n"crs": {crs},\n"features": [\n'
+    marks = points.columns
+    # Files in these degrees are standard GeoJSON, which has no such member.
+    named = "" if points.crs in STANDARD else f'"crs": {json.dumps(crs_member(points.crs))},\n'
+    yield f'{{"type": "FeatureCollection",\n{named}"features": [\n'
     names = ", ".join(json.dumps(str(name)).replace("%", "%%") + ": %s" for name in marks)
     feature = (
         f'{{"type": "Feature", "properties": {{{names}}}, "geometry": {{"type": "Point", "coordinates": [%r, %r]}}}}'
     )
-    for start in range(0, len(pattern), ROWS):
+    for start in range(0, len(points.xy), ROWS):
         here = slice(start, start + ROWS)
         values = (_json_texts(column[here]) for column in marks.values())
-        lines = map(feature.__mod__, zip(*values, *pattern.xy[here].T.tolist(), strict=True))
+        lines = map(feature.__mod__, zip(*values, *points.xy[here].T.tolist(), strict=True))
         yield (",\n" if start else "") + ",\n".join(lines)
     yield "\n]}\n"
 
 
-def csv_parts(pattern: PointPattern) -> Iterator[str]:
+def csv_parts(points: WrittenPoints) -> Iterator[str]:
     """Parts of a CSV file with a header."""
-    marks = pattern.marks or {}
+    marks = points.columns
     head = guarded(["x", "y", *marks])
     yield _csv_text([head], quoted=any(map(_returns, head)))
-    for start in range(0, len(pattern), ROWS):
+    for start in range(0, len(points.xy), ROWS):
         here = slice(start, start + ROWS)
-        columns = [_csv_cells(column[here]) for column in (*pattern.xy.T, *marks.values())]
+        columns = [_csv_cells(column[here]) for column in (*points.xy.T, *marks.values())]
         rows = zip(*columns, strict=True)
         if not any(
             any(map(_returns, cells)) for cells, mark in zip(columns[2:], marks.values(), strict=True) if _texts(mark)

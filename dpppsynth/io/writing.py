@@ -1,7 +1,8 @@
 """Writers of point patterns.
 
 A file holds the points, their marks and the CRS, nothing else: no row numbers, no time of writing. Coordinates are
-written with all their digits, so that a pattern reads back exactly.
+written with all their digits, so that a pattern reads back exactly, unless they are re-projected. Rows are written some
+thousand at a time.
 """
 
 from __future__ import annotations
@@ -9,20 +10,32 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpppsynth.core.atomic_files import drafted
 from dpppsynth.core.errors import InputError
+from dpppsynth.io.rows import WrittenPoints, written_points
 from dpppsynth.io.texts import csv_parts, geojson_parts
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.formats import as_path, there
 
+if TYPE_CHECKING:
+    from dpppsynth.core.crs import CRSLike
+
 LONG_AGO = "2000-01-01T00:00:00.000Z"
 
 
-def write_pattern(pattern: PointPattern, path: str | Path, *, described: Marks | None = None) -> None:
+def write_pattern(
+    pattern: PointPattern,
+    path: str | Path,
+    *,
+    described: Marks | None = None,
+    to_crs: CRSLike | None = None,
+    places: bool = False,
+) -> None:
     """Write a pattern to a GeoJSON, CSV, GeoPackage or GeoParquet file, which is replaced if it exists.
 
     GeoJSON names the CRS in the ``crs`` member that GDAL and QGIS read; CSV has columns x, y and one per mark, and does
@@ -37,11 +50,17 @@ def write_pattern(pattern: PointPattern, path: str | Path, *, described: Marks |
         File ending in .geojson, .json, .csv, .gpkg or .parquet, in an existing folder.
     described : Marks, optional
         Of a release of points with types and times: days since a date are written as ISO dates and times then.
+    to_crs : str, int or pyproj.CRS, optional
+        Re-project to this system, such as "EPSG:4326" for longitude and latitude, rounded to a billionth of a degree.
+    places : bool
+        On a network, also write columns ``edge``, the number of the edge, and ``along``, the distance along it from
+        its start in the network's unit; they tell streets apart where these cross or run in two levels.
 
     Raises
     ------
     InputError
-        The format is unknown, the folder does not exist, or a mark has the name of a coordinate.
+        The format is unknown, the folder does not exist, a mark has the name of a coordinate, or there is no accurate
+        way to another CRS.
     """
     target = as_path(path)
     writer = _WRITERS.get(target.suffix.lower())
@@ -57,9 +76,10 @@ def write_pattern(pattern: PointPattern, path: str | Path, *, described: Marks |
         raise InputError(msg)
     if described is not None:
         pattern = _dated(pattern, described)
+    points = written_points(pattern, to_crs=to_crs, places=places)
     # A half-written file never stands under the final name, and no layer of an older file survives.
     with drafted(target, "it holds points as they were being written.") as draft:
-        writer(pattern, draft)
+        writer(points, draft)
         draft.replace(target)
 
 
@@ -75,21 +95,24 @@ def _dated(pattern: PointPattern, described: Marks) -> PointPattern:
 
 def geojson_text(pattern: PointPattern) -> str:
     """The text of the GeoJSON file that `write_pattern` writes."""
-    return "".join(geojson_parts(pattern))
+    return "".join(geojson_parts(written_points(pattern)))
 
 
-def _write_geojson(pattern: PointPattern, path: Path) -> None:
+def _write_geojson(points: WrittenPoints, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(geojson_parts(pattern))
+        stream.writelines(geojson_parts(points))
 
 
-def _write_csv(pattern: PointPattern, path: Path) -> None:
+def _write_csv(points: WrittenPoints, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as stream:
-        stream.writelines(csv_parts(pattern))
+        stream.writelines(csv_parts(points))
 
 
-def _write_gpkg(pattern: PointPattern, path: Path) -> None:
+def _write_gpkg(points: WrittenPoints, path: Path) -> None:
+    import pyarrow
     import pyogrio
+
+    from dpppsynth.io.arrow_batches import GEOMETRY, arrow_batches, arrow_schema
 
     # GDAL stamps the present time on the file, which would tell how long a release took.
     before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
@@ -97,17 +120,25 @@ def _write_gpkg(pattern: PointPattern, path: Path) -> None:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "'crs' was not provided", UserWarning)
-            frame = pattern.to_geodataframe()
-            pyogrio.write_dataframe(frame, path, layer=path.stem, driver="GPKG", geometry_type="Point")
+            batches = pyarrow.RecordBatchReader.from_batches(arrow_schema(points), arrow_batches(points))
+            layer: dict[str, Any] = {"layer": path.stem, "driver": "GPKG", "crs": points.crs}
+            pyogrio.write_arrow(batches, path, geometry_name=GEOMETRY, geometry_type="Point", **layer)
     finally:
         pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
 
 
-def _write_parquet(pattern: PointPattern, path: Path) -> None:
-    pattern.to_geodataframe().to_parquet(path, index=False)
+def _write_parquet(points: WrittenPoints, path: Path) -> None:
+    import pyarrow.parquet
+
+    from dpppsynth.io.arrow_batches import arrow_batches, arrow_schema, geoparquet_metadata
+
+    schema = arrow_schema(points).with_metadata(geoparquet_metadata(points))
+    with pyarrow.parquet.ParquetWriter(path, schema, compression="snappy") as file:
+        for batch in arrow_batches(points):
+            file.write_batch(batch.replace_schema_metadata(schema.metadata))
 
 
-_WRITERS: dict[str, Callable[[PointPattern, Path], None]] = {
+_WRITERS: dict[str, Callable[[WrittenPoints, Path], None]] = {
     ".geojson": _write_geojson,
     ".json": _write_geojson,
     ".csv": _write_csv,

@@ -13,6 +13,7 @@ from support.fuzzing import fuzz
 
 from dpppsynth.core.crs import crs_member
 from dpppsynth.io import texts, write_pattern
+from dpppsynth.io.rows import written_points
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.spreadsheets import guarded
@@ -72,8 +73,8 @@ def csv_row_by_row(pattern):
 def test_bytes_are_those_of_single_rows(rows, pattern):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(texts, "ROWS", rows)
-        assert "".join(texts.geojson_parts(pattern)) == json_row_by_row(pattern)
-        assert "".join(texts.csv_parts(pattern)) == csv_row_by_row(pattern)
+        assert "".join(texts.geojson_parts(written_points(pattern))) == json_row_by_row(pattern)
+        assert "".join(texts.csv_parts(written_points(pattern))) == csv_row_by_row(pattern)
 
 
 @pytest.mark.parametrize("suffix", ["geojson", "csv"])

@@ -1,12 +1,15 @@
 """Coordinates of synthetic points: few decimals in all formats, and still in the window or on the streets."""
 
+import json
+
 import geopandas
 import numpy as np
 import pandas
 import pytest
 
+from dpppsynth.core.errors import InputError
 from dpppsynth.datasets import soho_streets
-from dpppsynth.io import write_pattern
+from dpppsynth.io import arrow_batches, write_pattern
 from dpppsynth.models import regular_squares
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
@@ -49,7 +52,70 @@ class TestWindows:
         assert (moved == WINDOW.on_grid(moved)).all()
 
 
+class TestOtherSystems:
+    @pytest.mark.parametrize("suffix", ["geojson", "csv", "gpkg", "parquet"])
+    def test_degrees(self, suffix, tmp_path):
+        """Latitude before longitude, or a file that goes on naming the system of the window, is somewhere else."""
+        pattern = PointPattern.at([[427000.5, 182000.25]], WINDOW, synthetic=True)
+        write_pattern(pattern, tmp_path / f"points.{suffix}", to_crs="EPSG:4326")
+        found = written(tmp_path / f"points.{suffix}")
+        again = geopandas.GeoSeries.from_xy(*found.T, crs="EPSG:4326").to_crs("EPSG:27700")
+        assert np.abs([again.x - 427000.5, again.y - 182000.25]).max() < 2e-3
+        assert digits(found) <= 9
+        if suffix != "csv":
+            path = tmp_path / f"points.{suffix}"
+            frame = geopandas.read_parquet(path) if suffix == "parquet" else geopandas.read_file(path)
+            assert frame.crs == "EPSG:4326"
+        if suffix == "geojson":
+            assert "crs" not in json.loads((tmp_path / "points.geojson").read_text())
+
+    def test_refusals(self, tmp_path):
+        bare = PointPattern.at([[0.5, 0.5]], Window.rectangle(0, 0, 1, 1), synthetic=True)
+        with pytest.raises(InputError, match="no CRS to re-project from"):
+            write_pattern(bare, tmp_path / "points.csv", to_crs="EPSG:4326")
+        pattern = PointPattern.at([[427000.5, 182000.25]], WINDOW, synthetic=True)
+        with pytest.raises(InputError, match="without heights"):
+            write_pattern(pattern, tmp_path / "points.csv", to_crs="EPSG:4979")
+        assert not list(tmp_path.iterdir())
+
+
+class TestStreamedTables:
+    @pytest.mark.parametrize("suffix", ["gpkg", "parquet"])
+    def test_rows_of_all_batches_with_their_kinds(self, suffix, tmp_path, monkeypatch):
+        """Columns of a batch that takes its types from its own rows, or its rows from the start of the columns."""
+        monkeypatch.setattr(arrow_batches, "ROWS", 3)
+        xy = np.column_stack([425000 + np.arange(8.0), 180000 + np.arange(8.0)])
+        marks = {"year": np.arange(8), "kind": np.array(list("abcdefgh")), "share": np.arange(8) / 4}
+        write_pattern(PointPattern.synthetic(xy, WINDOW, marks), tmp_path / f"points.{suffix}")
+        path = tmp_path / f"points.{suffix}"
+        frame = geopandas.read_parquet(path) if suffix == "parquet" else geopandas.read_file(path)
+        assert (np.column_stack([frame.geometry.x, frame.geometry.y]) == xy).all()
+        assert {name: frame[name].tolist() for name in marks} == {name: m.tolist() for name, m in marks.items()}
+        assert frame.crs == "EPSG:27700"
+        assert frame["year"].dtype.kind == "i"
+
+    @pytest.mark.parametrize("suffix", ["gpkg", "parquet"])
+    def test_no_points(self, suffix, tmp_path):
+        write_pattern(PointPattern.synthetic(np.empty((0, 2)), WINDOW), tmp_path / f"points.{suffix}")
+        assert len(written(tmp_path / f"points.{suffix}")) == 0
+
+
 class TestStreets:
+    @pytest.mark.parametrize("suffix", ["geojson", "csv", "gpkg", "parquet"])
+    def test_places_beside_coordinates(self, suffix, tmp_path):
+        """Places found again from coordinates may be on the other street where two cross."""
+        streets = soho_streets()
+        places = np.array([[3.0, 0.0], [7.0, streets.lengths[7] / 4]])
+        path = tmp_path / f"points.{suffix}"
+        write_pattern(PointPattern.at(places, streets, synthetic=True), path, places=True)
+        readers = {"csv": pandas.read_csv, "parquet": geopandas.read_parquet}
+        frame = readers.get(suffix, geopandas.read_file)(path)
+        assert frame["edge"].tolist() == [3, 7]
+        assert frame["along"].tolist() == places[:, 1].tolist()
+        clash = PointPattern.at(places, streets, {"edge": ["a", "b"]}, synthetic=True)
+        with pytest.raises(InputError, match="taken by places"):
+            write_pattern(clash, path, places=True)
+
     def test_few_decimals_on_the_network(self):
         """Grids as coarse as that along the edges would leave the streets."""
         streets = soho_streets()
