@@ -13,7 +13,6 @@ from typing import Self
 
 import numpy as np
 import scipy
-from numpy.polynomial.laguerre import laggauss
 
 from dpppsynth.core.progress import Progress, each_of, silent
 from dpppsynth.core.threads import in_threads
@@ -255,6 +254,8 @@ class PairLaws:
 
     def log_likelihood(self, observed: Floats, scales: Sequence[float]) -> Floats:
         """(M,) log-likelihoods of noised sums (L,): a Laplace law is one of normal laws of exponential variances."""
+        from numpy.polynomial.laguerre import laggauss
+
         nodes, weights = laggauss(MIXED)
         total = np.full(len(self.mean), -np.inf)
         away = (observed - self.mean)[:, :, None]

@@ -47,13 +47,15 @@ class DomainOptions:
 
     def domain(self) -> "Domain":
         """The public window or network; what was changed in a network is said on the screen."""
-        from dpppsynth.io import read_window
         from dpppsynth.spatial.domains import Window
 
         if self.window is not None:
             return Window.rectangle(*_bounds(self.window), crs=self.to_crs or self.crs)
         if self.network is not None:
             return self._streets(self.network)
+
+        from dpppsynth.io import read_window
+
         path = self.window_file or Path()
         with said_of("--window-file"):
             return read_window(path, crs=self._crs_of(path), to_crs=self.to_crs)

@@ -15,7 +15,7 @@ from dpppsynth.core.progress import each_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpppsynth.plotting.colour_scale import ColourScale
+    from dpppsynth.plotting.colour_scales import ColourScale
     from dpppsynth.release import Release, StratifiedRelease
     from dpppsynth.release.folder import OpenedRelease
     from dpppsynth.spatial.patterns import PointPattern

@@ -5,7 +5,6 @@ from pathlib import Path
 from dpppsynth.contract.mechanism_options import Given
 from dpppsynth.contract.settings import EXPERT, Setting
 from dpppsynth.core.errors import InputError
-from dpppsynth.io.layers import RASTERS, read_layer
 from dpppsynth.spatial.covariates import Covariates
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.offset import Offset
@@ -60,6 +59,9 @@ def offset_of(given: Given, domain: Domain) -> Offset | None:
                 msg = "offset: give both --offset-file and --offset-column"
                 raise InputError(msg)
         return None
+
+    from dpppsynth.io.layers import read_layer
+
     layer = read_layer(
         file,
         domain,
@@ -77,6 +79,9 @@ def covariates_of(given: Given, domain: Domain) -> Covariates | None:
     """Covariates of files: `NAME=FILE` for a raster, `NAME=FILE:COLUMN` for polygons, one after the other."""
     if given["covariate_files"] is None:
         return None
+
+    from dpppsynth.io.layers import RASTERS, read_layer
+
     layers = {}
     for part in given["covariate_files"].split(","):
         name, _, place = part.partition("=")

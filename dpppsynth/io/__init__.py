@@ -11,23 +11,6 @@ Every reader carries the coordinate reference system, refuses degrees, and keeps
 rule and a remedy, never a coordinate, a cell or a number of rows.
 """
 
-from dpppsynth.io.batches import PointBatches, read_batches
-from dpppsynth.io.inspection import Inspection, inspect_points
-from dpppsynth.io.networks import network_from_geodataframe, read_network
-from dpppsynth.io.reading import pattern_from_geodataframe, read_pattern, read_synthetic, read_window, require_head
-from dpppsynth.io.writing import write_pattern
+from dpppsynth.core.lazy_names import lazy_names
 
-__all__ = [
-    "Inspection",
-    "PointBatches",
-    "inspect_points",
-    "network_from_geodataframe",
-    "pattern_from_geodataframe",
-    "read_batches",
-    "read_network",
-    "read_pattern",
-    "read_synthetic",
-    "read_window",
-    "require_head",
-    "write_pattern",
-]
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -16,7 +16,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.units import density_unit
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, draw_domain, in_view, legend_below, map_figure, set_view
-from dpppsynth.plotting.colour_scale import ColourScale, Shades, draw_colour_bar
+from dpppsynth.plotting.colour_scales import ColourScale, Shades, draw_colour_bar
 from dpppsynth.plotting.dots import draw_dots
 from dpppsynth.plotting.picture_files import mark_confidential
 from dpppsynth.plotting.surfaces import Painting, draw_raster, pixels_near

@@ -15,7 +15,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.units import density_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import INK, POINT, draw_domain, frame, new_figure, set_title, set_view
-from dpppsynth.plotting.colour_scale import ColourScale, draw_colour_bar
+from dpppsynth.plotting.colour_scales import ColourScale, draw_colour_bar
 from dpppsynth.plotting.dots import MANY
 from dpppsynth.plotting.surfaces import Painting
 from dpppsynth.plotting.time_words import DAYS, told

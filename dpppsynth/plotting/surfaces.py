@@ -12,7 +12,7 @@ import shapely
 
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import frame, outline, thinner
-from dpppsynth.plotting.colour_scale import ColourScale, Shades
+from dpppsynth.plotting.colour_scales import ColourScale, Shades
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import Intensity, PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats, Ints, Pieces

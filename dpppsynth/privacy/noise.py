@@ -8,7 +8,7 @@ tests and reproducible studies: such a run is not private and its certificate sa
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -38,11 +38,13 @@ class DiscreteNoise(Protocol):
 
 
 @contextmanager
-def _confirming(dp: Any) -> Iterator[None]:
+def _confirming() -> Iterator[None]:
     """Say in words of our own that OpenDP has no noise of this scale, or cannot tell what it spends."""
+    from opendp.mod import OpenDPException
+
     try:
         yield
-    except dp.OpenDPException:
+    except OpenDPException:
         msg = "noise: OpenDP confirms none of this scale; take a less extreme epsilon."
         raise PrivacyCheckError(msg) from None
 
@@ -69,14 +71,17 @@ class OpenDPLaplace:
     seeded = False
 
     def __init__(self, scale: float, *, sensitivity: int, epsilon: float) -> None:
-        import opendp.prelude as dp
+        from opendp.domains import atom_domain, vector_domain
+        from opendp.measurements import make_laplace
+        from opendp.metrics import l1_distance
+        from opendp.mod import enable_features
 
         self.scale, self.sensitivity, self.epsilon = scale, sensitivity, epsilon
 
-        dp.enable_features("contrib")
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-        with _confirming(dp):
-            self._measurement = dp.m.make_laplace(*space, scale=scale)
+        enable_features("contrib")
+        space = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
+        with _confirming():
+            self._measurement = make_laplace(*space, scale=scale)
             spent = self._measurement.map(sensitivity)
         if not spent <= epsilon:
             msg = (
@@ -153,14 +158,17 @@ class OpenDPGaussian:
     seeded = False
 
     def __init__(self, scale: float, *, sensitivity: float, mu: float) -> None:
-        import opendp.prelude as dp
+        from opendp.domains import atom_domain, vector_domain
+        from opendp.measurements import make_gaussian
+        from opendp.metrics import l2_distance
+        from opendp.mod import enable_features
 
         self.scale, self.sensitivity, self.mu = scale, sensitivity, mu
 
-        dp.enable_features("contrib")
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
-        with _confirming(dp):
-            self._measurement = dp.m.make_gaussian(*space, scale=scale)
+        enable_features("contrib")
+        space = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
+        with _confirming():
+            self._measurement = make_gaussian(*space, scale=scale)
             spent = math.sqrt(2 * self._measurement.map(sensitivity))
         if not spent <= mu:
             msg = f"noise: scale {scale!r} spends mu {spent!r} on sensitivity {sensitivity!r}, more than {mu!r}."

@@ -15,7 +15,6 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import ProgressLike, announced, inner_progress
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.io.writing import geojson_text
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release import certificate, folder_writing
 from dpppsynth.release.cox import CoxRelease
@@ -150,6 +149,8 @@ class StratifiedRelease:
 
     def bought(self) -> dict[str, str]:
         """Text of the files that hold what the budget was spent on, by name."""
+        from dpppsynth.io.writing import geojson_text
+
         if not isinstance(self._first, StatisticRelease):
             return {certificate.synthetic(k): geojson_text(pattern) for k, pattern in enumerate(self.patterns)}
         return {

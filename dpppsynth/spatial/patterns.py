@@ -21,13 +21,13 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import either, mention
 from dpppsynth.spatial.domains import LARGEST, Domain, as_reals, require_domain
 from dpppsynth.spatial.marks import column
-from dpppsynth.spatial.tables.points import Points, points_of_frame, read_point_batches, read_points
 
 if TYPE_CHECKING:
     import geopandas
 
     from dpppsynth.core.crs import CRSLike
     from dpppsynth.spatial.mark_space import Marks
+    from dpppsynth.spatial.tables.points import Points
 
 
 ANOTHER_NUMBER = "n: the release was planned for another number of points; plan with that of this pattern."
@@ -166,6 +166,8 @@ class PointPattern:
             The CRS differs from the one of the domain, a column is missing, or a row breaks a rule (not a point,
             missing or infinite coordinate, outside the domain or too far from it, bad count).
         """
+        from dpppsynth.spatial.tables.points import points_of_frame
+
         reading: dict[str, Any] = {"count": count, "user": user, "to_crs": to_crs, "snap": snap}
         points = points_of_frame(gdf, domain, marks=marks, described=described, **reading)
         return _pattern(points, domain, snap)
@@ -173,6 +175,8 @@ class PointPattern:
     @staticmethod
     def from_file(path: str | Path, domain: Domain, *, snap: float | None = None, **options: Any) -> PointPattern:
         """Read a CSV, GeoJSON, GeoPackage or GeoParquet file; the options are those of `dpppsynth.io.read_pattern`."""
+        from dpppsynth.spatial.tables.points import read_points
+
         return _pattern(read_points(path, domain, snap=snap, **options), domain, snap)
 
     @staticmethod
@@ -180,6 +184,8 @@ class PointPattern:
         path: str | Path, domain: Domain, *, snap: float | None = None, **options: Any
     ) -> Iterator[PointPattern]:
         """Read a file some rows at a time; the options are those of `dpppsynth.io.read_batches`."""
+        from dpppsynth.spatial.tables.points import read_point_batches
+
         return (_pattern(points, domain, snap) for points in read_point_batches(path, domain, snap=snap, **options))
 
     def unmarked(self) -> PointPattern:

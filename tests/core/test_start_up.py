@@ -22,8 +22,8 @@ OUT = {
 }  # fmt: skip
 # Draws of this old release are read by SciPy's reader of netCDF 3, which loads its sparse matrices.
 ALLOWED = {"verify a field": {"scipy.sparse"}}
-# Modules of all libraries and of the package: some 860 for the most but for that reader's.
-MOST = 900
+# Modules of all libraries and of the package: some 790 for the most, and some 200 more for that reader's.
+MOST, READERS = 830, 190
 RUN = """
 import contextlib, io, sys
 from dpppsynth.cli import main
@@ -47,4 +47,4 @@ def test_a_command_loads_what_it_needs(name, tmp_path):
     assert "dpppsynth.cli.program" in modules
     allowed = ALLOWED.get(name, set())
     assert not (OUT - allowed) & set(modules)
-    assert len(modules) <= MOST + 100 * len(allowed)
+    assert len(modules) <= MOST + READERS * len(allowed)

@@ -1,0 +1,14 @@
+from dpppsynth.plotting.curve import plot_epsilon_curve as plot_epsilon_curve
+from dpppsynth.plotting.maps import colour_scale as colour_scale
+from dpppsynth.plotting.maps import plot_comparison as plot_comparison
+from dpppsynth.plotting.maps import plot_heatmap as plot_heatmap
+from dpppsynth.plotting.maps import plot_intensity as plot_intensity
+from dpppsynth.plotting.maps import plot_mesh as plot_mesh
+from dpppsynth.plotting.maps import plot_pattern as plot_pattern
+from dpppsynth.plotting.mark_pictures import plot_by_time as plot_by_time
+from dpppsynth.plotting.mark_pictures import plot_by_type as plot_by_type
+from dpppsynth.plotting.mark_pictures import plot_marginal as plot_marginal
+from dpppsynth.plotting.picture_files import refuse_release_folder as refuse_release_folder
+from dpppsynth.plotting.picture_files import save_picture as save_picture
+from dpppsynth.plotting.risk_maps import plot_relative_risk as plot_relative_risk
+from dpppsynth.plotting.series import plot_series as plot_series
