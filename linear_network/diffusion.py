@@ -60,8 +60,8 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
     Returns
     -------
     (T, T) array
-        Non-negative rows of sum one, with `length_i K_ij = length_j K_ji`. Every entry is within a share `matrix_error`
-        of the true one, up to `CUT`.
+        Read-only. Non-negative rows of sum one, with `length_i K_ij = length_j K_ji`. Every entry is within a share
+        `matrix_error` of the true one, up to `CUT`.
 
     Raises
     ------
@@ -81,6 +81,11 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
     _require_bandwidth(bandwidth)
     require_few_segments(mesh)
     _require_precise(mesh, bandwidth)
+    # A bandwidth that was found is checked, and then drawn with.
+    return mesh.last_diffusion.get(float(bandwidth), lambda: _exponential(mesh, bandwidth))
+
+
+def _exponential(mesh: NetworkMesh, bandwidth: float) -> Floats:
     flow, root = conductances(mesh), np.sqrt(mesh.element_measure)
     leave = flow.sum(axis=1) / mesh.element_measure
     squarings = _squarings(leave, bandwidth)
@@ -98,7 +103,9 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
         matrix = matrix @ matrix.T
         matrix[matrix < SMALLEST] = 0
     matrix *= root / root[:, None]
-    return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    matrix.flags.writeable = False
+    return np.asarray(matrix)
 
 
 def require_few_segments(mesh: NetworkMesh) -> None:

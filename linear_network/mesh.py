@@ -12,6 +12,7 @@ import shapely
 
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.last_result import LastResult
 from dpppsynth.linear_network.courses import basis_shares, cut
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.resistance import resistances
@@ -149,6 +150,11 @@ class NetworkMesh(Mesh):
     def path_lengths(self) -> Floats:
         """(V, V) lengths of the shortest paths between the vertices."""
         return distances(self.domain, self.positions, self.positions)
+
+    @cached_property
+    def last_diffusion(self) -> LastResult[Floats]:
+        """The last matrix of heat flow along these segments, by its bandwidth."""
+        return LastResult()
 
     def paths(self, limit: float = np.inf) -> Floats:
         """(V, V) lengths of the shortest paths between the vertices; infinite beyond the limit."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.last_result import LastResult
 from dpppsynth.core.wording import add_options
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class MethodOptions:
         add_options(known.vocabulary(self.options, values))
         named = name is not None
         self.given = replace(known.given(self.options, values, called, named=named), crs=crs)
+        self._last: LastResult[Any] = LastResult()
 
     @classmethod
     def parameters(cls, method: str | None, name: str | None) -> "tuple[list[Parameter], list[Parameter]]":
@@ -60,10 +62,14 @@ class MethodOptions:
         return self.options.relation(self.given)
 
     def synthesizer(self, domain: "Domain", n: int | None = None) -> Any:
-        """The synthesizer, with its mesh where its fineness is given; `n` is the public number of points, if known."""
+        """The synthesizer, with its mesh where its fineness is given; `n` is the public number of points, if known.
+
+        The same one for the same domain: what it has settled without the points it need not settle again.
+        """
         # What is wrong with the relation is said before anything is made on the domain.
         self.neighbours()
-        return self.options.synthesizer(self.given, domain, n)
+        key = domain.fingerprint(), n if self.options.sized else None
+        return self._last.get(key, lambda: self.options.synthesizer(self.given, domain, n))
 
     def require_planned(self, mechanism: str) -> None:
         """Refuse the name of another mechanism than the one that was settled on, with an InputError."""

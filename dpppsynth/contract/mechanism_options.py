@@ -112,6 +112,11 @@ class MechanismOptions:
                 msg = f"{each.name}: {given.called} needs a {what}, for instance {each.option} {each.example}"
                 raise InputError(msg)
 
+    @property
+    def sized(self) -> bool:
+        """Whether the settings may depend on the number of points: a class of options makes them its own way."""
+        return type(self).synthesizer is not MechanismOptions.synthesizer
+
     def synthesizer(self, given: Given, domain: Domain, n: int | None = None) -> Settings:
         """The synthesizer; `n` is the public number of points, where it is known.
 

@@ -1,7 +1,9 @@
 """`Synthesizer`: public settings, checked, and check / plan / rehearse / release that all synthesizers share."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise, require_no_ledger_needed
@@ -23,6 +25,7 @@ from dpppsynth.contract.stratified_plan import (
 )
 from dpppsynth.core.arguments import instance, positive, shown, whole_number
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.last_result import LastResult
 from dpppsynth.core.map_scale import scale_factor
 from dpppsynth.core.progress import ProgressLike, require_progress
 from dpppsynth.core.randomness import RngLike
@@ -38,9 +41,12 @@ from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 
+T = TypeVar("T")
 R_co = TypeVar("R_co", bound=MechanismResult, covariant=True)
 # Whole numbers up to here are floating-point numbers.
 MOST_POINTS = 2**53
+# Kinds of options by which a plan is known again.
+PLAIN = (int, float, str, type(None))
 # What an authorisation before the plan takes for granted.
 KEPT = "The release keeps to its budget, which is checked before the points are used."
 
@@ -73,7 +79,7 @@ class Synthesizer(Settings, Generic[R_co]):
         ------
         InputError, PrivacyCheckError
         """
-        return self.plan(domain, n=n, expected_n=expected_n, **options).guarantee
+        return self._planned(domain, n=n, expected_n=expected_n, **options).guarantee
 
     def rehearse(
         self,
@@ -89,7 +95,7 @@ class Synthesizer(Settings, Generic[R_co]):
 
         Nothing is spent, and `rng` may be seeded; other parameters as in `check`.
         """
-        return self.plan(domain, n=n, expected_n=expected_n, **options).rehearse(rng, progress=progress)
+        return self._planned(domain, n=n, expected_n=expected_n, **options).rehearse(rng, progress=progress)
 
     def release(
         self,
@@ -106,7 +112,7 @@ class Synthesizer(Settings, Generic[R_co]):
         domain = self._domain(pattern)
         relation = self.neighbouring()
         n = measured_number(relation, pattern) if relation.n_is_public else None
-        plan = self.plan(domain, n=n, expected_n=expected_n, **options)
+        plan = self._planned(domain, n=n, expected_n=expected_n, **options)
         # The class that the mechanism's record names, which is the one that this class is declared with.
         return cast(R_co, plan.release(pattern, rng, progress=progress, ledger=ledger, subset=subset))
 
@@ -119,6 +125,28 @@ class Synthesizer(Settings, Generic[R_co]):
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
         raise NotImplementedError
+
+    @cached_property
+    def _last_plan(self) -> LastResult[tuple[Plan, object]]:
+        return LastResult()
+
+    def _planned(self, domain: Domain, **options: Any) -> Plan:
+        """The plan for these public parameters: the last one that was made here, where it was made for the same ones.
+
+        What a plan is made from is public, and plans do not change, so `release` spends what `check` has looked at.
+        """
+        if not isinstance(domain, Domain) or not all(isinstance(each, PLAIN) for each in options.values()):
+            return self.plan(domain, **options)
+        public = sorted((name, type(value).__name__, value) for name, value in options.items())
+        return self._again(self._last_plan, (domain, public), lambda: self.plan(domain, **options))
+
+    def _again(self, last: LastResult[tuple[T, object]], public: tuple[Domain, object], make: Callable[[], T]) -> T:
+        """The last result, where it was made on the same domain, from the same settings and other public parameters."""
+        domain, others = public
+        # Settings are compared by identity, and held with the result: equal arrays are no truth value.
+        settings = [getattr(self, each.name) for each in fields(cast(Any, self))]
+        key = [id(each) for each in settings], domain.fingerprint(), domain.stated_scale, others
+        return last.get(key, lambda: (make(), settings))[0]
 
     @staticmethod
     def _domain(pattern: object) -> Domain:

@@ -91,7 +91,8 @@ def suitable_lattice(matrix: Floats, pairs: Ints, error: float, fineness: float 
     the relative error of the matrix.
     """
     # From alike to unlike, with the last one: in whatever order pairs come, the same are picked.
-    alike = (matrix @ matrix.T)[pairs[:, 0], pairs[:, 1]]
+    blocks = np.array_split(pairs, max(1, len(pairs) * len(matrix) // BLOCK))
+    alike = np.concatenate([np.einsum("ij,ij->i", matrix[part[:, 0]], matrix[part[:, 1]]) for part in blocks])
     some = pairs[np.argsort(-alike, kind="stable")[:: -max(1, len(pairs) // SAMPLE)]]
     first, second = matrix[some].transpose(1, 0, 2)
     loss = _log_ratio(first, second)

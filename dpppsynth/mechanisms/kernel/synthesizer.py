@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
@@ -11,6 +11,7 @@ from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DEL
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_true_lengths, safe_digits
 from dpppsynth.core.arguments import one_of, positive, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.last_result import LastResult
 from dpppsynth.core.wording import either, mention
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.mechanisms.kernel.bound.heat import smallest_diffusion_bandwidth
@@ -134,7 +135,7 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
             msg = "spacing: a kernel on a window has no cells; leave it out."
             raise InputError(msg)
         least = smallest_bandwidth if self.bound == "superposition" else partial(smallest_bandwidth_36, n=n)
-        bandwidth = self._bandwidth(partial(least, domain), domain, n, patterns)
+        bandwidth = self._bandwidth(self._smallest(partial(least, domain), patterns), domain, n, patterns)
         budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
         return Plan("kernel", KernelPlan(domain, *budget, bandwidth, self.bound, patterns), None)
 
@@ -142,19 +143,31 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
         if self.bound != "superposition":
             msg = f"bound: {self.bound!r} is for Gaussian kernels on windows; take 'superposition' on a network."
             raise InputError(msg)
+        # Neither depends on n.
+        mesh, smallest = self._again(self._last_streets, (domain, patterns), lambda: self._streets(domain, patterns))
+        bandwidth = self._bandwidth(smallest, domain, n, patterns)
+        budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
+        return Plan("kernel-diffusion", DiffusionPlan(mesh, *budget, bandwidth, patterns), None)
+
+    @cached_property
+    def _last_streets(self) -> LastResult[tuple[tuple[NetworkMesh, float], object]]:
+        return LastResult()
+
+    def _streets(self, domain: LinearNetwork, patterns: int) -> tuple[NetworkMesh, float]:
+        """Segments of a network, and the smallest bandwidth on them."""
         relation = self.neighbouring()
         mesh: NetworkMesh = (
             rules.network_rules.kernel_mesh(domain, relation)
             if self.spacing is None
             else network_mesh(domain, self.spacing)
         )
-        bandwidth = self._bandwidth(partial(smallest_diffusion_bandwidth, mesh), domain, n, patterns)
-        budget = relation, n, float(self.epsilon), float(self.delta)
-        return Plan("kernel-diffusion", DiffusionPlan(mesh, *budget, bandwidth, patterns), None)
+        return mesh, self._smallest(partial(smallest_diffusion_bandwidth, mesh), patterns)
 
-    def _bandwidth(self, least: Callable[..., float], domain: Domain, n: int, patterns: int) -> float:
+    def _smallest(self, least: Callable[..., float], patterns: int) -> float:
+        return least(self.neighbouring(), epsilon=self.epsilon, delta=self.delta, patterns=patterns)
+
+    def _bandwidth(self, smallest: float, domain: Domain, n: int, patterns: int) -> float:
         """The bandwidth asked for, verified, or the rule's where it is admissible."""
-        smallest = least(self.neighbouring(), epsilon=self.epsilon, delta=self.delta, patterns=patterns)
         if self.bandwidth is None:
             return max(smallest, rules.of(domain).bandwidth(domain, n))
         if self.bandwidth < smallest:
