@@ -1,5 +1,6 @@
 """The guides' examples run, as a reader would run them, and their links lead somewhere."""
 
+import functools
 import os
 import re
 import shlex
@@ -70,9 +71,8 @@ def commands_of(block, words):
         if given and name.isupper():
             words[f"${name}"] = value.strip('"')
         elif line:
-            for each, value in words.items():
-                line = line.replace(each, value)
-            yield shlex.split(line, comments=True)
+            filled = functools.reduce(lambda text, each: text.replace(*each), words.items(), line)
+            yield shlex.split(filled, comments=True)
 
 
 @pytest.mark.parametrize("name", BY_USER)
