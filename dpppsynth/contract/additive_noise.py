@@ -126,6 +126,8 @@ class LatticePlan(Measurement):
 class MeasurementPlan(LatticePlan):
     """Base of plans to measure and add noise, of the given `scale` in lattice units."""
 
+    keeps_cap: ClassVar[bool] = True
+
     if TYPE_CHECKING:
 
         @property

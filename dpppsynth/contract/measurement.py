@@ -100,6 +100,8 @@ class Measurement:
     optional: ClassVar[frozenset[str]] = frozenset()
     # Whether neighbours differ by a capped number of points.
     capped: ClassVar[bool] = True
+    # Whether `measure` begins with `admitted`: relations that tell persons by a mark are refused where it does not.
+    keeps_cap: ClassVar[bool] = False
     # Whether types and times of points are measured, of which the relation then says what is protected.
     keeps_marks: ClassVar[bool] = False
     # Whether synthetic patterns are drawn from its releases, or paid for.
@@ -361,6 +363,21 @@ class Measurement:
         rng : Generator
         """
         return Trial(released_intensity(release(pattern, rng)))
+
+
+def require_kept_cap(kind: type[Measurement], relation: Relation) -> None:
+    """Refuse a relation that lets a few points of each person count where all points would be measured.
+
+    Raises
+    ------
+    InputError
+    """
+    if isinstance(relation, CappedRelation) and relation.user is not None and not kind.keeps_cap:
+        msg = (
+            "relation: this mechanism measures all points of a person, whatever the cap; leave its user out, and vouch "
+            "for the cap."
+        )
+        raise InputError(msg)
 
 
 def measured_number(relation: Relation, pattern: PointPattern) -> int:

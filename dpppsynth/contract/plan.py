@@ -8,7 +8,7 @@ from typing import Any
 
 from dpppsynth.contract.account import Account, Subset, authorise, record
 from dpppsynth.contract.estimator import AnyEstimator
-from dpppsynth.contract.measurement import Measured, Measurement, counted_few
+from dpppsynth.contract.measurement import Measured, Measurement, counted_few, require_kept_cap
 from dpppsynth.contract.partial_sums import Partial, batches_of, require_whole, total
 from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
@@ -58,7 +58,7 @@ class Plan:
         self.statistic.prepare()
         if self.estimator is not None:
             self.estimator.require(self.statistic)
-        _ = self.guarantee
+        require_kept_cap(type(self.statistic), self.guarantee.relation)
 
     def __repr__(self) -> str:
         made = "" if self.estimator is None else f", {self.estimator!r}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from dpppsynth.contract.estimator import Beside
-from dpppsynth.contract.measurement import Following, Measurement, Parameters, require
+from dpppsynth.contract.measurement import Following, Measurement, Parameters, require, require_kept_cap
 from dpppsynth.contract.registry import is_known, mechanism
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.arguments import shown
@@ -131,6 +131,7 @@ def rederive(name: str, parameters: Parameters, relation: Relation, domain: Doma
     if described.plan.capped and not isinstance(relation, CappedRelation):
         msg = "relation: this mechanism needs a cap on the points of one person, which this relation lacks."
         raise InputError(msg)
+    require_kept_cap(described.plan, relation)
     if isinstance(relation, MovedPoint) and relation.has_marks and not described.plan.keeps_marks:
         msg = "relation: this mechanism measures neither times nor types, of which it speaks."
         raise InputError(msg)

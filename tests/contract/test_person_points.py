@@ -220,6 +220,16 @@ class TestRefusals:
         with pytest.raises(InputError, match="at all levels together"):
             dps.privacy.parallel(parts, "year")
 
+    def test_mechanisms_that_measure_all_points(self, tmp_path, monkeypatch):
+        """A measurement of its own that forgets the cap, planned or on a certificate."""
+        laplace = dps.LaplaceSynthesizer(1.0, relation=MOVES)
+        laplace.release(VISITS).save(tmp_path / "out")
+        monkeypatch.setattr("dpppsynth.contract.additive_noise.StatisticPlan.keeps_cap", False)
+        with pytest.raises(InputError, match="measures all points of a person"):
+            laplace.plan(WINDOW, n=27)
+        assert not verify(tmp_path / "out").holds
+        assert dps.LaplaceSynthesizer(1.0, alpha=25.0).plan(WINDOW, n=27).guarantee.relation.user is None
+
     @pytest.mark.parametrize("user", ["", 3])
     def test_marks_without_a_name(self, user):
         with pytest.raises(InputError, match="user"):

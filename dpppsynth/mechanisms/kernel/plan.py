@@ -58,6 +58,7 @@ class PatternPlan(Measurement):
         When the guarantee exceeds the budget.
     """
 
+    keeps_cap: ClassVar[bool] = True
     domain: Any
     relation: CappedRelation
     n: int

@@ -58,6 +58,7 @@ class PairSumsPlan(PairsPlan):
         Lattice places within each radius.
     """
 
+    keeps_cap: ClassVar[bool] = True
     region: Domain
     relation: Relation
     n: int | None

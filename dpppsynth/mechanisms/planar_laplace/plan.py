@@ -74,6 +74,7 @@ class PlanarLaplacePlan(LatticePlan):
         When the bound on the moves costs more than `delta`.
     """
 
+    keeps_cap: ClassVar[bool] = True
     window: Window
     relation: AlphaNeighbours
     n: int

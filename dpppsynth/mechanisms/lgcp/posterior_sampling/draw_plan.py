@@ -114,6 +114,7 @@ class DrawPlan(LatticePlan):
         When the guarantee exceeds the budget.
     """
 
+    keeps_cap: ClassVar[bool] = True
     mesh: Mesh
     covariance: Covariance
     relation: CappedRelation
