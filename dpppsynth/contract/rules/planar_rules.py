@@ -1,4 +1,4 @@
-"""Default settings on windows, tuned on four simulated intensities and a Soho-like one (docs/mechanisms.md)."""
+"""Default settings on windows, tuned on four simulated intensities and a Soho-like one (docs/theory/defaults.md)."""
 
 import math
 
