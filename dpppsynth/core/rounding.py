@@ -18,6 +18,17 @@ def upward(value: float, digits: int = 6) -> str:
     return _rounded(repr(float(value)), digits, ROUND_CEILING)
 
 
+def stated(value: float, digits: int = 4) -> str:
+    """An epsilon or a delta as people write it, rounded towards what promises less.
+
+    Examples
+    --------
+    >>> stated(0.9999999999999998), stated(1e-6), stated(2.34512e-6), stated(5437.2, 3)
+    ('1', '10⁻⁶', '2.346 × 10⁻⁶', '5,440')
+    """
+    return in_words(upward(value, digits))
+
+
 def downward(value: float, digits: int = 4) -> str:
     """A distance up to which an epsilon holds, in a few digits; what is below by rounding alone counts as whole.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 POINT, LANDMARK = "#0072b2", "#d55e00"
+# Letters of a name at most, and of all names side by side under a map.
+LONGEST_NAME, LETTERS_BELOW = 24, 60
 # Edges of a network from which its streets are drawn thinner.
 WIDE = 2_000
 LAND, BORDER, STREET, INK = "#f4f2ee", "#8a8580", "#b5aea5", "#2b2b2b"
@@ -112,13 +115,23 @@ def in_view(domain: Domain, xy: Floats) -> Floats:
 
 def set_title(ax: Axes, text: str) -> None:
     """Write a title above the left corner."""
-    ax.set_title(text, loc="left", fontsize=13, color=INK, pad=8)
+    ax.set_title(text, loc="left", fontsize=13, color=INK, pad=8).set_parse_math(False)
 
 
-def legend_below(ax: Axes, **style: Any) -> None:
-    """Put a legend under a map, to the right of its scale bar, where no point can lie."""
-    place = {"loc": "upper right", "bbox_to_anchor": (1.0, 0.0), "borderaxespad": 0.2}
-    ax.legend(**{**place, "frameon": False, "fontsize": 10, "handletextpad": 0.4, "columnspacing": 1.2, **style})
+def legend_below(ax: Axes, handles: Sequence[Any], **style: Any) -> None:
+    """Put a legend under a map, to the right of its scale bar, where no point can lie; names are no formulas."""
+    longest = max(len(str(each.get_label())) for each in handles)
+    columns = max(1, min(len(handles), LETTERS_BELOW // (longest + 6)))
+    place = {"loc": "upper right", "bbox_to_anchor": (1.0, 0.0), "borderaxespad": 0.2, "ncols": columns}
+    look = {"frameon": False, "fontsize": 10, "handletextpad": 0.4, "columnspacing": 1.2}
+    legend = ax.legend(handles=list(handles), **{**place, **look, **style})
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def shortened(name: str) -> str:
+    """A name short enough for a legend or a small title."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def outline(geometry: Any) -> Outline:

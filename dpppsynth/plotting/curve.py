@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpppsynth.core.rounding import in_words, upward
+from dpppsynth.core.rounding import stated
 from dpppsynth.core.units import short_unit
 from dpppsynth.plotting.canvas import LANDMARK, POINT, new_figure, set_title
 from dpppsynth.plotting.relation_words import changed_marks, distance_moved, what_changes
@@ -51,14 +51,14 @@ def plot_epsilon_curve(
     right = distance[-1] if guarantee.by_distance or not math.isfinite(reach) else 4 * reach
     cut = _shown(guarantee, distance, values)
     ax.plot(distance, values, color=POINT, linewidth=2.2)
-    at = f" at δ = {in_words(upward(guarantee.profile.at, 3))}" if guarantee.profile.at else ""
+    at = f" at δ = {stated(guarantee.profile.at, 3)}" if guarantee.profile.at else ""
     ax.set(xlim=(0, min(right, cut)), ylabel=f"ε{at} (0: cannot be told apart)")
     top = max(float(np.interp(min(right, cut), distance, values)), guarantee.epsilon_of_one_point())
     ax.set_ylim(0, 1.12 * top)
     if reach <= distance[-1] and guarantee.relation.unit == "point":
         _mark_radius(ax, guarantee, float(np.interp(reach, distance, values)), short_unit(unit))
     if cut < distance[-1]:
-        far = f"goes on to ε = {told(values[-1])} at {distance[-1]:,.0f} {short_unit(unit)}"
+        far = f"goes on to ε = {stated(values[-1], 3)} at {distance[-1]:,.0f} {short_unit(unit)}"
         ax.text(0.98, 0.13, far, transform=ax.transAxes, ha="right", color=POINT)
     ax.set_xlabel(distance_moved(guarantee, short_unit(unit), along))
     if not guarantee.by_distance and not math.isfinite(reach):
@@ -109,22 +109,11 @@ def _mark_radius(ax: Axes, guarantee: Guarantee, at_radius: float, unit: str) ->
     ax.plot([reach, reach, 0], [0, at_radius, at_radius], **dashes)
     ax.plot([reach], [at_radius], "o", color=LANDMARK, markersize=6)
     kept = ", marks kept" if marks else ""
-    text = f"privacy radius {reach:g} {unit}{kept}: ε = {told(at_radius)}"
+    text = f"privacy radius {reach:g} {unit}{kept}: ε = {stated(at_radius, 3)}"
     # Every curve rises or is level: its lower right corner is free.
     ax.text(0.98, 0.05, text, transform=ax.transAxes, ha="right", color=LANDMARK)
     if epsilon > at_radius * (1 + 1e-6):
         ax.plot([0, reach], [epsilon, epsilon], color=LANDMARK, linewidth=2.2)
         also = f", {marks} changed" if marks else ""
-        text = f"claimed: up to {reach:g} {unit}{also}: ε = {told(epsilon)}"
+        text = f"claimed: up to {reach:g} {unit}{also}: ε = {stated(epsilon, 3)}"
         ax.text(0.98, 0.21, text, transform=ax.transAxes, ha="right", color=LANDMARK)
-
-
-def told(epsilon: float) -> str:
-    """An epsilon in three digits, rounded up, as people write it.
-
-    Examples
-    --------
-    >>> told(0.9999999999999998), told(0.58331), told(5437.2)
-    ('1', '0.584', '5,440')
-    """
-    return in_words(upward(epsilon, 3))

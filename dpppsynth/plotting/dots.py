@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.plotting.canvas import POINT
+from dpppsynth.plotting.canvas import POINT, shortened
 from dpppsynth.spatial.patterns import PointPattern
 
 if TYPE_CHECKING:
@@ -61,6 +61,6 @@ def _kinds(pattern: PointPattern, by: str | None) -> tuple[list[tuple[int, str]]
         msg = f"by: the pattern has no mark {by!r}; it has {', '.join(pattern.marks or {}) or 'none'}."
         raise InputError(msg)
     values, kind = np.unique((pattern.marks or {})[by].astype(str), return_inverse=True)
-    names = [(k, str(value)) for k, value in enumerate(values[: len(PALETTE)])]
+    names = [(k, shortened(str(value))) for k, value in enumerate(values[: len(PALETTE)])]
     further = [(len(PALETTE), OTHERS)] if len(values) > len(PALETTE) else []
     return [*names, *further], np.minimum(kind, len(PALETTE))

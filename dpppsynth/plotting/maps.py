@@ -82,7 +82,7 @@ def _pattern_map(
     if landmarks is not None:
         _landmarks(landmarks, pattern.domain, landmark_label, ax, handles)
     elif handles:
-        legend_below(ax, handles=handles, ncols=_columns(handles))
+        legend_below(ax, handles)
     return ax
 
 
@@ -221,7 +221,7 @@ def plot_mesh(mesh: Mesh, ax: Axes | None = None, *, title: str | None = None) -
         ax.plot(*mesh.vertices.T, "o", color=POINT, markersize=4 * width + 1, zorder=4, label="vertices")
     x0, y0, x1, y1 = shapely.total_bounds(shapely.multipoints(mesh.vertices))
     set_view(mesh.domain, ax, (float(x0), float(y0), float(x1), float(y1)))
-    legend_below(ax, ncols=3, handlelength=1.6)
+    legend_below(ax, ax.get_legend_handles_labels()[0], handlelength=1.6)
     return ax
 
 
@@ -279,8 +279,4 @@ def plot_comparison(
 def _landmarks(landmarks: PointPattern, domain: Domain, label: str, ax: Axes, also: Sequence[Any] = ()) -> None:
     xy = in_view(domain, landmarks.xy)
     shown = ax.plot(*xy.T, "^", color=LANDMARK, markeredgecolor="white", markersize=9, zorder=5, label=label)
-    legend_below(ax, handles=[*also, *shown], ncols=_columns([*also, *shown]), handletextpad=0.2)
-
-
-def _columns(handles: Sequence[Any]) -> int:
-    return len(handles) if len(handles) <= 5 else math.ceil(len(handles) / 2)
+    legend_below(ax, [*also, *shown])

@@ -14,7 +14,7 @@ from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.units import density_unit
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.plotting.canvas import INK, POINT, draw_domain, frame, new_figure, set_title, set_view
+from dpppsynth.plotting.canvas import INK, POINT, draw_domain, frame, new_figure, set_title, set_view, shortened
 from dpppsynth.plotting.colour_scales import ColourScale, draw_colour_bar
 from dpppsynth.plotting.dots import MANY
 from dpppsynth.plotting.surfaces import Painting
@@ -203,7 +203,7 @@ def draw_panels(
     scale = ColourScale.of([each.shades() for each in paintings])
     for name, painting, ax in zip(parts, paintings, every, strict=False):
         draw_domain(domain, ax, None)
-        ax.set_title(name, loc="left", fontsize=11, color=INK, pad=4)
+        ax.set_title(shortened(name), loc="left", fontsize=11, color=INK, pad=4).set_parse_math(False)
         shown = painting.draw(ax, scale)
         set_view(domain, ax)
     for ax in every[len(parts) :]:

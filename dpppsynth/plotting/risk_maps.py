@@ -122,4 +122,4 @@ def _legend(streets: bool, threshold: float, certainty: float, ax: Axes) -> None
 
     text = f"P(risk > {threshold:g}) ≥ {100 * certainty:g} %"
     handle = Line2D([], [], color=INK, linewidth=THICK if streets else 1.4, label=text)
-    legend_below(ax, handles=[handle])
+    legend_below(ax, [handle])

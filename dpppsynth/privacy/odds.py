@@ -2,7 +2,7 @@
 
 import math
 
-from dpppsynth.core.rounding import upward
+from dpppsynth.core.rounding import stated
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 
 # Guesses out of a hundred above which a promise is called weak, and above which the number says nothing any more.
@@ -74,10 +74,10 @@ def fraction(delta: float) -> str:
     Examples
     --------
     >>> fraction(1e-6), fraction(2.3451e-6), fraction(1e-218)
-    ('1 in 1,000,000', '2.346e-06', '1e-218')
+    ('1 in 1,000,000', '2.346 × 10⁻⁶', '10⁻²¹⁸')
     """
     if delta < COUNTABLE or not math.isclose(1 / round(1 / delta), delta, rel_tol=1e-9):
-        return upward(delta, 4)
+        return stated(delta)
     return f"1 in {round(1 / delta):,}"
 
 

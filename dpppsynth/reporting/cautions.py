@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpppsynth.core.rounding import upward
+from dpppsynth.core.rounding import stated
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.reporting import local_privacy as local
 
@@ -46,7 +46,7 @@ def cautions(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
         said.append(
             "Attention: this is a weak promise, because its delta is large for so many points. Taken by itself, the "
             "claim would also allow one point of the data, chosen at random, to be published as it is with a "
-            f"probability of up to {upward(exposed, 2)}. Whether this release leaves room for such a thing, only its "
+            f"probability of up to {stated(exposed, 2)}. Whether this release leaves room for such a thing, only its "
             "privacy profile can tell."
         )
     return said

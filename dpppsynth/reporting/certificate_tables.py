@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dpppsynth.core.crs import crs_label
-from dpppsynth.core.rounding import downward, upward
+from dpppsynth.core.rounding import downward, stated
 from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.guarantee import Guarantee
@@ -106,10 +106,10 @@ def guarantee_rows(subject: Subject) -> list[Row]:
         *radius,
         Row("Unit of privacy", f"{plain.unit}; {cap}"),
         *([] if sent is None else [Row("Reports", sent)]),
-        Row("epsilon of the budget", exact(_budget(cert["parameters"])), mono=True),
-        Row("epsilon", exact(claimed["profile"]["epsilon"]), mono=True),
-        Row("delta", exact(claimed["profile"]["delta"]), mono=True),
-        Row("mu (Gaussian differential privacy)", "not applicable" if mu is None else exact(mu), mono=mu is not None),
+        Row("epsilon of the budget", _both(_budget(cert["parameters"]))),
+        Row("epsilon", _both(claimed["profile"]["epsilon"])),
+        Row("delta", _both(claimed["profile"]["delta"])),
+        Row("mu (Gaussian differential privacy)", "not applicable" if mu is None else _both(mu)),
         *(Row(f"profile.{name}", value, mono=True) for name, value in _flat(claimed["profile"])
           if name not in ("epsilon", "delta", "mu")),
         Row("Noise source", cert["noise"]),
@@ -132,7 +132,7 @@ def shuffled_rows(second: ShuffledPrivacy | None) -> list[Row]:
         Row("Theorem", second.theorem),
         Row("Honest reports at least", f"{second.reports:,}"),
         Row("epsilon of the local bound", exact(second.local_epsilon), mono=True),
-        Row("epsilon, shuffled", upward(second.epsilon), mono=True),
+        Row("epsilon, shuffled", stated(second.epsilon, 6), mono=True),
         Row("delta, shuffled", exact(second.delta), mono=True),
     ]
 
@@ -164,8 +164,8 @@ def profile_rows(guarantee: Guarantee) -> list[tuple[str, str, str]]:
     claimed = guarantee.epsilon()
     # A claim a few digits below a round number is that number's own row.
     at = [each for each in GRID if not math.isclose(each, claimed, rel_tol=1e-6)]
-    rows = {each: (exact(each), upward(guarantee.delta(each)), "") for each in at}
-    rows[claimed] = (upward(claimed), exact(guarantee.profile.at), "claimed")
+    rows = {each: (exact(each), stated(guarantee.delta(each), 6), "") for each in at}
+    rows[claimed] = (stated(claimed, 6), stated(guarantee.profile.at, 6), "claimed")
     return [rows[each] for each in sorted(rows)]
 
 
@@ -182,7 +182,7 @@ def distance_rows(guarantee: Guarantee) -> list[tuple[str, str]]:
     rows: dict[str, float] = {}
     for distance, epsilon in sorted(chosen):
         rows[downward(distance)] = max(epsilon, rows.get(downward(distance), 0.0))
-    return [(distance, upward(epsilon)) for distance, epsilon in rows.items()]
+    return [(distance, stated(epsilon, 6)) for distance, epsilon in rows.items()]
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -203,6 +203,12 @@ def _budget(parameters: Mapping[str, Any]) -> float:
     """Epsilon that was asked for; all levels have the same."""
     stated = parameters.get("strata", [{"parameters": parameters}])
     return stated_budget(stated[0]["parameters"])[0]
+
+
+def _both(value: float) -> str:
+    """A number as people write it, rounded towards less privacy, and as it stands on the certificate."""
+    as_written, rounded = exact(value), stated(value)
+    return rounded if as_written in (rounded, f"{rounded}.0") else f"{rounded} (on the certificate {as_written})"
 
 
 def _numbers(value: Any) -> int:

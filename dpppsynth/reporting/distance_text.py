@@ -2,7 +2,7 @@
 
 import math
 
-from dpppsynth.core.rounding import upward
+from dpppsynth.core.rounding import stated
 from dpppsynth.core.units import short_unit
 from dpppsynth.plotting.relation_words import what_changes
 from dpppsynth.privacy.guarantee import Guarantee
@@ -36,7 +36,7 @@ def explained(guarantee: Guarantee, domain: Domain) -> str:
 
 def caption(guarantee: Guarantee) -> str:
     """Caption of the picture."""
-    at = f", at delta {upward(guarantee.profile.at, 4)}" if guarantee.profile.at else ""
+    at = f", at delta {stated(guarantee.profile.at)}" if guarantee.profile.at else ""
     apart = f"Bound on what an attacker can tell apart about {_one(guarantee)}"
     if _in_squares(guarantee):
         return f"{apart}, by distance in squares of the public grid{at}."
@@ -61,7 +61,7 @@ def alternative(guarantee: Guarantee, domain: Domain) -> str:
         return f"Epsilon for {_one(guarantee)}, who is added or removed: one level line."
     start = f"Epsilon for {_one(guarantee)}, by distance"
     if guarantee.by_distance:
-        return f"{start}: {upward(guarantee.by_distance[-1][1], 4)} at the far end."
+        return f"{start}: {stated(guarantee.by_distance[-1][1])} at the far end."
     if silent_beyond(guarantee):
         away = length(guarantee.relation.reach, domain)
         return f"{start}: level up to the privacy radius of {away}, where the curve ends; nothing is promised beyond."

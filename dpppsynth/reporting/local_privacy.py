@@ -6,7 +6,7 @@ Distances under geo-indistinguishability are in squares of the public grid, whic
 import math
 from typing import NamedTuple, TypeGuard
 
-from dpppsynth.core.rounding import upward
+from dpppsynth.core.rounding import stated
 from dpppsynth.core.units import short_unit
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.odds import NEXT_TO_NOTHING, WEAK, chance, factor, likelihood, right
@@ -117,13 +117,13 @@ def firmness(guarantee: Guarantee) -> str:
 
 def shuffled(second: ShuffledPrivacy) -> list[str]:
     """Paragraphs of the second statement, on reports that an honest shuffler mixes."""
-    times = upward(math.exp(second.epsilon), 4)
+    times = stated(math.exp(second.epsilon))
     return [
         (
             "The promise above holds whoever handles the reports. If moreover they went through a shuffler that nobody "
             "need trust with anything but mixing, a second and stronger statement holds: what anybody but the shuffler "
             f"sees is at most {times} times as likely in one of two such cases as in the other, but for an event whose "
-            f"probability is {upward(second.delta, 4)} at most."
+            f"probability is {stated(second.delta)} at most."
         ),
         (
             "Whether there was such a shuffler neither this report nor the certificate can show. Who doubts one of the "

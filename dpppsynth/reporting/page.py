@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.contract.result import HeatMapped, has_marks
-from dpppsynth.core.rounding import upward
+from dpppsynth.core.rounding import stated
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.crowds import people_within, require_reach
 from dpppsynth.release import CoxRelease, Release
@@ -72,8 +72,8 @@ def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
         "mechanism": _described(subject),
         "errors": words.errors(plan, subject.by),
         "moved": words.shown(plan),
-        "epsilon": upward(guarantee.epsilon(), 4),
-        "delta": upward(guarantee.profile.at, 4),
+        "epsilon": stated(guarantee.epsilon()),
+        "delta": stated(guarantee.profile.at),
         "version": _version(cert["versions"].get("dpppsynth", "")),
         "averaged": cautions.averaged(guarantee),
         "weakened": bool(cautions.cautions(guarantee, cert["parameters"])),
@@ -145,7 +145,7 @@ def _maps(subject: Subject) -> dict[str, Any]:
     first, further, by_level = None, [], []
     what = "moved points" if subject.words.moved else "first synthetic pattern"
     if subject.patterns:
-        first = report_pictures.pattern_map(subject.patterns[0], f"Map of the {what}.")
+        first = report_pictures.pattern_map(subject.patterns[0], f"Map of the {what}.", by=_coloured(subject))
     for k, each in enumerate(subject.patterns[1 : 1 + FURTHER], 2):
         further.append(
             (f"Synthetic pattern {k}", report_pictures.pattern_map(each, f"Map of pattern {k}.", small=True))
@@ -155,7 +155,9 @@ def _maps(subject: Subject) -> dict[str, Any]:
             at = subject.of_level(subject.patterns[0], level)
             alt = f"Map of the {what}, {subject.by} {level}."
             by_level.append((level, report_pictures.pattern_map(at, alt, small=True)))
+    by = _coloured(subject)
     return {
+        "coloured": "" if by is None or first is None else f", colours by {by}",
         "first_map": first,
         "further_maps": further,
         "level_maps": by_level,
@@ -165,6 +167,16 @@ def _maps(subject: Subject) -> dict[str, Any]:
         "mark_pictures": _mark_pictures(subject),
         **_risk(subject),
     }
+
+
+def _coloured(subject: Subject) -> str | None:
+    """Mark of the first synthetic pattern whose values have colours: that of the levels, or types."""
+    release: Any = subject.release
+    name: str | None = subject.by
+    if has_marks(release) and release.marks.types is not None:
+        name = release.marks.types.name
+    marks = subject.patterns[0].marks if subject.patterns else None
+    return name if name in (marks or {}) else None
 
 
 def _heat_map(subject: Subject) -> dict[str, Any]:
@@ -211,11 +223,16 @@ def _mark_pictures(subject: Subject) -> list[tuple[str, report_pictures.Picture]
 
 
 def _intensities(subject: Subject) -> list[tuple[str, report_pictures.Picture]]:
-    words, shown = subject.words, []
+    words, found = subject.words, dict(list(subject.intensities().items())[:LEVELS])
     whose = "" if words.counts == "points" else f"of {words.counts}"
-    for level, intensity in list(subject.intensities().items())[:LEVELS]:
-        of = f", {subject.by} {level}" if subject.by is not None else ""
-        caption = f"{whose and f'{whose}, '}{words.intensity}{of}"
-        alt = f"Map of the released intensity{whose and f' {whose}'}, {words.intensity}{of}."
-        shown.append((caption, report_pictures.intensity_map(intensity, alt, words.counts)))
-    return shown
+    caption, alt = f"{whose and f'{whose}, '}{words.intensity}", f"released intensity{whose and f' {whose}'}"
+    if not found:
+        return []
+    if subject.by is None:
+        alone = report_pictures.intensity_map(found[""], f"Map of the {alt}, {words.intensity}.", words.counts)
+        return [(caption, alone)]
+    levels = f"by {subject.by}: {', '.join(found)}"
+    alt = f"Maps of the {alt}, {words.intensity}, under one colour scale, {levels}."
+    return [
+        (f"{caption}, under one colour scale, {levels}", report_pictures.intensity_panels(found, alt, words.counts))
+    ]

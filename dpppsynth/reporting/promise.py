@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from dpppsynth.core.rounding import upward
+from dpppsynth.core.rounding import stated
 from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
@@ -205,9 +205,9 @@ def _firmness(guarantee: Guarantee) -> str:
 def _moving(guarantee: Guarantee) -> str:
     """Two steps of the relation: by group privacy delta grows by `1 + e^epsilon`."""
     epsilon, delta = guarantee.epsilon(), guarantee.profile.at
-    price = f"epsilon {upward(2 * epsilon, 4)}"
+    price = f"epsilon {stated(2 * epsilon)}"
     if delta:
-        price += f" and delta {upward(min(1.0, delta * (1 + math.exp(min(epsilon, 700.0)))), 4)}"
+        price += f" and delta {stated(min(1.0, delta * (1 + math.exp(min(epsilon, 700.0)))))}"
     who = "point is" if guarantee.relation.unit == "point" else "points are"
     return (
         f"It does not hide as well where somebody is whose {who} known to be in the data. A move is a removal and an "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
-from dpppsynth.core.rounding import upward
+from dpppsynth.core.rounding import in_words, stated
 from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import (
@@ -26,6 +26,7 @@ from dpppsynth.plotting import (
     plot_relative_risk,
 )
 from dpppsynth.plotting.canvas import INK, POINT, map_figure, new_figure
+from dpppsynth.plotting.mark_pictures import draw_panels
 from dpppsynth.reporting.promise import several
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ if TYPE_CHECKING:
 # Inches of a curve; maps are drawn smaller than alone, so that their letters can be read on a phone.
 CURVE = 5.2, 3.5
 MAP_SHARE, SMALL_SHARE = 0.78, 0.55
-# Above so many points and corners, each of which takes a kilobyte as SVG, a map becomes pixels; so do small ones.
-DRAWN_POINTS, DPI = 1_000, 180
+# Above so many points and corners a map becomes pixels, as WebP of this quality; so do small ones.
+DRAWN_POINTS, DPI = 2_000, 160
+QUALITY = 85
 CSS_PIXELS = 96
 # Types whose relative risk is drawn, a map for each.
 RISKS = 4
@@ -59,7 +61,7 @@ class Picture:
     Attributes
     ----------
     uri : str
-        A data URI: SVG, or PNG.
+        A data URI: SVG, or WebP.
     alt : str
         Description for those who cannot see it.
     width, height : int
@@ -81,18 +83,22 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def pattern_map(pattern: PointPattern, alt: str, *, small: bool = False) -> Picture:
-    """Draw a synthetic pattern over its domain."""
+def pattern_map(pattern: PointPattern, alt: str, *, by: str | None = None, small: bool = False) -> Picture:
+    """Draw a synthetic pattern over its domain, with the values of a mark in colours."""
     figure = _map_figure(pattern.domain, SMALL_SHARE if small else MAP_SHARE)
-    title = None if small else "Synthetic"
     drawn = not small and _drawable(pattern)
-    return _picture(plot_pattern(pattern, figure.subplots(), title=title), alt, drawn=drawn)
+    return _picture(plot_pattern(pattern, figure.subplots(), by=by), alt, drawn=drawn)
 
 
 def intensity_map(intensity: Intensity, alt: str, of: str = "points") -> Picture:
-    """Draw a released intensity of points or persons; always as PNG, since it is an image anyway."""
+    """Draw a released intensity of points or persons; always as pixels, since it is an image anyway."""
     figure = _map_figure(intensity.mesh.domain, MAP_SHARE, beside=1.1)
     return _picture(plot_intensity(intensity, figure.subplots(), of=of), alt, drawn=False)
+
+
+def intensity_panels(intensities: Mapping[str, Intensity], alt: str, of: str = "points") -> Picture:
+    """Draw the released intensities of levels side by side, under one colour scale."""
+    return _picture(draw_panels(intensities, of=of)[0], alt, drawn=False)
 
 
 def risk_map(risk: RelativeRisk) -> Picture:
@@ -132,7 +138,7 @@ def risks_by_type(release: Any) -> Iterator[tuple[str, Picture]]:
 
 
 def heat_map(release: HeatMapped, alt: str) -> Picture:
-    """Draw the heat map of a release, under its usual filter; always as PNG."""
+    """Draw the heat map of a release, under its usual filter; always as pixels."""
     figure = _map_figure(release.domain, MAP_SHARE, beside=1.1)
     return _picture(plot_heatmap(release, ax=figure.subplots()), alt, drawn=False)
 
@@ -141,7 +147,7 @@ def epsilon_curve(guarantee: Guarantee, domain: Domain, alt: str) -> Picture:
     """Draw epsilon by the distance that one point moves."""
     along = "the streets" if isinstance(domain, LinearNetwork) else None
     ax = plot_epsilon_curve(guarantee, new_figure(*CURVE).subplots(), unit=domain.unit, along=along, title="")
-    at = f"at δ = {upward(guarantee.profile.at, 4)}" if guarantee.profile.at else ""
+    at = f"at δ = {stated(guarantee.profile.at, 3)}" if guarantee.profile.at else ""
     ax.set_ylabel("\n".join(filter(None, ("ε of one single point" if several(guarantee.relation) else "ε", at))))
     return _picture(ax, alt)
 
@@ -156,7 +162,7 @@ def profile_curve(guarantee: Guarantee, alt: str) -> Picture:
     )
     if guarantee.profile.at:
         ax.set_yscale("log")
-        ax.yaxis.set_major_formatter(lambda value, _place: f"{value:g}")
+        ax.yaxis.set_major_formatter(lambda value, _place: in_words(f"{value:g}"))
         ax.yaxis.set_minor_formatter("")
     else:
         ax.set_ylim(0, 1.08 * delta.max())
@@ -202,14 +208,16 @@ def _drawable(pattern: PointPattern) -> bool:
 
 def _picture(ax: Axes, alt: str, *, drawn: bool = True) -> Picture:
     figure: Any = ax.figure
-    kind, data = ("svg+xml", _saved(figure, "svg")) if drawn else ("png", _saved(figure, "png"))
+    kind, data = ("svg+xml", _saved(figure, "svg")) if drawn else ("webp", _saved(figure, "webp"))
     width, height = (round(CSS_PIXELS * inches) for inches in figure.get_size_inches())
     return Picture(f"data:image/{kind};base64,{base64.b64encode(data).decode()}", alt, width, height)
 
 
 def _saved(figure: Any, kind: str) -> bytes:
     """Bytes without a date or the name of a version."""
-    silent = {"svg": {"Date": None, "Creator": None, "Format": None, "Type": None}, "png": {"Software": None}}
+    silent: dict[str, Any] = {"metadata": {"Date": None, "Creator": None, "Format": None, "Type": None}}
+    # A tenth of the bytes of PNG, without what an eye could see.
+    small: dict[str, Any] = {"dpi": DPI, "pil_kwargs": {"quality": QUALITY}}
     stream = io.BytesIO()
-    figure.savefig(stream, format=kind, dpi=DPI, metadata=silent[kind])
+    figure.savefig(stream, format=kind, **(silent if kind == "svg" else small))
     return stream.getvalue()

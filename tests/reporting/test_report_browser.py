@@ -79,21 +79,26 @@ def reports(tmp_path_factory):
     """Reports of a release by levels with hostile names and long ones without a break, and of one on streets."""
     place, rng = tmp_path_factory.mktemp("reports"), np.random.default_rng(3)
     square = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
-    marked = PointPattern(rng.uniform(0, 1000, (80, 2)), square, {"kind": np.where(np.arange(80) < 40, LEVEL, "b")})
+    kinds = [LEVEL, "b", "c", "d", "e"]
+    marked = PointPattern(rng.uniform(0, 1000, (80, 2)), square, {"kind": np.array(kinds)[np.arange(80) % 5]})
     laplace = LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain")
-    levels = laplace.release_by(marked, by="kind", levels=[LEVEL, "b"]).save(place / "levels", patterns=2)
+    levels = laplace.release_by(marked, by="kind", levels=kinds).save(place / "levels", patterns=2)
     on_streets = STREETS.pattern(rng.integers(0, 4, 80), rng.random(80))
     streets = laplace.release(on_streets, 1).save(place / "streets", patterns=4)
     return {"levels": write_report(levels), "streets": write_report(streets)}
 
 
-def show(browser, report, screen):
+def show(browser, report, screen, *, dark=False, opened=False):
     width, height, mobile = SCREENS[screen]
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     for log in ("browser", "performance"):
         browser.get_log(log)
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": [scheme]})
     browser.get(report.as_uri())
+    if opened:
+        browser.execute_script("document.querySelector('details').open = true")
 
 
 def requested(browser):
@@ -104,7 +109,7 @@ def requested(browser):
 @pytest.mark.parametrize("screen", SCREENS)
 @pytest.mark.parametrize("name", ["levels", "streets"])
 def test_it_fits_and_asks_for_nothing(name, screen, browser, reports):
-    show(browser, reports[name], screen)
+    show(browser, reports[name], screen, opened=True)
     whole, width, wide = browser.execute_script(FITS)
     assert whole <= width, wide
     assert not wide
@@ -123,6 +128,33 @@ def test_it_fits_and_asks_for_nothing(name, screen, browser, reports):
     assert asked == [reports[name].as_uri()]
 
 
+@pytest.mark.parametrize("screen", SCREENS)
+def test_dark_pages_can_be_read(screen, browser, reports):
+    """Light letters on dark ground, pictures on their own white paper, in the appendix as well."""
+    show(browser, reports["levels"], screen, dark=True, opened=True)
+    ground, picture = browser.execute_script(
+        "return ['body', 'img'].map(e => getComputedStyle(document.querySelector(e)).backgroundColor)"
+    )
+    assert max(map(int, re.findall(r"\d+", ground))) < 60
+    assert picture == "rgb(255, 255, 255)"
+    assert browser.execute_script(CONTRAST) >= 4.5
+    assert browser.execute_script(FITS)[2] == []
+
+
+def test_promise_map_and_what_is_not_promised_are_on_the_first_screen(browser, reports):
+    """Beside each other on a desk, and hashes and parameters folded away."""
+    show(browser, reports["streets"], "desk")
+    bottoms = (
+        "return ['.promise', 'figure img', '.first ul'].map(e => document.querySelector(e).getBoundingClientRect())"
+    )
+    shown = [(box["bottom"], box["left"]) for box in browser.execute_script(bottoms)]
+    assert max(bottom for bottom, _ in shown) <= SCREENS["desk"][1]
+    assert [left for _, left in shown] == sorted({left for _, left in shown})
+    folded = "return [...document.querySelectorAll('details table, section > table')].map(e => e.checkVisibility())"
+    assert not any(browser.execute_script(folded))
+    assert "sha256" not in browser.find_element("tag name", "header").text.lower()
+
+
 def test_the_policy_is_in_force(browser, reports):
     """The check of the check: what the page may not do is stopped by the browser, and would be seen here."""
     show(browser, reports["levels"], "desk")
@@ -137,7 +169,8 @@ def test_it_prints(name, browser, reports):
     paper = {"printBackground": True, "paperWidth": 8.27, "paperHeight": 11.69}
     pdf = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", paper)["data"])
     assert pdf.startswith(b"%PDF-")
-    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 1
+    # Five levels take five pages, and one more where a name has a hundred letters; a page for every picture took 22.
+    assert 1 < len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 6
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         shown = browser.execute_script("return getComputedStyle(document.querySelector('nav')).display")

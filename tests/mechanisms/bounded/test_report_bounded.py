@@ -158,7 +158,7 @@ class TestPrice:
     def test_a_probability_that_nobody_can_count_is_no_fraction(self):
         plan = counts(max_error=1000)
         told = price(plan)[0]
-        assert re.search(r"at most \d\.\d{1,3}e-2\d\d\. No", told)
+        assert re.search("at most [0-9]\\.[0-9]{1,3} × 10⁻²[⁰¹²³⁴-⁹]{2}\\. No", told)  # noqa: RUF001 - a multiplication
 
     def test_it_stands_in_the_promise(self):
         for plan in (counts(), moves(max_error=500.0)):

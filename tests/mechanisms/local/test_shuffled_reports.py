@@ -224,7 +224,11 @@ class TestInterfaces:
         page = write_report(tmp_path / "own").read_text()
         assert "A second statement, if an honest shuffler mixed the reports" in page
         assert "neither this report nor the certificate can show" in page
-        assert page.index("What is not promised") > page.index("A second statement")
+        assert (
+            page.index("The guarantee in plain words")
+            < page.index("A second statement")
+            < page.index("Assumptions</h2>")
+        )
 
     def test_counts_of_files_carry_it(self, tmp_path):
         points = tmp_path / "points.csv"
