@@ -26,6 +26,7 @@ GUIDES = ["README.md"] + [
         "inference",
         "ledger",
         "local",
+        "local_reports",
         "marks",
         "privacy_promise",
         "python",
