@@ -1,10 +1,14 @@
 """Settings of the site: MyST pages, and an API reference from the docstrings. `make docs` builds it in out/docs."""
 
+import json
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 from sphinx.application import Sphinx
 
 import dpppsynth
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 project = "dpppsynth"
 author = "the dpppsynth authors"
@@ -15,8 +19,8 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 myst_heading_anchors = 4
 
-# Docstrings say `name` in single backticks, as they are read in a terminal.
-default_role = "code"
+# Docstrings say `name` in single backticks, as they are read in a terminal: a link where there is such a name.
+default_role = "py:obj"
 add_module_names = False
 toc_object_entries = False  # a navigation tree of every method doubles the time and helps nobody
 autodoc_member_order = "bysource"
@@ -40,5 +44,17 @@ def documented_once(_app: Sphinx, what: str, name: str, *_: object) -> bool | No
     return True if what == "module" and name in dpppsynth.__all__ else None
 
 
+def list_notebooks(_app: Sphinx, page: str, source: list[str]) -> None:
+    """Links to the notebooks that there are, under their first headings."""
+    if page == "notebooks":
+        for path in sorted(EXAMPLES.glob("*.ipynb")):
+            cells = json.loads(path.read_text("utf-8"))["cells"]
+            texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+            lines = "\n".join(texts).splitlines()
+            title = next((line.lstrip("# ") for line in lines if line.startswith("# ")), path.stem)
+            source[0] += f"\n* [{title}](../examples/{path.name})"
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("source-read", list_notebooks)
     app.connect("autodoc-skip-member", documented_once)
