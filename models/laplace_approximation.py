@@ -83,7 +83,12 @@ def _small_system(root: Floats) -> tuple[Floats, bool]:
 
 
 def laplace_posterior(
-    likelihood: MassLikelihood, basis: Floats, centre: Floats | float = 0.0, *, tolerance: float = 1e-6, steps: int = 500
+    likelihood: MassLikelihood,
+    basis: Floats,
+    centre: Floats | float = 0.0,
+    *,
+    tolerance: float = 1e-6,
+    steps: int = 500,
 ) -> LaplacePosterior:
     """Find the mode by L-BFGS, then polish it by Newton steps with expected information and step halving.
 

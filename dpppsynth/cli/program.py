@@ -12,6 +12,7 @@ from dpppsynth.cli import (
     check,
     counts,
     evaluate,
+    export,
     inspect,
     plot,
     recommend,
@@ -81,6 +82,7 @@ COMMANDS = (
     report.report,
     plot.plot,
     counts.counts,
+    export.export,
     evaluate.evaluate,
     inspect.inspect,
 )

@@ -1,6 +1,5 @@
 """`dpppsynth sample`: further patterns from a saved release, at no privacy cost."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,13 +8,13 @@ from typer import Option
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_json, show_line
 from dpppsynth.cli.method_options import require_new_folder
+from dpppsynth.cli.pattern_files import Format, FormatOption, OutCrsOption, PlacesOption, write_patterns
 from dpppsynth.core.errors import DpppsynthError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpppsynth.release import Release, StratifiedRelease
-    from dpppsynth.spatial.patterns import PointPattern
 
 OutOption = Annotated[
     Path | None,
@@ -25,22 +24,6 @@ OutOption = Annotated[
 ]
 
 
-class Format(StrEnum):
-    """Formats of patterns alone."""
-
-    GEOJSON = "geojson"
-    CSV = "csv"
-    GPKG = "gpkg"
-    PARQUET = "parquet"
-
-
-FormatOption = Annotated[
-    Format | None,
-    Option(
-        help="Format of patterns written into --out alone; days since a date are dates there. Unless given: geojson.",
-        rich_help_panel=o.WRITING,
-    ),
-]
 AgainOption = Annotated[
     o.Inference | None, Option(help="Infer again from the saved private statistic first.", rich_help_panel=o.HOW)
 ]
@@ -55,6 +38,8 @@ def sample(
     engine: o.EngineOption = None,
     out: OutOption = None,
     format: FormatOption = None,  # noqa: A002
+    out_crs: OutCrsOption = None,
+    places: PlacesOption = False,
     no_limit: o.NoLimitOption = False,
     json: o.JsonOption = False,
 ) -> None:
@@ -68,13 +53,17 @@ def sample(
     if inference is not None and out is None:
         msg = "--out: inference makes a new release; name a new folder for it"
         raise InputError(msg)
-    if format is not None and (out is None or inference is not None):
-        msg = "format: goes with --out, for patterns alone; the patterns of a release are GeoJSON"
+    if (format is not None or out_crs is not None or places) and (out is None or inference is not None):
+        msg = (
+            "format: --format, --out-crs and --places go with --out, for patterns alone; the patterns of a release are "
+            "GeoJSON"
+        )
         raise InputError(msg)
     if out is not None:
         require_new_folder(out)
 
     from dpppsynth.release import append_patterns, load_release
+    from dpppsynth.release.certificate import synthetic
     from dpppsynth.release.folder import release_folder
     from dpppsynth.release.folder_writing import save
 
@@ -93,7 +82,8 @@ def sample(
         if inference is not None and out is not None:
             save(opened, out, drawn, named)
         elif out is not None:
-            _write(drawn, out, named, opened, format or Format.GEOJSON)
+            numbered = ((synthetic(k, named), pattern) for k, pattern in enumerate(drawn))
+            write_patterns(numbered, out, opened, format, to_crs=out_crs, places=places)
         else:
             append_patterns(folder, opened, drawn, named)
             failed = _renew_report(folder, say, limit=not no_limit)
@@ -145,15 +135,3 @@ def _renew_report(folder: Path, say: "Callable[[str], object]", *, limit: bool) 
     except DpppsynthError as error:
         return error
     return None
-
-
-def _write(patterns: "list[PointPattern]", folder: Path, source: str | None, release: Any, kind: Format) -> None:
-    from dpppsynth.contract.result import marks_of
-    from dpppsynth.io import write_pattern
-    from dpppsynth.release.certificate import synthetic
-
-    folder.mkdir(parents=True, exist_ok=True)
-    described = marks_of(release)
-    for k, pattern in enumerate(patterns):
-        path = (folder / synthetic(k, source)).with_suffix(f".{kind}")
-        write_pattern(pattern, path, described=described)

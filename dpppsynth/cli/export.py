@@ -1,0 +1,142 @@
+"""`dpppsynth export`: what a release holds, in the formats of other programs."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from dpppsynth.cli import common_options as o
+from dpppsynth.cli.console import progress, show_json, show_line
+from dpppsynth.cli.domain_options import said_of
+from dpppsynth.cli.method_options import require_new_folder
+from dpppsynth.cli.pattern_files import Format, FormatOption, OutCrsOption, PlacesOption, write_patterns
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import each_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dpppsynth.release import Release, StratifiedRelease
+
+
+class Surface(StrEnum):
+    """Formats of an intensity."""
+
+    TIF = "tif"
+    CSV = "csv"
+
+
+OutOption = Annotated[Path, Option(help="New folder, outside the release.", rich_help_panel=o.WRITING)]
+IntensityOption = Annotated[
+    Surface | None,
+    Option(
+        help="Write the intensity: tif, a GeoTIFF raster; csv, a row for each cell, or for each part of a street.",
+        rich_help_panel=o.WRITING,
+        show_default=False,
+    ),
+]
+SpacingOption = Annotated[
+    float | None,
+    Option(
+        help="Side of the cells, or longest part of a street, in the domain's unit. Unless given: a round length, with "
+        "at most 256 cells along the longer side.",
+        rich_help_panel=o.WRITING,
+    ),
+]
+LevelOption = Annotated[
+    float, Option(help="Probability of the credible interval beside the intensity.", rich_help_panel=o.WRITING)
+]
+
+
+def export(
+    release: o.ReleaseArgument,
+    out: OutOption,
+    format: FormatOption = None,  # noqa: A002
+    out_crs: OutCrsOption = None,
+    places: PlacesOption = False,
+    intensity: IntensityOption = None,
+    spacing: SpacingOption = None,
+    level: LevelOption = 0.9,
+    no_limit: o.NoLimitOption = False,
+    json: o.JsonOption = False,
+) -> None:
+    """Write the patterns and the intensity of a release in the formats of other programs; free, as they are published.
+
+    Without --format no pattern is written, without --intensity no intensity. A release by the levels of a mark has an
+    intensity for each level.
+    """
+    _require_fit(format, out_crs, intensity, spacing, level, places=places)
+    require_new_folder(out)
+
+    from dpppsynth.plotting import refuse_release_folder
+    from dpppsynth.release.folder import open_release
+    from dpppsynth.release.intensity_files import require_surface
+
+    refuse_release_folder(out, "--out")
+    written: list[str] = []
+    with progress() as say:
+        say("opening the release")
+        with open_release(release, limit=not no_limit) as found:
+            if intensity is not None:
+                for _, part in _parts(found.release):
+                    with said_of("--intensity", "path", "release"):
+                        require_surface(part, f".{intensity}")
+            if format is not None:
+                if not found.patterns:
+                    msg = f"--format: {release} holds no synthetic pattern; dpppsynth sample draws some"
+                    raise InputError(msg)
+                named = ((name, found.pattern(name)) for name in each_of(say, "writing patterns", found.patterns))
+                written += write_patterns(named, out, found.release, format, to_crs=out_crs, places=places)
+            if intensity is not None:
+                written += _write_intensities(found.release, out, intensity, spacing, level, say)
+    if json:
+        show_json({"out": str(out), "files": written})
+    else:
+        show_line("\n".join(str(out / name) for name in written))
+
+
+def _require_fit(
+    format: Format | None,  # noqa: A002
+    out_crs: str | None,
+    intensity: Surface | None,
+    spacing: float | None,
+    level: float,
+    *,
+    places: bool,
+) -> None:
+    """Refuse options without the one that they go with, before anything is opened."""
+    if format is None and intensity is None:
+        msg = "--format: give it, for the synthetic patterns, or --intensity, or both"
+        raise InputError(msg)
+    if format is None and (out_crs is not None or places):
+        msg = "--out-crs and --places: go with --format, for the synthetic patterns"
+        raise InputError(msg)
+    if intensity is None and spacing is not None:
+        msg = "--spacing: goes with --intensity"
+        raise InputError(msg)
+    if not 0 < level < 1:
+        msg = f"--level: must lie strictly between 0 and 1, got {level!r}"
+        raise InputError(msg)
+
+
+def _write_intensities(
+    release: "Release | StratifiedRelease", out: Path, kind: Surface, spacing: float | None, level: float, say: Any
+) -> list[str]:
+    from dpppsynth.release import write_intensity
+
+    out.mkdir(parents=True, exist_ok=True)
+    parts = list(_parts(release))
+    for start, part in each_of(say, "writing the intensity", parts):
+        write_intensity(part, out / f"{start}intensity.{kind}", spacing=spacing, level=level)
+    return [f"{start}intensity.{kind}" for start, _ in parts]
+
+
+def _parts(release: "Release | StratifiedRelease") -> "Iterator[tuple[str, Any]]":
+    """The release, or that of each level, after the beginning of its files' names."""
+    from dpppsynth.release import StratifiedRelease
+
+    if isinstance(release, StratifiedRelease):
+        yield from zip(release.prefixes, release.releases.values(), strict=True)
+    else:
+        yield "", release

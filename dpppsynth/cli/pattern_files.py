@@ -1,0 +1,69 @@
+"""Options of files of synthetic patterns beside a release, and their writing."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from dpppsynth.cli import common_options as o
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dpppsynth.spatial.patterns import PointPattern
+
+
+class Format(StrEnum):
+    """Formats of patterns alone."""
+
+    GEOJSON = "geojson"
+    CSV = "csv"
+    GPKG = "gpkg"
+    PARQUET = "parquet"
+
+
+FormatOption = Annotated[
+    Format | None,
+    Option(
+        help="Format of patterns written into --out alone; days since a date are dates there. Unless given: geojson.",
+        rich_help_panel=o.WRITING,
+    ),
+]
+OutCrsOption = Annotated[
+    str | None,
+    Option(
+        help="Coordinate system of patterns written into --out alone, such as EPSG:4326 for longitude and latitude.",
+        rich_help_panel=o.WRITING,
+    ),
+]
+PlacesOption = Annotated[
+    bool,
+    Option(
+        "--places",
+        help="On a network, also write the number of each point's edge and its distance along it.",
+        rich_help_panel=o.WRITING,
+    ),
+]
+
+
+def write_patterns(
+    patterns: "Iterable[tuple[str, PointPattern]]",
+    folder: Path,
+    release: Any,
+    kind: Format | None,
+    *,
+    to_crs: str | None,
+    places: bool = False,
+) -> list[str]:
+    """Write patterns, one at a time, under their names in a release; returns the names of the files."""
+    from dpppsynth.contract.result import marks_of
+    from dpppsynth.io import write_pattern
+
+    folder.mkdir(parents=True, exist_ok=True)
+    described, written = marks_of(release), []
+    for name, pattern in patterns:
+        path = (folder / name).with_suffix(f".{kind or Format.GEOJSON}")
+        write_pattern(pattern, path, described=described, to_crs=to_crs, places=places)
+        written.append(path.name)
+    return written

@@ -1,0 +1,224 @@
+"""Intensity of a release as a file: GeoTIFF or CSV of a grid, CSV of places along streets."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpppsynth.core.arguments import positive
+from dpppsynth.core.atomic_files import drafted
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
+from dpppsynth.linear_network import LinearNetwork, network_mesh
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats
+
+if TYPE_CHECKING:
+    from dpppsynth.release.cox import CoxRelease
+
+RASTER, TABLE = (".tif", ".tiff"), (".csv",)
+# Cells along the longer side unless a spacing is given, cells at most, and places that are looked up at once.
+ALONG, MOST, TOGETHER = 256, 10_000_000, 1 << 16
+
+
+def write_intensity(
+    release: CoxRelease[Any], path: str | Path, *, spacing: float | None = None, level: float = 0.9
+) -> None:
+    """Write the released intensity at the centres of a grid's cells, or of equal parts of streets.
+
+    A GeoTIFF has the bands ``intensity``, ``lower`` and ``upper``, the last two where the release has posterior draws;
+    cells whose centre is outside the window hold NaN, the file's nodata value. A CSV file has a row for each cell whose
+    centre is in the window, with columns ``x``, ``y`` and those of the bands; along streets also ``edge``, ``along``,
+    the distance from the edge's start, and ``length``, that of the part.
+
+    Parameters
+    ----------
+    release : CoxRelease
+        One release; those of several levels are written one by one.
+    path : str or Path
+        File ending in .tif, .tiff or .csv, in an existing folder; it is replaced if it exists.
+    spacing : float, optional
+        Side of the cells, or longest part of a street, in the domain's unit. Unless given: 1, 2 or 5 times a power of
+        ten, with at most 256 cells along the longer side of the window, or about 65 000 parts of streets.
+    level : float
+        Probability of the credible interval from ``lower`` to ``upper``.
+
+    Raises
+    ------
+    InputError
+        When the release has no intensity, the format is unknown, streets are to be a raster, rasterio is not installed,
+        or there are more than 10 million cells.
+    """
+    file = Path(path)
+    require_surface(release, file.suffix.lower())
+    if not file.parent.is_dir():
+        msg = f"path: there is no folder {str(file.parent)!r}"
+        raise InputError(msg)
+    domain = release.domain
+    side = _round_spacing(domain) if spacing is None else positive("spacing", spacing)
+    described = _Described(release, level)
+    with drafted(file, "it holds an intensity as it was being written.") as draft:
+        if file.suffix.lower() in RASTER:
+            _write_raster(draft, _cell_centres(domain, side), described)
+        elif isinstance(domain, LinearNetwork):
+            _write_table(draft, _street_places(domain, side), described)
+        else:
+            _write_table(draft, _cell_centres(domain, side), described)
+        draft.replace(file)
+
+
+def require_surface(release: object, suffix: str) -> None:
+    """Refuse releases without an intensity, and formats that cannot hold it, with an InputError."""
+    from dpppsynth.release.cox import CoxRelease
+
+    if not isinstance(release, CoxRelease) or not release.inferred:
+        msg = "release: there is no intensity in it: this mechanism has none, or nothing was inferred yet"
+        raise InputError(msg)
+    if suffix not in RASTER + TABLE:
+        msg = f"path: the format must be one of {', '.join(RASTER + TABLE)}; got {suffix or 'no suffix'!r}"
+        raise InputError(msg)
+    if suffix in RASTER and isinstance(release.domain, LinearNetwork):
+        msg = "path: an intensity along streets is no raster; take csv, whose rows are places along the streets"
+        raise InputError(msg)
+
+
+def _round_spacing(domain: Domain) -> float:
+    """The spacing unless one is given."""
+    least = domain.size / ALONG**2 if isinstance(domain, LinearNetwork) else _longer_side(domain) / ALONG
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= least * (1 - 1e-9))
+
+
+def _longer_side(window: Domain) -> float:
+    west, south, east, north = window.bounds
+    return max(east - west, north - south)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Places at which the intensity is told.
+
+    Attributes
+    ----------
+    xy : (n, 2) array
+    inside : (n,) array of bool
+        Whether the centre is in the domain.
+    columns : dict of str to (n,) array
+        What a table says of them beside the coordinates.
+    """
+
+    xy: Floats
+    inside: Any
+    columns: dict[str, Any]
+
+    def blocks(self) -> Iterator[slice]:
+        """Slices that together hold all places."""
+        return (slice(start, start + TOGETHER) for start in range(0, len(self.xy), TOGETHER))
+
+
+@dataclass(frozen=True)
+class _Grid(_Places):
+    """Centres of all cells of a grid, by rows from the north."""
+
+    west: float
+    north: float
+    side: float
+    shape: tuple[int, int]
+
+
+def _cell_centres(window: Domain, side: float) -> _Grid:
+    west, south, east, north = window.bounds
+    # Cells start at multiples of the side, so that grids of several releases lie over each other.
+    left, top = math.floor(west / side) * side, math.ceil(north / side) * side
+    columns, rows = math.ceil((east - left) / side), math.ceil((top - south) / side)
+    _require_few(columns * rows)
+    x = left + (np.arange(columns) + 0.5) * side
+    y = top - (np.arange(rows) + 0.5) * side
+    xy = np.column_stack([np.tile(x, rows), np.repeat(y, columns)])
+    inside = np.concatenate([window.contains(xy[k : k + TOGETHER]) for k in range(0, len(xy), TOGETHER)])
+    return _Grid(xy, inside, {}, left, top, side, (rows, columns))
+
+
+def _street_places(network: LinearNetwork, side: float) -> _Places:
+    _require_few(network.size / side + len(network.edges))
+    mesh = network_mesh(network, side)
+    along = (mesh.start + mesh.end) / 2
+    xy = network.coordinates(np.column_stack([mesh.edge, along]))
+    columns = {"edge": mesh.edge, "along": along, "length": mesh.end - mesh.start}
+    return _Places(xy, np.ones(len(xy), bool), columns)
+
+
+def _require_few(cells: float) -> None:
+    if cells > MOST:
+        msg = f"spacing: makes more than {MOST} cells; take a larger {mention('spacing')}"
+        raise InputError(msg)
+
+
+@dataclass(frozen=True)
+class _Described:
+    """Columns of an intensity: itself, and its credible interval where there are posterior draws."""
+
+    release: CoxRelease[Any]
+    level: float
+
+    @property
+    def names(self) -> list[str]:
+        """Their names."""
+        return ["intensity", "lower", "upper"] if self.release.draws is not None else ["intensity"]
+
+    def values(self, xy: Floats) -> Floats:
+        """(columns, n) values at places (n, 2)."""
+        intensity = np.asarray(self.release.intensity(xy))
+        if self.release.draws is None:
+            return intensity[None]
+        interval = self.release.interval(xy, level=self.level)
+        return np.stack([intensity, interval.lower, interval.upper])
+
+
+def _write_table(path: Path, places: _Places, described: _Described) -> None:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        rows = csv.writer(stream, lineterminator="\n")
+        rows.writerow(["x", "y", *places.columns, *described.names])
+        for block in places.blocks():
+            inside = places.inside[block]
+            xy = places.xy[block][inside]
+            if len(xy):
+                beside = (column[block][inside].tolist() for column in places.columns.values())
+                values = (column.tolist() for column in described.values(xy))
+                rows.writerows(zip(*xy.T.tolist(), *beside, *values, strict=True))
+
+
+def _write_raster(path: Path, places: _Grid, described: _Described) -> None:
+    rasterio = _rasterio()
+    rows, columns = places.shape
+    values = np.full((len(described.names), len(places.xy)), np.nan, dtype=np.float32)
+    for block in places.blocks():
+        inside = places.inside[block]
+        if inside.any():
+            values[:, block][:, inside] = described.values(places.xy[block][inside])
+    release = described.release
+    profile = {"driver": "GTiff", "width": columns, "height": rows, "count": len(values), "dtype": "float32"}
+    layout = {"nodata": np.nan, "compress": "deflate", "tiled": True, "crs": release.domain.crs}
+    place = rasterio.transform.from_origin(places.west, places.north, places.side, places.side)
+    with rasterio.open(path, "w", **profile, **layout, transform=place) as target:
+        target.write(values.reshape(-1, rows, columns))
+        target.descriptions = tuple(described.names)
+        target.update_tags(unit=f"points per square {release.domain.unit}", mechanism=release.mechanism)
+        if len(values) > 1:
+            target.update_tags(interval=str(described.level))
+
+
+def _rasterio() -> Any:
+    try:
+        import rasterio
+        import rasterio.transform
+    except ImportError:
+        msg = 'path: GeoTIFF files need rasterio; install it with pip install "dpppsynth[raster]", or take .csv'
+        raise InputError(msg) from None
+    return rasterio

@@ -1,0 +1,116 @@
+"""Intensities as GeoTIFF and CSV: every cell says what the release says there."""
+
+import csv
+
+import numpy as np
+import pytest
+import rasterio
+from shapely import Polygon
+
+import dpppsynth as dps
+from dpppsynth.core.errors import InputError
+from dpppsynth.release import write_intensity
+
+# A triangle whose left and lower borders are no multiples of the side.
+TRIANGLE = dps.Window.polygon(Polygon([(500_013, 100_007), (501_013, 100_007), (500_013, 100_607)]), crs="EPSG:27700")
+
+
+@pytest.fixture(scope="module")
+def release():
+    rng = np.random.default_rng(1)
+    xy = np.array([500_013, 100_007]) + rng.dirichlet([1, 1, 2], 300)[:, :2] * [1000, 600]
+    return dps.LaplaceSynthesizer(20.0, alpha=50.0).release(dps.PointPattern(xy, TRIANGLE), rng=2)
+
+
+@pytest.fixture(scope="module")
+def on_streets():
+    rng = np.random.default_rng(3)
+    streets = dps.datasets.soho_streets()
+    homes = streets.snap(dps.datasets.soho_deaths().xy, tolerance=30.0)
+    return dps.LaplaceSynthesizer(5.0, alpha=25.0).release(homes, rng=rng)
+
+
+def rows(path):
+    with path.open() as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_a_raster_says_what_the_release_says(release, tmp_path):
+    write_intensity(release, tmp_path / "intensity.tif", spacing=20.0)
+    rng = np.random.default_rng(4)
+    with rasterio.open(tmp_path / "intensity.tif") as source:
+        assert source.crs.to_epsg() == 27700
+        assert source.descriptions == ("intensity", "lower", "upper")
+        assert source.transform.a == -source.transform.e == 20.0
+        assert source.transform.c % 20 == source.transform.f % 20 == 0
+        values, (rows, columns) = source.read(), source.shape
+        for row, column in zip(rng.integers(0, rows, 200), rng.integers(0, columns, 200), strict=True):
+            place = np.array([source.xy(row, column)])
+            if not TRIANGLE.contains(place)[0]:
+                assert np.isnan(values[:, row, column]).all()
+                continue
+            found = release.interval(place, level=0.9)
+            expected = [release.intensity(place)[0], found.lower[0], found.upper[0]]
+            assert values[:, row, column] == pytest.approx(expected, rel=1e-6)
+    inside = ~np.isnan(values[0])
+    assert 0.45 < inside.mean() < 0.55
+    assert (values[1] <= values[2])[inside].all()
+
+
+def test_a_table_has_the_rasters_cells(release, tmp_path):
+    write_intensity(release, tmp_path / "intensity.tif", spacing=25.0)
+    write_intensity(release, tmp_path / "intensity.csv", spacing=25.0)
+    with rasterio.open(tmp_path / "intensity.tif") as source:
+        band = source.read(1)
+        table = rows(tmp_path / "intensity.csv")
+        assert len(table) == (~np.isnan(band)).sum()
+        for row in table:
+            at = source.index(float(row["x"]), float(row["y"]))
+            assert float(row["intensity"]) == pytest.approx(float(band[at]), rel=1e-6)
+    # Cells cover the window but for its slanted border.
+    assert sum(float(row["intensity"]) for row in table) * 25**2 == pytest.approx(release.intensity.total, rel=0.05)
+
+
+def test_parts_of_streets_cover_them(on_streets, tmp_path):
+    write_intensity(on_streets, tmp_path / "intensity.csv", spacing=2.0)
+    table, streets = rows(tmp_path / "intensity.csv"), on_streets.domain
+    length = np.array([float(row["length"]) for row in table])
+    assert length.max() <= 2.0 + 1e-9
+    assert length.sum() == pytest.approx(streets.size)
+    total = length @ [float(row["intensity"]) for row in table]
+    assert total == pytest.approx(on_streets.intensity.total, rel=0.01)
+    places = np.array([[float(row["edge"]), float(row["along"])] for row in table])
+    assert streets.coordinates(places) == pytest.approx(np.array([[float(r["x"]), float(r["y"])] for r in table]))
+
+
+def test_a_round_spacing_follows_from_the_window_alone(release, tmp_path):
+    write_intensity(release, tmp_path / "intensity.tif")
+    with rasterio.open(tmp_path / "intensity.tif") as source:
+        assert source.res == (5.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("a.png", {}, "one of .tif, .tiff, .csv"),
+        ("nowhere/a.csv", {}, "no folder"),
+        ("a.csv", {"spacing": 0.0}, "spacing"),
+        ("a.csv", {"spacing": 0.01}, "larger"),
+        ("a.csv", {"level": 1.0}, "level"),
+    ],
+)
+def test_refusals(release, tmp_path, name, settings, words):
+    with pytest.raises(InputError, match=words):
+        write_intensity(release, tmp_path / name, **settings)
+    assert not list(tmp_path.iterdir())
+
+
+def test_streets_are_no_raster(on_streets, tmp_path):
+    with pytest.raises(InputError, match="no raster"):
+        write_intensity(on_streets, tmp_path / "a.tif")
+
+
+def test_moved_points_have_no_intensity(tmp_path):
+    moved = dps.PlanarLaplaceSynthesizer(1.0, alpha=25.0).release(dps.datasets.soho_deaths())
+    with pytest.raises(InputError, match="no intensity"):
+        write_intensity(moved, tmp_path / "a.csv")
