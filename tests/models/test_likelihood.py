@@ -7,12 +7,14 @@ import sys
 import numpy as np
 import pytest
 
+from dpppsynth.core.errors import QualityError
 from dpppsynth.models import (
     NoisyField,
     NoisyMasses,
     PoweredExponential,
     build_noise_aware,
     factor,
+    laplace_approximation,
     laplace_posterior,
     refine,
     regular_triangulation,
@@ -118,6 +120,26 @@ def test_laplace_mode_is_the_maximum():
     assert max(nearby) < log_posterior(fit.mode)
     rotated = fit.rotated_basis()
     np.testing.assert_allclose(rotated @ rotated.T, basis @ basis.T, atol=1e-10)
+
+
+class Stiff(NoisyMasses):
+    """An information far above the curvature, as where a prior cannot fit many points: steps go a small way."""
+
+    def evaluate(self, w):
+        found = super().evaluate(w)
+        return found._replace(root=3 * found.root)
+
+
+def test_a_mode_that_is_approached_slowly_is_found(monkeypatch):
+    """Ten million points behind a long length scale took more than 50 steps, and all other scales were given up."""
+    monkeypatch.setattr(laplace_approximation, "SEARCH", {"maxiter": 2})
+    masses = np.random.default_rng(3).poisson(400.0, 16).astype(float)
+    basis = factor(PoweredExponential(1.6, 3.0).matrix(FIELD))
+    exact = laplace_posterior(make(None, masses=masses)[0], basis)
+    slow = laplace_posterior(Stiff(masses, 0.7, FIELD.measure, B, None), basis)
+    np.testing.assert_allclose(basis @ slow.mode, basis @ exact.mode, atol=0.01)
+    with pytest.raises(QualityError, match="inference: the posterior mode was not found"):
+        laplace_posterior(Stiff(masses, 0.7, FIELD.measure, B, None), basis, steps=50)
 
 
 @pytest.mark.slow
