@@ -131,7 +131,7 @@ class TestStreets:
         return counts
 
     def test_one_search_whatever_the_number_of_points(self, work):
-        kernel = dps.KernelSynthesizer(5.0, 1e-6, alpha=20.0, bandwidth=300.0)
+        kernel = dps.KernelSynthesizer(5.0, delta=1e-6, alpha=20.0, bandwidth=300.0)
         plan = kernel.plan(CROSS, n=30)
         assert work["search"] == 1
         assert work[300.0] == 1
