@@ -11,6 +11,7 @@ from dpppsynth.cli.layout_options import LayoutOptions
 from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import each_of
+from dpppsynth.core.rounding import stated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,7 +142,7 @@ def _public(
         "epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit, along=along)
     }
     if synthetic is not None:
-        title = f"{_called(release)}, ε = {release.guarantee.epsilon():.3g}"
+        title = f"{_called(release)}, ε = {stated(release.guarantee.epsilon(), 3)}"
         axes["pattern"] = plot_pattern(synthetic, title=title, by=_coloured(release, synthetic), **marks)
     if isinstance(release, HeatMapped):
         axes |= _heat(release, bandwidth, marks)
@@ -240,7 +241,7 @@ def _heat(release: Any, bandwidth: float | None, marks: dict[str, Any]) -> "dict
     warning = words.alarm(release)
     if warning is not None:
         note(warning)
-    title = f"Private heat map, ε = {release.guarantee.epsilon():.3g}, smoothed by {release.blur(bandwidth)}"
+    title = f"Private heat map, ε = {stated(release.guarantee.epsilon(), 3)}, smoothed by {release.blur(bandwidth)}"
     return {
         "heatmap": plot_heatmap(release, bandwidth, title=title, **marks),
         "intensity": plot_intensity(release.intensity, of=words.counts, title=words.title, **marks),

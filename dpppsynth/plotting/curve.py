@@ -112,7 +112,7 @@ def _mark_radius(ax: Axes, guarantee: Guarantee, at_radius: float, unit: str) ->
     text = f"privacy radius {reach:g} {unit}{kept}: ε = {stated(at_radius, 3)}"
     # Every curve rises or is level: its lower right corner is free.
     ax.text(0.98, 0.05, text, transform=ax.transAxes, ha="right", color=LANDMARK)
-    if epsilon > at_radius * (1 + 1e-6):
+    if marks or stated(epsilon, 3) != stated(at_radius, 3):
         ax.plot([0, reach], [epsilon, epsilon], color=LANDMARK, linewidth=2.2)
         also = f", {marks} changed" if marks else ""
         text = f"claimed: up to {reach:g} {unit}{also}: ε = {stated(epsilon, 3)}"

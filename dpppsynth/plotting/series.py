@@ -79,7 +79,9 @@ def plot_series(
         _levels(ax, release, len(raw))
     for ax in every[len(shown) :]:
         ax.set_axis_off()
-    every[0].legend(frameon=False, fontsize=9)
+    # Under all panels, where it covers no number.
+    handles, labels = every[0].get_legend_handles_labels()
+    every[0].figure.legend(handles, labels, loc="outside lower right", ncols=3, frameon=False, fontsize=9)
     return every[: len(shown)]
 
 

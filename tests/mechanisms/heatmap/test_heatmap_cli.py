@@ -424,7 +424,7 @@ class TestPictures:
     def test_what_is_drawn(self, public, tmp_path):
         with pictures_drawn() as drawn:
             said = spoken(run("plot", public[0], "--out", tmp_path, "--bandwidth", 9))
-        assert "Private heat map, ε = 1e+07, smoothed by 9 units" in [ax.get_title(loc="left") for ax in drawn]
+        assert "Private heat map, ε = 10,000,000, smoothed by 9 units" in [ax.get_title(loc="left") for ax in drawn]
         assert "noise" not in said
         release = load_release(public[0])
         assert (release.blur(), release.blur(9)) == ("4 units", "9 units")
