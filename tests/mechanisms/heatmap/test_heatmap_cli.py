@@ -462,7 +462,7 @@ class TestPictures:
         intensity = load_release(public[0]).intensity
         for of, label in ("persons", "persons per unit²"), ("points", "points per unit²"):
             ax = plot_intensity(intensity, of=of)
-            assert [each.get_ylabel() for each in ax.figure.axes if each is not ax] == [label]
+            assert [each.get_ylabel().split("\n")[0] for each in ax.figure.axes if each is not ax] == [label]
 
     def test_the_filter_is_chosen(self, public):
         release = load_release(public[0])
