@@ -21,6 +21,7 @@ GUIDES = ["README.md"] + [
         "auditing",
         "bounded_error",
         "covariates",
+        "evaluation",
         "files",
         "heatmaps",
         "inference",
