@@ -14,6 +14,7 @@ from . import plotting as plotting
 from . import privacy as privacy
 from . import randomizers as randomizers
 from . import reporting as reporting
+from . import simulate as simulate
 from . import synthesizers as synthesizers
 from . import truncated as truncated
 from .auditing import Audit as Audit
@@ -24,6 +25,8 @@ from .core.errors import InputError as InputError
 from .core.errors import PrivacyCheckError as PrivacyCheckError
 from .core.errors import QualityError as QualityError
 from .core.errors import ReleaseBlocked as ReleaseBlocked
+from .evaluation.combining import Combined as Combined
+from .evaluation.combining import combine as combine
 from .evaluation.recommendation import Recommendation as Recommendation
 from .evaluation.recommendation import recommend as recommend
 from .io import read_network as read_network

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from support.fuzzing import LOOKS, fuzz
 
 import dpppsynth as dps
-from dpppsynth import evaluation, heatmaps, io, linear_network, models, privacy
+from dpppsynth import evaluation, heatmaps, io, linear_network, models, privacy, simulate
 from dpppsynth.core.errors import DpppsynthError, InformationWarning
 from dpppsynth.mechanisms.heatmap import error_bounds
 from dpppsynth.spatial.offset import Offset
@@ -412,6 +412,15 @@ ENTRIES = {
     "profile_from_dict": (privacy.profile_from_dict, {"data": PROFILE.to_dict()}),
     "relation_from_dict": (privacy.relation_from_dict, {"data": ALPHA.to_dict()}),
     # Evaluation
+    "combine": (dps.combine, {"estimates": [0.1, 0.2, 0.3], "variances": [0.01, 0.01, 0.01]}),
+    "poisson": (simulate.poisson, {"domain": SQUARE, "intensity": 1e-5, "largest": None, "rng": 1}),
+    "thomas": (simulate.thomas, {"domain": STREETS, "parents": 0.01, "size": 2.0, "spread": 10.0, "rng": 1}),
+    "matern_cluster": (
+        simulate.matern_cluster, {"domain": STREETS, "parents": 0.01, "size": 2.0, "radius": 10.0, "rng": 1},
+    ),
+    "lgcp": (
+        simulate.lgcp, {"domain": SQUARE, "intensity": 1e-5, "covariance": COVARIANCE, "mesh": MESH, "rng": 1},
+    ),
     "default_distances": (evaluation.default_distances, {"domain": SQUARE, "steps": 5}),
     "envelope": (evaluation.envelope, {"observed": curves()[0], "simulated": curves(), "rank": 1}),
     "evaluate": (
@@ -468,7 +477,8 @@ MADE_ELSEWHERE = {
     "datasets", "evaluation", "io", "ledger", "linear_network", "models", "plotting", "privacy", "reporting",
     "synthesizers", "FIXED_BEFOREHAND", "Check", "InformationWarning", "Profile",
     "Verification", "Envelope", "KFunction", "KernelIntensity", "PairCorrelation",
-    "UtilityReport", "experiments", "Inspection", "NetworkMesh", "Chains", "Covariance", "Diagnostics",
+    "UtilityReport", "experiments", "simulate", "Combined",
+    "Inspection", "NetworkMesh", "Chains", "Covariance", "Diagnostics",
     "LaplacePosterior", "NoisyField", "NoisyMasses", "Sampler", "build_lgcp", "build_noise_aware", "diagnose",
     "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "CheckIns", "Estimate",
     "InfiniteHeatmap", "Level", "Optimum", "compact_lp", "full_lp", "measure_tree", "objective",
@@ -487,7 +497,7 @@ def documented():
 
 def test_every_public_name_is_here():
     further = *local_entries.MODULES, *bounded_entries.MODULES
-    modules = dps, privacy, evaluation, models, io, linear_network, heatmaps, *further
+    modules = dps, privacy, evaluation, simulate, models, io, linear_network, heatmaps, *further
     public = {name for module in modules for name in module.__all__}
     known = {name.split(".")[0] for name in ENTRIES} | MADE_ELSEWHERE
     assert not public - known, "give these an entry"
