@@ -174,10 +174,16 @@ def test_it_prints(name, browser, reports):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         shown = browser.execute_script("return getComputedStyle(document.querySelector('nav')).display")
+        overlap = browser.execute_script(
+            "const bottom = e => document.querySelector(e).getBoundingClientRect().bottom;"
+            "return bottom('.first figure') - bottom('.first')"
+        )
         cut = browser.execute_script("return getComputedStyle(document.querySelector('figure')).breakInside")
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert (shown, cut) == ("none", "avoid")
+    # The map beside the words ends before the next section begins.
+    assert overlap <= 0
 
 
 def test_without_a_browser_the_tests_say_how_to_get_one(monkeypatch, tmp_path):
