@@ -15,6 +15,7 @@ import shapely
 from dpppsynth.core.crs import crs_label, projected_crs
 from dpppsynth.core.decimal_grid import nearest_multiples, power_of_ten
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.html_card import html_card
 from dpppsynth.linear_network.build import line_parts, require_distance
 from dpppsynth.linear_network.collapse import collapsed
 from dpppsynth.linear_network.geojson import network_geojson, read_geojson
@@ -108,6 +109,10 @@ class LinearNetwork(OnMap):
             msg = "labels: need one name per vertex and one key per edge."
             raise InputError(msg)
         self.stated_scale  # noqa: B018 - a map that stretches lengths too much is refused here
+
+    def _repr_html_(self) -> str:
+        rows = [("vertices", len(self.vertices)), ("edges", len(self.edges)), ("length", f"{self.length:.10g}")]
+        return html_card("LinearNetwork", [*rows, ("coordinate system", self.crs or "none"), ("unit", self.unit)])
 
     def __repr__(self) -> str:
         name = "no CRS" if self.crs is None else crs_label(self.crs)

@@ -11,6 +11,7 @@ from dpppsynth.auditing.power import Rating
 from dpppsynth.auditing.repeats import Repeats
 from dpppsynth.contract.audits.stated_profile import AsStated
 from dpppsynth.core.errors import PrivacyCheckError
+from dpppsynth.core.html_card import html_card
 from dpppsynth.release.verify import Verification
 
 CAVEAT = (
@@ -142,6 +143,9 @@ class Audit:
             checks = [{"name": c.name, "holds": c.holds, "detail": c.detail} for c in self.verification.checks]
             out["verification"] = {"holds": self.verification.holds, "checks": checks}
         return out
+
+    def _repr_html_(self) -> str:
+        return html_card("Audit", text=str(self))
 
     def __str__(self) -> str:
         what = f"{self.words}: " if self.words else ""

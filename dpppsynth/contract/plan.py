@@ -14,6 +14,7 @@ from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
 from dpppsynth.contract.result import Result
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.html_card import html_card
 from dpppsynth.core.progress import ProgressLike, announced, require_progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.guarantee import Guarantee
@@ -59,6 +60,10 @@ class Plan:
         if self.estimator is not None:
             self.estimator.require(self.statistic)
         require_kept_cap(type(self.statistic), self.guarantee.relation)
+
+    def _repr_html_(self) -> str:
+        rows = [("mechanism", self.mechanism), ("domain", repr(self.domain))]
+        return html_card("Plan", rows) + self.guarantee._repr_html_()
 
     def __repr__(self) -> str:
         made = "" if self.estimator is None else f", {self.estimator!r}"

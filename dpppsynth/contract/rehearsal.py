@@ -15,6 +15,7 @@ import numpy as np
 from dpppsynth.contract import rules
 from dpppsynth.contract.measurement import Measurement, Releasing, Trial
 from dpppsynth.core.errors import InputError, QualityError, ReleaseBlocked
+from dpppsynth.core.html_card import html_text
 from dpppsynth.core.progress import Progress, inner_progress, silent
 from dpppsynth.core.wording import mention
 from dpppsynth.models.covariances import PoweredExponential, factor
@@ -77,6 +78,9 @@ class Rehearsal:
     def passed(self) -> bool:
         """Whether every run would have been released."""
         return all(run.passed for run in self.runs)
+
+    def _repr_html_(self) -> str:
+        return html_text("Rehearsal", self)
 
     def __str__(self) -> str:
         return "\n".join(

@@ -14,6 +14,7 @@ from dpppsynth.contract.registry import stratified
 from dpppsynth.contract.result import Result, ResultByLevels, Values
 from dpppsynth.core.arguments import shown, writable
 from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.html_card import html_card
 from dpppsynth.core.progress import ProgressLike, announced, inner_progress, require_progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import mention
@@ -54,6 +55,10 @@ class StratifiedPlan:
         object.__setattr__(self, "values", tuple(self.values) or tuple(self.plans))
         # Promises that have no common bound are refused before a point is touched.
         _ = self.guarantee
+
+    def _repr_html_(self) -> str:
+        rows = [("by", self.by), ("levels", ", ".join(map(str, self.plans)))]
+        return html_card("StratifiedPlan", rows) + self.guarantee._repr_html_()
 
     def __repr__(self) -> str:
         return f"StratifiedPlan(by={self.by!r}, levels={list(self.plans)})"

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpppsynth.core.arguments import probability
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.html_card import html_text
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +46,9 @@ class Combined:
         probability("level", level)
         half = scipy.special.stdtrit(self.degrees_of_freedom, (1 + level) / 2) * self.standard_error
         return self.estimate - half, self.estimate + half
+
+    def _repr_html_(self) -> str:
+        return html_text("Combined", self)
 
     def __str__(self) -> str:
         """One line for each quantity."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from dpppsynth.contract.result import HeatMapped, require_heat_map
 from dpppsynth.core.arguments import elements, flag, instance, positive
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.html_card import html_card
 from dpppsynth.core.progress import Progress, ProgressLike, announced, each_of
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.evaluation import mark_scores
@@ -172,6 +173,10 @@ class UtilityReport:
             *self.notes,
         ]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        confidential = "CONFIDENTIAL: it compares with the original." if self.confidential else ""
+        return html_card("UtilityReport", [("domain", repr(self.domain)), ("scores", "see .table")], text=confidential)
 
     def __repr__(self) -> str:
         return f"UtilityReport({'CONFIDENTIAL, ' if self.confidential else ''}{self.domain!r})"

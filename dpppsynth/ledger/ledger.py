@@ -15,6 +15,8 @@ from dpppsynth.contract.account import Account, Levels, Subset
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.atomic_files import locked, whole_file
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, outside
+from dpppsynth.core.html_card import html_card
+from dpppsynth.core.rounding import upward
 from dpppsynth.core.wording import mention
 from dpppsynth.ledger.authorisation import Authorisation, claim, new_token, recording, require_token, settling, token_of
 from dpppsynth.ledger.budget import ROUNDING, Budget
@@ -158,6 +160,11 @@ class Ledger(Account):
     def __reduce__(self) -> tuple[Callable[[Path], "Ledger"], tuple[Path]]:
         """A copy, also in another process, is the same file opened again."""
         return type(self).open, (self.path,)
+
+    def _repr_html_(self) -> str:
+        budget = f"epsilon {upward(self.epsilon)} at delta {upward(self.delta)}"
+        rows = [("budget", budget), ("spent", upward(self.spent)), ("neighbouring", self.relation.describe())]
+        return html_card(f"Ledger {self.path.name}", rows)
 
     def __repr__(self) -> str:
         budget = self._read().budget

@@ -9,6 +9,8 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, entries, instance, several
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.html_card import html_card
+from dpppsynth.core.rounding import upward
 from dpppsynth.privacy.profiles import Profile, PureDP
 from dpppsynth.privacy.relations import CappedRelation, Relation, relation_from_dict
 from dpppsynth.privacy.stored_profiles import profile_from_dict
@@ -87,6 +89,11 @@ class Guarantee:
     def mu(self) -> float | None:
         """Gaussian differential privacy parameter, where the mechanism has one."""
         return getattr(self.profile, "mu", None)
+
+    def _repr_html_(self) -> str:
+        rows = [("neighbouring", self.relation.describe()), ("epsilon", upward(self.epsilon()))]
+        rows += [("delta", upward(self.profile.at)), ("proved by", self.theorem)]
+        return html_card("Guarantee", rows, text=f"{self.profile.describe()}.", folded=self.assumptions)
 
     def __str__(self) -> str:
         assumed = " ".join(f"({i}) {sentence}" for i, sentence in enumerate(self.assumptions, 1))

@@ -10,6 +10,7 @@ from dpppsynth.contract.registry import require_known
 from dpppsynth.contract.result import Saved
 from dpppsynth.core.arguments import whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.html_card import html_card
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.published_files import plain_text
@@ -59,6 +60,11 @@ class Release:
     def reopened(self, saved: Saved) -> Self:
         """The release itself, where nothing was inferred before it was saved."""
         return self
+
+    def _repr_html_(self) -> str:
+        rows = [("mechanism", self.mechanism), ("domain", repr(self.domain))]
+        seeded = "Seeded: not private." if self.seeded else ""
+        return html_card(type(self).__name__, rows, text=seeded) + self.guarantee._repr_html_()
 
     def __repr__(self) -> str:
         tail = ", seeded: not private" if self.seeded else ""

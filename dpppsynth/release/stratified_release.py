@@ -12,6 +12,7 @@ from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.result import Values
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.html_card import html_card
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import ProgressLike, announced, inner_progress
 from dpppsynth.core.randomness import RngLike, generator
@@ -55,6 +56,11 @@ class StratifiedRelease:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", tuple(self.levels) or tuple(self.releases))
+
+    def _repr_html_(self) -> str:
+        rows = [("by", self.by), ("levels", ", ".join(map(str, self.levels))), ("domain", repr(self.domain))]
+        seeded = "Seeded: not private." if self.seeded else ""
+        return html_card("StratifiedRelease", rows, text=seeded) + self.guarantee._repr_html_()
 
     def __repr__(self) -> str:
         return f"StratifiedRelease(by={self.by!r}, {', '.join(map(repr, self.releases.values()))})"

@@ -24,6 +24,7 @@ from shapely.geometry import MultiPolygon, Polygon
 from dpppsynth.core.crs import crs_from_member, crs_label, crs_member, projected_crs, remedy, same_crs, unit_name
 from dpppsynth.core.decimal_grid import nearest_multiples, power_of_ten
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.html_card import html_card
 from dpppsynth.core.map_scale import scale_factor
 from dpppsynth.core.wording import LEFT_OUT
 
@@ -377,6 +378,13 @@ class Window(OnMap):
         geometry = shapely.geometry.mapping(self.geometry)
         feature = {"type": "Feature", "properties": {}, "geometry": json.loads(json.dumps(geometry))}
         return {"type": "FeatureCollection", "crs": crs_member(self.crs), "features": [feature]}
+
+    def _repr_html_(self) -> str:
+        x0, y0, x1, y1 = self.bounds
+        shape = "rectangle" if self.is_rectangle else self.geometry.geom_type.lower()
+        place = f"[{x0:.10g}, {x1:.10g}] x [{y0:.10g}, {y1:.10g}]"
+        rows = [("shape", shape), ("bounds", place), ("coordinate system", self.crs or "none"), ("unit", self.unit)]
+        return html_card("Window", [*rows, ("area", f"{self.size:.6g}")])
 
     def __repr__(self) -> str:
         x0, y0, x1, y1 = self.bounds

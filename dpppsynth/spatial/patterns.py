@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpppsynth.core.arguments import elements, instance
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.html_card import html_card
 from dpppsynth.core.wording import either, mention
 from dpppsynth.spatial.domains import LARGEST, Domain, as_reals, require_domain
 from dpppsynth.spatial.marks import column
@@ -218,6 +219,10 @@ class PointPattern:
 
     def __len__(self) -> int:
         return len(self.xy)
+
+    def _repr_html_(self) -> str:
+        rows = [("domain", repr(self.domain)), ("marks", ", ".join(self.marks or {}) or "none")]
+        return html_card(type(self).__name__, rows, text="Points and their number are not shown.")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r})"

@@ -5,6 +5,7 @@ from typing import Any
 
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.synthesizer import AnySynthesizer
+from dpppsynth.core.html_card import html_text
 from dpppsynth.evaluation.recommendation.evidence import DOCUMENT, Reading
 
 # Largest useful ratio of an expected distance to a uniform intensity's.
@@ -95,6 +96,9 @@ class Recommendation:
     def __repr__(self) -> str:
         expected = figure(self.expected, self.reading)
         return f"Recommendation({self.mechanism}, expected {expected}, uniform {figure(self.uniform)})"
+
+    def _repr_html_(self) -> str:
+        return html_text("Recommendation", self)
 
     def __str__(self) -> str:
         unit = self.plan.domain.unit
