@@ -11,4 +11,6 @@ from dpppsynth.plotting.mark_pictures import plot_marginal as plot_marginal
 from dpppsynth.plotting.picture_files import refuse_release_folder as refuse_release_folder
 from dpppsynth.plotting.picture_files import save_picture as save_picture
 from dpppsynth.plotting.risk_maps import plot_relative_risk as plot_relative_risk
+from dpppsynth.plotting.second_order import plot_envelope as plot_envelope
+from dpppsynth.plotting.second_order import plot_k_function as plot_k_function
 from dpppsynth.plotting.series import plot_series as plot_series
