@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from typing import Any
 
 # Shares that are told sooner after the first, or are nearer to it, say too little of the pace.
@@ -61,7 +62,7 @@ def line(after: float = 0.0) -> Iterator[Callable[[str], None]]:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar = Progress(*columns, console=Console(stderr=True, force_jupyter=_draws_in_notebooks()), transient=True)
     task, clock, start = bar.add_task("starting", total=None), Clock(), time.monotonic()
 
     def say(step: str) -> None:
@@ -78,6 +79,11 @@ def line(after: float = 0.0) -> Iterator[Callable[[str], None]]:
         # A screen that went away must not cost a release.
         with suppress(OSError):
             bar.stop()
+
+
+def _draws_in_notebooks() -> bool | None:
+    """False where a notebook lacks what a moving line needs there, of which rich would warn at each release."""
+    return None if find_spec("ipywidgets") else False
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -30,12 +31,18 @@ LAND, BORDER, STREET, INK = "#f4f2ee", "#8a8580", "#b5aea5", "#2b2b2b"
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Make a figure of the given inches that belongs to no global state."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    """Make a figure of the given inches: one of pyplot's where IPython runs, which shows it, elsewhere nobody's."""
+    settings: Any = {"figsize": (width, height), "layout": "constrained", "facecolor": "white"}
+    if hasattr(builtins, "__IPYTHON__"):
+        from matplotlib import pyplot
 
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
+        figure = pyplot.figure(**settings)
+    else:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        figure = Figure(**settings)
+        FigureCanvasAgg(figure)
     engine: Any = figure.get_layout_engine()
     engine.set(w_pad=0.12, h_pad=0.12)
     return figure

@@ -5,7 +5,7 @@ import pytest
 
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError
-from dpppsynth.plotting import plot_envelope, plot_intensity, plot_k_function
+from dpppsynth.plotting import plot_envelope, plot_k_function
 
 WINDOW = dps.Window.rectangle(0, 0, 300, 300)
 R = np.arange(0.0, 61, 5)
@@ -47,7 +47,3 @@ def test_an_envelope_with_its_band(clusters):
     corners = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert (corners.min(), corners.max()) == pytest.approx(((band.lower - R).min(), (band.upper - R).max()))
     assert any("simultaneous" in text.get_text() for text in ax.get_legend().get_texts())
-
-
-def test_kernel_intensities_are_drawn(clusters):
-    assert plot_intensity(dps.evaluation.kernel_intensity(clusters, 20.0)).collections
