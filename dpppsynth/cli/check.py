@@ -24,6 +24,7 @@ def check(
     patterns: o.PaidPatternsOption = 1,
     population: o.PopulationOption = None,
     population_column: o.PopulationColumnOption = None,
+    verbose: o.VerboseOption = False,
     json: o.JsonOption = False,
 ) -> None:
     """Check the guarantee from public parameters alone; no data file is opened.
@@ -39,7 +40,7 @@ def check(
     if json:
         show_json(plan_json(plan) | ({} if crowd is None else {"crowd": crowd.to_dict()}))
         return
-    show_plan(plan)
+    show_plan(plan, verbose=verbose)
     if crowd is not None:
         show_text(f"\n{crowd.words(plan.guarantee)}")
 

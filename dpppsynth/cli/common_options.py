@@ -250,4 +250,7 @@ PopulationColumnOption = Annotated[
     str | None,
     Option("--population-column", help="Column of --population, where that is polygons.", rich_help_panel=PRIVACY),
 ]
+VerboseOption = Annotated[
+    bool, Option("--verbose", "-v", help="List what the guarantee takes for granted.", rich_help_panel=WRITING)
+]
 JsonOption = Annotated[bool, Option("--json", help="Print one JSON object.", rich_help_panel=WRITING)]

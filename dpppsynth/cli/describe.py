@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.console import show_table, show_text
+from dpppsynth.cli.promise import show_promise
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.wording import Rows
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from dpppsynth.spatial.domains import Domain
 
 
-def show_plan(plan: "Plan | StratifiedPlan") -> None:
+def show_plan(plan: "Plan | StratifiedPlan", *, verbose: bool = False) -> None:
     """Print the guarantee, the public parameters, and epsilon by distance."""
     levels = _levels(plan)
     guarantee, first = plan.guarantee, next(iter(levels.values()))
-    show_text(f"The guarantee holds. {guarantee}\n")
+    show_promise(guarantee, first.domain, verbose=verbose, start="The guarantee holds. ")
+    show_text("")
     if isinstance(plan, Plan) and plan.shuffled is not None:
         show_text(f"{plan.shuffled}\n")
     promise = _promise(guarantee, first)

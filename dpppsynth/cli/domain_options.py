@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,15 @@ class DomainOptions:
             if asked is not None and asked is not False and self.network is None:
                 msg = f"{name}: mends the lines of a --network; leave it out"
                 raise InputError(msg)
+
+    def words(self) -> list[str]:
+        """These options as they were given, for a command that goes on."""
+        said: list[str] = []
+        for each in fields(self):
+            given, option = getattr(self, each.name), "--" + each.name.replace("_", "-")
+            if given is not None and given is not False:
+                said += [option] if given is True else [option, str(given)]
+        return said
 
     def domain(self) -> "Domain":
         """The public window or network; what was changed in a network is said on the screen."""

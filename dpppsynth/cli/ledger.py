@@ -9,6 +9,7 @@ from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import show_checks, show_json, show_table, show_text
 from dpppsynth.contract.settings import Neighbours
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.rounding import downward, upward
 
 if TYPE_CHECKING:
     from dpppsynth.ledger import Entry, Ledger
@@ -151,15 +152,21 @@ def _check(check: "Check") -> dict[str, Any]:
 def _show(ledger: "Ledger") -> None:
     rows = [
         ("budget", f"epsilon {ledger.epsilon:g} at delta {ledger.delta:g}"),
-        ("spent", f"{ledger.spent:.4g}"),
-        ("remaining", f"{ledger.remaining:.4g}"),
+        ("spent", upward(ledger.spent, 4)),
+        ("remaining", downward(ledger.remaining)),
         ("neighbours", ledger.neighbouring.describe()),
         ("head", ledger.head),
     ]
     show_table(ledger.label or ledger.path.name, rows)
     _warn(ledger)
     entries = [
-        (entry.at, entry.mechanism, f"{entry.guarantee.epsilon():.4g}", f"{entry.guarantee.profile.at:g}", entry.state)
+        (
+            entry.at,
+            entry.mechanism,
+            upward(entry.guarantee.epsilon(), 4),
+            f"{entry.guarantee.profile.at:g}",
+            entry.state,
+        )
         for entry in ledger.releases
     ]
     if entries:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dpppsynth.cli.console import note, show_line
 from dpppsynth.core.errors import DpppsynthError, InputError, PrivacyCheckError
+from dpppsynth.core.rounding import upward
 
 if TYPE_CHECKING:
     from dpppsynth.contract.account import Planned
@@ -81,12 +82,22 @@ class LedgerEntry:
             msg = f"{str(error).rstrip('.')}. {IN_ROWS}. {remedy}"
             raise kind(msg) from None
 
+    @property
+    def together(self) -> str:
+        """Words on the other releases of the ledger; none where this is the only one."""
+        if self.ledger is None or (count := len(self.ledger.releases)) < 2:
+            return ""
+        spent = upward(self.ledger.spent, 4)
+        return f"All {count} releases from these data stand in the ledger; together they spend epsilon {spent}."
+
     def report(self, *, json: bool) -> None:
         """Say what is left."""
         if self.ledger is not None and not json:
             at = f" at delta = {self.ledger.delta:g}" if self.ledger.delta else ""
-            spent, all_ = f"{self.ledger.spent:.4g}", f"{self.ledger.epsilon:g}"
-            show_line(f"Spent in {self.ledger.path}: epsilon = {spent} of {all_}{at}")
+            spent, all_ = upward(self.ledger.spent, 4), f"{self.ledger.epsilon:g}"
+            count = len(self.ledger.releases)
+            by = f", by {count} releases together" if count > 1 else ""
+            show_line(f"Spent in {self.ledger.path}: epsilon = {spent} of {all_}{at}{by}")
 
 
 def values_of(subset: Sequence[str] | None) -> dict[str, str] | None:

@@ -11,6 +11,7 @@ from dpppsynth.cli.domain_options import DomainOptions
 from dpppsynth.cli.ledger_entry import LedgerEntry, values_of
 from dpppsynth.cli.method_options import ReportMethodOptions, require_new_folder
 from dpppsynth.cli.option_groups import Command, option_groups
+from dpppsynth.cli.promise import show_promise
 from dpppsynth.cli.synthesize import show_release
 from dpppsynth.core.errors import InputError
 
@@ -95,6 +96,7 @@ def perturb(
     subset: o.SubsetOption = None,
     n: PersonsOption = None,
     after: AfterOption = None,
+    verbose: o.VerboseOption = False,
     json: o.JsonOption = False,
 ) -> None:
     """Draw one report for every person of a file, as their own devices would.
@@ -145,7 +147,7 @@ def perturb(
             }
         )
         return
-    show_text(str(guarantee))
+    show_promise(guarantee, domain, verbose=verbose)
     show_text(
         ROWS if user is None else f"One report for each person of the column {user!r}, whatever points they have."
     )
@@ -168,6 +170,7 @@ def aggregate(
     fixed_n: o.FixedNOption = False,
     n: PersonsOption = None,
     after: AfterOption = None,
+    verbose: o.VerboseOption = False,
     json: o.JsonOption = False,
 ) -> None:
     """Count reports, however many, and write the private intensity, synthetic patterns and their certificate.
@@ -195,7 +198,7 @@ def aggregate(
         release = counts.release(domain)
         say("drawing and writing synthetic patterns")
         release.save(out, patterns=patterns, fixed_n=fixed_n)
-    show_release(release, out, json=json)
+    show_release(release, out, verbose=verbose, json=json)
 
 
 @local_app.command(cls=Command)
@@ -248,6 +251,7 @@ def describe(
     ],
     n: PersonsOption = None,
     after: AfterOption = None,
+    verbose: o.VerboseOption = False,
     json: o.JsonOption = False,
 ) -> None:
     """Write the public description from which persons' own devices make their reports.
@@ -263,7 +267,8 @@ def describe(
     if json:
         show_json({"out": str(out), "mechanism": asked.fingerprint})
         return
-    show_text(str(mechanism.plan(domain, n=n or getattr(mechanism, "shuffled", None) or 1).guarantee))
+    plan = mechanism.plan(domain, n=n or getattr(mechanism, "shuffled", None) or 1)
+    show_promise(plan.guarantee, domain, verbose=verbose)
     show_line(f"\nWritten to {out}: description of mechanism {asked.fingerprint}")
 
 

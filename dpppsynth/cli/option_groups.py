@@ -12,9 +12,26 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from dpppsynth.cli.method_options import MethodOptions
+from dpppsynth.core.errors import InputError
 
 
-class Command(TyperCommand):
+# The parameter of commands that names the mark whose levels are released.
+MARK = "by"
+
+
+class OnceEach(TyperCommand):
+    """A command with at most one mark whose levels are released; of other options the last counts, as scripts want."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse a second mark: it would take the place of the first without a word."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        if [each.name for each in order].count(MARK) > 1:
+            msg = f"{MARK}: takes one mark, and was given several; join their columns into one, or release by one alone"
+            raise InputError(msg)
+        return super().parse_args(ctx, args)
+
+
+class Command(OnceEach):
     """A command that collects the options of mechanisms when it is called; for they have to be imported."""
 
     def make_context(self, info_name: Any, args: list[str], *more: Any, **settings: Any) -> Any:
@@ -83,7 +100,7 @@ def _complete(
 
     _sign(whole, [*usual, *own, *expert])
     app = Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)
-    app.command()(whole)
+    app.command(cls=OnceEach)(whole)
     return get_command(app)
 
 

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -37,12 +38,17 @@ EPILOG = (
 NAMED = {"marks": "--by", "mechanism": "--mechanism", "method": "--method"}
 
 
+def _parameters(group: Any) -> Iterator[Any]:
+    """Options and arguments of all commands, those of groups first: a name means what most commands mean."""
+    for each in sorted(group.commands.values(), key=lambda command: not hasattr(command, "commands")):
+        yield from _parameters(each) if hasattr(each, "commands") else each.params
+
+
 class _Program(TyperGroup):
     """Turns the errors that are raised on purpose into one sentence and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        commands = self.commands.values()
-        options = {p.name: p.opts[0] for each in commands for p in each.params if p.name and p.opts[0].startswith("--")}
+        options = {p.name: p.opts[0] for p in _parameters(self) if p.name and p.opts[0].startswith("--")}
         with in_options(options | NAMED):
             return self._answer(ctx)
 

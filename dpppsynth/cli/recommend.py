@@ -1,5 +1,6 @@
 """`dpppsynth recommend`: recommended mechanism for a budget, from public parameters and a simulation study."""
 
+import shlex
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ from dpppsynth.cli.console import show_json, show_line, show_table, show_text
 from dpppsynth.cli.domain_options import DomainOptions
 from dpppsynth.cli.method_options import MethodOptions
 from dpppsynth.cli.option_groups import option_groups
+from dpppsynth.cli.promise import show_promise
 
 if TYPE_CHECKING:
     from dpppsynth.contract.result import MechanismResult
@@ -55,24 +57,42 @@ class Promise:
         cap = self.max_points_per_person
         return words + (["--max-points-per-person", f"{cap}"] if cap > 1 else [])
 
+    @property
+    def size(self) -> list[str]:
+        """Options of the number of points."""
+        return ["--n", f"{self.n}"] if self.n is not None else ["--expected-n", f"{self.expected_n!r}"]
+
 
 @option_groups
-def recommend(promise: Promise, place: DomainOptions, json: o.JsonOption = False) -> None:
+def recommend(
+    promise: Promise, place: DomainOptions, verbose: o.VerboseOption = False, json: o.JsonOption = False
+) -> None:
     """Recommend a mechanism for a budget from public parameters alone; no data file is opened.
 
     Reads a simulation study that comes with the program: how close every mechanism came to known intensities.
     """
     advice = promise.recommend(place)
     if json:
-        show_json(_as_json(advice, promise))
+        show_json(_as_json(advice, promise, place))
     else:
-        _show(advice, promise)
+        _show(advice, promise, place, verbose=verbose)
 
 
-def _show(advice: "Recommendation", promise: Promise) -> None:
+def _next(advice: "Recommendation", promise: Promise, place: DomainOptions) -> str:
+    """The command that goes on, complete and quoted for a shell."""
+    return shlex.join(["dpppsynth", "rehearse", *promise.words(advice), *place.words(), *promise.size])
+
+
+def _show(advice: "Recommendation", promise: Promise, place: DomainOptions, *, verbose: bool) -> None:
     from dpppsynth.evaluation.recommendation.recommended import figure, in_words
 
-    show_text(advice.headline)
+    expected = figure(advice.expected, advice.reading)
+    show_text(
+        f"{advice.headline} Expected distance from the truth {expected}, where a uniform pattern has "
+        f"{figure(advice.uniform)} (total variation, between 0 and 1)."
+    )
+    show_text("Rehearse it next, at no cost:")
+    show_line(f"{_next(advice, promise, place)}\n")
     for reason in advice.reasons:
         show_text(f"- {reason}")
     unit = advice.plan.domain.unit
@@ -83,15 +103,16 @@ def _show(advice: "Recommendation", promise: Promise) -> None:
         for each in advice.alternatives
     ]
     show_table("Not recommended", others, ("mechanism", "expected distance", "why not"))
-    show_text(f"The guarantee of what is recommended holds. {advice.plan.guarantee}\n")
-    show_text(f"Evidence: {advice.evidence}. Rehearse it next, with the same window or network and the same size:")
-    show_line(f"dpppsynth rehearse {' '.join(promise.words(advice))}")
+    start = "The guarantee of what is recommended holds. "
+    show_promise(advice.plan.guarantee, advice.plan.domain, verbose=verbose, start=start)
+    show_text(f"Evidence: {advice.evidence}.")
 
 
-def _as_json(advice: "Recommendation", promise: Promise) -> dict[str, Any]:
+def _as_json(advice: "Recommendation", promise: Promise, place: DomainOptions) -> dict[str, Any]:
     return {
         "mechanism": advice.mechanism,
         "options": promise.words(advice),
+        "next": _next(advice, promise, place),
         "expected": advice.expected,
         "reading": advice.reading,
         "uniform": advice.uniform,

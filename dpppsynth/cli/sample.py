@@ -24,6 +24,14 @@ OutOption = Annotated[
 ]
 
 
+SeedOption = Annotated[
+    int | None,
+    Option(
+        min=0,
+        help="Seed of the draws: the same patterns again, which is safe, for they come from what is private already.",
+        rich_help_panel=o.HOW,
+    ),
+]
 AgainOption = Annotated[
     o.Inference | None, Option(help="Infer again from the saved private statistic first.", rich_help_panel=o.HOW)
 ]
@@ -36,6 +44,7 @@ def sample(
     source: o.SourceOption = o.Source.MEDIAN,
     inference: AgainOption = None,
     engine: o.EngineOption = None,
+    seed: SeedOption = None,
     out: OutOption = None,
     format: FormatOption = None,  # noqa: A002
     out_crs: OutCrsOption = None,
@@ -78,7 +87,7 @@ def sample(
             )
             opened = opened.infer(progress=say, **changes)
         say("drawing synthetic patterns")
-        drawn, named = opened.sample(patterns, source=str(source), fixed_n=fixed_n), opened.named(str(source))
+        drawn, named = opened.sample(patterns, seed, source=str(source), fixed_n=fixed_n), opened.named(str(source))
         if inference is not None and out is not None:
             save(opened, out, drawn, named)
         elif out is not None:

@@ -17,6 +17,7 @@ from dpppsynth.cli.ledger_entry import LedgerEntry, require_readable, values_of
 from dpppsynth.cli.method_options import MethodOptions, require_new_folder
 from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.cli.pattern_options import PatternOptions
+from dpppsynth.cli.promise import show_promise
 from dpppsynth.core.errors import InputError, QualityError
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def synthesize(
     source: o.SourceOption = o.Source.MEDIAN,
     ledger: o.LedgerOption = None,
     subset: o.SubsetOption = None,
+    verbose: o.VerboseOption = False,
     json: o.JsonOption = False,
 ) -> None:
     """Spend the budget once, and write synthetic patterns with their certificate.
@@ -109,7 +111,7 @@ def synthesize(
         say("drawing and writing what is released")
         drawing = {} if method.options.paid else {"patterns": patterns, "fixed_n": fixed_n, "source": str(source)}
         _save(release, out, drawing)
-    show_release(release, out, paid=method.options.paid, json=json)
+    show_release(release, out, paid=method.options.paid, verbose=verbose, together=account.together, json=json)
     account.report(json=json)
 
 
@@ -172,7 +174,9 @@ def _release(spend: Callable[..., Any], account: LedgerEntry, out: Path, say: Ca
         raise QualityError(msg, kept) from None
 
 
-def show_release(release: Any, out: Path, *, paid: str = "", json: bool) -> None:
+def show_release(
+    release: Any, out: Path, *, paid: str = "", verbose: bool = False, together: str = "", json: bool
+) -> None:
     """Say what was written, and how to go on; `paid` is why a further pattern would be a new spend, if it were."""
     from dpppsynth.cli.limits import error_bound
     from dpppsynth.contract import registry
@@ -195,7 +199,7 @@ def show_release(release: Any, out: Path, *, paid: str = "", json: bool) -> None
             }
         )
         return
-    show_text(str(release.guarantee))
+    show_promise(release.guarantee, release.domain, verbose=verbose, together=together)
     if release.shuffled is not None:
         show_text(f"\n{release.shuffled}")
     for remark in words.remarks(release):

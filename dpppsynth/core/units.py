@@ -1,11 +1,29 @@
 """Abbreviations of units of length, and the lengths that densities are stated by."""
 
+from dpppsynth.core.rounding import downward
+
 ABBREVIATIONS = {"metre": "m", "kilometre": "km", "foot": "ft", "US survey foot": "US ft", "unit": "units"}
 
 
 def short_unit(unit: str) -> str:
     """Abbreviate the name of a unit of length."""
     return ABBREVIATIONS.get(unit, unit)
+
+
+# Units whose plural has no s.
+PLURALS = {"foot": "feet", "US survey foot": "US survey feet", "unit": "units of the coordinates"}
+
+
+def lengths_in(value: float, unit: str) -> str:
+    """A privacy radius with its unit as people say it, in six digits rounded down.
+
+    Examples
+    --------
+    >>> lengths_in(25.0, "metre"), lengths_in(1.0, "metre"), lengths_in(82.5, "foot"), lengths_in(0.5, "unit")
+    ('25 metres', '1 metre', '82.5 feet', '0.5 units of the coordinates')
+    """
+    one = value == 1 and unit != "unit"
+    return f"{downward(value, 6)} {unit if one else PLURALS.get(unit, f'{unit}s')}"
 
 
 # What people state densities by, and how many of the unit it has.

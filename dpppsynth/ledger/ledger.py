@@ -16,7 +16,7 @@ from dpppsynth.core.arguments import flag
 from dpppsynth.core.atomic_files import locked, whole_file
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, outside
 from dpppsynth.core.html_card import html_card
-from dpppsynth.core.rounding import upward
+from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.wording import mention
 from dpppsynth.ledger.authorisation import Authorisation, claim, new_token, recording, require_token, settling, token_of
 from dpppsynth.ledger.budget import ROUNDING, Budget
@@ -45,6 +45,8 @@ from dpppsynth.spatial.domains import Domain
 
 # Seconds to wait for another process that writes to the same ledger.
 PATIENCE = 10.0
+# Of an epsilon that is told: fewer than what sums of floating-point numbers get wrong.
+DIGITS = 12
 # A new ledger is its owner's alone.
 PRIVATE = 0o600
 # Schema version of the events that are written.
@@ -198,14 +200,16 @@ class Ledger(Account):
 
     @property
     def spent(self) -> float:
-        """Epsilon, at the ledger's delta, of everything authorised so far."""
-        return self._read().spent
+        """Epsilon, at the ledger's delta, of everything authorised so far, in twelve digits rounded up."""
+        return float(upward(self._read().spent, DIGITS))
 
     @property
     def remaining(self) -> float:
         """Difference of the budget's epsilon and `spent`; how much fits depends on its kind, see `check`."""
         history = self._read()
-        return max(0.0, history.budget.epsilon - history.spent)
+        # What rounding alone leaves of a spent budget is nothing.
+        left = history.budget.epsilon - float(upward(history.spent, DIGITS))
+        return float(downward(left, DIGITS)) if left > ROUNDING * history.budget.epsilon else 0.0
 
     @property
     def guarantee(self) -> Guarantee | None:

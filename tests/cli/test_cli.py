@@ -16,7 +16,7 @@ import shapely
 from support.chance import Apart, Chance
 from support.command_line import run, spoken
 from support.pictures import pictures_drawn
-from support.seams import chance_for_nuts, randomise_by
+from support.seams import chance_for_nuts, randomise_by, seeded_secrets
 
 import dpppsynth as dps
 from dpppsynth import cli
@@ -83,10 +83,13 @@ def is_silent_about(said, xy):
 class TestCheck:
     def test_says_what_is_promised(self):
         said = spoken(run("check", *LGCP, *SQUARE, *CRS, "--n", 392))
+        assert "by at most 25 metres along a path inside the window" in said
+        assert "It is assumed" not in said
+        said = spoken(run("check", *LGCP, *SQUARE, *CRS, "--n", 392, "--verbose"))
         for words in (
             "The guarantee holds",
             "Theorem 2 (tents)",
-            "It is assumed that",
+            "It is assumed that: (1)",
             "privacy radius 25 metre",
             "49 vert",
         ):
@@ -554,8 +557,23 @@ class TestSample:
         fixed = ["synthesize", points[0], *CRS, *SQUARE, *KERNEL, "--fixed-n", "--out", tmp_path / "fixed"]
         assert "leave --fixed-n out" in spoken(run(*fixed, code=2))
 
+    def test_a_seed_draws_the_same_patterns_again(self, public, tmp_path):
+        for name, seed in (("one", 3), ("again", 3), ("other", 4)):
+            run("sample", public, "--patterns", 2, "--seed", seed, "--out", tmp_path / name)
+        one, again, other = (
+            [path.read_bytes() for path in sorted((tmp_path / name).iterdir())] for name in ("one", "again", "other")
+        )
+        assert one == again != other
+        assert one[0] != one[1]
+
     def test_engine_alone_means_nothing(self, public):
         assert "--inference nuts" in spoken(run("sample", public, "--engine", "pymc", code=2))
+
+
+def test_a_second_mark_is_refused():
+    """The first of two marks was dropped without a word."""
+    twice = [*CRS, *SQUARE, *LGCP, "--by", "type", "--by", "band", "--levels", "a,b", "--n-by", "3,4"]
+    assert "Error: --by: takes one mark, and was given several" in spoken(run("check", *twice, code=2))
 
 
 class TestVerify:
@@ -711,7 +729,8 @@ def test_main_job_with_nuts(points, tmp_path):
     out = tmp_path / "public"
     scale = ["--length-scale", 250]
     words = ["synthesize", points[0], "--x", "x", "--y", "y", *CRS, *SQUARE, *LGCP, *scale]
-    run(*words, "--patterns", 3, "--out", out)
+    with seeded_secrets():
+        run(*words, "--patterns", 3, "--out", out)
     assert len(list(out.glob("synthetic_*.geojson"))) == 3
     run("verify", out / "certificate.json")
 

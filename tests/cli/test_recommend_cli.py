@@ -1,10 +1,12 @@
 import json
 import re
+import shlex
 from functools import partial
 
 import pytest
 from support.command_line import run as run_command
 from support.command_line import spoken
+from support.seams import chance_for_nuts
 from typer.testing import CliRunner
 
 import dpppsynth as dps
@@ -28,7 +30,7 @@ run = partial(run_command, "recommend")
 
 
 def command(said):
-    return re.search(r"dpppsynth (rehearse .*)", said)[1].split()
+    return shlex.split(re.search(r"dpppsynth (rehearse .*)", said)[1])
 
 
 def test_says_what_python_says():
@@ -45,7 +47,7 @@ def test_says_what_python_says():
     assert said["guarantee"] == advice.plan.guarantee.to_dict()
 
 
-def test_reads_like_advice_and_keeps_the_number_of_points():
+def test_reads_like_advice_and_repeats_the_number_of_points_in_the_command_alone():
     said = spoken(run(*NEAR, *SQUARE, "--n", N))
     for words in (
         "Recommended: ",
@@ -55,7 +57,28 @@ def test_reads_like_advice_and_keeps_the_number_of_points():
         "docs/results/recommend.md",
     ):
         assert words in said
-    assert not re.search(rf"\b{N}\b", said)
+    assert len(re.findall(rf"\b{N}\b", said)) == 1
+    assert command(said)[:3] == ["rehearse", "--mechanism", "lgcp-tents"]
+    for words in ("25 metres along a path inside the window", "a uniform pattern has 0.", "see --verbose"):
+        assert words in said
+    assert "in the unit of" not in said
+    assert "It is assumed that: (1) Window, mesh" in spoken(run(*NEAR, *SQUARE, "--n", N, "--verbose"))
+
+
+def test_the_command_runs_as_it_is_pasted(tmp_path):
+    """With every option of the place, quoted: a path may have a blank."""
+    streets = tmp_path / "our streets.geojson"
+    streets.write_text(json.dumps(STREETS))
+    said = run("--epsilon", 50, "--alpha", 25, "--network", streets, "--node", "--n", 60).stdout
+    pasted = command(said)
+    assert pasted[-5:] == ["--network", str(streets), "--node", "--n", "60"]
+    done = CliRunner().invoke(cli.app, ["check", *pasted[1:]])
+    assert done.exit_code == 0, done.output
+    quick = ["--epsilon", 0.5, "--relation", "replace-one", "--n", 20]
+    with chance_for_nuts():
+        done = CliRunner().invoke(cli.app, command(run(*quick, *SQUARE).stdout))
+    assert done.exit_code == 0, done.output
+    assert "Rehearsal, " in done.output
 
 
 @pytest.mark.parametrize(
@@ -75,13 +98,16 @@ def test_the_command_it_ends_with_asks_for_what_it_recommends(who):
     assert checked.exit_code == 0, checked.output
     assert json.loads(checked.stdout)["guarantee"] == said["guarantee"]
     assert json.loads(checked.stdout)["mechanism"] == said["mechanism"]
-    assert command(run(*who, *SQUARE).stdout)[1:] == said["options"]
+    pasted = command(run(*who, *SQUARE).stdout)
+    assert pasted == shlex.split(said["next"])[1:]
+    assert pasted[1:] == [*said["options"], *SQUARE, *pasted[-2:]]
+    assert [pasted[-2], float(pasted[-1])] == size
 
 
 def test_the_command_asks_for_the_very_budget():
     """Four or six digits would round epsilon up, and promise less than was asked for."""
     who = ["--epsilon", 0.9999999, "--alpha", 25.1234567, "--delta", 1.23456789e-6, "--n", N]
-    line = run(*who, *SQUARE).stdout.splitlines()[-1].split()
+    line = command(run(*who, *SQUARE).stdout)
     for option in ("--epsilon", "--alpha"):
         assert float(line[line.index(option) + 1]) == who[who.index(option) + 1]
     spends = ["--epsilon", 1, "--alpha", 47.9, "--delta", 1.23456789e-6, "--n", N]

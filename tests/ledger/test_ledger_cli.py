@@ -116,7 +116,7 @@ class TestShow:
         assert found["releases"][0]["certificate"] == certificate.statement_hash(cert)
         assert found["assumptions"][0] == "Exact."
         said = spoken(run("show", path))
-        for words in ("deaths", "spent 1.277", "remaining 0.7229", "lgcp-posterior-draw", "- Exact."):
+        for words in ("deaths", "spent 1.278", "remaining 0.7229", "lgcp-posterior-draw", "- Exact."):
             assert words in said
 
     @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import json
 import math
 import subprocess
 import sys
-import time
 
 import geopandas
 import numpy as np
@@ -124,12 +123,10 @@ class TestPolygons:
         assert not window.geometry.has_z
         assert window.fingerprint() == Window.rectangle(0, 0, 1, 1).fingerprint()
 
-    def test_million_points_in_a_detailed_polygon_take_about_a_second(self):
+    def test_many_points_in_a_detailed_polygon(self):
         window = Window.polygon(shapely.Point(0, 0).buffer(1, quad_segs=500))
         xy = np.random.default_rng(0).uniform(-1, 1, (10**6, 2))
-        start = time.perf_counter()
         share = window.contains(xy).mean()
-        assert time.perf_counter() - start < 5
         assert share == pytest.approx(np.pi / 4, abs=0.002)
 
     @pytest.mark.parametrize(

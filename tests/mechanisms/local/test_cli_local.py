@@ -209,7 +209,7 @@ class TestTwoRounds:
         said = spoken(run("local", "aggregate", one, *ask, "--after", first, "--out", tmp_path / "x", code=2))
         assert "one.csv holds reports of another mechanism" in said
         said = spoken(run("local", "aggregate", one, *ask, "--out", tmp_path / "x", code=2))
-        assert "after: a release needs both rounds" in said
+        assert "--after: a release needs both rounds" in said
 
     @pytest.mark.parametrize(
         ("options", "words"),
@@ -217,7 +217,7 @@ class TestTwoRounds:
             (["--method", "aag"], "--n: the number of reports is needed"),
             (["--method", "aag", "--n", 9, "--after", "none.json"], "there is no file 'none.json'"),
             (["--method", "uniform-grid", "--n", 9], "--n: this mechanism has one round"),
-            (["--method", "range-hierarchy", "--after", "none.json"], "after: this mechanism has one round"),
+            (["--method", "range-hierarchy", "--after", "none.json"], "--after: this mechanism has one round"),
         ],
     )
     def test_refuses(self, options, words, points, tmp_path):
