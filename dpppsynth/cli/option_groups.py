@@ -14,7 +14,6 @@ from typer.main import get_command
 from dpppsynth.cli.method_options import MethodOptions
 from dpppsynth.core.errors import InputError
 
-
 # The parameter of commands that names the mark whose levels are released.
 MARK = "by"
 

@@ -209,7 +209,7 @@ class TestCheck:
             window, by="year", levels=[2021, 2022], n={2021: 200, 2022: 192}
         )
         assert said["guarantee"] == plan.guarantee.to_dict()
-        text = spoken(run(*words))
+        text = spoken(run(*words, "--verbose"))
         for word in ("year 2021", "year 2022", "The year of every point is not protected"):
             assert word in text
         guess = ["--method", "lgcp", "--epsilon", 1, "--relation", "add-remove", *SQUARE, *YEARS, "--expected-n", 200]
@@ -446,7 +446,8 @@ class TestSynthesize:
             result = run(*words, levels, code=2)
             assert f"--levels: {rule}" in spoken(result)
             is_silent_about(result.output, points[1])
-        assert "--by: there is no column 'month'" in spoken(run(*words, "1,2", "--by", "month", code=2))
+        other = ["month" if word == "year" else word for word in words]
+        assert "--by: there is no column 'month'" in spoken(run(*other, "1,2", code=2))
         wrong = run(*words, "2021,2022", "--n-by", "79,58", code=2)
         assert not re.search(r"\b(80|57)\b", wrong.output)
         assert not (tmp_path / "out").exists()
