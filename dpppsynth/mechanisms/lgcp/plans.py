@@ -48,6 +48,9 @@ SPARSE_FROM = 1000
 # Share of its box that a window then fills at least: the field lives on all of the box.
 FILLED = 0.5
 PRIORS = ("auto", "dense", "sparse")
+# Points, a public number or guess, behind which a dense field is too narrow for NUTS: of a million its chains mix, of
+# ten million they do not (R-hat 4.6), and the approximation is what there is. Its checks stand in `diagnostics`.
+MOST_SAMPLED = 3_000_000
 SAMPLERS = ("auto", "exact", "nuts", "proximal")
 
 
@@ -312,7 +315,8 @@ def _denoiser(request: LGCPRequest, mesh: Mesh) -> LGCPInference:
     own = s.covariance if isinstance(s.covariance, Covariance) and s.mechanism != "field" else None
     if own is not None:
         scales, sigma = (own.length_scale,), own.sigma
-    inference = "nuts" if s.inference == "auto" else s.inference
+    many = (request.size or 0) > MOST_SAMPLED
+    inference = ("laplace" if many else "nuts") if s.inference == "auto" else s.inference
     settings: Any = {"offset": s.offset, "inference": inference, "engine": s.engine, "own": own}
     # Who gives a length scale, or a covariance, has a prior of their own.
     return LGCPInference(field, scales, sigma, **settings, even=own is None and not s.length_scale)

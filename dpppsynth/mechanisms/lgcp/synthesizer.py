@@ -71,7 +71,7 @@ class LGCPSynthesizer(LGCPSettings):
         of up to some 1500 segments.
     inference : {"auto", "nuts", "laplace"}
         After a private statistic: NUTS in PyMC, or a Laplace approximation (seconds faster, no diagnostics). "auto":
-        NUTS behind a dense prior, the approximation behind a sparse one.
+        NUTS behind a dense prior of up to three million points, the approximation otherwise.
     engine : {"nutpie", "pymc"}
         Implementation of NUTS.
     offset : Offset, optional

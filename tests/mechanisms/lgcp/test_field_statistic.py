@@ -13,7 +13,7 @@ import scipy.stats
 import shapely
 from support.seams import randomise_by
 
-from dpppsynth import datasets
+from dpppsynth import LGCPSynthesizer, datasets
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.mechanisms.lgcp.bound.fields import discrete_mu, field_sensitivity, field_statistic, largest_field_sigma
 from dpppsynth.mechanisms.lgcp.field_plan import BATCH, FieldStatisticPlan, lattice_field
@@ -533,3 +533,12 @@ def test_secret_n_is_estimated():
     statistic = plan.measure(pattern, rng)
     assert 240 < model.posterior_mean(model.fit(statistic, rng)).total < 360
     assert 240 < model.intensity(statistic).total < 360
+
+
+@pytest.mark.parametrize(
+    ("n", "given", "taken"), [(10**6, "auto", "nuts"), (10**7, "auto", "laplace"), (10**7, "nuts", "nuts")]
+)
+def test_chains_behind_too_many_points_are_not_started(n, given, taken):
+    """Ten million points were paid for, and NUTS did not mix behind them."""
+    plan = LGCPSynthesizer(1.0, alpha=0.5, delta=1e-8, mechanism="field", inference=given).plan(MESH.domain, n=n)
+    assert plan.estimator.inference == taken
