@@ -88,7 +88,8 @@ def one_pattern_more(folder: Path) -> None:
 def halved_noise() -> None:
     statistic.laplace_scale = lambda *args: laplace_scale(*args) / 2
     try:
-        TENTS.release(PATTERN)
+        # One that has not planned yet: a plan that was made with the right scale is used again.
+        replace(TENTS).release(PATTERN)
     finally:
         statistic.laplace_scale = laplace_scale
 
@@ -97,7 +98,7 @@ def halved_noise_of_levels() -> None:
     scales = aggregation.level_scales
     aggregation.level_scales = lambda *args: tuple(scale / 2 for scale in scales(*args))
     try:
-        HEAT.release(PERSONS)
+        replace(HEAT).release(PERSONS)
     finally:
         aggregation.level_scales = scales
 
