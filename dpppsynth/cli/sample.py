@@ -64,7 +64,7 @@ def sample(
         raise InputError(msg)
     if (format is not None or out_crs is not None or places) and (out is None or inference is not None):
         msg = (
-            "format: --format, --out-crs and --places go with --out, for patterns alone; the patterns of a release are "
+            "format: goes with --out, as --out-crs and --places do, for patterns alone; the patterns of a release are "
             "GeoJSON"
         )
         raise InputError(msg)

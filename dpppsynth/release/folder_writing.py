@@ -13,6 +13,7 @@ from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.published_files import plain_text
+from dpppsynth.io import write_pattern
 from dpppsynth.release import certificate
 from dpppsynth.release import work as effort
 from dpppsynth.release.certificate import DOMAIN, SYNTHETIC, synthetic
@@ -61,8 +62,6 @@ def save(release: Writable, folder: Path, patterns: list[PointPattern], source: 
 
     Names of patterns tell their source, where that is not the released intensity.
     """
-    from dpppsynth.io import write_pattern
-
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         msg = f"path: {folder} exists and is not an empty folder; choose another, releases are never overwritten."
         raise InputError(msg)
@@ -101,8 +100,6 @@ def append_patterns(folder: Path, release: Writable, patterns: list[PointPattern
 
     Files that are not the release's own stay out of the certificate.
     """
-    from dpppsynth.io import write_pattern
-
     known = set(certificate.read(folder)["files"])
     first = 1 + max((int(match["number"]) for match in map(SYNTHETIC.fullmatch, known) if match), default=-1)
     name_leftovers(folder.parent, scratch_prefix(folder), UNFINISHED)

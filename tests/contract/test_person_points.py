@@ -248,7 +248,7 @@ class TestCommandLine:
     FEW = ("--user", "person", "--max-points-per-person", "3")
 
     def test_synthesize(self, points, tmp_path):
-        said = spoken(run("synthesize", points, *self.ASKED, *self.FEW, "--out", tmp_path / "out"))
+        said = spoken(run("synthesize", points, *self.ASKED, *self.FEW, "--verbose", "--out", tmp_path / "out"))
         assert "at most 3 points are measured, drawn at random" in said
         assert "p0004" not in said
         assert "55" not in said
