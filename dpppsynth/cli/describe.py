@@ -105,8 +105,8 @@ def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
         )
     plain = guarantee.relation
     cap = f"at most {plain.max_points_per_person}" if isinstance(plain, CappedRelation) else "any number"
-    if isinstance(plain, CappedRelation) and plain.user is not None:
-        cap = f"any number, of which {cap} count, drawn at random (persons by {plain.user!r})"
+    if plain.kept_cap is not None:
+        cap = f"any number, of which {cap} count, drawn at random (persons by {plain.kept_cap.user!r})"
     if isinstance(plain, Local | GeoIndistinguishability):
         cap = "any number, in one trajectory" if plain == Local(TRAJECTORY) else "1, and one report"
     return [

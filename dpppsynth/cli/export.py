@@ -11,6 +11,7 @@ from dpppsynth.cli.console import progress, show_json, show_line
 from dpppsynth.cli.domain_options import said_of
 from dpppsynth.cli.method_options import require_new_folder
 from dpppsynth.cli.pattern_files import Format, FormatOption, OutCrsOption, PlacesOption, write_patterns
+from dpppsynth.core.arguments import probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import each_of
 
@@ -115,9 +116,7 @@ def _require_fit(
     if intensity is None and spacing is not None:
         msg = "--spacing: goes with --intensity"
         raise InputError(msg)
-    if not 0 < level < 1:
-        msg = f"--level: must lie strictly between 0 and 1, got {level!r}"
-        raise InputError(msg)
+    probability("level", level)
 
 
 def _write_intensities(

@@ -148,8 +148,8 @@ class Measurement:
     @property
     def persons_by(self) -> str | None:
         """Mark that tells persons of whom a few points, drawn at random, are measured; None where all points are."""
-        relation = self.guarantee.relation
-        return relation.user if isinstance(relation, CappedRelation) else None
+        cap = self.guarantee.relation.kept_cap
+        return None if cap is None else cap.user
 
     @property
     def mark_names(self) -> tuple[str, ...]:
@@ -232,10 +232,8 @@ class Measurement:
             As for `require_pattern`.
         """
         self.require_pattern(pattern)
-        relation = self.guarantee.relation
-        if not isinstance(relation, CappedRelation) or relation.user is None:
-            return pattern
-        return few_points_each(pattern, relation.user, relation.max_points_per_person, rng)
+        cap = self.guarantee.relation.kept_cap
+        return pattern if cap is None else few_points_each(pattern, *cap, rng)
 
     def require_batch(self, pattern: PointPattern) -> None:
         """Refuse some of the points, whatever their number; errors as in `require_pattern`."""
@@ -372,7 +370,7 @@ def require_kept_cap(kind: type[Measurement], relation: Relation) -> None:
     ------
     InputError
     """
-    if isinstance(relation, CappedRelation) and relation.user is not None and not kind.keeps_cap:
+    if relation.kept_cap is not None and not kind.keeps_cap:
         msg = (
             "relation: this mechanism measures all points of a person, whatever the cap; leave its user out, and vouch "
             "for the cap."
@@ -382,16 +380,14 @@ def require_kept_cap(kind: type[Measurement], relation: Relation) -> None:
 
 def measured_number(relation: Relation, pattern: PointPattern) -> int:
     """Number of points that are measured under a relation, which caps those of each person where it tells persons."""
-    if not isinstance(relation, CappedRelation) or relation.user is None:
-        return len(pattern)
-    return number_of_few(pattern, relation.user, relation.max_points_per_person)
+    cap = relation.kept_cap
+    return len(pattern) if cap is None else number_of_few(pattern, *cap)
 
 
 def counted_few(relation: Relation) -> str | None:
     """Name for a ledger of what n counts where a mark tells persons: it hangs on the cap; None where all points are."""
-    if not isinstance(relation, CappedRelation) or relation.user is None:
-        return None
-    return f"{relation.user}, at most {relation.max_points_per_person} each"
+    cap = relation.kept_cap
+    return None if cap is None else f"{cap.user}, at most {cap.most} each"
 
 
 def capped(relation: Relation) -> CappedRelation:

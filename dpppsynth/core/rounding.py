@@ -1,5 +1,6 @@
 """Rounding of numbers in reports, towards less privacy."""
 
+import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 # Digits and a minus sign as exponents.
@@ -59,3 +60,17 @@ def in_words(number: str) -> str:
 
 def _rounded(written: str, digits: int, rounding: str) -> str:
     return f"{float(Context(prec=digits, rounding=rounding).create_decimal(Decimal(written))):.{digits}g}"
+
+
+def round_length(rough: float, *, least: bool = False) -> float:
+    """The largest length of 1, 2 or 5 times a power of ten that is no longer; the smallest one no shorter if `least`.
+
+    Examples
+    --------
+    >>> round_length(168.0), round_length(168.0, least=True), round_length(2.6, least=True)
+    (100.0, 200.0, 5.0)
+    """
+    power = 10.0 ** math.floor(math.log10(rough))
+    if least:
+        return next(step * power for step in (1, 2, 5, 10) if step * power >= rough * (1 - 1e-9))
+    return max(step * power for step in (1, 2, 5) if step * power <= rough)

@@ -9,8 +9,9 @@ from dpppsynth.core.units import short_unit
 from dpppsynth.evaluation.metrics import KComparison
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import plot_comparison, plot_pattern
-from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, map_figure, new_figure, set_title
+from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, map_figure, new_figure
 from dpppsynth.plotting.picture_files import mark_confidential
+from dpppsynth.plotting.second_order import dress_curves
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -80,10 +81,5 @@ def _dress(ax: Axes, domain: Domain) -> None:
     streets = isinstance(domain, LinearNetwork)
     unit = short_unit(domain.unit)
     along = " along the streets" if streets else ""
-    ax.set(xlabel=f"distance r{along} ({unit})", ylabel=f"{'K' if streets else 'L'}(r) - r ({unit})")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="y", color="#e4e1dc", linewidth=0.8)
-    ax.set_axisbelow(True)
-    # Below, where no curve can be.
-    ax.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.16), ncols=2, frameon=False, fontsize=10)
-    set_title(ax, "How points gather, by distance")
+    xlabel, ylabel = f"distance r{along} ({unit})", f"{'K' if streets else 'L'}(r) - r ({unit})"
+    dress_curves(ax, xlabel, ylabel, "How points gather, by distance")

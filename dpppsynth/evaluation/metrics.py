@@ -21,15 +21,15 @@ from dpppsynth.evaluation.distances import (
     values,
 )
 from dpppsynth.evaluation.envelopes import Envelope, envelope
+from dpppsynth.evaluation.homogeneous import homogeneous
 from dpppsynth.evaluation.kfunction import k_function
 from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
 from dpppsynth.evaluation.smoothing import KernelIntensity, kernel_intensity
 from dpppsynth.evaluation.transport import wasserstein
-from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.models import regular_triangulation
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.intensity import PiecewiseConstant, mass_distance
-from dpppsynth.spatial.mesh import Floats, Mesh
+from dpppsynth.spatial.intensity import mass_distance
+from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import poisson_pattern
 from dpppsynth.spatial.second_order import KFunction, frozen
@@ -147,9 +147,7 @@ class Comparison:
     def uniform_pattern(self) -> PointPattern:
         """A homogeneous Poisson pattern of the same mean."""
         domain = self.original.domain
-        mesh = _coarse_mesh(domain)
-        level = np.full(len(mesh.elements), len(self.original) / domain.size)
-        return poisson_pattern(PiecewiseConstant(mesh, level), self.rng)
+        return poisson_pattern(homogeneous(domain, len(self.original) / domain.size), self.rng)
 
     def resampled(self) -> Scored:
         """Score a bootstrap sample of the original's points, the reference for sampling variation.
@@ -256,10 +254,3 @@ def kept_part(pattern: PointPattern, rng: np.random.Generator) -> npt.NDArray[np
 
 def _largest(domain: Domain) -> int:
     return LARGEST_ON_NETWORK if isinstance(domain, LinearNetwork) else LARGEST_IN_PLANE
-
-
-def _coarse_mesh(domain: Domain) -> Mesh:
-    if isinstance(domain, LinearNetwork):
-        return network_mesh(domain, domain.diameter)
-    window: Any = domain
-    return regular_triangulation(window, shape=(2, 2))

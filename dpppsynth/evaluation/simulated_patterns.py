@@ -11,6 +11,7 @@ import numpy as np
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.evaluation.homogeneous import homogeneous
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.shortest_paths import from_positions
 from dpppsynth.linear_network.street_walks import StreetWalks
@@ -202,14 +203,7 @@ def _require_few(expected: float) -> None:
 def _uniform(domain: Domain, intensity: float, rng: np.random.Generator) -> Floats:
     """Positions of a homogeneous Poisson process."""
     _require_few(intensity * domain.size)
-    if isinstance(domain, LinearNetwork):
-        count = rng.poisson(intensity * domain.size)
-        edge = rng.choice(len(domain.edges), count, p=domain.lengths / domain.lengths.sum())
-        return np.column_stack([edge, rng.random(count) * domain.lengths[edge]])
-    west, south, east, north = domain.bounds
-    count = rng.poisson(intensity * (east - west) * (north - south))
-    xy = np.array([west, south]) + rng.random((count, 2)) * [east - west, north - south]
-    return xy[domain.contains(xy)]
+    return poisson_pattern(homogeneous(domain, intensity), rng).positions
 
 
 def _inside(xy: Floats, domain: Domain) -> PointPattern:

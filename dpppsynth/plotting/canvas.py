@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
+from dpppsynth.core.rounding import round_length
 from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 
@@ -156,9 +157,7 @@ def _bar_level(domain: Domain) -> float:
 
 def _scale_bar(domain: Domain, ax: Axes) -> None:
     x0, y0, x1, y1 = frame(domain)
-    rough = (x1 - x0) / 4
-    power = 10.0 ** math.floor(math.log10(rough))
-    length = max(step * power for step in (1, 2, 5) if step * power <= rough)
+    length = round_length((x1 - x0) / 4)
     level = _bar_level(domain)
     tick = 0.012 * max(x1 - x0, y1 - y0)
     bar = [(x0, level + tick), (x0, level), (x0 + length, level), (x0 + length, level + tick)]

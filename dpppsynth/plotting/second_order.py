@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.units import short_unit
-from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, new_figure
+from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, new_figure, set_title
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.second_order import KFunction
 
@@ -60,8 +60,7 @@ def plot_k_function(
     for name, each in curves.items():
         ax.plot(each.r, each.l - each.r, linewidth=2.0, label=name or None)
     planar = next(iter(curves.values())).planar
-    _dress(ax, "L(r) - r" if planar else "K(r) - r", unit, title)
-    return ax
+    return _by_distance(ax, "L(r) - r" if planar else "K(r) - r", unit, title)
 
 
 def plot_envelope(band: Band, ax: Axes | None = None, *, unit: str = "unit", title: str | None = None) -> Axes:
@@ -83,12 +82,23 @@ def plot_envelope(band: Band, ax: Axes | None = None, *, unit: str = "unit", tit
     ax.fill_between(band.r, band.lower - base, band.upper - base, color=LANDMARK, alpha=0.22, linewidth=0, label=label)
     ax.plot(band.r, band.mean - base, color=LANDMARK, linewidth=1.6, label="simulated, mean")
     ax.plot(band.r, band.observed - base, color=POINT, linewidth=2.2, label="observed")
-    _dress(ax, "L(r) - r" if band.curve == "L" else "g(r) - 1", unit, title)
-    return ax
+    return _by_distance(ax, "L(r) - r" if band.curve == "L" else "g(r) - 1", unit, title)
 
 
-def _dress(ax: Axes, what: str, unit: str, title: str | None) -> None:
+def dress_curves(ax: Axes, xlabel: str, ylabel: str, title: str | None) -> None:
+    """Axes of curves by distance: labels, lines across, a legend below, where no curve can be."""
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", color="#e4e1dc", linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.16), ncols=2, frameon=False, fontsize=10)
+    if title is not None:
+        set_title(ax, title)
+
+
+def _by_distance(ax: Axes, what: str, unit: str, title: str | None) -> Axes:
+    """Add the level line of a Poisson process, and dress the axes."""
     ax.axhline(0.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="Poisson process")
-    ax.set(xlabel=f"r ({short_unit(unit)})", ylabel=what, title=title or "")
     ax.margins(x=0)
-    ax.legend(frameon=False)
+    dress_curves(ax, f"r ({short_unit(unit)})", what, title)
+    return ax

@@ -8,11 +8,8 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.odds import factor
+from dpppsynth.privacy.relations import INSIDE, UNIT_OF_COORDINATES
 from dpppsynth.spatial.domains import Domain
-
-# How relations, which know no domain, speak of lengths and paths.
-NO_UNIT = "(in the unit of the domain's coordinates)"
-PATH = "along a path inside the domain"
 
 
 def one_sentence(guarantee: Guarantee, domain: Domain) -> str:
@@ -42,9 +39,9 @@ def neighbours(guarantee: Guarantee, domain: Domain) -> str:
     """The neighbouring relation in words, with the unit of the domain where its CRS names one."""
     said, reach = guarantee.relation.describe(), guarantee.relation.reach
     if math.isfinite(reach):
-        said = said.replace(f"{reach:g} {NO_UNIT}", lengths_in(reach, domain.unit))
+        said = said.replace(f"{reach:g} {UNIT_OF_COORDINATES}", lengths_in(reach, domain.unit))
     way = "along the streets" if isinstance(domain, LinearNetwork) else "along a path inside the window"
-    return said.replace(PATH, way)
+    return said.replace(INSIDE, way)
 
 
 def averaged(guarantee: Guarantee) -> bool:

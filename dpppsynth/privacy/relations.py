@@ -9,14 +9,23 @@ however many, since only so many of them, drawn at random, are measured (docs/th
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from dpppsynth.core.arguments import entries, instance, one_of, positive, shown, whole, whole_number, writable
 from dpppsynth.core.errors import InputError
 
 MARK = "it names the mark that tells persons apart"
+# How relations, which know no domain, speak of lengths and paths.
+UNIT_OF_COORDINATES, INSIDE = "(in the unit of the domain's coordinates)", "along a path inside the domain"
 # Protected data of a person under local privacy, one each.
 LOCATION, TRAJECTORY = "location", "trajectory"
+
+
+class KeptCap(NamedTuple):
+    """Mark that tells persons, and the number of points of each, drawn at random from theirs, that are measured."""
+
+    user: str
+    most: int
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,11 @@ class Relation:
     def reach(self) -> float:
         """Largest distance one point may move; infinite when it may go anywhere."""
         return float("inf")
+
+    @property
+    def kept_cap(self) -> KeptCap | None:
+        """The cap on a person's points that the release itself keeps; None where all points are measured."""
+        return None
 
     def implies(self, other: "Relation") -> bool:
         """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
@@ -84,6 +98,11 @@ class CappedRelation(Relation):
     def unit(self) -> str:
         """The word "point" when a person has one point, "person" otherwise."""
         return "point" if self.max_points_per_person == 1 and self.user is None else "person"
+
+    @property
+    def kept_cap(self) -> KeptCap | None:
+        """The cap on a person's points, where a mark tells persons; elsewhere the caller vouches for it."""
+        return None if self.user is None else KeptCap(self.user, self.max_points_per_person)
 
     def __repr__(self) -> str:
         told = ((each.name, getattr(self, each.name)) for each in fields(self))
@@ -271,10 +290,7 @@ class AlphaNeighbours(MovedPoint):
     def describe(self) -> str:
         """The relation in words."""
         who = self._who("one point moves", "up to {k} points of one person move")
-        return (
-            f"{self._counted} and {who} by at most {self.alpha:g} (in the unit of the domain's "
-            f"coordinates) along a path inside the domain{self._marks_told}"
-        )
+        return f"{self._counted} and {who} by at most {self.alpha:g} {UNIT_OF_COORDINATES} {INSIDE}{self._marks_told}"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

@@ -7,20 +7,19 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.atomic_files import drafted
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.rounding import round_length
 from dpppsynth.core.wording import mention
 from dpppsynth.linear_network import LinearNetwork, network_mesh
+from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
-
-if TYPE_CHECKING:
-    from dpppsynth.release.cox import CoxRelease
 
 RASTER, TABLE = (".tif", ".tiff"), (".csv",)
 # Cells along the longer side unless a spacing is given, cells at most, and places that are looked up at once.
@@ -75,8 +74,6 @@ def write_intensity(
 
 def require_surface(release: object, suffix: str) -> None:
     """Refuse releases without an intensity, and formats that cannot hold it, with an InputError."""
-    from dpppsynth.release.cox import CoxRelease
-
     if not isinstance(release, CoxRelease) or not release.inferred:
         msg = "release: there is no intensity in it: this mechanism has none, or nothing was inferred yet"
         raise InputError(msg)
@@ -90,9 +87,8 @@ def require_surface(release: object, suffix: str) -> None:
 
 def _round_spacing(domain: Domain) -> float:
     """The spacing unless one is given."""
-    least = domain.size / ALONG**2 if isinstance(domain, LinearNetwork) else _longer_side(domain) / ALONG
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(step * power for step in (1, 2, 5, 10) if step * power >= least * (1 - 1e-9))
+    rough = domain.size / ALONG**2 if isinstance(domain, LinearNetwork) else _longer_side(domain) / ALONG
+    return round_length(rough, least=True)
 
 
 def _longer_side(window: Domain) -> float:

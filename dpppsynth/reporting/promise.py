@@ -85,7 +85,7 @@ def not_promised(guarantee: Guarantee, domain: Domain, by: str | None, *, moved:
         said[-1] = f"It does not hide that every level of {by} has at least one point."
     if isinstance(relation, AddRemove | AddRemovePerson):
         said.append(_moving(guarantee))
-    if isinstance(relation, CappedRelation) and relation.user is not None:
+    if relation.kept_cap is not None:
         if relation.n_is_public:
             said.append("It does not hide how many points anybody has.")
     elif isinstance(relation, CappedRelation):
@@ -142,10 +142,10 @@ def _whom(guarantee: Guarantee) -> str:
     relation = guarantee.relation
     if isinstance(relation, AddRemovePerson):
         who = "The promise is made to every person, with all of their points, however many these are."
-    elif isinstance(relation, CappedRelation) and relation.user is not None:
+    elif relation.kept_cap is not None:
         who = (
             "The promise is made to every person, with all of their points, however many these are. Of each person "
-            f"at most {points(relation.max_points_per_person)}, drawn at random, went into the release."
+            f"at most {points(relation.kept_cap.most)}, drawn at random, went into the release."
         )
     elif not several(relation):
         who = "The promise is made to every single point, and so to every person as long as nobody has more than one."
