@@ -10,8 +10,8 @@ from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_json, show_line
 from dpppsynth.cli.domain_options import said_of
 from dpppsynth.cli.method_options import require_new_folder
-from dpppsynth.cli.pattern_files import Format, FormatOption, OutCrsOption, PlacesOption, write_patterns
-from dpppsynth.core.arguments import probability
+from dpppsynth.cli.pattern_files import Format, FormatOption, OutCrsOption, PlacesOption, require_crs, write_patterns
+from dpppsynth.core.arguments import positive, probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import each_of
 
@@ -116,7 +116,10 @@ def _require_fit(
     if intensity is None and spacing is not None:
         msg = "--spacing: goes with --intensity"
         raise InputError(msg)
+    if spacing is not None:
+        positive("spacing", spacing)
     probability("level", level)
+    require_crs(out_crs)
 
 
 def _write_intensities(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import common_options as o
+from dpppsynth.cli.domain_options import said_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,6 +46,15 @@ PlacesOption = Annotated[
         rich_help_panel=o.WRITING,
     ),
 ]
+
+
+def require_crs(out_crs: str | None) -> None:
+    """Refuse an unknown coordinate system before a folder is made, with an InputError."""
+    if out_crs is not None:
+        from dpppsynth.core.crs import known_crs
+
+        with said_of("--out-crs", "crs", "to_crs"):
+            known_crs(out_crs)
 
 
 def write_patterns(

@@ -8,7 +8,7 @@ from typer import Option
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_json, show_line
 from dpppsynth.cli.method_options import require_new_folder
-from dpppsynth.cli.pattern_files import Format, FormatOption, OutCrsOption, PlacesOption, write_patterns
+from dpppsynth.cli.pattern_files import Format, FormatOption, OutCrsOption, PlacesOption, require_crs, write_patterns
 from dpppsynth.core.errors import DpppsynthError, InputError
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def sample(
             "GeoJSON"
         )
         raise InputError(msg)
+    require_crs(out_crs)
     if out is not None:
         require_new_folder(out)
 

@@ -66,6 +66,8 @@ def test_places_on_streets(tmp_path):
         (["--out-crs", "EPSG:4326", "--intensity", "csv"], "--out-crs"),
         (["--format", "csv", "--spacing", "10"], "--spacing"),
         (["--intensity", "csv", "--level", "1"], "--level"),
+        (["--intensity", "csv", "--spacing", "-3"], "--spacing"),
+        (["--format", "csv", "--out-crs", "EPSG:99999"], "--out-crs"),
     ],
 )
 def test_options_that_do_not_fit(folder, tmp_path, words, said):
