@@ -19,11 +19,12 @@ import scipy.sparse as sp
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.core.wording import either, mention
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.spatial.mesh import Floats
 
-# Segments beyond which the squares of a dense matrix take minutes.
+# Segments beyond which the squares of a dense matrix take minutes; `heat_tiles` goes on.
 MOST_SEGMENTS = 3000
 # Terms of the exponential's series for a matrix of row sum one: what is left out is below 1e-50.
 TERMS = 40
@@ -78,17 +79,12 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
     array([[0.6839, 0.3161],
            [0.3161, 0.6839]])
     """
-    _require_bandwidth(bandwidth)
+    require_bandwidth(bandwidth)
     require_few_segments(mesh)
-    _require_precise(mesh, bandwidth)
-    # A bandwidth that was found is checked, and then drawn with.
-    return mesh.last_diffusion.get(float(bandwidth), lambda: _exponential(mesh, bandwidth))
-
-
-def _exponential(mesh: NetworkMesh, bandwidth: float) -> Floats:
+    require_precise(mesh, bandwidth)
     flow, root = conductances(mesh), np.sqrt(mesh.element_measure)
     leave = flow.sum(axis=1) / mesh.element_measure
-    squarings = _squarings(leave, bandwidth)
+    squarings = halvings(leave, bandwidth)
     step = math.ldexp(bandwidth**2 / 2, -squarings)
     # exp(-step L) = e^-1 exp(I - step L), and step L has no diagonal entry above one half. Scaled by the roots of the
     # lengths all is symmetric, and a square costs half as much.
@@ -129,17 +125,17 @@ def matrix_error(mesh: NetworkMesh, bandwidth: float) -> float:
     widest = int(np.diff(flow.indptr).max(initial=0))
     first = (TERMS * (widest + 12) + flow.shape[0]) * UNIT_ROUNDOFF
     # Capped only where it is hopeless anyway, below the range of numbers.
-    return math.ldexp(first, min(1000, 2 + _squarings(flow.sum(axis=1) / mesh.element_measure, bandwidth)))
+    return math.ldexp(first, min(1000, 2 + halvings(flow.sum(axis=1) / mesh.element_measure, bandwidth)))
 
 
-def sample_children(mesh: NetworkMesh, matrix: Floats, positions: Floats, rng: RngLike = None) -> Floats:
+def sample_children(mesh: NetworkMesh, matrix: TiledMatrix, positions: Floats, rng: RngLike = None) -> Floats:
     """One Poisson pattern with the kernel at each point.
 
     Parameters
     ----------
     mesh : NetworkMesh
-    matrix : (T, T) array
-        From `diffusion_matrix`.
+    matrix : TiledMatrix
+        From `diffusion_rows`.
     positions : (n, 2) array
         Points on the network.
     rng : None, int or numpy.random.Generator
@@ -155,35 +151,38 @@ def sample_children(mesh: NetworkMesh, matrix: Floats, positions: Floats, rng: R
     parents = np.repeat(mesh.locate(positions), rng.poisson(1.0, len(positions)))
     uniform, child = rng.random(len(parents)), np.empty(len(parents), dtype=np.int64)
     for segment in np.unique(parents):
-        here, cumulative = parents == segment, np.cumsum(matrix[segment])
+        reached, chances = matrix.row(segment)
+        here, cumulative = parents == segment, np.cumsum(chances)
         found = np.searchsorted(cumulative, uniform[here] * cumulative[-1], side="right")
         # Where rounding makes it the total, the last segment that can be reached counts.
-        child[here] = np.minimum(found, np.searchsorted(cumulative, cumulative[-1]))
+        child[here] = reached[np.minimum(found, np.searchsorted(cumulative, cumulative[-1]))]
     along = mesh.start[child] + (mesh.end - mesh.start)[child] * rng.random(len(child))
     return mesh.domain.on_grid(np.column_stack([mesh.edge[child], along]))
 
 
-def diffusion_density(mesh: NetworkMesh, matrix: Floats, positions: Floats, at: Floats) -> Floats:
+def diffusion_density(mesh: NetworkMesh, matrix: TiledMatrix, positions: Floats, at: Floats) -> Floats:
     """(k,) intensity at positions (k, 2), in children per unit of length, of the patterns that `sample_children` draws.
 
     Not private: it is a function of the points (n, 2).
     """
     parents = np.bincount(mesh.locate(positions), minlength=len(matrix))
-    return ((parents @ matrix) / mesh.element_measure)[mesh.locate(at)]
+    return (matrix.summed(parents.astype(np.float64)) / mesh.element_measure)[mesh.locate(at)]
 
 
-def _squarings(leave: Floats, bandwidth: float) -> int:
+def halvings(leave: Floats, bandwidth: float) -> int:
     """Number of halvings of the time after which no segment loses more than half of its heat in one step."""
     fastest = float(np.max(leave, initial=0.0))
     return max(0, math.ceil(2 * math.log2(bandwidth) + math.log2(fastest))) if fastest > 0 else 0
 
 
-def _require_bandwidth(bandwidth: float) -> None:
+def require_bandwidth(bandwidth: float) -> None:
+    """InputError for a bandwidth that is not positive."""
     remedy = "smallest_diffusion_bandwidth gives one"
     positive("bandwidth", bandwidth, rule="be positive and finite", remedy=remedy)
 
 
-def _require_precise(mesh: NetworkMesh, bandwidth: float) -> None:
+def require_precise(mesh: NetworkMesh, bandwidth: float) -> None:
+    """InputError for a bandwidth at which rounding spoils the matrix."""
     error = matrix_error(mesh, bandwidth)
     if error > MOST_ERROR:
         unit, least = mesh.domain.unit, float(mesh.element_measure.min())

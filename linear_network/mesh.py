@@ -13,10 +13,11 @@ import shapely
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.last_result import LastResult
+from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.linear_network.courses import basis_shares, cut
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.resistance import resistances
-from dpppsynth.linear_network.shortest_paths import distances, edge_numbers
+from dpppsynth.linear_network.shortest_paths import distances, edge_numbers, links
 from dpppsynth.spatial.domains import LARGEST
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 
@@ -152,7 +153,12 @@ class NetworkMesh(Mesh):
         return distances(self.domain, self.positions, self.positions)
 
     @cached_property
-    def last_diffusion(self) -> LastResult[Floats]:
+    def adjacency(self) -> scipy.sparse.csr_array:
+        """(V, V) symmetric lengths of the shortest segment between each two joined vertices."""
+        return links(len(self.vertices), self.elements, self.element_measure)
+
+    @cached_property
+    def last_diffusion(self) -> LastResult[TiledMatrix]:
         """The last matrix of heat flow along these segments, by its bandwidth."""
         return LastResult()
 

@@ -24,7 +24,7 @@ from dpppsynth.linear_network.line_layers import skeleton_of_table, table_of_lin
 from dpppsynth.linear_network.overlaps import noting_overlaps
 from dpppsynth.linear_network.points_along import PointsAlong
 from dpppsynth.linear_network.resistance import resistances
-from dpppsynth.linear_network.shortest_paths import diameter, distances, edge_numbers
+from dpppsynth.linear_network.shortest_paths import diameter, distances, edge_numbers, links
 from dpppsynth.linear_network.skeleton import (
     ROUNDING,
     Floats,
@@ -167,14 +167,7 @@ class LinearNetwork(OnMap):
     @cached_property
     def adjacency(self) -> scipy.sparse.csr_array:
         """(V, V) symmetric lengths of the shortest edge between each two joined vertices; loops left out."""
-        ends = np.sort(self.edges, axis=1)
-        order = np.argsort(self.lengths, kind="stable")
-        order = order[ends[order, 0] != ends[order, 1]]
-        pair, first = np.unique(ends[order], axis=0, return_index=True)
-        shortest = self.lengths[order[first]]
-        size = len(self.vertices)
-        upper = scipy.sparse.coo_array((shortest, (pair[:, 0], pair[:, 1])), shape=(size, size))
-        return scipy.sparse.csr_array(upper + upper.T)
+        return links(len(self.vertices), self.edges, self.lengths)
 
     @cached_property
     def ends(self) -> tuple[Ints, Ints, Ints]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.linear_network.skeleton import Streets
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -16,8 +20,28 @@ Ints = npt.NDArray[np.int64]
 BLOCK = 2**23
 
 
-def vertex_distances(network: Streets, sources: Ints, limit: float = np.inf) -> Floats:
-    """(k, V) lengths of the shortest paths from vertices (k,) to all; infinite beyond the limit."""
+class Linked(Protocol):
+    """Vertices joined by edges: a network, or its mesh."""
+
+    @property
+    def adjacency(self) -> sp.csr_array:
+        """(V, V) symmetric lengths of the shortest edge between each two joined vertices."""
+
+
+def links(count: int, edges: Ints, lengths: Floats) -> sp.csr_array:
+    """(V, V) symmetric lengths of the shortest edge between each two joined vertices; loops left out."""
+    import scipy.sparse as sp
+
+    ends = np.sort(edges, axis=1)
+    order = np.argsort(lengths, kind="stable")
+    order = order[ends[order, 0] != ends[order, 1]]
+    pair, first = np.unique(ends[order], axis=0, return_index=True)
+    upper = sp.coo_array((lengths[order[first]], (pair[:, 0], pair[:, 1])), shape=(count, count))
+    return sp.csr_array(upper + upper.T)
+
+
+def vertex_distances(network: Linked, sources: Ints, limit: float = np.inf) -> Floats:
+    """(k, V) lengths of the shortest paths from vertices (k,) to all, along edges; infinite beyond the limit."""
     from scipy.sparse.csgraph import dijkstra
 
     # The matrix is symmetric: taken for that of a directed graph it is searched once, not twice.
@@ -27,6 +51,14 @@ def vertex_distances(network: Streets, sources: Ints, limit: float = np.inf) -> 
 def edge_numbers(positions: Floats) -> Ints:
     """(n,) edges of positions (n, 2); averages of positions on one edge may have lost a rounding error."""
     return np.rint(positions[:, 0]).astype(np.int64)
+
+
+def nearest_distances(network: Linked, sources: Ints, limit: float = np.inf) -> Floats:
+    """(V,) lengths of the shortest paths to each vertex from the nearest of some (k,); infinite beyond the limit."""
+    from scipy.sparse.csgraph import dijkstra
+
+    found = dijkstra(network.adjacency, directed=True, indices=sources, limit=limit, min_only=True)
+    return np.asarray(found, dtype=np.float64)
 
 
 def to_ends(network: Streets, positions: Floats) -> tuple[Ints, Floats]:

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import entries
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.privacy.gaussian import require_delta
 from dpppsynth.privacy.profiles import ApproximateDP
 from dpppsynth.spatial.domains import as_reals
@@ -84,17 +85,20 @@ class LossLaw(NamedTuple):
         return _divergences(self.mass[None], np.array([self.infinite]), self.lattice.step)[0]
 
 
-def suitable_lattice(matrix: Floats, pairs: Ints, error: float, fineness: float = FINENESS) -> LossLattice:
+def suitable_lattice(matrix: TiledMatrix, pairs: Ints, error: float, fineness: float = FINENESS) -> LossLattice:
     """Lattice for one child's losses under pairs of rows (m, 2), of which there is one at least.
 
     It bears on the precision of bounds, not on their truth, so a sample of the pairs will do. Its step is well above
     the relative error of the matrix.
     """
     # From alike to unlike, with the last one: in whatever order pairs come, the same are picked.
-    blocks = np.array_split(pairs, max(1, len(pairs) * len(matrix) // BLOCK))
-    alike = np.concatenate([np.einsum("ij,ij->i", matrix[part[:, 0]], matrix[part[:, 1]]) for part in blocks])
+    alike = np.empty(len(pairs))
+    for numbers, block, local in matrix.blocks(pairs):
+        for part in np.array_split(np.arange(len(local)), max(1, local.size * block.shape[1] // (2 * BLOCK))):
+            rows, others = local[part].T
+            alike[numbers[part]] = np.einsum("ij,ij->i", block[rows], block[others])
     some = pairs[np.argsort(-alike, kind="stable")[:: -max(1, len(pairs) // SAMPLE)]]
-    first, second = matrix[some].transpose(1, 0, 2)
+    first, second = matrix.rows(some[:, 0]), matrix.rows(some[:, 1])
     loss = _log_ratio(first, second)
     spread = np.minimum(np.abs(loss), 10.0)
     # The overlap counts: masses that one row alone has are infinite losses, whatever the lattice.
@@ -110,14 +114,14 @@ def suitable_lattice(matrix: Floats, pairs: Ints, error: float, fineness: float 
 
 
 def worst_curves(
-    matrix: Floats, groups: Sequence[Ints], error: float, fineness: float = FINENESS
+    matrix: TiledMatrix, groups: Sequence[Ints], error: float, fineness: float = FINENESS
 ) -> tuple[LossLattice, list[Floats]]:
     """Largest hockey-stick divergences of one child over ever more pairs of rows.
 
     Parameters
     ----------
-    matrix : (T, T) array
-        Rows are laws.
+    matrix : TiledMatrix
+        (T, T), its rows are laws.
     groups : sequence of (m, 2) arrays
         Rows that a move exchanges, both ways.
     error : float
@@ -310,16 +314,17 @@ def _lattice(step: float, half: int) -> LossLattice:
     return LossLattice(step, max(1, min(half, math.floor(LARGEST_LOSS / step))))
 
 
-def _worst_curve(matrix: Floats, pairs: Ints, lattice: LossLattice) -> Floats:
-    logs = np.log(matrix, out=np.full(matrix.shape, NOTHING), where=matrix > 0)
+def _worst_curve(matrix: TiledMatrix, pairs: Ints, lattice: LossLattice) -> Floats:
     out = np.zeros(2 * lattice.half + 1)
-    blocks = max(1, len(pairs) * max(len(matrix), len(out)) // BLOCK)
-    for part in np.array_split(pairs, blocks) if len(pairs) else ():
-        out = np.maximum(out, _both_ways(matrix, logs, part, lattice))
+    for _, block, local in matrix.blocks(pairs):
+        logs = np.log(block, out=np.full(block.shape, NOTHING), where=block > 0)
+        parts = max(1, len(local) * max(block.shape[1], len(out)) // BLOCK)
+        for part in np.array_split(local, parts):
+            out = np.maximum(out, _both_ways(block, logs, part, lattice))
     return out
 
 
-def _both_ways(matrix: Floats, logs: Floats, pairs: Ints, lattice: LossLattice) -> Floats:
+def _both_ways(block: Floats, logs: Floats, pairs: Ints, lattice: LossLattice) -> Floats:
     """Largest divergences of rows `pairs[:, 0]` from rows `pairs[:, 1]`, and the other way around.
 
     An atom (p, q) is split between the losses below and above its own, or the highest one and infinity, so that the two
@@ -328,7 +333,7 @@ def _both_ways(matrix: Floats, logs: Floats, pairs: Ints, lattice: LossLattice) 
     """
     step, half = lattice
     width, size = 2 * half + 1, (2 * half + 1) * len(pairs)
-    p, q = matrix[pairs[:, 0]], matrix[pairs[:, 1]]
+    p, q = block[pairs[:, 0]], block[pairs[:, 1]]
     loss = logs[pairs[:, 0]] - logs[pairs[:, 1]]
     below = np.clip(np.floor(loss / step) + half, 0, width - 2).astype(np.int64)
     odds = np.exp(lattice.losses)

@@ -138,6 +138,17 @@ def test_plans_are_made_again_from_their_parameters(name):
         assert plan.guarantee.theorem == claimed.theorem or cert["mechanism"] == STRATA
 
 
+def test_parameters_of_no_mechanism_are_refused():
+    cert = json.loads((STORED / "lgcp-lipschitz" / "certificate.json").read_text(encoding="utf-8"))
+    written = json.loads((STORED / "lgcp-lipschitz" / cert["domain"]["file"]).read_text(encoding="utf-8"))
+    domain = domain_of_release(written, cert["domain"].get("scale_factor"))
+    claim = cert["mechanism"], cert["parameters"], guarantee_from_dict(cert["guarantee"]).relation, domain
+    assert rederive(*claim).guarantee.epsilon() > 0
+    cert["parameters"]["remark"] = "harmless"
+    with pytest.raises(InputError, match="exactly .* are stated"):
+        rederive(*claim)
+
+
 class TestBudget:
     """The slope of a draw sets its epsilon, whatever budget is stated beside it: more must not be stated."""
 

@@ -12,6 +12,7 @@ from scipy.special import ive
 from scipy.stats import beta, binom, chi2, norm, poisson
 
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network import diffusion as heat
 from dpppsynth.linear_network.diffusion import (
@@ -21,9 +22,10 @@ from dpppsynth.linear_network.diffusion import (
     matrix_error,
     sample_children,
 )
+from dpppsynth.linear_network.heat_tiles import diffusion_rows, segment_distances
 from dpppsynth.linear_network.mesh import network_mesh
 from dpppsynth.mechanisms.kernel.bound import heat as bound
-from dpppsynth.mechanisms.kernel.bound.heat import diffusion, joined, segment_distances, smallest_diffusion_bandwidth
+from dpppsynth.mechanisms.kernel.bound.heat import diffusion, joined, smallest_diffusion_bandwidth
 from dpppsynth.mechanisms.kernel.bound.kernels import smallest_bandwidth, superposition
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.privacy.losses import DiscreteLosses
@@ -166,7 +168,7 @@ class TestHeat:
 class TestChildren:
     def test_numbers_segments_and_places(self, town_mesh):
         """One child per point on average, segments by the rows of the matrix, uniform inside."""
-        matrix = diffusion_matrix(town_mesh, 50.0)
+        matrix = diffusion_rows(town_mesh, 50.0)
         count, home = 40_000, [7, 100]
         point = np.column_stack([town_mesh.edge, (town_mesh.start + town_mesh.end) / 2])[home]
         for place, segment in zip(point, home, strict=True):
@@ -174,7 +176,7 @@ class TestChildren:
             assert poisson.sf(len(children), count) > ALARM
             assert poisson.cdf(len(children), count) > ALARM
             found = town_mesh.locate(children)
-            expected = len(children) * matrix[segment]
+            expected = len(children) * matrix.row(segment)[1]
             often = expected > 10
             seen = np.bincount(found, minlength=len(matrix))
             assert chi2.sf(((seen - expected)[often] ** 2 / expected[often]).sum(), often.sum()) > ALARM
@@ -183,7 +185,7 @@ class TestChildren:
             assert chi2.sf(((tenths - len(share) / 10) ** 2).sum() / (len(share) / 10), 9) > ALARM
 
     def test_order_grid_and_repetition(self, town_mesh):
-        matrix = diffusion_matrix(town_mesh, 0.01)
+        matrix = diffusion_rows(town_mesh, 0.01)
         parents = np.column_stack([town_mesh.edge, (town_mesh.start + town_mesh.end) / 2])[[50, 3, 120]]
         children = sample_children(town_mesh, matrix, np.repeat(parents, 50, axis=0), 8)
         home = town_mesh.locate(children)
@@ -196,7 +198,7 @@ class TestChildren:
         """Its integral is the number of points, and one point's is a row of the matrix."""
         matrix = diffusion_matrix(town_mesh, 30.0)
         middles = np.column_stack([town_mesh.edge, (town_mesh.start + town_mesh.end) / 2])
-        value = diffusion_density(town_mesh, matrix, middles[[3, 3, 9]], middles)
+        value = diffusion_density(town_mesh, TiledMatrix.of(matrix), middles[[3, 3, 9]], middles)
         assert value @ town_mesh.element_measure == pytest.approx(3)
         assert np.allclose(value * town_mesh.element_measure, 2 * matrix[3] + matrix[9])
 
@@ -204,14 +206,14 @@ class TestChildren:
 class TestOtherMachines:
     def certificates(self, monkeypatch, shake):
         """Guarantees with matrices as another machine finds them, but for a far larger difference."""
-        plain = diffusion_matrix
+        plain = diffusion_rows
         rng = np.random.default_rng(12)
 
         def shaken(mesh, bandwidth):
-            matrix = plain(mesh, bandwidth)
-            return matrix * (1 + shake * rng.uniform(-1, 1, matrix.shape))
+            (matrix,) = plain(mesh, bandwidth).values
+            return TiledMatrix.of(matrix * (1 + shake * rng.uniform(-1, 1, matrix.shape)))
 
-        monkeypatch.setattr(bound, "diffusion_matrix", shaken)
+        monkeypatch.setattr(bound, "diffusion_rows", shaken)
         meshes = [network_mesh(star(k, 50.0 + 7 * k), 11.0) for k in (3, 4, 5)] + [network_mesh(town(), 40.0)]
         return [
             diffusion(mesh, 20.0, bandwidth=float(bandwidth), delta=1e-6)
@@ -369,7 +371,7 @@ class TestGuarantee:
                 place = [[mesh.edge[segment], (mesh.start[segment] + mesh.end[segment]) / 2]]
                 rng = np.random.default_rng([int(i), int(j), int(segment)])
                 # One point, many clusters: the numbers of children are drawn with them.
-                children = sample_children(mesh, matrix, np.repeat(place, count, axis=0), rng)
+                children = sample_children(mesh, TiledMatrix.of(matrix), np.repeat(place, count, axis=0), rng)
                 loss = np.log(matrix[i] / matrix[j])[mesh.locate(children)]
                 owner = rng.integers(0, count, len(children))
                 losses.append(np.bincount(owner, loss, count))

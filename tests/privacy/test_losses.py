@@ -11,6 +11,7 @@ from scipy.special import gammaln
 from scipy.stats import poisson
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.privacy.losses import (
     DiscreteLosses,
     LossLattice,
@@ -46,7 +47,7 @@ def enumerated(p, q, rate, epsilon, most=MOST):
 
 def stated(matrix, pairs, rate, error=0.0):
     """Epsilons and deltas for some pairs of rows."""
-    lattice, (curve,) = worst_curves(matrix, [np.array(pairs)], error)
+    lattice, (curve,) = worst_curves(TiledMatrix.of(matrix), [np.array(pairs)], error)
     return poisson_deltas(dominating_law(curve, lattice, error), rate)
 
 
@@ -172,7 +173,7 @@ class TestDomination:
         """Off the lattice too, in both directions, and for matrices that differ by the stated error."""
         rows, rng = self.random_rows(seed)
         pairs = np.array([(i, j) for i in range(12) for j in range(i)])
-        lattice, (curve,) = worst_curves(rows, [pairs], error)
+        lattice, (curve,) = worst_curves(TiledMatrix.of(rows), [pairs], error)
         law = dominating_law(curve, lattice, error)
         shaken = rows * (1 + error * rng.choice([-1, 1], size=rows.shape))
         for gamma in np.exp(rng.uniform(-4, 4, 40)):
@@ -186,7 +187,7 @@ class TestDomination:
         """In exact arithmetic the law that was found in floats is nowhere below the curve that it stands for."""
         rows, _ = self.random_rows(seed, size=40)
         rows = np.linalg.matrix_power(rows, 2)
-        lattice, (curve,) = worst_curves(rows, [np.array([(i, i + 1) for i in range(39)])], 0.0)
+        lattice, (curve,) = worst_curves(TiledMatrix.of(rows), [np.array([(i, i + 1) for i in range(39)])], 0.0)
         law = dominating_law(curve, lattice, 0.0)
         with mpmath.workdps(50):
             step, above, scaled = mpmath.mpf(lattice.step), mpmath.mpf(law.infinite), mpmath.mpf(0)
@@ -197,15 +198,15 @@ class TestDomination:
 
     def test_rows_without_overlap_have_a_law_of_more_than_one(self):
         """A divergence of 1, lifted by the share that entries are known to, stays lifted."""
-        lattice, (curve,) = worst_curves(np.eye(2), [np.array([(0, 1)])], 1e-6)
+        lattice, (curve,) = worst_curves(TiledMatrix.of(np.eye(2)), [np.array([(0, 1)])], 1e-6)
         law = dominating_law(curve, lattice, 1e-6)
         assert 1 + 1e-6 <= law.infinite + law.mass.sum() <= 1 + 3e-6
 
     def test_groups_add_up(self):
         rows, _ = self.random_rows(99)
         pairs = np.array([(i, j) for i in range(12) for j in range(i)])
-        _, curves = worst_curves(rows, [pairs[:5], pairs[5:30], pairs[30:]], 0.0)
-        lattice, (whole,) = worst_curves(rows, [pairs], 0.0)
+        _, curves = worst_curves(TiledMatrix.of(rows), [pairs[:5], pairs[5:30], pairs[30:]], 0.0)
+        lattice, (whole,) = worst_curves(TiledMatrix.of(rows), [pairs], 0.0)
         assert np.array_equal(curves[-1], whole)
         assert (curves[0] <= curves[1]).all()
         assert (curves[0] < curves[2]).any()
@@ -224,7 +225,7 @@ class TestDomination:
         """Entries whose ratio is e^707 tell the rows apart by any child, whose chance delta never falls far below."""
         tiny = 1e-307
         rows = np.array([[1 - tiny, tiny], [tiny, 1 - tiny]])
-        lattice, (curve,) = worst_curves(rows, [np.array([(0, 1)])], 0.0)
+        lattice, (curve,) = worst_curves(TiledMatrix.of(rows), [np.array([(0, 1)])], 0.0)
         assert lattice.top <= 700
         epsilons, deltas = poisson_deltas(dominating_law(curve, lattice, 0.0), 1.0)
         chance = -math.expm1(-1)
@@ -235,7 +236,7 @@ class TestDomination:
         """Losses of 690, next to what is infinite: finite ones must not be cut off with it."""
         tiny = math.exp(-690)
         rows = np.array([[0.9, tiny, 0.1], [tiny, 0.9, 0.1]])
-        lattice, (curve,) = worst_curves(rows, [np.array([(0, 1)])], 0.0)
+        lattice, (curve,) = worst_curves(TiledMatrix.of(rows), [np.array([(0, 1)])], 0.0)
         assert lattice.top <= 700
         assert curve[-1] < 0.9 * math.exp(-5)
 
@@ -243,10 +244,10 @@ class TestDomination:
         """More pairs than are looked at: a sample by position would differ."""
         rows, rng = self.random_rows(5, 60)
         pairs = np.array([(i, j) for i in range(60) for j in range(i)])
-        lattice = suitable_lattice(rows, pairs, 0.0)
-        assert suitable_lattice(rows, rng.permutation(pairs), 0.0) == lattice
+        lattice = suitable_lattice(TiledMatrix.of(rows), pairs, 0.0)
+        assert suitable_lattice(TiledMatrix.of(rows), rng.permutation(pairs), 0.0) == lattice
         name = rng.permutation(60)
-        renamed = suitable_lattice(rows[np.ix_(name, name)], np.argsort(name)[pairs[::-1]], 0.0)
+        renamed = suitable_lattice(TiledMatrix.of(rows[np.ix_(name, name)]), np.argsort(name)[pairs[::-1]], 0.0)
         assert renamed == pytest.approx(lattice)
 
 
@@ -275,7 +276,7 @@ class TestTable:
         assert table.delta(100.0) == 1e-9
 
     def test_round_trip_and_repetition(self):
-        lattice, (curve,) = worst_curves(UNEVEN, [np.array([(0, 1), (1, 2)])], 1e-9)
+        lattice, (curve,) = worst_curves(TiledMatrix.of(UNEVEN), [np.array([(0, 1), (1, 2)])], 1e-9)
         first, again = (poisson_losses(curve, lattice, error=1e-9, rate=1, delta=1e-6) for _ in range(2))
         assert first == again
         assert DiscreteLosses.from_dict(json.loads(json.dumps(first.to_dict()))) == first

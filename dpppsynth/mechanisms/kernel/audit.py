@@ -111,7 +111,7 @@ class DiffusionAudit(PatternAudit):
         apart = np.empty(len(different))
         for start in range(0, len(different), BLOCK):
             i, j = different[start : start + BLOCK].T
-            apart[start : start + BLOCK] = np.abs(matrix[i] - matrix[j]).sum(axis=1)
+            apart[start : start + BLOCK] = np.abs(matrix.rows(i) - matrix.rows(j)).sum(axis=1)
         return apart[where.ravel()]
 
     def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:

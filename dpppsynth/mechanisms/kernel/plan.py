@@ -18,8 +18,11 @@ from dpppsynth.contract.result import Saved
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import CHILDREN, RngLike, generator, source
+from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import NetworkMesh, diffusion
+from dpppsynth.linear_network.diffusion import MOST_SEGMENTS
+from dpppsynth.linear_network.heat_tiles import diffusion_rows
 from dpppsynth.mechanisms.kernel.bound.heat import diffusion as diffusion_guarantee
 from dpppsynth.mechanisms.kernel.bound.kernels import kim_lim_36, superposition
 from dpppsynth.models.recipes import mesh_from_recipe, segments, window
@@ -32,7 +35,7 @@ from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import MOST_POINTS
 
 P_co = TypeVar("P_co", bound="PatternPlan", covariant=True)
-# Work of the curves of a kernel's losses, and of the square of the segments of a heat kernel.
+# Work of the curves of a kernel's losses, and of the square of the segments of a heat kernel, or of those within reach.
 CURVES, HEAT = 2e5, 8.0
 
 
@@ -99,7 +102,7 @@ class PatternPlan(Measurement):
     def work(cls, parameters: Parameters, domain: Domain) -> float:
         """Work of the mesh, of heat flow on it, and of the curves of losses."""
         size = vertices(parameters.get("mesh"), domain)
-        return super().work(parameters, domain) + CURVES + HEAT * size**2
+        return super().work(parameters, domain) + CURVES + HEAT * size * min(size, MOST_SEGMENTS)
 
     def prepare(self) -> None:
         """Refuse more patterns than memory holds, with an InputError."""
@@ -232,9 +235,8 @@ class DiffusionPlan(PatternPlan):
     @cached_property
     def guarantee(self) -> Guarantee:
         """Theorem B with the exact privacy loss of the cells."""
-        return diffusion_guarantee(
-            self.mesh, self.relation, bandwidth=self.bandwidth, delta=self.delta, patterns=self.patterns
-        )
+        public: dict[str, Any] = {"bandwidth": self.bandwidth, "patterns": self.patterns}
+        return diffusion_guarantee(self.mesh, self.relation, epsilon=self.epsilon, delta=self.delta, **public)
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
@@ -243,9 +245,9 @@ class DiffusionPlan(PatternPlan):
         return cls(mesh, capped(relation), p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["patterns"])
 
     @cached_property
-    def matrix(self) -> Floats:
+    def matrix(self) -> TiledMatrix:
         """(T, T) probabilities that a child of a point in one segment falls into another."""
-        return diffusion.diffusion_matrix(self.mesh, self.bandwidth)
+        return diffusion_rows(self.mesh, self.bandwidth)
 
     def prepare(self) -> None:
         """Make the matrix of the heat flow."""

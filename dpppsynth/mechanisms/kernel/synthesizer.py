@@ -143,25 +143,31 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
         if self.bound != "superposition":
             msg = f"bound: {self.bound!r} is for Gaussian kernels on windows; take 'superposition' on a network."
             raise InputError(msg)
-        # Neither depends on n.
-        mesh, smallest = self._again(self._last_streets, (domain, patterns), lambda: self._streets(domain, patterns))
-        bandwidth = self._bandwidth(smallest, domain, n, patterns)
+        mesh = self._again(self._last_mesh, (domain, None), lambda: self._segments(domain))
         budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
-        return Plan("kernel-diffusion", DiffusionPlan(mesh, *budget, bandwidth, patterns), None)
+        wanted = rules.of(domain).bandwidth(domain, n) if self.bandwidth is None else float(self.bandwidth)
+        try:
+            plan = DiffusionPlan(mesh, *budget, wanted, patterns)
+        except PrivacyCheckError:
+            search = partial(smallest_diffusion_bandwidth, mesh)
+            # The smallest does not depend on n.
+            least = self._again(self._last_bandwidth, (domain, patterns), lambda: self._smallest(search, patterns))
+            self._require_bandwidth(least, domain, patterns)
+            plan = DiffusionPlan(mesh, *budget, least if self.bandwidth is None else self.bandwidth, patterns)
+        return Plan("kernel-diffusion", plan, None)
 
     @cached_property
-    def _last_streets(self) -> LastResult[tuple[tuple[NetworkMesh, float], object]]:
+    def _last_mesh(self) -> LastResult[tuple[NetworkMesh, object]]:
         return LastResult()
 
-    def _streets(self, domain: LinearNetwork, patterns: int) -> tuple[NetworkMesh, float]:
-        """Segments of a network, and the smallest bandwidth on them."""
-        relation = self.neighbouring()
-        mesh: NetworkMesh = (
-            rules.network_rules.kernel_mesh(domain, relation)
-            if self.spacing is None
-            else network_mesh(domain, self.spacing)
-        )
-        return mesh, self._smallest(partial(smallest_diffusion_bandwidth, mesh), patterns)
+    @cached_property
+    def _last_bandwidth(self) -> LastResult[tuple[float, object]]:
+        return LastResult()
+
+    def _segments(self, domain: LinearNetwork) -> NetworkMesh:
+        if self.spacing is not None:
+            return network_mesh(domain, self.spacing)
+        return rules.network_rules.kernel_mesh(domain, self.neighbouring())
 
     def _smallest(self, least: Callable[..., float], patterns: int) -> float:
         return least(self.neighbouring(), epsilon=self.epsilon, delta=self.delta, patterns=patterns)
@@ -170,11 +176,14 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
         """The bandwidth asked for, verified, or the rule's where it is admissible."""
         if self.bandwidth is None:
             return max(smallest, rules.of(domain).bandwidth(domain, n))
-        if self.bandwidth < smallest:
+        self._require_bandwidth(smallest, domain, patterns)
+        return float(self.bandwidth)
+
+    def _require_bandwidth(self, smallest: float, domain: Domain, patterns: int) -> None:
+        if self.bandwidth is not None and self.bandwidth < smallest:
             msg = (
                 f"bandwidth: {self.bandwidth:g} {domain.unit} does not satisfy (epsilon, delta) = ({self.epsilon:g}, "
                 f"{self.delta:g}) for {patterns} pattern{'s' if patterns > 1 else ''}; the smallest admissible is "
                 f"{safe_digits(smallest, up=True)}."
             )
             raise PrivacyCheckError(msg)
-        return float(self.bandwidth)

@@ -7,6 +7,7 @@ join.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,8 +15,10 @@ import numpy as np
 
 from dpppsynth.core.arguments import instance, probability
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.core.wording import either, mention
-from dpppsynth.linear_network.diffusion import MOST_ERROR, diffusion_matrix, matrix_error, require_few_segments
+from dpppsynth.linear_network.diffusion import MOST_ERROR, MOST_SEGMENTS, matrix_error
+from dpppsynth.linear_network.heat_tiles import diffusion_rows, require_few_segments, segment_distances
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.mechanisms.kernel.bound.kernels import (
     checked_budget,
@@ -37,6 +40,8 @@ SEGMENTS = "Points that lie in one segment of the mesh are treated alike, wherev
 DISTANCES, FARTHEST = 12, 4
 # Lattice points per standard deviation of the farthest move's loss on that curve: enough for the nearest one's as well.
 FINE_CURVE = 40
+# Numbers held in memory at a time.
+BLOCK = 2**22
 # Pairs of segments times segments: some seconds for one bandwidth.
 MOST_WORK = 10**8
 # Precision of the smallest bandwidth, and where the search for it ends, in diameters.
@@ -49,7 +54,13 @@ MESH = "network_mesh(network, resolution=50.0) makes one"
 
 
 def diffusion(
-    mesh: NetworkMesh, relation: CappedRelation | float, *, bandwidth: float, delta: float, patterns: int = 1
+    mesh: NetworkMesh,
+    relation: CappedRelation | float,
+    *,
+    bandwidth: float,
+    delta: float,
+    patterns: int = 1,
+    epsilon: float | None = None,
 ) -> Guarantee:
     """Guarantee of the kernel synthesizer on a network, for every pattern: Theorem B for heat flow.
 
@@ -64,22 +75,29 @@ def diffusion(
         The delta at which the guarantee is quoted; at least 1e-9 and below 1.
     patterns : int
         Number of patterns drawn.
+    epsilon : float, optional
+        Budget: more is refused before the curve by distance is found.
 
     Raises
     ------
     InputError
         Under `AddRemove`, when the bandwidth or delta is out of range, or a move joins too many pairs of segments.
+    PrivacyCheckError
+        When (epsilon, delta) is exceeded.
     """
     relation = checked_moves(relation)
     rate, delta = children_rate(patterns, relation), probability("delta", delta)
     instance("mesh", mesh, NetworkMesh, MESH)
     reach = min(on_map(relation, mesh.domain).reach, mesh.domain.diameter)
     pairs, apart = joined(mesh, min(FARTHEST * reach, mesh.domain.diameter), reach)
-    matrix = diffusion_matrix(mesh, bandwidth)
+    matrix = diffusion_rows(mesh, bandwidth)
     error = matrix_error(mesh, bandwidth)
     profile = _profile(matrix, error, pairs[apart <= _within(reach)], rate, delta)
+    promise = Guarantee(relation, profile, THEOREM, (*kernel_assumptions(relation, mesh.domain), SEGMENTS))
+    if epsilon is not None:
+        promise.require(epsilon, delta)
     curve = on_ground(_by_distance(matrix, error, (pairs, apart), patterns, delta), mesh.domain)
-    return Guarantee(relation, profile, THEOREM, (*kernel_assumptions(relation, mesh.domain), SEGMENTS), curve)
+    return replace(promise, by_distance=curve)
 
 
 def smallest_diffusion_bandwidth(
@@ -120,7 +138,7 @@ def smallest_diffusion_bandwidth(
         error = matrix_error(mesh, bandwidth)
         if error > MOST_ERROR:
             return math.inf if rounded else 0.0
-        matrix = diffusion_matrix(mesh, bandwidth)
+        matrix = diffusion_rows(mesh, bandwidth)
         return (1 + SPARE) * _profile(matrix, error * rounded, pairs, rate, delta).epsilon(delta) / epsilon
 
     # The plane's bandwidth for a longer move, by a segment: close, unless the network is small or branches a lot.
@@ -148,16 +166,21 @@ def joined(mesh: NetworkMesh, distance: float, least: float = 0.0) -> tuple[Ints
         msg = "mesh: needs at least two segments, for children to tell them apart; choose a finer resolution."
         raise InputError(msg)
     require_few_segments(mesh)
-    apart = segment_distances(mesh)
-    first, second = np.nonzero(np.triu(apart <= _within(distance), 1))
-    order = np.argsort(apart[first, second], kind="stable")
-    pairs = np.column_stack([first, second])[order]
-    gaps = apart[first, second][order]
-    most, needed = MOST_WORK // len(apart), int((gaps <= _within(least or distance)).sum())
+    limit, parts = _within(distance), []
+    for segments in np.array_split(np.arange(len(mesh.elements)), -(-(len(mesh.elements) ** 2) // BLOCK)):
+        apart = segment_distances(mesh, segments, limit)
+        near, other = np.nonzero(apart <= limit)
+        later = segments[near] < other
+        parts.append((segments[near[later]], other[later], apart[near[later], other[later]]))
+    first, second, gaps = (np.concatenate(each) for each in zip(*parts, strict=True))
+    order = np.argsort(gaps, kind="stable")
+    pairs, gaps = np.column_stack([first, second])[order], gaps[order]
+    # Rows of large networks end before that many segments, or nearly so.
+    most, needed = MOST_WORK // min(len(mesh.elements), MOST_SEGMENTS), int((gaps <= _within(least or distance)).sum())
     if needed > most:
         msg = (
-            f"mesh: moves join {needed} pairs of its {len(apart)} segments, more than the {most} whose losses can be "
-            f"computed; take longer segments ({mention('spacing')}), protect smaller moves, or take "
+            f"mesh: moves join {needed} pairs of its {len(mesh.elements)} segments, more than the {most} whose losses "
+            f"can be computed; take longer segments ({mention('spacing')}), protect smaller moves, or take "
             f"{either('LGCPSynthesizer', '--method lgcp')}."
         )
         raise InputError(msg)
@@ -166,15 +189,6 @@ def joined(mesh: NetworkMesh, distance: float, least: float = 0.0) -> tuple[Ints
         keep = gaps <= _within(least) if gaps[most] <= _within(least) else gaps < gaps[most]
         pairs, gaps = pairs[keep], gaps[keep]
     return pairs, gaps
-
-
-def segment_distances(mesh: NetworkMesh) -> Floats:
-    """(T, T) lengths of the shortest paths between the nearest points of segments: between two of their ends."""
-    ends = mesh.elements
-    paths = mesh.path_lengths
-    apart = np.min([paths[np.ix_(ends[:, a], ends[:, b])] for a in (0, 1) for b in (0, 1)], axis=0)
-    np.fill_diagonal(apart, 0)
-    return np.asarray(apart)
 
 
 def _passing(spent: Callable[..., float], start: float, last: float) -> float | None:
@@ -226,13 +240,13 @@ def _within(distance: Any) -> Any:
     return distance * (1 + 1e-9)
 
 
-def _profile(matrix: Floats, error: float, pairs: Ints, rate: int, delta: float) -> DiscreteLosses:
+def _profile(matrix: TiledMatrix, error: float, pairs: Ints, rate: int, delta: float) -> DiscreteLosses:
     lattice, (worst,) = worst_curves(matrix, [pairs], error)
     return poisson_losses(worst, lattice, error=error, rate=rate, delta=delta)
 
 
 def _by_distance(
-    matrix: Floats, error: float, moves: tuple[Ints, Floats], patterns: int, delta: float
+    matrix: TiledMatrix, error: float, moves: tuple[Ints, Floats], patterns: int, delta: float
 ) -> tuple[tuple[float, float], ...]:
     """(d, epsilon) for one point that moves by up to d on the map, as far as epsilon is finite."""
     pairs, apart = moves
