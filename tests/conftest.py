@@ -3,7 +3,12 @@
 By name: the marks of pytest-xdist 3.8 for groups travel in the names of tests, where pytest 9.2 has no room for them.
 """
 
+import os
+
 import pytest
+
+# Scripts go on in spite of warnings; tests of these, and the commands of README and guides, take it away.
+os.environ["DPPPSYNTH_YES"] = "1"
 
 # What is made once for all tests of these takes seconds.
 TOGETHER = (

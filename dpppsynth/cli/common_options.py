@@ -253,4 +253,14 @@ PopulationColumnOption = Annotated[
 VerboseOption = Annotated[
     bool, Option("--verbose", "-v", help="List what the guarantee takes for granted.", rich_help_panel=WRITING)
 ]
+YesOption = Annotated[
+    bool,
+    Option(
+        "--yes",
+        "-y",
+        envvar="DPPPSYNTH_YES",
+        help="Go on in spite of warnings, for scripts; without it a terminal is asked, and a script stops.",
+        rich_help_panel=WRITING,
+    ),
+]
 JsonOption = Annotated[bool, Option("--json", help="Print one JSON object.", rich_help_panel=WRITING)]

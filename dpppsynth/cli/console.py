@@ -40,6 +40,11 @@ def note(message: str) -> None:
     _remark("Note: ", typer.colors.BLUE, message)
 
 
+def warn(message: str) -> None:
+    """Say on standard error what is doubtful."""
+    _remark("Warning: ", typer.colors.YELLOW, headed(message))
+
+
 @contextmanager
 def own_warnings() -> Iterator[None]:
     """Show the library's own warnings in words; what becomes of others is for the caller to say."""
@@ -49,7 +54,7 @@ def own_warnings() -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if issubclass(category, InformationWarning):
-                _remark("Warning: ", typer.colors.YELLOW, headed(str(message)))
+                warn(str(message))
             else:
                 shown(message, category, *where, **more)
 

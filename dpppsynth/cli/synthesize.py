@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import common_options as o
+from dpppsynth.cli.cautions import heed, show_doubts
 from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.cli.domain_options import DomainOptions, require_snap, said_of
@@ -18,6 +19,7 @@ from dpppsynth.cli.method_options import MethodOptions, require_new_folder
 from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.cli.promise import show_promise
+from dpppsynth.contract.cautions import cautions
 from dpppsynth.core.errors import InputError, QualityError
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ def synthesize(
     source: o.SourceOption = o.Source.MEDIAN,
     ledger: o.LedgerOption = None,
     subset: o.SubsetOption = None,
+    yes: o.YesOption = False,
     verbose: o.VerboseOption = False,
     json: o.JsonOption = False,
 ) -> None:
@@ -77,6 +80,8 @@ def synthesize(
     planned = settled or people.require(method, domain, patterns)
     chosen = values_of(subset)
     people.require_other_mark(chosen)
+    doubts = cautions(planned.guarantee, domain, None) if settled is None else settled.cautions
+    heed(doubts, yes=yes)
     user = method.options.user(method.given)
     described = method.options.described(method.given)
     require_own_columns(points, layout.x, layout.y, count=count, user=user, by=people.by, **columns_of(described))
@@ -106,6 +111,8 @@ def synthesize(
                 pattern = read_pattern(points, domain, **columns, snap=snap)
                 plan = settled or people.plan_for(pattern, method, patterns)
                 spend = partial(plan.release, pattern)
+            if settled is None:
+                show_doubts(each for each in plan.cautions if each not in doubts)
             say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
             release = _release(spend, account, out, say)
         say("drawing and writing what is released")

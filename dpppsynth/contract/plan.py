@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from dpppsynth.contract.account import Account, Subset, authorise, record
+from dpppsynth.contract.cautions import cautions
 from dpppsynth.contract.estimator import AnyEstimator
 from dpppsynth.contract.measurement import Measured, Measurement, counted_few, require_kept_cap
 from dpppsynth.contract.partial_sums import Partial, batches_of, require_whole, total
@@ -88,6 +89,12 @@ class Plan:
     def n(self) -> int | None:
         """Public number of points, or of what `counted_by` tells; None where it is secret."""
         return self.statistic.n
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Doubts that a person would raise about the public parameters; none of them is a refusal."""
+        n, guess = self.statistic.n, self.statistic.expected_n
+        return cautions(self.guarantee, self.domain, guess if n is None else n)
 
     @property
     def counted_by(self) -> str | None:

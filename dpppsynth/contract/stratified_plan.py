@@ -79,6 +79,11 @@ class StratifiedPlan:
         return STRATA
 
     @property
+    def cautions(self) -> tuple[str, ...]:
+        """Doubts that a person would raise about the public parameters of any level."""
+        return tuple(dict.fromkeys(each for plan in self.plans.values() for each in plan.cautions))
+
+    @property
     def domain(self) -> Domain:
         """Public window or network."""
         return next(iter(self.plans.values())).domain

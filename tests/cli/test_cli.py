@@ -449,7 +449,7 @@ class TestSynthesize:
         other = ["month" if word == "year" else word for word in words]
         assert "--by: there is no column 'month'" in spoken(run(*other, "1,2", code=2))
         wrong = run(*words, "2021,2022", "--n-by", "79,58", code=2)
-        assert not re.search(r"\b(80|57)\b", wrong.output)
+        assert not re.search(r"\b(80|57)\b", wrong.output.replace("fewer than 80 points", ""))
         assert not (tmp_path / "out").exists()
 
     def test_failed_diagnostics_of_one_level_keep_all_levels(self, points, tmp_path):

@@ -233,7 +233,7 @@ class TestShell:
         assert json.loads(told.stdout)["rules"] == ["an offset, and no time zone is stated"]
 
     def test_columns_are_asked_for_before_rows_are_read(self, points, tmp_path):
-        words = ["--method", "marked", "--types", "crime=burglary,theft", "--epsilon", 1, *SQUARE, "--n", 60]
+        words = ["--method", "marked", "--types", "crime=burglary,theft", "--epsilon", 1, *SQUARE, "--n", 80]
         said = refused(points, *words, "--out", tmp_path / "out", command="synthesize")
         assert said.startswith("--types: there is no column 'crime'; the columns are 'x', 'y', 'offence', 'when'")
         words[3] = "x1=burglary,theft"

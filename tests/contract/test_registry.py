@@ -145,7 +145,7 @@ def test_parameters_of_no_mechanism_are_refused():
     claim = cert["mechanism"], cert["parameters"], guarantee_from_dict(cert["guarantee"]).relation, domain
     assert rederive(*claim).guarantee.epsilon() > 0
     cert["parameters"]["remark"] = "harmless"
-    with pytest.raises(InputError, match="exactly .* are stated"):
+    with pytest.raises(InputError, match=r"exactly .* are stated"):
         rederive(*claim)
 
 

@@ -53,6 +53,7 @@ def test_blocks_run_in_order(name, monkeypatch, tmp_path):
 def test_commands_run_in_order(name, monkeypatch, tmp_path):
     """Commands run as in a clone, after the Python blocks that make their files, in one shell."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DPPPSYNTH_YES")
     (tmp_path / "dpppsynth").symlink_to(ROOT / "dpppsynth")
     text = (ROOT / name).read_text()
     if name != "README.md":
@@ -81,6 +82,7 @@ def commands_of(block, words):
 def test_guides_by_user_run_from_top_to_bottom(name, monkeypatch, tmp_path):
     """Python and commands in the order of the page, in one process: a program of its own for each takes seconds."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DPPPSYNTH_YES")
     names, words = {}, {}
     blocks = re.findall(
         r"^( *)```(python|shell)\n(.*?)^\1```", (ROOT / "docs/guides" / name).read_text(), re.DOTALL | re.MULTILINE

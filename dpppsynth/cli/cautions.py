@@ -1,0 +1,44 @@
+"""Doubts about public parameters on the screen, and the question whether to go on."""
+
+import sys
+from collections.abc import Iterable
+
+import typer
+
+from dpppsynth.cli.console import warn
+from dpppsynth.core.errors import InputError
+
+
+def show_doubts(found: Iterable[str]) -> None:
+    """Say on standard error what is doubtful."""
+    for each in found:
+        warn(each)
+
+
+def heed(found: Iterable[str], *, yes: bool) -> None:
+    """Say what is doubtful, and ask whether to go on unless `yes` has said so.
+
+    Raises
+    ------
+    InputError
+        Where nobody can be asked.
+    typer.Exit
+        When the answer is no.
+    """
+    found = tuple(found)
+    show_doubts(found)
+    if not found or yes:
+        return
+    if not asks():
+        msg = (
+            "yes: the warnings above ask for a decision; mend what they name, or give --yes to go on. Nothing was spent"
+        )
+        raise InputError(msg)
+    if not typer.confirm("Go on and spend the budget?", default=False, err=True):
+        typer.echo("Nothing was spent.", err=True)
+        raise typer.Exit(2)
+
+
+def asks() -> bool:
+    """Whether there is a terminal to ask at."""
+    return sys.stdin.isatty()

@@ -1,0 +1,122 @@
+"""Doubts that a person would raise about public parameters before a budget is spent.
+
+Nothing here refuses: what is proved stays proved. All follows from what is public: the promise, the domain and the
+number of points or its guess, never from the points.
+"""
+
+import math
+
+from dpppsynth.core.units import lengths_in
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import GeoIndistinguishability
+from dpppsynth.spatial.domains import Domain
+
+# Budgets outside hide nobody, or show nothing.
+LARGEST_EPSILON, SMALLEST_EPSILON = 10.0, 0.01
+# Share of the diameter below which a privacy radius is hardly one.
+SMALL_RADIUS = 1e-3
+# Points below which noise hides all but the number.
+FEW_POINTS = 80
+# Diameters, in degrees, and in metres of a map projection, below which a domain looks mistaken for another unit.
+DEGREES, METRES = 30.0, 100.0
+# Degrees by which a domain may lie outside the area that its CRS is made for.
+MARGIN = 1.0
+
+
+def cautions(guarantee: Guarantee, domain: Domain, n: float | None) -> tuple[str, ...]:
+    """Sentences, none where nothing is doubtful.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        Of the release that is planned.
+    domain : Window or LinearNetwork
+    n : float or None
+        Public number of points, or the guess of it; None where neither is known yet.
+
+    Examples
+    --------
+    >>> from dpppsynth.privacy import AlphaNeighbours, PureDP, Guarantee
+    >>> from dpppsynth.spatial.domains import Window
+    >>> promise = Guarantee(AlphaNeighbours(25.0), PureDP(1.0), "Theorem", ())
+    >>> cautions(promise, Window.rectangle(0, 0, 1000, 1000), 40)
+    ('n: with fewer than 80 points the noise hides nearly all that distinguishes places.',)
+    """
+    found = [_of_epsilon(guarantee), _of_radius(guarantee, domain), _of_coordinates(domain), _of_number(n)]
+    return tuple(each for each in found if each)
+
+
+def _of_epsilon(guarantee: Guarantee) -> str | None:
+    # Of a report epsilon is spent by distance.
+    if isinstance(guarantee.relation, GeoIndistinguishability):
+        return None
+    epsilon = guarantee.epsilon()
+    if epsilon > LARGEST_EPSILON:
+        return (
+            f"epsilon: {epsilon:.6g} promises little: what is released may be e^{epsilon:.6g} times as likely with one "
+            f"person's data as with another's. Common budgets lie between 0.1 and 3."
+        )
+    if epsilon < SMALLEST_EPSILON:
+        return f"epsilon: {epsilon:.6g} is so small that little but noise is released; common budgets start at 0.1."
+    return None
+
+
+def _of_radius(guarantee: Guarantee, domain: Domain) -> str | None:
+    radius, whole = guarantee.relation.reach, domain.diameter
+    if not math.isfinite(radius):
+        return None
+    words, across = lengths_in(radius, domain.unit), lengths_in(whole, domain.unit)
+    if radius > whole:
+        return (
+            f"alpha: a privacy radius of {words} exceeds the whole domain, {across} across; is it in the domain's "
+            "unit? ReplaceOne() (--relation replace-one) promises as much."
+        )
+    if radius < SMALL_RADIUS * whole:
+        return (
+            f"alpha: a privacy radius of {words} is less than a thousandth of the domain, {across} across; a person is "
+            "hidden among places that near alone. Is it in the domain's unit?"
+        )
+    return None
+
+
+def _of_coordinates(domain: Domain) -> str | None:
+    x0, y0, x1, y1 = domain.bounds
+    if domain.crs is None:
+        on_globe = max(abs(x0), abs(x1)) <= 180 and max(abs(y0), abs(y1)) <= 90
+        # Windows that begin at zero are drawn, not located.
+        if on_globe and (x0, y0) != (0, 0) and domain.diameter < DEGREES:
+            return (
+                "domain: its coordinates look like degrees, in which distances are wrong; re-project first, with "
+                "to_crs (--to-crs), for instance EPSG:27700."
+            )
+        return None
+    if domain.unit == "metre" and domain.diameter < METRES:
+        return (
+            f"domain: it is {lengths_in(domain.diameter, domain.unit)} across in {domain.crs}; are its coordinates "
+            "kilometres? That CRS is in metres."
+        )
+    if _outside_its_area(domain):
+        return (
+            f"domain: it lies outside the area that {domain.crs} is made for; is this the CRS of its coordinates, and "
+            "are latitude and longitude in the right order?"
+        )
+    return None
+
+
+def _outside_its_area(domain: Domain) -> bool:
+    from pyproj import CRS, Transformer
+
+    crs = CRS.from_user_input(domain.crs)
+    area, (x0, y0, x1, y1) = crs.area_of_use, domain.bounds
+    # Areas across the date line are left out.
+    if area is None or area.west > area.east:
+        return False
+    east, north = Transformer.from_crs(crs, 4326, always_xy=True).transform((x0 + x1) / 2, (y0 + y1) / 2)
+    within = area.west - MARGIN <= east <= area.east + MARGIN and area.south - MARGIN <= north <= area.north + MARGIN
+    return not within
+
+
+def _of_number(n: float | None) -> str | None:
+    if n is None or n >= FEW_POINTS:
+        return None
+    return f"n: with fewer than {FEW_POINTS} points the noise hides nearly all that distinguishes places."
