@@ -44,12 +44,13 @@ def init(
 ) -> None:
     """Set the budget of all releases from one data set, once, before the first."""
     from dpppsynth.ledger import Ledger
+    from dpppsynth.privacy.one_sentence import relation_words
 
     neighbours = _neighbours(alpha, relation, max_points_per_person, user)
     ledger = Ledger.create(path, epsilon=epsilon, delta=delta, relation=neighbours, label=label, adaptive=adaptive)
     show_text(
         f"{path} holds epsilon {ledger.epsilon:g} at delta {ledger.delta:g}. Two patterns are neighbouring when "
-        f"{ledger.relation.describe()}. Keep backups of it, and keep it to yourself."
+        f"{relation_words(ledger.relation)}. Keep backups of it, and keep it to yourself."
     )
     _warn(ledger)
 
@@ -150,11 +151,13 @@ def _check(check: "Check") -> dict[str, Any]:
 
 
 def _show(ledger: "Ledger") -> None:
+    from dpppsynth.privacy.one_sentence import relation_words
+
     rows = [
         ("budget", f"epsilon {ledger.epsilon:g} at delta {ledger.delta:g}"),
         ("spent", upward(ledger.spent, 4)),
         ("remaining", downward(ledger.remaining)),
-        ("neighbours", ledger.neighbouring.describe()),
+        ("neighbours", relation_words(ledger.neighbouring)),
         ("head", ledger.head),
     ]
     show_table(ledger.label or ledger.path.name, rows)

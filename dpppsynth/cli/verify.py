@@ -7,6 +7,7 @@ import typer
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import show_checks, show_json, show_text
+from dpppsynth.cli.promise import show_promise
 
 # The sentence that is said of every certificate that holds.
 NOT_SHOWN = (
@@ -19,6 +20,7 @@ NOT_SHOWN = (
 def verify(
     path: Annotated[Path, typer.Argument(help="certificate.json, or the folder that holds it.", show_default=False)],
     no_limit: o.NoLimitOption = False,
+    verbose: o.VerboseOption = False,
     json: o.JsonOption = False,
 ) -> None:
     """Derive the bound again from the certificate, and check its hash and the files beside it.
@@ -38,8 +40,8 @@ def verify(
     else:
         show_checks((check.name, check.holds, check.detail) for check in result.checks)
         show_text("")
-        if result.holds:
-            show_text(f"The certificate holds. {result.guarantee}")
+        if result.holds and result.domain is not None:
+            show_promise(result.guarantee, result.domain, verbose=verbose, start="The certificate holds. ")
             if result.shuffled is not None:
                 show_text(f"\n{result.shuffled}")
             show_text(f"\n{NOT_SHOWN}")

@@ -59,6 +59,8 @@ class Derived:
         Text that must stand beside the bound.
     shuffled : ShuffledPrivacy or None
         Second statement, on an honest shuffler of reports.
+    domain : Window or LinearNetwork or None
+        What it was derived on.
     """
 
     guarantee: Guarantee
@@ -74,6 +76,7 @@ class Derived:
     written: Callable[[bytes], bool] = b"{}".__eq__
     remark: str = ""
     shuffled: ShuffledPrivacy | None = None
+    domain: Domain | None = None
 
     def source(self, *, seeded: bool) -> str:
         """Name of the randomness of a run."""

@@ -54,11 +54,14 @@ class Verification:
     checks : tuple of Check
     shuffled : ShuffledPrivacy or None
         Second statement of the certificate, on an honest shuffler of reports.
+    domain : Window or LinearNetwork or None
+        Public domain; None where nothing could be derived.
     """
 
     guarantee: Guarantee
     checks: tuple[Check, ...]
     shuffled: ShuffledPrivacy | None = None
+    domain: Domain | None = None
 
     @property
     def holds(self) -> bool:
@@ -121,7 +124,7 @@ def verify_opened(found: certificate.Published) -> Verification:
         _check_bound(cert, derived),
         *_check_shuffled(cert, derived),
     )
-    return Verification(claimed, checks, second)
+    return Verification(claimed, checks, second, derived.domain if isinstance(derived, Derived) else None)
 
 
 def _limited(name: str, check: Callable[[], Check]) -> Check:
@@ -315,7 +318,7 @@ def _derive(found: certificate.Published) -> "Derived | str | Check":
         return "the domain file holds something else beside the domain."
     if (domain.fingerprint(), domain.crs, domain.unit) != (stated["fingerprint"], stated["crs"], stated["unit"]):
         return "the domain file is not the domain of the certificate."
-    return replace(derived, remark=undeclared(derived.guarantee, domain))
+    return replace(derived, remark=undeclared(derived.guarantee, domain), domain=domain)
 
 
 def _require_little(found: certificate.Published, little: bool, otherwise: str) -> None:
