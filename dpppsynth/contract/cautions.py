@@ -17,8 +17,9 @@ LARGEST_EPSILON, SMALLEST_EPSILON = 10.0, 0.01
 SMALL_RADIUS = 1e-3
 # Points below which noise hides all but the number.
 FEW_POINTS = 80
-# Diameters, in degrees, and in metres of a map projection, below which a domain looks mistaken for another unit.
-DEGREES, METRES = 30.0, 100.0
+# Diameter in degrees, and coordinates and diameter in metres of a map projection, below which a domain looks mistaken
+# for another unit: kilometres of a national grid are four digits at most.
+DEGREES, METRES, ACROSS = 70.0, 10_000.0, 2000.0
 # Degrees by which a domain may lie outside the area that its CRS is made for.
 MARGIN = 1.0
 
@@ -83,17 +84,17 @@ def _of_coordinates(domain: Domain) -> str | None:
     x0, y0, x1, y1 = domain.bounds
     if domain.crs is None:
         on_globe = max(abs(x0), abs(x1)) <= 180 and max(abs(y0), abs(y1)) <= 90
-        # Windows that begin at zero are drawn, not located.
-        if on_globe and (x0, y0) != (0, 0) and domain.diameter < DEGREES:
+        if on_globe and not _drawn(domain) and domain.diameter < DEGREES:
             return (
                 "domain: its coordinates look like degrees, in which distances are wrong; re-project first, with "
                 "to_crs (--to-crs), for instance EPSG:27700."
             )
         return None
-    if domain.unit == "metre" and domain.diameter < METRES:
+    small = max(map(abs, domain.bounds)) < METRES and domain.diameter < ACROSS
+    if domain.unit == "metre" and small and not _drawn(domain):
         return (
-            f"domain: it is {lengths_in(domain.diameter, domain.unit)} across in {domain.crs}; are its coordinates "
-            "kilometres? That CRS is in metres."
+            f"domain: it is {lengths_in(domain.diameter, domain.unit)} across in {domain.crs}, which is in metres; are "
+            "its coordinates kilometres, or degrees?"
         )
     if _outside_its_area(domain):
         return (
@@ -101,6 +102,12 @@ def _of_coordinates(domain: Domain) -> str | None:
             "are latitude and longitude in the right order?"
         )
     return None
+
+
+def _drawn(domain: Domain) -> bool:
+    """Whether a domain begins at zero or has it in its middle: such ones are drawn, not located."""
+    x0, y0, x1, y1 = domain.bounds
+    return (x0, y0) in {(0, 0), (-x1, -y1)}
 
 
 def _outside_its_area(domain: Domain) -> bool:

@@ -1,10 +1,11 @@
 """`Mechanism`: the record by which all tools reach a mechanism."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from dpppsynth.contract.audits.plan_audit import PlanAudit
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.examples import Example, Refusal
 from dpppsynth.contract.measurement import Measured, Measurement, require
@@ -13,6 +14,9 @@ from dpppsynth.contract.result import MechanismResult, ResultType
 from dpppsynth.contract.settings import Settings
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.core.json_types import Json
+
+if TYPE_CHECKING:
+    from dpppsynth.contract.audits.plan_audit import PlanAudit
 
 P = TypeVar("P", bound=Measurement)
 R = TypeVar("R", bound=MechanismResult)
@@ -35,8 +39,8 @@ class Mechanism(Generic[P, R]):
     estimators : tuple of types of Estimator
         From what was measured to an intensity, one kind each; none where patterns are all that is released.
     result : type of Release
-    audit : type of PlanAudit
-        Made of a plan; one class for all mechanisms with that class of plan.
+    audit : callable
+        The `PlanAudit` of a plan; called when one is wanted.
     options : tuple of MechanismOptions
         Settings that can be asked for by plain values; the first are meant where the name alone is given.
     words : MechanismWords

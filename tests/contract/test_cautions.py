@@ -52,6 +52,12 @@ class TestDoubts:
             ((51.4, -0.2, 51.6, 0.1), None, True),
             ((0, 0, 10, 10), None, False),
             ((-100, -80, 100, 80), None, False),
+            ((-1, -1, 1, 1), None, False),
+            ((-125, 24, -66, 50), None, True),
+            ((430_000, 150_000, 430_060, 150_060), "EPSG:27700", False),
+            ((0, 0, 700, 700), "EPSG:27700", False),
+            ((50, 10, 650, 1200), "EPSG:27700", True),
+            ((-6, 50, 2, 58.6), "EPSG:27700", True),
             ((170, 50, 181, 60), None, False),
             ((430_000, 150_000, 480_000, 190_000), "EPSG:27700", False),
             ((430, 150, 480, 190), "EPSG:27700", True),
@@ -94,6 +100,15 @@ class TestCommandLine:
         assert spoken(run("synthesize", points / "b.csv", *spend, code=2)) == said
         run("synthesize", points / "a.csv", *spend, "--yes")
         assert json.loads((points / "release/certificate.json").read_text())["parameters"]["epsilon"] == 12
+
+    def test_few_points_of_a_file(self, points):
+        """Their number is known when they have been read: it is doubted then, without a question."""
+        rows = (points / "a.csv").read_text().splitlines()[:41]
+        (points / "few.csv").write_text("\n".join(rows))
+        release = (*RUN, "--epsilon", 1, "--out", points / "release")
+        said = spoken(run("synthesize", points / "few.csv", *release))
+        assert "Warning: --n: with fewer than 80 points" in said
+        run("synthesize", points / "few.csv", *RUN, "--epsilon", 1, "--n", 40, "--out", points / "other", code=2)
 
     def test_nothing_is_asked_where_nothing_is_doubtful(self, points):
         done = run("synthesize", points / "a.csv", *RUN, "--epsilon", 1, "--out", points / "release")

@@ -3,7 +3,7 @@
 from functools import partial
 
 from dpppsynth.contract.additive_noise import StatisticPlan
-from dpppsynth.contract.audits.additive_audits import CountsAudit
+from dpppsynth.contract.audits import counts
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.laplace import examples, options, words
 from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
@@ -18,7 +18,7 @@ CELLS = Mechanism(
     plan=StatisticPlan,
     estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
-    audit=CountsAudit,
+    audit=counts,
     options=(options.CELLS,),
     words=words.CELLS,
     examples=partial(examples.examples, "cells"),
@@ -30,7 +30,7 @@ TENTS = Mechanism(
     plan=StatisticPlan,
     estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
-    audit=CountsAudit,
+    audit=counts,
     options=(options.TENTS,),
     words=words.TENTS,
     examples=examples.tents,

@@ -3,11 +3,9 @@
 from functools import partial
 
 from dpppsynth.contract.additive_noise import StatisticPlan
-from dpppsynth.contract.audits.additive_audits import CountsAudit
-from dpppsynth.contract.audits.masses_and_pairs_audit import MassesAndPairsAudit
+from dpppsynth.contract.audits import counts, masses_and_pairs
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.lgcp import examples, options, words
-from dpppsynth.mechanisms.lgcp.audit import DrawAudit, FieldStatisticAudit, PosteriorDrawAudit
+from dpppsynth.mechanisms.lgcp import audits, examples, options, words
 from dpppsynth.mechanisms.lgcp.clustered_plan import ClusteredPlan
 from dpppsynth.mechanisms.lgcp.clustered_release import ClusteredRelease
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
@@ -28,7 +26,7 @@ TENTS = Mechanism(
     plan=StatisticPlan,
     estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
     result=CoxRelease,
-    audit=CountsAudit,
+    audit=counts,
     options=(options.TENTS,),
     words=words.TENTS,
     examples=examples.tents,
@@ -40,7 +38,7 @@ CELLS = Mechanism(
     plan=StatisticPlan,
     estimators=(StreetInference,),
     result=CoxRelease,
-    audit=CountsAudit,
+    audit=counts,
     options=(options.CELLS,),
     words=words.CELLS,
     examples=examples.cells,
@@ -52,7 +50,7 @@ CLUSTERS = Mechanism(
     plan=ClusteredPlan,
     estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
     result=ClusteredRelease,
-    audit=MassesAndPairsAudit,
+    audit=masses_and_pairs,
     options=(options.CLUSTERS,),
     words=words.CLUSTERS,
     examples=examples.clusters,
@@ -64,7 +62,7 @@ FIELD = Mechanism(
     plan=FieldStatisticPlan,
     estimators=(LGCPInference,),
     result=CoxRelease,
-    audit=FieldStatisticAudit,
+    audit=audits.field,
     options=(options.FIELD,),
     words=words.FIELD,
     examples=examples.field,
@@ -76,7 +74,7 @@ POSTERIOR_DRAW = Mechanism(
     plan=PosteriorDrawPlan,
     estimators=(Drawn,),
     result=CoxRelease,
-    audit=PosteriorDrawAudit,
+    audit=audits.posterior_draw,
     options=(options.POSTERIOR_DRAW,),
     words=words.POSTERIOR_DRAW,
     examples=examples.posterior_draw,
@@ -88,7 +86,7 @@ LIPSCHITZ = Mechanism(
     plan=LipschitzPlan,
     estimators=(Drawn,),
     result=CoxRelease,
-    audit=DrawAudit,
+    audit=audits.draw,
     options=(options.LIPSCHITZ,),
     words=words.LIPSCHITZ,
     examples=examples.lipschitz,
@@ -100,7 +98,7 @@ KIM_LIM_38 = Mechanism(
     plan=KimLimPlan,
     estimators=(Drawn,),
     result=CoxRelease,
-    audit=DrawAudit,
+    audit=audits.draw,
     options=(options.KIM_LIM_38,),
     words=words.KIM_LIM_38,
     examples=partial(examples.kim_lim, "3.8"),
@@ -112,7 +110,7 @@ KIM_LIM_39 = Mechanism(
     plan=KimLimPlan,
     estimators=(Drawn,),
     result=CoxRelease,
-    audit=DrawAudit,
+    audit=audits.draw,
     options=(options.KIM_LIM_39,),
     words=words.KIM_LIM_39,
     examples=partial(examples.kim_lim, "3.9"),

@@ -7,7 +7,6 @@ a file must be a GeoPackage by its first bytes, its layer a plain table, and no 
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -98,6 +97,9 @@ def _for_one_driver(source: Path) -> str:
 
 def _tables(source: Path) -> set[str]:
     """Names of the tables whose cells are stored; a view or a virtual table may call functions that open files."""
+    # Imported late: other formats do without.
+    import sqlite3
+
     path = source.resolve()
     pending = any(path.with_name(path.name + end).exists() for end in ("-wal", "-journal"))
     # Without changes that wait beside it, the file is read alone, and none is made in its folder.
