@@ -23,8 +23,14 @@ COLUMNS: dict[str, Callable[["Run"], str]] = {
     "outcome": lambda run: "released" if run.passed else "would be blocked",
     "attempts": lambda run: "" if run.attempts is None else f"{run.attempts}",
     "R-hat, ESS": lambda run: "" if run.rhat is None else f"{run.rhat:.3f}, {run.ess:.0f}",
+    "Pareto k": lambda run: "" if run.pareto_k is None else f"{run.pareto_k:.2f}",
+    "90 % covers": lambda run: "" if run.coverage is None else f"{run.coverage:.0%}",
     "distance (uniform)": lambda run: "" if run.distance is None else f"{run.distance:.3f} ({run.uniform:.3f})",
 }
+
+APPROXIMATION = (
+    "The Laplace approximation is close where Pareto k is below 0.7 and its nominal 90 % intervals cover about 90 %."
+)
 
 
 @option_groups
@@ -58,6 +64,8 @@ def rehearse(
     else:
         for level, outcome in outcomes.items():
             _show(outcome, f"{people.by} {level}, " if level else "")
+        if any(run.pareto_k is not None for outcome in outcomes.values() for run in outcome.runs):
+            show_text(APPROXIMATION)
         show_text(method.options.distance)
     if not all(outcome.passed for outcome in outcomes.values()):
         raise typer.Exit(5)

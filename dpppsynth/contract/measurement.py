@@ -9,7 +9,7 @@ import numpy as np
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.mesh_sizes import mesh_json
 from dpppsynth.contract.parameter_forms import Form
-from dpppsynth.contract.result import Result, Saved, released_intensity
+from dpppsynth.contract.result import UNFITTED, Fit, Result, Saved, released_fit, released_intensity
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike
@@ -69,16 +69,15 @@ class Trial:
         From coordinates (k, 2) to the intensity that was released, or drawn from; None where distances are given.
     attempts : int or None
         Attempts of the exact sampler.
-    rhat, ess : float or None
-        Worst R-hat and effective sample size of a draw by NUTS.
+    fit : Fit
+        Diagnostics of what was inferred, or of a draw by NUTS.
     distances : (float, float) or None
         From the surrogate to what was released, and to what needs no data, in a measure of the mechanism's own.
     """
 
     estimate: Callable[[Floats], Floats] | None
     attempts: int | None = None
-    rhat: float | None = None
-    ess: float | None = None
+    fit: Fit = UNFITTED
     distances: tuple[float, float] | None = None
 
 
@@ -360,7 +359,8 @@ class Measurement:
         pattern : PointPattern
         rng : Generator
         """
-        return Trial(released_intensity(release(pattern, rng)))
+        released = release(pattern, rng)
+        return Trial(released_intensity(released), fit=released_fit(released))
 
 
 def require_kept_cap(kind: type[Measurement], relation: Relation) -> None:

@@ -39,12 +39,15 @@ class Run:
     attempts : int or None
         Attempts of the exact sampler.
     rhat, ess : float or None
-        Worst R-hat and effective sample size of a draw by NUTS.
+        Worst R-hat and effective sample size of NUTS.
     distance : float or None
         Total variation distance between the normalised intensities, the surrogate's and the released one's. Between
         heat maps the earth mover's distance on 32 x 32 squares, as a share of the window's sides.
     uniform : float
         The same distance for a uniform intensity or map, which needs no data.
+    pareto_k, coverage : float or None
+        Worst Pareto k of a Laplace approximation, and coverage of its nominal 90 % intervals
+        (`dpppsynth.release.posterior.FitNotes`).
     """
 
     surrogate: str
@@ -55,6 +58,8 @@ class Run:
     ess: float | None
     distance: float | None
     uniform: float
+    pareto_k: float | None = None
+    coverage: float | None = None
 
 
 @dataclass(frozen=True)
@@ -145,12 +150,15 @@ def _run(
     if estimate is not None:
         distance = mass_distance(estimate * weight, truth)
     passed = distance is not None
-    return Run(surrogate.name, seconds, passed, trial.attempts, trial.rhat, trial.ess, distance, uniform)
+    rhat, ess, *approximation = trial.fit
+    return Run(surrogate.name, seconds, passed, trial.attempts, rhat, ess, distance, uniform, *approximation)
 
 
 def _line(run: Run, measure: str) -> str:
     parts = [f"{run.seconds:.1f} s", "passed" if run.passed else "would be blocked"]
     parts += [] if run.attempts is None else [f"{run.attempts} attempts"]
     parts += [] if run.rhat is None else [f"R-hat {run.rhat:.3f}, effective sample size {run.ess:.0f}"]
+    parts += [] if run.pareto_k is None else [f"Pareto k {run.pareto_k:.2f}"]
+    parts += [] if run.coverage is None else [f"90 % intervals cover {run.coverage:.0%}"]
     parts += [] if run.distance is None else [f"{measure} {run.distance:.3f} (uniform {run.uniform:.3f})"]
     return f"  {run.surrogate}: " + ", ".join(parts)

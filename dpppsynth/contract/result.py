@@ -219,6 +219,41 @@ class Counted(Protocol):
         """The counts, and smoothed ones where `filtered`; InputError where there is nothing to smooth over."""
 
 
+class Fit(NamedTuple):
+    """Diagnostics of the fits behind a posterior, each the worst of those with a twentieth of the draws or more.
+
+    Attributes
+    ----------
+    rhat, ess : float or None
+        Largest R-hat and smallest effective sample size of NUTS.
+    pareto_k, coverage : float or None
+        Of Laplace approximations, as `dpppsynth.release.posterior.FitNotes` has them.
+    """
+
+    rhat: float | None = None
+    ess: float | None = None
+    pareto_k: float | None = None
+    coverage: float | None = None
+
+
+# Where nothing was inferred.
+UNFITTED = Fit()
+
+
+@runtime_checkable
+class Fitted(Protocol):
+    """A result with diagnostics of what was inferred."""
+
+    @property
+    def fit(self) -> Fit:
+        """The worst of them."""
+
+
+def released_fit(release: Result) -> Fit:
+    """Diagnostics of a release; none known where nothing was inferred."""
+    return release.fit if isinstance(release, Fitted) else UNFITTED
+
+
 def released_intensity(release: Result) -> Intensity:
     """The intensity that a release holds, or an InputError where it holds none."""
     intensity: Intensity | None = getattr(release, "intensity", None)

@@ -52,6 +52,9 @@ class Metric:
     better: str = "lower"
 
 
+# Share of the largest distance from which L-functions are compared: below, points at one place decide.
+LEAST_SHARE = 0.1
+
 # A unit of "length" stands for that of the domain.
 METRICS = (
     Metric("points", "points", "as the original"),
@@ -169,7 +172,7 @@ class Comparison:
         # An original without pairs that near has no K to err from.
         near = np.count_nonzero(self.k.k) > 1
         error = mean_integrated_squared_error(self.k, k) if near else math.nan
-        second_order = error, float(np.abs(k.l - self.k.l).max())
+        second_order = error, float(np.abs(k.l - self.k.l)[self.r >= LEAST_SHARE * self.r[-1]].max())
         # Without points there are no shares of them.
         first_order = self._first_order(pattern, part, released) if len(pattern) else (math.nan,) * 5
         return Scored(k, (float(len(pattern)), *second_order, *first_order))

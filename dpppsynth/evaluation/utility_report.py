@@ -30,6 +30,7 @@ from dpppsynth.evaluation.metric_table import aligned, averages
 from dpppsynth.evaluation.metrics import (
     LARGEST_IN_PLANE,
     LARGEST_ON_NETWORK,
+    LEAST_SHARE,
     METRICS,
     MOST_PROPENSITIES,
     Comparison,
@@ -161,12 +162,13 @@ class UtilityReport:
         return plot_patterns(self.original, self.synthetic[0], axes, confidential=self.confidential)
 
     def __str__(self) -> str:
-        count, unit = len(self.synthetic), self.domain.unit
+        count, unit, farthest = len(self.synthetic), self.domain.unit, float(self.k.original.r[-1])
+        compared = f"K up to {farthest:.4g}, L from {LEAST_SHARE * farthest:.4g} on"
         lines = [
             CONFIDENTIAL_LINE if self.confidential else PUBLIC_LINE,
             "",
             f"{count} synthetic pattern{'s' if count > 1 else ''} in {self.domain!r}",
-            f"squares of {self.side:.4g}, bandwidth {self.bandwidth:.4g}, K up to {self.k.original.r[-1]:.4g} ({unit})",
+            f"squares of {self.side:.4g}, bandwidth {self.bandwidth:.4g}, {compared} ({unit})",
             "",
             *aligned(self.table),
             "",
@@ -199,11 +201,12 @@ def evaluate(
     """Compare synthetic patterns with the original, by eight numbers and two yardsticks.
 
     Each pattern is scored by itself; the table holds means over patterns. Metrics: number of points; integrated squared
-    relative error of the K-function; largest difference of the L-functions; share of the points that would have to
-    change squares of a grid; total variation between kernel intensities, both divided by their totals; mean squared
-    error of propensity scores, as printed and balanced (zero for a perfect synthesizer, however many points it draws);
-    mean distance that a point must move. K and L are homogeneous, so they show where points gather as well as how;
-    where points of the original coincide, they differ from those of any pattern whose points do not from r = 0 on.
+    relative error of the K-function; largest difference of the L-functions, from a tenth of the distances on; share of
+    the points that would have to change squares of a grid; total variation between kernel intensities, both divided by
+    their totals; mean squared error of propensity scores, as printed and balanced (zero for a perfect synthesizer,
+    however many points it draws); mean distance that a point must move. K and L are homogeneous, so they show where
+    points gather as well as how; where points of the original coincide, K differs from that of any pattern whose points
+    do not from r = 0 on, which is why L is compared from a tenth of the largest distance.
 
     The yardsticks are five patterns each: homogeneous Poisson patterns with the original's mean number of points
     ("uniform"), and the original's points drawn anew with replacement ("resampled"). Of patterns of more than 20 000

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.estimator import Estimator
-from dpppsynth.contract.result import Saved
+from dpppsynth.contract.result import UNFITTED, Fit, Saved
 from dpppsynth.core.arguments import one_of, probability, real_array
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.json_types import JsonObject
@@ -191,6 +191,12 @@ class CoxRelease(StatisticRelease[L]):
 
         fits = self._require_draws().fits or FitNotes.unknown(self._field_model().scales)
         return pd.DataFrame(asdict(fits))
+
+    @property
+    def fit(self) -> Fit:
+        """The worst of the diagnostics; none known without a posterior."""
+        fits = None if self.draws is None else self.draws.fits
+        return UNFITTED if fits is None else fits.worst
 
     def interval(self, xy: ArrayLike, level: float = 0.9) -> CredibleInterval:
         """Pointwise credible interval of the intensity at points (n, 2).

@@ -99,8 +99,15 @@ def append_patterns(folder: Path, release: Writable, patterns: list[PointPattern
     Names of patterns tell their source, as in `save`.
 
     Files that are not the release's own stay out of the certificate.
+
+    Raises
+    ------
+    InputError
+        When a pattern stands in the release already, as drawing with a seed twice would have it: patterns that count as
+        independent must not be the same.
     """
-    known = set(certificate.read(folder)["files"])
+    listed = certificate.read(folder)["files"]
+    known, seen = set(listed), {value for name, value in listed.items() if SYNTHETIC.fullmatch(name)}
     first = 1 + max((int(match["number"]) for match in map(SYNTHETIC.fullmatch, known) if match), default=-1)
     name_leftovers(folder.parent, scratch_prefix(folder), UNFINISHED)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=scratch_prefix(folder)) as scratch:
@@ -109,6 +116,9 @@ def append_patterns(folder: Path, release: Writable, patterns: list[PointPattern
         for k, pattern in enumerate(patterns, first):
             known.add(synthetic(k, source))
             write_pattern(pattern, work / synthetic(k, source))
+            if certificate.file_hash(work / synthetic(k, source)) in seen:
+                msg = "seed: the release holds a pattern of this seed already; draw with another, or with none."
+                raise InputError(msg)
         _write_certificate(release, work, known)
         old = Path(scratch) / "old"
         folder.replace(old)

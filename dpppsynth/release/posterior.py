@@ -6,8 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
+from dpppsynth.contract.result import Fit
 from dpppsynth.core.errors import InputError, TooLargeError
 from dpppsynth.models.approximation_checks import ApproximationCheck
 from dpppsynth.release import netcdf
@@ -16,6 +18,8 @@ from dpppsynth.release.netcdf import Variable
 from dpppsynth.spatial.mesh import Floats, Mesh
 
 GROUP = "posterior"
+# Share of the draws from which a fit counts among the worst, and probability of the intervals that are checked.
+COUNTED, NOMINAL = 0.05, 0.9
 # How files of before version 4 of netCDF begin; those of stored releases are read for ever.
 CLASSIC = b"CDF"
 
@@ -58,9 +62,26 @@ class FitNotes:
         self.pareto_k[place], self.profile[place] = check.pareto_k, check.profile
 
     @property
+    def worst(self) -> Fit:
+        """The worst diagnostics of fits with a twentieth of the draws or more; None where nothing is known."""
+        counted = ~(self.weight < COUNTED)
+        far = np.abs(self.profile - NOMINAL)
+        return Fit(
+            _worst(self.rhat, self.rhat, counted),
+            _worst(self.ess, -self.ess, counted),
+            _worst(self.pareto_k, self.pareto_k, counted),
+            _worst(self.profile, far, counted),
+        )
+
+    @property
     def notes(self) -> dict[str, Floats]:
         """By name, as they stand beside the draws."""
         return {f"fit_{name}": values for name, values in asdict(self).items()}
+
+
+def _worst(values: Floats, badness: Floats, counted: npt.NDArray[np.bool_]) -> float | None:
+    known = np.flatnonzero(counted & ~np.isnan(values))
+    return float(values[known[np.argmax(badness[known])]]) if len(known) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -567,6 +567,18 @@ class TestSample:
         assert one == again != other
         assert one[0] != one[1]
 
+    def test_a_release_takes_the_patterns_of_a_seed_once(self, public, tmp_path):
+        """Twice the same would count as independent draws."""
+        own = shutil.copytree(public, tmp_path / "own")
+        run("sample", own, "--patterns", 2, "--seed", 3)
+        before = (own / "certificate.json").read_bytes()
+        assert "--seed: the release holds a pattern of this seed already" in spoken(
+            run("sample", own, "--patterns", 3, "--seed", 3, code=2)
+        )
+        assert (own / "certificate.json").read_bytes() == before
+        run("sample", own, "--seed", 4)
+        run("verify", own)
+
     def test_engine_alone_means_nothing(self, public):
         assert "--inference nuts" in spoken(run("sample", public, "--engine", "pymc", code=2))
 

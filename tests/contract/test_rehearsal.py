@@ -14,6 +14,7 @@ from dpppsynth.contract.rehearsal import Rehearsal, Run
 from dpppsynth.core.errors import InputError, QualityError, ReleaseBlocked
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import AddRemove
+from dpppsynth.release.posterior import FitNotes
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import mass_distance
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
@@ -66,6 +67,23 @@ def test_text_is_fit_to_print():
     assert str(Rehearsal("lgcp-lipschitz", (blocked,))).endswith("homogeneous: 1.2 s, would be blocked")
     nuts = Run("homogeneous", 3.0, True, None, 1.0021, 812.3, 0.25, 0.1)
     assert "passed, R-hat 1.002, effective sample size 812, total variation 0.250" in str(Rehearsal("x", (nuts,)))
+    near = Run("homogeneous", 3.0, True, None, None, None, 0.25, 0.1, 0.456, 0.888)
+    assert "passed, Pareto k 0.46, 90 % intervals cover 89%, total variation 0.250" in str(Rehearsal("x", (near,)))
+
+
+def test_diagnostics_of_the_default():
+    """Those of the release itself: the worst of fits that have a say."""
+    plan = LGCPSynthesizer(1.0, alpha=25.0, inference="laplace").plan(WINDOW, n=400)
+    outcome = plan.rehearse(rng=1)
+    for run in outcome.runs:
+        assert run.pareto_k is not None
+        assert 0.5 < run.coverage <= 1
+    fits = FitNotes(
+        *np.array([[100.0, 200, 300], [0.5, 0.46, 0.04], [1.001, 1.002, 3], [500, 400, 2], [0, 0, 9], [0.3, 0.5, 9]]),
+        np.array([0.95, 0.8, 0.1]),
+    )
+    assert fits.worst == (1.002, 400, 0.5, 0.8)
+    assert FitNotes.unknown([1.0, 2.0]).worst == (None, None, None, None)
 
 
 @pytest.mark.parametrize(("name", "error"), [("exact", ReleaseBlocked("no")), ("tents", QualityError("no"))])

@@ -162,9 +162,24 @@ class TestTable:
         expected = k_function(on_streets(30, 1), R)
         assert made.k.synthetic[0].k.tolist() == expected.k.tolist()
         table = made.table
-        assert table.loc["L, largest difference", "synthetic"] == np.abs(expected.k - made.k.original.k).max()
+        # Along streets L is K.
+        apart = np.abs(expected.k - made.k.original.k)[np.asarray(R) >= max(R) / 10]
+        assert table.loc["L, largest difference", "synthetic"] == apart.max()
         assert table.loc["Wasserstein", "synthetic"] == wasserstein(on_streets(40), on_streets(30, 1))
         assert table.loc["Wasserstein", "unit"] == "unit"
+
+
+def test_points_at_one_place_do_not_decide_the_difference_of_l():
+    """Each point of the original twice: at r = 0 its L is that of all pairs at one place, at larger ones hardly."""
+    once = clustered(30)
+    twice = PointPattern(np.repeat(once.xy, 2, axis=0), SQUARE)
+    r = np.linspace(0, 25, 251)
+    made = evaluate(twice, clustered(60, 1), r=r)
+    apart = np.abs(made.k.synthetic[0].l - made.k.original.l)
+    stated = made.table.loc["L, largest difference", "synthetic"]
+    assert stated == apart[25:].max()
+    assert stated < apart[:5].max()
+    assert "K up to 25, L from 2.5 on" in str(made)
 
 
 class TestResampled:

@@ -16,6 +16,7 @@ from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.measurement import Parameters, Releasing, Trial
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import Form, one_among
+from dpppsynth.contract.result import UNFITTED, Fit
 from dpppsynth.core.confidential import Confidential
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
@@ -189,9 +190,7 @@ class DrawPlan(LatticePlan):
         fit = self.fit(pattern, rng)
         estimate = Drawn(self.offset).intensity(fit.draw)
         found = fit.diagnostics
-        return Trial(
-            estimate, fit.attempts, None if found is None else found.rhat, None if found is None else found.ess
-        )
+        return Trial(estimate, fit.attempts, UNFITTED if found is None else Fit(found.rhat, found.ess))
 
     @cached_property
     def prior(self) -> FieldPrior:
