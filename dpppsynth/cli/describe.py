@@ -7,6 +7,7 @@ from dpppsynth.cli.console import show_table, show_text
 from dpppsynth.cli.promise import show_promise
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.stratified_plan import STRATA
+from dpppsynth.core.rounding import upward
 from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.relation_words import keeps_marks, what_changes
@@ -48,7 +49,7 @@ def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
         return
     if not pairs:
         epsilon, what = guarantee.epsilon_of_one_point(), what_changes(guarantee)
-        show_text(f"Epsilon does not depend on distance: it is {epsilon:.4g} when {what}.")
+        show_text(f"Epsilon does not depend on distance: it is {upward(epsilon, 4)} when {what}.")
         return
     shown = {pairs[math.ceil(len(pairs) / 2**k) - 1] for k in range(len(pairs).bit_length())}
     kept = keeps_marks(guarantee)
@@ -59,7 +60,7 @@ def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
         # Distances that read the same get the largest of their epsilons.
         largest[f"{distance:.4g}"] = max(epsilon, largest.get(f"{distance:.4g}", 0.0))
     rows = [
-        (distance, f"{epsilon:.4g}") for distance, epsilon in sorted(largest.items(), key=lambda row: float(row[0]))
+        (distance, upward(epsilon, 4)) for distance, epsilon in sorted(largest.items(), key=lambda row: float(row[0]))
     ]
     header = f"epsilon at delta = {delta:g}" if delta else "epsilon"
     unit = "cells of the grid" if isinstance(relation, GeoIndistinguishability) else domain.unit + _along(domain)
@@ -116,7 +117,7 @@ def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
         ("relation", relation.name),
         *radius,
         ("points per person", cap),
-        ("epsilon", f"{guarantee.epsilon():.6g}"),
+        ("epsilon", upward(guarantee.epsilon())),
         ("delta", f"{guarantee.profile.at:g}"),
         *([] if guarantee.mu is None else [("mu", f"{guarantee.mu:.6g}")]),
     ]

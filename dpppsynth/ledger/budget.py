@@ -8,6 +8,7 @@ from typing import Any
 
 from dpppsynth.core.arguments import finite
 from dpppsynth.core.errors import BudgetError, InputError
+from dpppsynth.core.rounding import upward
 from dpppsynth.core.wording import either, mention
 from dpppsynth.privacy.accounting import compose, gaussian_filter, largest
 from dpppsynth.privacy.assumed import AVERAGED
@@ -249,7 +250,7 @@ def _total(profiles: tuple[Profile, ...], delta: float, *, adaptive: bool) -> Pr
 
 
 def _quoted(profile: Profile) -> str:
-    return f"epsilon {profile.epsilon(profile.at):.4g} at delta {profile.at:g}"
+    return f"epsilon {upward(profile.epsilon(profile.at), 4)} at delta {profile.at:g}"
 
 
 def _short(value: float) -> str:

@@ -15,6 +15,7 @@ from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.rounding import upward
 from dpppsynth.privacy.bounds import Size
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
@@ -68,7 +69,7 @@ class Release:
 
     def __repr__(self) -> str:
         tail = ", seeded: not private" if self.seeded else ""
-        spent = f"epsilon={self.guarantee.epsilon():.4g}"
+        spent = f"epsilon={upward(self.guarantee.epsilon(), 4)}"
         delta = self.guarantee.profile.at
         spent += f", delta={delta:g}" if delta else ""
         return f"{type(self).__name__}({self.mechanism}, {spent}, {self.domain!r}{tail})"
