@@ -80,7 +80,7 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
            [0.3161, 0.6839]])
     """
     require_bandwidth(bandwidth)
-    require_few_segments(mesh)
+    require_few_segments(mesh, MOST_SEGMENTS)
     require_precise(mesh, bandwidth)
     flow, root = conductances(mesh), np.sqrt(mesh.element_measure)
     leave = flow.sum(axis=1) / mesh.element_measure
@@ -104,11 +104,11 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
     return np.asarray(matrix)
 
 
-def require_few_segments(mesh: NetworkMesh) -> None:
-    """InputError for a mesh with more segments than a dense matrix can serve."""
-    if len(mesh.elements) > MOST_SEGMENTS:
+def require_few_segments(mesh: NetworkMesh, most: int) -> None:
+    """InputError for a mesh with more segments than a number of them."""
+    if len(mesh.elements) > most:
         msg = (
-            f"mesh: heat flow takes at most {MOST_SEGMENTS} segments, got {len(mesh.elements)}; take longer ones "
+            f"mesh: heat flow takes at most {most} segments, got {len(mesh.elements)}; take longer ones "
             f"({mention('spacing')}), a part of the network, or {either('LGCPSynthesizer', '--method lgcp')}, which "
             "takes networks of any size."
         )

@@ -23,6 +23,7 @@ from dpppsynth.linear_network.diffusion import (
     diffusion_matrix,
     halvings,
     require_bandwidth,
+    require_few_segments,
     require_precise,
 )
 from dpppsynth.linear_network.mesh import NetworkMesh
@@ -65,21 +66,8 @@ def diffusion_rows(mesh: NetworkMesh, bandwidth: float) -> TiledMatrix:
         there are too many segments, or too many within reach.
     """
     require_bandwidth(bandwidth)
-    require_few_segments(mesh)
-    require_precise(mesh, bandwidth)
     # A bandwidth that was found is checked, and then drawn with.
     return mesh.last_diffusion.get(float(bandwidth), lambda: _rows(mesh, bandwidth))
-
-
-def require_few_segments(mesh: NetworkMesh) -> None:
-    """InputError for a mesh with so many segments that those near each other take minutes to find."""
-    if len(mesh.elements) > MOST_TILED:
-        msg = (
-            f"mesh: heat kernels take at most {MOST_TILED} segments, got {len(mesh.elements)}; take longer ones "
-            f"({mention('spacing')}), a part of the network, or {either('LGCPSynthesizer', '--method lgcp')}, which "
-            "takes networks of any size."
-        )
-        raise InputError(msg)
 
 
 def segment_distances(mesh: NetworkMesh, segments: Ints | None = None, limit: float = np.inf) -> Floats:
@@ -99,6 +87,8 @@ def segment_distances(mesh: NetworkMesh, segments: Ints | None = None, limit: fl
 def _rows(mesh: NetworkMesh, bandwidth: float) -> TiledMatrix:
     if len(mesh.elements) <= MOST_SEGMENTS:
         return TiledMatrix.of(diffusion_matrix(mesh, bandwidth))
+    require_few_segments(mesh, MOST_TILED)
+    require_precise(mesh, bandwidth)
     flow, length, tiles = conductances(mesh), mesh.element_measure, _tiles(mesh)
     leave = flow.sum(axis=1) / length
     squarings = halvings(leave, bandwidth)

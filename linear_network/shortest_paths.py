@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.linear_network.skeleton import Streets
+from dpppsynth.linear_network.skeleton import Linked, Streets
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -18,14 +18,6 @@ Ints = npt.NDArray[np.int64]
 
 # Numbers held in memory at a time.
 BLOCK = 2**23
-
-
-class Linked(Protocol):
-    """Vertices joined by edges: a network, or its mesh."""
-
-    @property
-    def adjacency(self) -> sp.csr_array:
-        """(V, V) symmetric lengths of the shortest edge between each two joined vertices."""
 
 
 def links(count: int, edges: Ints, lengths: Floats) -> sp.csr_array:

@@ -76,7 +76,15 @@ class Skeleton:
         )
 
 
-class Streets(Protocol):
+class Linked(Protocol):
+    """Vertices joined by edges: a network, or its mesh."""
+
+    @property
+    def adjacency(self) -> scipy.sparse.csr_array:
+        """(V, V) symmetric lengths of the shortest edge between each two joined vertices."""
+
+
+class Streets(Linked, Protocol):
     """Read-only arrays of a `LinearNetwork`, all that functions of a whole network ask of one."""
 
     @property
@@ -98,10 +106,6 @@ class Streets(Protocol):
     @property
     def length(self) -> float:
         """Total length."""
-
-    @property
-    def adjacency(self) -> scipy.sparse.csr_array:
-        """(V, V) lengths of the shortest edge between each two joined vertices."""
 
     @property
     def crs(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Doubts about public parameters on the screen, and the question whether to go on."""
+"""Warnings about public parameters on the screen, and the question whether to go on."""
 
 import sys
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from dpppsynth.cli.console import warn
 from dpppsynth.core.errors import InputError
 
 
-def show_doubts(found: Iterable[str]) -> None:
+def show_cautions(found: Iterable[str]) -> None:
     """Say on standard error what is doubtful."""
     for each in found:
         warn(each)
@@ -26,7 +26,7 @@ def heed(found: Iterable[str], *, yes: bool) -> None:
         When the answer is no.
     """
     found = tuple(found)
-    show_doubts(found)
+    show_cautions(found)
     if not found or yes:
         return
     if not asks():

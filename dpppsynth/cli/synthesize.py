@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.cautions import heed, show_doubts
+from dpppsynth.cli.cautions import heed, show_cautions
 from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.cli.domain_options import DomainOptions, require_snap, said_of
@@ -80,8 +80,8 @@ def synthesize(
     planned = settled or people.require(method, domain, patterns)
     chosen = values_of(subset)
     people.require_other_mark(chosen)
-    doubts = cautions(planned.guarantee, domain, None) if settled is None else settled.cautions
-    heed(doubts, yes=yes)
+    warned = cautions(planned.guarantee, domain, None) if settled is None else settled.cautions
+    heed(warned, yes=yes)
     user = method.options.user(method.given)
     described = method.options.described(method.given)
     require_own_columns(points, layout.x, layout.y, count=count, user=user, by=people.by, **columns_of(described))
@@ -112,7 +112,7 @@ def synthesize(
                 plan = settled or people.plan_for(pattern, method, patterns)
                 spend = partial(plan.release, pattern)
             if settled is None:
-                show_doubts(each for each in plan.cautions if each not in doubts)
+                show_cautions(each for each in plan.cautions if each not in warned)
             say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
             release = _release(spend, account, out, say)
         say("drawing and writing what is released")

@@ -6,6 +6,7 @@ number of points or its guess, never from the points.
 
 import math
 
+from dpppsynth.core.rounding import upward
 from dpppsynth.core.units import lengths_in
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import GeoIndistinguishability
@@ -52,13 +53,14 @@ def _of_epsilon(guarantee: Guarantee) -> str | None:
     if isinstance(guarantee.relation, GeoIndistinguishability):
         return None
     epsilon = guarantee.epsilon()
+    said = upward(epsilon)
     if epsilon > LARGEST_EPSILON:
         return (
-            f"epsilon: {epsilon:.6g} promises little: what is released may be e^{epsilon:.6g} times as likely with one "
-            f"person's data as with another's. Common budgets lie between 0.1 and 3."
+            f"epsilon: {said} promises little: what is released may be e^{said} times as likely with one person's "
+            "data as with another's. Common budgets lie between 0.1 and 3."
         )
     if epsilon < SMALLEST_EPSILON:
-        return f"epsilon: {epsilon:.6g} is so small that little but noise is released; common budgets start at 0.1."
+        return f"epsilon: {said} is so small that little but noise is released; common budgets start at 0.1."
     return None
 
 

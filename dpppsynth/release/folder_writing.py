@@ -116,7 +116,8 @@ def append_patterns(folder: Path, release: Writable, patterns: list[PointPattern
         for k, pattern in enumerate(patterns, first):
             known.add(synthetic(k, source))
             write_pattern(pattern, work / synthetic(k, source))
-            if certificate.file_hash(work / synthetic(k, source)) in seen:
+            # Patterns without points are alike by chance.
+            if len(pattern) and certificate.file_hash(work / synthetic(k, source)) in seen:
                 msg = "seed: the release holds a pattern of this seed already; draw with another, or with none."
                 raise InputError(msg)
         _write_certificate(release, work, known)

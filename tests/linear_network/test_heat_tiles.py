@@ -71,7 +71,7 @@ class TestRows:
             diffusion_rows(mesh, 50.0)
         monkeypatch.setattr(heat_tiles, "MOST_TILED", 83)
         for call in (lambda: diffusion_rows(mesh, 50.0), lambda: joined(mesh, 50.0)):
-            with pytest.raises(InputError, match="take at most 83 segments, got 84"):
+            with pytest.raises(InputError, match="takes at most 83 segments, got 84"):
                 call()
 
 

@@ -366,6 +366,17 @@ class TestAppend:
         assert {k for k in old if old[k] != new[k]} == {"files", "content_hash"}
         assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
+    def test_patterns_without_points_are_no_copies(self, cells, tmp_path):
+        """Two draws of few points may both be empty; two with points are the same where a seed has made both."""
+        path = cells.save(tmp_path / "out")
+        empty = PointPattern.synthetic(np.empty((0, 2)), cells.domain)
+        append_patterns(path, cells, [empty])
+        append_patterns(path, cells, [empty])
+        append_patterns(path, cells, cells.sample(1, 5))
+        with pytest.raises(InputError, match=r"^seed: the release holds a pattern of this seed already"):
+            append_patterns(path, cells, cells.sample(1, 5))
+        assert verify(path).holds
+
     def test_a_seeded_release_stays_marked(self, tmp_path):
         path = fresh("cells").save(tmp_path / "out")
         append_patterns(path, load_release(path), fresh("cells").sample(1))

@@ -1,11 +1,14 @@
 """Records of the log-Gaussian Cox mechanisms."""
 
+from __future__ import annotations
+
 from functools import partial
+from typing import TYPE_CHECKING
 
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.audits import counts, masses_and_pairs
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.lgcp import audits, examples, options, words
+from dpppsynth.mechanisms.lgcp import examples, options, words
 from dpppsynth.mechanisms.lgcp.clustered_plan import ClusteredPlan
 from dpppsynth.mechanisms.lgcp.clustered_release import ClusteredRelease
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
@@ -19,6 +22,30 @@ from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.release.matern_inference import MaternInference
 from dpppsynth.release.precision_inference import PrecisionInference
 from dpppsynth.release.street_inference import StreetInference
+
+if TYPE_CHECKING:
+    from dpppsynth.contract.audits.plan_audit import PlanAudit
+    from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawPlan
+
+
+# Loaded when an audit is wanted.
+def _field_audit(plan: FieldStatisticPlan) -> PlanAudit:
+    from dpppsynth.mechanisms.lgcp.audit import FieldStatisticAudit
+
+    return FieldStatisticAudit(plan)
+
+
+def _posterior_draw_audit(plan: PosteriorDrawPlan) -> PlanAudit:
+    from dpppsynth.mechanisms.lgcp.audit import PosteriorDrawAudit
+
+    return PosteriorDrawAudit(plan)
+
+
+def _draw_audit(plan: DrawPlan) -> PlanAudit:
+    from dpppsynth.mechanisms.lgcp.audit import DrawAudit
+
+    return DrawAudit(plan)
+
 
 TENTS = Mechanism(
     name="lgcp-tents",
@@ -62,7 +89,7 @@ FIELD = Mechanism(
     plan=FieldStatisticPlan,
     estimators=(LGCPInference,),
     result=CoxRelease,
-    audit=audits.field,
+    audit=_field_audit,
     options=(options.FIELD,),
     words=words.FIELD,
     examples=examples.field,
@@ -74,7 +101,7 @@ POSTERIOR_DRAW = Mechanism(
     plan=PosteriorDrawPlan,
     estimators=(Drawn,),
     result=CoxRelease,
-    audit=audits.posterior_draw,
+    audit=_posterior_draw_audit,
     options=(options.POSTERIOR_DRAW,),
     words=words.POSTERIOR_DRAW,
     examples=examples.posterior_draw,
@@ -86,7 +113,7 @@ LIPSCHITZ = Mechanism(
     plan=LipschitzPlan,
     estimators=(Drawn,),
     result=CoxRelease,
-    audit=audits.draw,
+    audit=_draw_audit,
     options=(options.LIPSCHITZ,),
     words=words.LIPSCHITZ,
     examples=examples.lipschitz,
@@ -98,7 +125,7 @@ KIM_LIM_38 = Mechanism(
     plan=KimLimPlan,
     estimators=(Drawn,),
     result=CoxRelease,
-    audit=audits.draw,
+    audit=_draw_audit,
     options=(options.KIM_LIM_38,),
     words=words.KIM_LIM_38,
     examples=partial(examples.kim_lim, "3.8"),
@@ -110,7 +137,7 @@ KIM_LIM_39 = Mechanism(
     plan=KimLimPlan,
     estimators=(Drawn,),
     result=CoxRelease,
-    audit=audits.draw,
+    audit=_draw_audit,
     options=(options.KIM_LIM_39,),
     words=words.KIM_LIM_39,
     examples=partial(examples.kim_lim, "3.9"),
