@@ -106,10 +106,11 @@ def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
         )
     plain = guarantee.relation
     cap = f"at most {plain.max_points_per_person}" if isinstance(plain, CappedRelation) else "any number"
-    if plain.kept_cap is not None:
-        cap = f"any number, of which {cap} count, drawn at random (persons by {plain.kept_cap.user!r})"
     if isinstance(plain, Local | GeoIndistinguishability):
         cap = "any number, in one trajectory" if plain == Local(TRAJECTORY) else "1, and one report"
+    if plain.kept_cap is not None:
+        few = f"at most {plain.kept_cap.most} count" if isinstance(plain, CappedRelation) else "1 is reported"
+        cap = f"any number, of which {few}, drawn at random (persons by {plain.kept_cap.user!r})"
     return [
         ("network" if isinstance(plan.domain, LinearNetwork) else "window", repr(plan.domain)),
         ("mechanism", plan.mechanism),

@@ -12,7 +12,7 @@ from dpppsynth.cli.ledger_entry import LedgerEntry, values_of
 from dpppsynth.cli.method_options import ReportMethodOptions, require_new_folder
 from dpppsynth.cli.option_groups import Command, option_groups
 from dpppsynth.cli.promise import show_promise
-from dpppsynth.cli.synthesize import show_release
+from dpppsynth.cli.synthesize import EACH_ROW, show_release
 from dpppsynth.core.errors import InputError
 
 local_app = typer.Typer(
@@ -64,19 +64,6 @@ AfterOption = Annotated[
 ]
 ONE_ROUND = "Every person reports in one of both rounds: draw none of the other round from this file."
 
-UserOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Column that tells persons: each sends one report, about one of their points drawn at random. Unless "
-        "given: every row is a person.",
-        show_default=False,
-        rich_help_panel=o.READING,
-    ),
-]
-ROWS = (
-    "Every row was taken for a person of its own: whoever has k rows is promised k times epsilon. With --user COLUMN "
-    "each person sends one report."
-)
 
 # It opens GeoParquet, and no tables of numbers.
 CLEAN = "`dpppsynth inspect` finds it first in a CSV file"
@@ -91,7 +78,6 @@ def perturb(
     place: DomainOptions,
     x: o.XOption = None,
     y: o.YOption = None,
-    user: UserOption = None,
     ledger: o.LedgerOption = None,
     subset: o.SubsetOption = None,
     n: PersonsOption = None,
@@ -121,6 +107,7 @@ def perturb(
     _require_own_crs(place)
     domain: Any = place.domain()
     mechanism, asked = client.reporting(domain, n, after)
+    user = client.options.user(client.given)
     columns: dict[str, Any] = {"x": x or "x", "y": y or "y", "user": user}
     # What is wrong with public options and names costs nothing.
     client.options.require_files(points, reports, **columns)
@@ -142,6 +129,7 @@ def perturb(
                 "out": str(reports),
                 "reports": written,
                 "user": user,
+                "remark": EACH_ROW if user is None else None,
                 "guarantee": guarantee.to_dict(),
                 "ledger": account.entry,
             }
@@ -149,7 +137,7 @@ def perturb(
         return
     show_promise(guarantee, domain, verbose=verbose)
     show_text(
-        ROWS if user is None else f"One report for each person of the column {user!r}, whatever points they have."
+        EACH_ROW if user is None else f"One report for each person of the column {user!r}, whatever points they have."
     )
     if asked is not mechanism:
         show_text(ONE_ROUND)

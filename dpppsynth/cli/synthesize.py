@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 # Bytes of a file from which on it is read in batches where it may be: some million rows would fill a gigabyte.
 LARGE = 2**25
+EACH_ROW = (
+    "Every row was taken for a person of its own: whoever has k rows is promised k times epsilon. With --user COLUMN "
+    "each person sends one report."
+)
 
 
 @option_groups
@@ -94,7 +98,8 @@ def synthesize(
     # Of a file names of columns and the CRS are public; rows are not.
     if ledger is not None:
         require_readable(points)
-    require_head(points, domain, **columns)
+    head = require_head(points, domain, **columns)
+    method.options.require_columns(method.given, set(head) - _named(columns), points.name)
     with said_of("--no-user", "user") if method.given["no_user"] else nullcontext():
         account = LedgerEntry.open(
             ledger, points, settled or _ceiling(planned.mechanism, method, people, domain, patterns), chosen
@@ -119,7 +124,15 @@ def synthesize(
         drawing = {} if method.options.paid else {"patterns": patterns, "fixed_n": fixed_n, "source": str(source)}
         _save(release, out, drawing)
     show_release(release, out, paid=method.options.paid, verbose=verbose, together=account.together, json=json)
+    if method.options.reports and user is None and not json:
+        show_text(EACH_ROW)
     account.report(json=json)
+
+
+def _named(columns: dict[str, Any]) -> set[str]:
+    """Columns that options name."""
+    named = {columns.get(name) for name in ("x", "y", "count")} | {"x", "y", *columns["marks"]}
+    return {name for name in named if name is not None}
 
 
 def _ceiling(

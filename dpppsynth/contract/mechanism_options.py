@@ -1,7 +1,7 @@
 """`MechanismOptions`: plain values that ask for a mechanism, as on the command line."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -190,6 +190,22 @@ class MechanismOptions:
         """
         msg = f"mechanism: {self.method} has no clients that send reports, all at once"
         raise InputError(msg)
+
+    def require_columns(self, given: Given, columns: Iterable[str], name: str) -> None:
+        """Refuse a file of points by the names of its columns, before a row is read.
+
+        Parameters
+        ----------
+        given : Given
+        columns : iterable of str
+            Those that no option names.
+        name : str
+            Of the file.
+
+        Raises
+        ------
+        InputError
+        """
 
     def require_people(self, given: Given, n: int | None, by: str | None) -> None:
         """Refuse a number of points, or a mark by whose levels they are released, that does not go with the mechanism.

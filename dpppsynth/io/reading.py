@@ -106,8 +106,8 @@ def require_head(
     marks: Iterable[str] = (),
     described: Marks | None = None,
     user: str | None = None,
-) -> None:
-    """Refuse a file whose columns or CRS `read_pattern` would refuse, without looking at a row.
+) -> tuple[str, ...]:
+    """Names of a file's columns; refuse one whose columns or CRS `read_pattern` would refuse, without looking at a row.
 
     The names of columns and the CRS of a file are taken to be public: they are how the data are kept, whoever is in
     them. Parameters as for `read_pattern`.
@@ -126,6 +126,7 @@ def require_head(
             head.column(name, argument=argument)
     if described is not None:
         require_columns(head, described)
+    return tuple(head.columns)
 
 
 def pattern_from_geodataframe(

@@ -169,7 +169,7 @@ def _refusal(given: Relation, needed: Relation) -> str:
             f"under the ledger's relation, where {needed.describe()}."
         )
     if isinstance(given, Local | GeoIndistinguishability):
-        return _refused_reports(needed)
+        return _refused_reports(given, needed)
     told = repr(user) if (user := getattr(given, "user", None)) is not None else None
     if isinstance(needed, AddRemovePerson):
         instead = "" if told is None else f", not by {told}"
@@ -188,7 +188,7 @@ def _refusal(given: Relation, needed: Relation) -> str:
     )
 
 
-def _refused_reports(needed: Relation) -> str:
+def _refused_reports(given: Local | GeoIndistinguishability, needed: Relation) -> str:
     """Message: what reports of persons leave open that the ledger promises."""
     remedy = "take a synthesizer under the ledger's relation"
     if not needed.n_is_public:
@@ -198,6 +198,10 @@ def _refused_reports(needed: Relation) -> str:
         remedy = "take a local mechanism, such as local.DiskAreaMechanism"
     else:
         left = "people with more than one point, for it counts one report of each"
+        user = getattr(needed, "user", None)
+        if user is not None and given.user is None and Local(user=user).implies(needed):
+            left = "people with more than one point, for to it every point is a person"
+            remedy = f"name the mark that tells persons, {mention('user', repr(user))}"
     return (
         f"relation: this release does not protect {left}. To the ledger, two patterns are neighbouring when "
         f"{needed.describe()}; {remedy}."

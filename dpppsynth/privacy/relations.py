@@ -21,6 +21,14 @@ UNIT_OF_COORDINATES, INSIDE = "(in the unit of the domain's coordinates)", "alon
 LOCATION, TRAJECTORY = "location", "trajectory"
 
 
+def require_mark(user: str | None) -> str | None:
+    """The name of the mark that tells persons, which is no empty text, or None; InputError."""
+    if user is not None and not instance("user", user, str, MARK):
+        msg = f"user: needs the name of a mark, got an empty text; {MARK}."
+        raise InputError(msg)
+    return user
+
+
 class KeptCap(NamedTuple):
     """Mark that tells persons, and the number of points of each, drawn at random from theirs, that are measured."""
 
@@ -84,9 +92,7 @@ class CappedRelation(Relation):
     user: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.user is not None and not instance("user", self.user, str, MARK):
-            msg = f"user: needs the name of a mark, got an empty text; {MARK}."
-            raise InputError(msg)
+        require_mark(self.user)
         k = whole_number(self.max_points_per_person)
         if k is None or k < 1:
             got = shown(self.max_points_per_person)
@@ -359,9 +365,7 @@ class AddRemovePerson(Relation):
     n_is_public: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not instance("user", self.user, str, MARK):
-            msg = f"user: needs the name of a mark, got an empty text; {MARK}."
-            raise InputError(msg)
+        require_mark(instance("user", self.user, str, MARK))
 
     @property
     def unit(self) -> str:
@@ -391,12 +395,15 @@ class Local(Relation):
     Any location may be exchanged for any other, so the same bound holds between patterns of which one point is
     replaced, for a person who has one point. Any trajectory may be exchanged for any other, and two that differ in one
     location are two trajectories, so the bound for trajectories is one for locations as well. It says nothing about a
-    person who has several trajectories, and therefore nothing about a cap on the points of a person.
+    person who has several trajectories, nor, unless a mark tells persons, about one who has several points.
 
     Attributes
     ----------
     of : {"location", "trajectory"}
         Protected data of a person, one each.
+    user : str, optional
+        Mark that tells persons: each reports one of their points, drawn at random, and all of them are protected,
+        however many (docs/theory/local.md). Without it every point is a person of its own.
 
     Examples
     --------
@@ -404,24 +411,35 @@ class Local(Relation):
     (True, False, False)
     >>> Local("trajectory").implies(Local()), Local().implies(Local("trajectory"))
     (True, False)
+    >>> Local(user="patient").implies(ReplaceOne(5, user="patient")), Local(user="patient").implies(Local())
+    (True, True)
     """
 
     of: str = "location"
+    user: str | None = field(default=None, kw_only=True)
     name: ClassVar[str] = "local"
 
     def __post_init__(self) -> None:
         one_of("of", self.of, (LOCATION, TRAJECTORY))
+        if require_mark(self.user) is not None and self.of == TRAJECTORY:
+            msg = "user: a trajectory holds all points of a person; leave user out."
+            raise InputError(msg)
 
     @property
     def unit(self) -> str:
-        """The word "person": each has one location, or one trajectory."""
+        """The word "person": each has one location, or one trajectory, or sends one report of all points."""
         return "person"
+
+    @property
+    def kept_cap(self) -> KeptCap | None:
+        """One point of each person, where a mark tells persons."""
+        return None if self.user is None else KeptCap(self.user, 1)
 
     def implies(self, other: Relation) -> bool:
         """Whether the same bound under this relation is also a bound under `other`."""
         # Compared as relations only: arrays do not compare to one truth.
         known = isinstance(other, Relation)
-        return known and (super().implies(other) or other == Local() or ReplaceOne().implies(other))
+        return known and (super().implies(other) or other == Local() or ReplaceOne(user=self.user).implies(other))
 
     def describe(self) -> str:
         """The relation in words."""
@@ -430,14 +448,18 @@ class Local(Relation):
                 "one person has another trajectory, of any length and anywhere, and everybody else's reports stay as "
                 "they are; the number of persons who report is public"
             )
+        others = "everybody else's reports stay as they are; the number of reports is public"
+        if self.user is None:
+            return f"one person has another location, anywhere, and {others}"
         return (
-            "one person has another location, anywhere, and everybody else's reports stay as they are; the number of "
-            "reports is public"
+            f"one person has other points, as many as may be and anywhere (those with one value of the mark "
+            f"{self.user!r}), and {others}"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form; of locations the name says it all."""
-        return super().to_dict() | ({} if self.of == LOCATION else {"of": self.of})
+        """JSON form; of locations the name says it all, unless a mark tells persons."""
+        told = {} if self.user is None else {"user": self.user}
+        return super().to_dict() | ({} if self.of == LOCATION else {"of": self.of}) | told
 
 
 @dataclass(frozen=True)
@@ -449,31 +471,52 @@ class GeoIndistinguishability(Relation):
     cells : int
         Cells along each side of the grid. Cells whose centres are d sides apart, in a straight line, are told apart by
         at most d times epsilon.
+    user : str, optional
+        Mark that tells persons: each reports one of their points, drawn at random, and all of them may move so far.
+
+    Examples
+    --------
+    >>> GeoIndistinguishability(8, user="patient").implies(GeoIndistinguishability(8))
+    True
     """
 
     cells: int = 1
+    user: str | None = field(default=None, kw_only=True)
     name: ClassVar[str] = "geo-indistinguishability"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cells", whole("cells", self.cells, 1))
+        require_mark(self.user)
 
     @property
     def unit(self) -> str:
         """The word "person": each sends one report."""
         return "person"
 
+    @property
+    def kept_cap(self) -> KeptCap | None:
+        """One point of each person, where a mark tells persons."""
+        return None if self.user is None else KeptCap(self.user, 1)
+
+    def implies(self, other: Relation) -> bool:
+        """Whether the same bound under this relation is also a bound under `other`."""
+        return isinstance(other, Relation) and other in (self, replace(self, user=None))
+
     def describe(self) -> str:
         """The relation in words."""
         n = self.cells
+        who, each, count = "one person's location moves", "", "the number of reports is"
+        if self.user is not None:
+            who = f"all points of one person, however many (those with one value of the mark {self.user!r}), move"
+            each, count = " each", "the number of points of every person is"
         return (
-            f"one person's location moves by one cell of a public grid of {n} by {n} cells (by d cells, in a straight "
-            "line: d times the epsilon stated), and everybody else's reports stay as they are; the number of reports "
-            "is public"
+            f"{who}{each} by one cell of a public grid of {n} by {n} cells (by d cells, in a straight line: d times "
+            f"the epsilon stated), and everybody else's reports stay as they are; {count} public"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return super().to_dict() | {"cells": self.cells}
+        return super().to_dict() | {"cells": self.cells} | ({} if self.user is None else {"user": self.user})
 
 
 def as_relation(relation: CappedRelation | float) -> CappedRelation:
@@ -488,9 +531,9 @@ def relation_from_dict(data: Mapping[str, Any]) -> Relation:
     if name == AddRemovePerson.name and "user" in data:
         return AddRemovePerson(data["user"])
     if name == Local.name:
-        return Local(data.get("of", LOCATION))
+        return Local(data.get("of", LOCATION), user=data.get("user"))
     if name == GeoIndistinguishability.name and "cells" in data:
-        return GeoIndistinguishability(data["cells"])
+        return GeoIndistinguishability(data["cells"], user=data.get("user"))
     cap = data.get("max_points_per_person", 1)
     marks = {mark: data[mark] for mark in ("user", "time", "types", "time_unit") if mark in data}
     if name == AlphaNeighbours.name and "alpha" in data:

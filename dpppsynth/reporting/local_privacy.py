@@ -17,8 +17,13 @@ from dpppsynth.spatial.domains import Domain
 # Distances, in squares, whose factor is given in words where the grid has farther ones.
 TOLD = {2.0: "two squares", 5.0: "five squares"}
 ANYWHERE = "a certain person is in one place, or anywhere else in the published area"
+ANY_POINTS = "the points of a certain person lie where they lie, or others, however many, lie anywhere else in the area"
 ANY_WAY = "a certain person went one way, or any other in the published area, short or long"
 NEXT_TO = "a certain person is in one square of the grid, or in another that shares a side with it"
+EACH_NEXT_TO = (
+    "the points of a certain person, however many, lie in some squares of the grid, or each in another that shares a "
+    "side with its own"
+)
 BESIDE = "Nor does it hide what else came with a report, such as when it was sent, and from which address."
 ADDS_UP = "What several reports reveal adds up."
 BOTH = "this person's report, and all that is in this release,"
@@ -56,7 +61,8 @@ def opening(relation: Relation) -> Opening:
     if by_trajectories(relation):
         source = "random reports of each person, whose trajectories stay secret"
         return Opening("each person's trajectory", "local differential privacy", source)
-    whose, source = "each person's location", "one random report of each person, whose locations stay secret"
+    whose = "each person's location" if relation.user is None else "all points of each person"
+    source = "one random report of each person, whose locations stay secret"
     if isinstance(relation, Local):
         return Opening(whose, "local differential privacy", source)
     return Opening(whose, "geo-indistinguishability", source, " for places one square of a public grid apart")
@@ -86,6 +92,8 @@ def whom(relation: Relation) -> str:
     sent = "one report that had been randomised on its own"
     if by_trajectories(relation):
         sent = "reports about their trajectory, each of which had been randomised on its own"
+    elif relation.kept_cap is not None:
+        sent += ". It is about one of their points, drawn at random, and hides all of them, however many these are"
     return (
         f"The promise is made to every person, each of whom sent {sent}. It "
         "holds against everybody, those who collect the reports included: nobody learns more about a person than this "
@@ -100,10 +108,12 @@ def limit(guarantee: Guarantee, domain: Domain) -> str:
     ways = by_trajectories(guarantee.relation)
     whole = ALL_OF_IT if ways else BOTH
     likely = likelihood(guarantee, whole, whole)
+    several = guarantee.relation.kept_cap is not None
     guessed = f"Then {likely}. {chance(right(guarantee.profile))}"
     if not isinstance(guarantee.relation, GeoIndistinguishability):
-        return f"Take two cases: {ANY_WAY if ways else ANYWHERE}. {guessed}"
-    return f"{squares(guarantee.relation, domain)} Take two cases: {NEXT_TO}. {guessed}{_farther(guarantee)}"
+        return f"Take two cases: {ANY_WAY if ways else ANY_POINTS if several else ANYWHERE}. {guessed}"
+    cases = EACH_NEXT_TO if several else NEXT_TO
+    return f"{squares(guarantee.relation, domain)} Take two cases: {cases}. {guessed}{_farther(guarantee)}"
 
 
 def firmness(guarantee: Guarantee) -> str:
@@ -139,9 +149,10 @@ def not_promised(relation: Relation) -> list[str]:
             f"It does not hide who sent reports, or how many persons did: both count as public. {BESIDE}",
             f"It does not cover a second trajectory of the same person, or a second set of reports. {ADDS_UP}",
         ]
+    about = "or a report of another point of theirs" if relation.kept_cap is None else "about whichever point"
     said = [
         f"It does not hide who sent a report, or how many reports there are: both count as public. {BESIDE}",
-        f"It does not cover a second report of the same person, or a report of another point of theirs. {ADDS_UP}",
+        f"It does not cover a second report of the same person, {about}. {ADDS_UP}",
     ]
     if isinstance(relation, GeoIndistinguishability):
         said.insert(1, "It does not hide in which part of the area somebody is.")

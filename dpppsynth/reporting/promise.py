@@ -14,7 +14,7 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.lengths import undeclared
 from dpppsynth.privacy.odds import chance, guesses, likelihood, rare
-from dpppsynth.privacy.relations import PUBLIC, AddRemove, AddRemovePerson, CappedRelation, MovedPoint, Relation
+from dpppsynth.privacy.relations import PUBLIC, AddRemove, AddRemovePerson, CappedRelation, Local, MovedPoint, Relation
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.cautions import averaged, cautions
@@ -86,7 +86,8 @@ def not_promised(guarantee: Guarantee, domain: Domain, by: str | None, *, moved:
     if isinstance(relation, AddRemove | AddRemovePerson):
         said.append(_moving(guarantee))
     if relation.kept_cap is not None:
-        if relation.n_is_public:
+        # The number of a person's points is hidden where another number may take its place.
+        if relation.n_is_public and not isinstance(relation, Local):
             said.append("It does not hide how many points anybody has.")
     elif isinstance(relation, CappedRelation):
         said.append(f"It does not cover more than {points(relation.max_points_per_person)} of one person.")

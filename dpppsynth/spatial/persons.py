@@ -64,7 +64,7 @@ def labels(column: Any) -> list[int | str | None]:
     """Each row's label, equal for two rows of the same person: a whole number or a text, None where it is missing.
 
     The number 7, the text "7" and the text "007" are three persons. NULs at the end of a text do not count, since
-    arrays of text cannot keep them.
+    arrays of text cannot keep them, nor do spaces around it, which are seldom meant.
 
     Raises
     ------
@@ -73,8 +73,8 @@ def labels(column: Any) -> list[int | str | None]:
 
     Examples
     --------
-    >>> labels([7, "7", "NA", None])
-    [7, '7', None, None]
+    >>> labels([7, "7", "NA", None, "ann "])
+    [7, '7', None, None, 'ann']
     """
     found = _found(column)
     return [_label(value) for value in (found.tolist() if isinstance(found, np.ndarray) else found)]
@@ -100,8 +100,8 @@ def _found(column: Any) -> NDArray[Any] | list[Any]:
 
 def _label(value: Any) -> int | str | None:
     if isinstance(value, str):
-        text = value.rstrip("\0")
-        return None if text.strip().lower() in UNKNOWN else text
+        text = value.rstrip("\0").strip()
+        return None if text.lower() in UNKNOWN else text
     if is_whole(value):
         return int(value)
     if _is_missing(value):

@@ -35,7 +35,7 @@ class BoundedCountsPlan(StatisticPlan):
     delta : float
         Budget, quoted on the certificate.
     max_error : int
-        No count is off by more.
+        No count is off by more, from the number of points that are measured: those that the relation's cap lets count.
 
     Raises
     ------
@@ -116,10 +116,11 @@ class BoundedCountsPlan(StatisticPlan):
 
     def noise_rows(self) -> Rows:
         """Scale, standard deviation and bound of the noise."""
+        kept = "" if self.persons_by is None else " of the points that are drawn, not of all points"
         law = f"discrete Laplace of scale {self.noise_scale:.4g} points, standard deviation"
         return [
             ("noise", f"{law} {self.noise_variance**0.5:.4g}, drawn again beyond the largest error"),
-            ("largest error", f"{self.max_error:,} points in any count"),
+            ("largest error", f"{self.max_error:,} points in any count{kept}"),
         ]
 
     def source(self, rng: RngLike) -> DiscreteNoise:

@@ -29,7 +29,12 @@ class BoundedWords(MechanismWords[BoundedCountsPlan, Result]):
             "That holds for the noisy counts, also with zero in place of those below it. The intensity and the "
             "synthetic points have errors of their own."
         )
-        said = [f"No count is off by more than {most:,}: larger noise was drawn again.", holds]
+        cap = plan.relation.kept_cap
+        counts, few = "count", ""
+        if cap is not None:
+            counts = f"count of the points that were drawn, at most {cap.most} of each person,"
+            few = " Points that were left out for the cap are in no count: of all points a count may lack any number."
+        said = [f"No {counts} is off by more than {most:,}: larger noise was drawn again.{few}", holds]
         if by is not None:
             said.append(f"Counts that a filter made smoother over the levels of {by} may be off by up to {2 * most:,}.")
         return said

@@ -11,6 +11,8 @@ from dpppsynth.contract.audits.target import Target
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.audit_clients import ClientAudit
 from dpppsynth.mechanisms.local.audit_reports import ReportCounts, RoundCounts
+from dpppsynth.mechanisms.local.audit_shuffled import MOST as MOST_SHUFFLED
+from dpppsynth.mechanisms.local.audit_shuffled import among_others
 from dpppsynth.mechanisms.local.displacement_plan import DisplacementPlan
 from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, GridPlan, UniformGridPlan
 from dpppsynth.mechanisms.local.plan import LocalPlan
@@ -69,8 +71,11 @@ class ReportsAudit(PlanAudit):
         statistics: More = (),
         relation: Relation | None = None,
     ) -> Target:
-        """One report of one client, with either of two values, and the counts of whole releases."""
+        """One report of one client, with either of two values, among others where something is stated of a shuffler."""
         made = ClientAudit(self.clients).target(margin, guarantee=claim, pair=pair, statistics=statistics)
+        if self.plan.shuffle is not None:
+            fewer = replace(self.plan.shuffle, reports=min(self.plan.shuffle.reports, MOST_SHUFFLED))
+            made = among_others(made, self.clients, self.plan.statement(fewer))
         few = self.smaller()
         if few is None:
             return made

@@ -27,14 +27,19 @@ NOTHING_ELSE = "What else comes with a report (who sent it, when, from where) is
 NOT_LOCAL = "This is not local differential privacy: locations far apart may be told apart."
 ONE_TRAJECTORY = "Every person has one trajectory, which holds all their points; its length is protected with it."
 GRID = "Window, grid, longest length and budget were chosen without looking at anybody's trajectory."
+ONE_POINT = (
+    "The rows of one person, and of nobody else, have one value of the mark {user!r}; the report is about one of them, "
+    "drawn at random, and which one stays secret."
+)
 TWO_GROUPS = "Who reports in which round does not depend on anybody's location, and nobody reports in both."
 
 
-def local_report(randomizer: Randomizer) -> Guarantee:
+def local_report(randomizer: Randomizer, user: str | None = None) -> Guarantee:
     """Guarantee of one report of a client mechanism, from its integer weights.
 
     Pure `randomizer.spent` for any two values of a person; under geo-indistinguishability for values one cell apart,
-    and in proportion to the distance beyond.
+    and in proportion to the distance beyond. Where the mark `user` tells persons, a value is that of one of a person's
+    points, drawn at random, and all of these are protected.
 
     Examples
     --------
@@ -43,14 +48,14 @@ def local_report(randomizer: Randomizer) -> Guarantee:
     1.0
     """
     spent = instance("randomizer", randomizer, Randomizer, "RandomizedResponse(epsilon=1.0, domain=9) is one").spent
-    assumed = (PUBLIC, ONE_REPORT, NOTHING_ELSE, ONE_RELEASE)
+    assumed = (PUBLIC, *_drawn(user), ONE_REPORT, NOTHING_ELSE, ONE_RELEASE)
     if not randomizer.metric:
-        return Guarantee(Local(), PureDP(spent), "Theorem L (local randomizer)", assumed)
+        return Guarantee(Local(user=user), PureDP(spent), "Theorem L (local randomizer)", assumed)
     cells = square_grid(randomizer)
     # Sides of cells; the last one is the diagonal of the grid.
     apart = [*map(float, range(1, cells)), math.sqrt(2) * (cells - 1)]
     curve = tuple((d, d * spent) for d in apart if d)
-    relation = GeoIndistinguishability(cells)
+    relation = GeoIndistinguishability(cells, user=user)
     return Guarantee(relation, PureDP(spent), "Theorem L (local randomizer)", (*assumed, NOT_LOCAL), curve)
 
 
@@ -63,7 +68,7 @@ def square_grid(randomizer: Any) -> int:
     return int(cells)
 
 
-def local_rounds(epsilon: float, randomizers: Sequence[Any]) -> Guarantee:
+def local_rounds(epsilon: float, randomizers: Sequence[Any], user: str | None = None) -> Guarantee:
     """Guarantee of several rounds in each of which other persons report.
 
     Parameters
@@ -72,6 +77,8 @@ def local_rounds(epsilon: float, randomizers: Sequence[Any]) -> Guarantee:
     randomizers : sequence of Randomizer
         One for each round, none of them metric, none spending more than `epsilon`. Those of later rounds may depend on
         the reports of earlier ones, and may be left out, if they keep to `epsilon` as well.
+    user : str, optional
+        Mark that tells persons, as in `local_report`.
 
     Raises
     ------
@@ -79,11 +86,16 @@ def local_rounds(epsilon: float, randomizers: Sequence[Any]) -> Guarantee:
         When one of them spends more.
     """
     each, epsilon = several("randomizers", randomizers, Randomizer), float(positive("epsilon", epsilon))
-    assumed = (PUBLIC, ONE_REPORT, NOTHING_ELSE, TWO_GROUPS, ONE_RELEASE)
+    assumed = (PUBLIC, *_drawn(user), ONE_REPORT, NOTHING_ELSE, TWO_GROUPS, ONE_RELEASE)
     if any(clients.metric or not clients.spent <= epsilon for clients in each):
         msg = f"randomizers: one of them does not keep to local privacy at epsilon = {shown(epsilon)}."
         raise PrivacyCheckError(msg)
-    return Guarantee(Local(), PureDP(epsilon), "Theorem L (local randomizer)", assumed)
+    return Guarantee(Local(user=user), PureDP(epsilon), "Theorem L (local randomizer)", assumed)
+
+
+def _drawn(user: str | None) -> tuple[str, ...]:
+    """Assumption on who a person is, where a mark tells it."""
+    return () if user is None else (ONE_POINT.format(user=user),)
 
 
 def local_trajectory(randomizer: Randomizer) -> Guarantee:

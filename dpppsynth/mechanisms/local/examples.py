@@ -20,8 +20,10 @@ from dpppsynth.spatial.mesh import Ints
 
 
 def disk_area() -> Iterator[Example]:
-    """Examples on windows with and without a hole."""
+    """Examples on windows with and without a hole, and of persons with several points."""
     yield Example("square", partial(DiskAreaMechanism, 1.0, cells=6), square())
+    persons = partial(DiskAreaMechanism, 1.0, cells=6, user="user")
+    yield Example("persons", persons, square(), marks=in_threes, numbers=(3 * N, 3 * N))
     yield Example("polygon with a hole", partial(DiskAreaMechanism, 1.0, cells=9), ring())
 
 
@@ -72,6 +74,11 @@ def displacements() -> Iterator[Example]:
     """Examples of N trajectories, as of `trajectories`."""
     for label, domain in (("square", square()), ("polygon with a hole", ring())):
         yield Example(label, partial(LineTrace, 3.0, cells=5), domain, marks=in_turn, numbers=(N + 300, 3 * N))
+
+
+def in_threes(n: int) -> dict[str, Ints]:
+    """Marks of N persons, who have points in turn."""
+    return {"user": np.arange(n) % N}
 
 
 def in_turn(n: int) -> dict[str, Ints]:

@@ -28,7 +28,7 @@ from dpppsynth.mechanisms.local.grids.groups import split_users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, clipped_frequencies, first_side, second_sides
 from dpppsynth.mechanisms.local.one_report import require_no_marks
-from dpppsynth.mechanisms.local.plan import ReportsPlan, randomness_name, tally
+from dpppsynth.mechanisms.local.plan import ReportsPlan, drawn_by, randomness_name, tally
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import oracle
 from dpppsynth.mechanisms.local.shuffle import Shuffle
@@ -100,12 +100,15 @@ class GridPlan(ReportsPlan):
     oracle : str
         Kind of frequency oracle, "least-variance" for the best one by `best_oracle`, or, in older releases, "auto" for
         the better one of randomised response and local hashing.
+    drawn_by : str, optional
+        Mark that tells persons, of each of whom one point is drawn; without it every point is a person.
     """
 
     window: Window
     epsilon: float
     n: int
     oracle: str
+    drawn_by: str | None
 
     def _settle(self) -> None:
         instance("window", self.window, Window, "Window.rectangle(0, 0, 1000, 1000) is one")
@@ -186,6 +189,7 @@ class UniformGridPlan(GridPlan):
     rows: int
     oracle: str = "local-hashing"
     shuffle: Shuffle | None = None
+    drawn_by: str | None = None
     basis: ClassVar[str] = "uniform-grid"
     form: ClassVar[Form] = ReportsPlan.form | {
         "basis": const("uniform-grid"),
@@ -208,7 +212,7 @@ class UniformGridPlan(GridPlan):
     @cached_property
     def guarantee(self) -> Guarantee:
         """The bound that every report satisfies, and so all of them together."""
-        return local_report(self.randomizers[0])
+        return local_report(self.randomizers[0], self.drawn_by)
 
     def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
         """Second statement, by the clones of the clients' law."""
@@ -218,7 +222,8 @@ class UniformGridPlan(GridPlan):
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         p = parameters
-        plan = cls(window(domain), p["epsilon"], p["n"], p["columns"], p["rows"], p["oracle"], Shuffle.stated(p))
+        public = (p["epsilon"], p["n"], p["columns"], p["rows"], p["oracle"], Shuffle.stated(p))
+        plan = cls(window(domain), *public, drawn_by(relation))
         plan.require_relation(relation)
         return plan
 
@@ -245,9 +250,10 @@ class UniformGridPlan(GridPlan):
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every point, and count their reports; as `LocalPlan.measure`."""
-        values = self.first.locate(self.places(pattern))
-        reports = partial(tally, self.randomizers[0], rng=generator(rng))
+        """Run one client for every person, and count their reports; as `LocalPlan.measure`."""
+        source = generator(rng)
+        values = self.first.locate(self.places(self.admitted(pattern, source)))
+        reports = partial(tally, self.randomizers[0], rng=source)
         return self.counted(self.randomise(reports, values), seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
@@ -307,6 +313,7 @@ class AdaptiveGridPlan(GridPlan):
     oracle: str = "local-hashing"
     cells: int | None = None
     shuffle: Shuffle | None = None
+    drawn_by: str | None = None
     basis: ClassVar[str] = "adaptive-grid"
     form: ClassVar[Form] = ReportsPlan.form | {
         "basis": const("adaptive-grid"),
@@ -353,7 +360,7 @@ class AdaptiveGridPlan(GridPlan):
     @cached_property
     def guarantee(self) -> Guarantee:
         """The bound that every report satisfies in either round, and so all of them together."""
-        return local_rounds(self.epsilon, self.randomizers)
+        return local_rounds(self.epsilon, self.randomizers, self.drawn_by)
 
     @property
     def together(self) -> int:
@@ -397,7 +404,8 @@ class AdaptiveGridPlan(GridPlan):
         first = first_side(p["epsilon"], p["n"], alpha=p["alpha"][0], rounding=p["rounding"][0])
         # Before so large a grid is made that no second level follows from it.
         require(p["cells"] >= first**2, "the second level has no fewer cells than the first")
-        plan = cls(window(domain), p["epsilon"], p["n"], p["reports"], **chosen, shuffle=Shuffle.stated(p))
+        chosen |= {"shuffle": Shuffle.stated(p), "drawn_by": drawn_by(relation)}
+        plan = cls(window(domain), p["epsilon"], p["n"], p["reports"], **chosen)
         plan.require_relation(relation)
         return plan
 
@@ -437,8 +445,9 @@ class AdaptiveGridPlan(GridPlan):
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every point, in two rounds, and count their reports; as `LocalPlan.measure`."""
-        places, source = self.places(pattern), generator(rng)
+        """Run one client for every person, in two rounds, and count their reports; as `LocalPlan.measure`."""
+        source = generator(rng)
+        places = self.places(self.admitted(pattern, source))
         groups = split_users(self.n, self.sigma, source)
         if tuple(map(len, groups)) != self.reports:
             msg = "reports: running all clients here, the rounds have the sizes that sigma gives them."

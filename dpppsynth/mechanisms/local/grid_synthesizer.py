@@ -19,7 +19,7 @@ from dpppsynth.mechanisms.local.grids.cuts import PIECES
 from dpppsynth.mechanisms.local.grids.groups import group_sizes, split_users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, ROUNDINGS, uniform_side
-from dpppsynth.mechanisms.local.one_report import one_point_each, require_no_marks
+from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each, require_no_marks
 from dpppsynth.mechanisms.local.outside import everybody, held_in_box
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import AUTO, ORACLES, oracle, stated_oracle
@@ -28,7 +28,7 @@ from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, number_of_reports
 from dpppsynth.models.recipes import domain_from_geojson
-from dpppsynth.privacy.relations import Local
+from dpppsynth.privacy.relations import Local, require_mark
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
@@ -66,6 +66,7 @@ class GridMechanism(LocalMechanism):
         one_of("oracle", self.oracle, (AUTO, *ORACLES))
         one_of("post", self.post, POSTS)
         Shuffle.of(self.shuffled, self.shuffle_delta)
+        require_mark(self.user)
 
     def own_window(self, domain: Any) -> Window:
         """The mechanism's window; InputError for another domain, None excepted."""
@@ -76,6 +77,7 @@ class GridMechanism(LocalMechanism):
 
     def _persons(self, xy: Any, user: str | None, rng: RngLike) -> Any:
         """One point of each person, where a mark tells persons; else all points as they are."""
+        user = self.user if user is None else user
         return xy if user is None else one_point_each(xy, user, rng=rng)
 
     def _places(self, xy: Any, outside: Any, *, study: bool = False) -> Floats:
@@ -205,6 +207,7 @@ class UniformGrid(Round):
     post: str = setting(POSTS[0], help="How estimates become an intensity", choices=POSTS, option="--postprocess")
     shuffled: int | None = setting(None, **SHUFFLED)
     shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
+    user: str | None = setting(None, **REPORTER)
 
     def __post_init__(self) -> None:
         self.settle()
@@ -230,7 +233,8 @@ class UniformGrid(Round):
         window, number = self.own_window(domain), number_of_reports(n, expected_n)
         columns, rows = self.cells
         shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
-        plan = UniformGridPlan(window, float(self.epsilon), number, columns, rows, stated_oracle(self.oracle), shuffle)
+        public = (float(self.epsilon), number, columns, rows, stated_oracle(self.oracle), shuffle)
+        plan = UniformGridPlan(window, *public, self.user)
         return Plan("uniform-grid", plan, GridEstimator(self.post))
 
 
@@ -244,6 +248,8 @@ class SecondRound(Round):
     grid: Rectangles
     oracle: str = HASHING
     post: str = POSTS[0]
+    # Of whoever runs the clients of many persons; their own devices need not know.
+    user: str | None = None
 
     def __post_init__(self) -> None:
         self.settle()
@@ -348,7 +354,7 @@ class AdaptiveGrid(GridMechanism):
 
     def neighbouring(self) -> Any:
         """One person's location is another one."""
-        return Local()
+        return Local(user=self.user)
 
     def settings(
         self, n: int, reports: tuple[int, int] | None = None, shuffle: Shuffle | None = None
@@ -367,6 +373,7 @@ class AdaptiveGrid(GridMechanism):
             pieces=self.pieces,
             oracle=stated_oracle(self.oracle),
             shuffle=shuffle,
+            drawn_by=self.user,
         )
 
     def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:
@@ -382,13 +389,15 @@ class AdaptiveGrid(GridMechanism):
     def first(self, n: int) -> UniformGrid:
         """The first round for a public number of persons, with clients and an aggregator of its own."""
         side = len(self.settings(n).first.columns) - 1
-        return UniformGrid(self.window, epsilon=self.epsilon, cells=side, oracle=self.oracle, post=self.post)
+        own: dict[str, Any] = {"oracle": self.oracle, "post": self.post, "user": self.user}
+        return UniformGrid(self.window, epsilon=self.epsilon, cells=side, **own)
 
     def second(self, first: Counts, n: int) -> SecondRound:
         """The second round, after the first one's counts."""
         first = self.first(n).own(first)
         grid, _ = self._rounds(first.n, 1, n).second_round(first.values)
-        return SecondRound(self.window, epsilon=self.epsilon, grid=grid, oracle=self.oracle, post=self.post)
+        own: dict[str, Any] = {"oracle": self.oracle, "post": self.post, "user": self.user}
+        return SecondRound(self.window, epsilon=self.epsilon, grid=grid, **own)
 
     def _rounds(self, first: int, second: int, n: int) -> AdaptiveGridPlan:
         return self.settings(n, (first, second))
@@ -491,6 +500,7 @@ class PrivAG(AdaptiveGrid):
     post: str = setting(POSTS[0], help="How estimates become an intensity", choices=POSTS, option="--postprocess")
     shuffled: int | None = setting(None, **SHUFFLED)
     shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
+    user: str | None = setting(None, **REPORTER)
 
     def __post_init__(self) -> None:
         _check(self)
@@ -552,6 +562,7 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
     post: str = setting(POSTS[0], help="How estimates become an intensity", choices=POSTS, option="--postprocess")
     shuffled: int | None = setting(None, **SHUFFLED)
     shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
+    user: str | None = setting(None, **REPORTER)
     cuts: ClassVar[str] = "adaptive"
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.report_tables import quietly
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
@@ -31,23 +32,29 @@ class Label:
         The mechanism's public numbers, for people to read.
     window : str, optional
         Fingerprint of the window whose cells the reports are about, where it is known.
+    user : str, optional
+        Column that told persons, each of whom sent one report about one of their points, drawn at random.
     """
 
     mechanism: str
     seeded: bool
     parameters: Mapping[str, Any] | None = None
     window: str | None = None
+    user: str | None = None
 
     def text(self) -> str:
         """JSON form."""
-        place = {} if self.window is None else {"window": self.window}
-        return json.dumps({"mechanism": self.mechanism, "seeded": self.seeded, "parameters": self.parameters} | place)
+        data = {"mechanism": self.mechanism, "seeded": self.seeded, "parameters": self.parameters}
+        known = {"window": self.window, "user": self.user}
+        return json.dumps(data | {name: text for name, text in known.items() if text is not None})
 
 
-def label_for(mechanism: LocalMechanism, *, seeded: bool, window: Window | None = None) -> Label:
-    """Label of reports drawn by this mechanism's clients, of places in this window."""
+def label_for(
+    mechanism: LocalMechanism, *, seeded: bool, window: Window | None = None, user: str | None = None
+) -> Label:
+    """Label of reports drawn by this mechanism's clients, of places in this window, one for each person it tells."""
     place = None if window is None else window.fingerprint()
-    return Label(mechanism.fingerprint, seeded, mechanism.randomizer.parameters(), place)
+    return Label(mechanism.fingerprint, seeded, mechanism.randomizer.parameters(), place, user)
 
 
 def beside(path: Path) -> Path:
@@ -72,6 +79,8 @@ def label_of(
 ) -> Label | None:
     """Label of a file of reports, which must be of this mechanism, and of this window, as far as it tells.
 
+    Where the mechanism's `user` tells persons, the label must say so as well.
+
     Raises
     ------
     InputError
@@ -93,6 +102,12 @@ def label_of(
         msg = (
             f"paths: {path.name} holds reports of another mechanism{_differing(label, mechanism.randomizer)}; "
             "aggregate them with the one that drew them, with the same settings."
+        )
+        raise InputError(msg)
+    if label is not None and mechanism.user not in (None, label.user):
+        msg = (
+            f"paths: {path.name} does not say that each person sent one report, by the column {mechanism.user!r}; "
+            f"leave {mention('user')} out, or draw the reports with it."
         )
         raise InputError(msg)
     return label
@@ -122,11 +137,11 @@ def _text(path: Path) -> str | None:
 def _label(path: Path, text: str) -> Label:
     try:
         data = json.loads(text)
-        label = Label(data["mechanism"], data["seeded"], data.get("parameters"), data.get("window"))
+        label = Label(data["mechanism"], data["seeded"], *map(data.get, ("parameters", "window", "user")))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         label = Label("", seeded=False)
     numbers = label.parameters is None or isinstance(label.parameters, dict)
-    numbers = numbers and (label.window is None or isinstance(label.window, str))
+    numbers = numbers and all(text is None or isinstance(text, str) for text in (label.window, label.user))
     if not (isinstance(label.mechanism, str) and label.mechanism and isinstance(label.seeded, bool) and numbers):
         msg = (
             f"paths: the label of {path.name}, which names the mechanism of its reports, is not whole; write it again."

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from dpppsynth.contract.settings import PRIVACY
 from dpppsynth.core.arguments import instance, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.wording import mention
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.person_points import few_rows_each
@@ -20,6 +22,13 @@ from dpppsynth.spatial.persons import MISSING, labels, persons
 
 # Name of the column that tells persons where nothing else is said.
 USER = "user"
+# Declaration of the setting.
+REPORTER: dict[str, Any] = {
+    "help": "Column that tells persons: each sends one report, about one of their points drawn at random",
+    "otherwise": "every row is a person",
+    "metavar": "COLUMN",
+    "panel": PRIVACY,
+}
 
 
 def one_row_each(codes: Ints, rng: RngLike = None) -> Ints:
@@ -68,13 +77,32 @@ def one_point_each(pattern: PointPattern, user: str = USER, *, rng: RngLike = No
     return PointPattern(pattern.positions[rows], pattern.domain)
 
 
+def require_told(columns: Iterable[str], user: str | None, name: str) -> None:
+    """Refuse a file, by the names of its columns, of which one may tell persons and nobody says whether it does.
+
+    Raises
+    ------
+    InputError
+    """
+    if user is not None:
+        return
+    for column in columns:
+        if column.strip().casefold() == USER:
+            msg = (
+                f"user: {name} has a column {column!r}, which may tell whose row is whose; give "
+                f"{mention('user', repr(column))}, and each person sends one report about one of their points drawn at "
+                "random. If no two rows are of one person, or it does not tell persons, rename the column."
+            )
+            raise InputError(msg)
+
+
 def require_no_marks(pattern: PointPattern) -> None:
     """Refuse a pattern with marks, which would pass for one point of each person; InputError."""
     if pattern.marks:
         msg = (
-            "pattern: marks are not used by this mechanism; where one tells persons, one_point_each(pattern, user=...) "
-            "keeps one point of each, drawn at random. Otherwise pass pattern.unmarked(): then every point counts as a "
-            "person of its own, and whoever has k points is promised k times epsilon."
+            "pattern: marks are not used by this mechanism; where one tells persons, name it with user=, and each "
+            "sends one report about one of their points, drawn at random. Otherwise pass pattern.unmarked(): then "
+            "every point counts as a person of its own, and whoever has k points is promised k times epsilon."
         )
         raise InputError(msg)
 

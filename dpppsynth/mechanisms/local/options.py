@@ -1,8 +1,10 @@
 """Options of local mechanisms: the window, and refusals of what has no use for single reports."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
+from dpppsynth.contract.measurement import measured_number
 from dpppsynth.contract.mechanism_options import NO_CAP, NO_RADIUS, NO_RELATION, Given, MechanismOptions, require_window
 from dpppsynth.contract.settings import Setting
 from dpppsynth.core.errors import InputError
@@ -15,7 +17,8 @@ from dpppsynth.mechanisms.local.area_synthesizers import (
 from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
 from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
-from dpppsynth.mechanisms.local.places import require_point_columns
+from dpppsynth.mechanisms.local.one_report import require_told
+from dpppsynth.mechanisms.local.report_files import require_place_columns
 from dpppsynth.mechanisms.local.saved_counts import counts_in
 from dpppsynth.mechanisms.local.sinks import new_file
 from dpppsynth.mechanisms.local.synthesizer import number_of_reports
@@ -42,15 +45,19 @@ class ReportOptions(MechanismOptions):
         if given["max_points_per_person"] not in (None, 1):
             msg = (
                 "max_points_per_person: under local privacy a person sends one report, about one point; leave "
-                "--max-points-per-person out, and keep one point of each person"
+                "--max-points-per-person out, and name the column that tells persons, --user COLUMN"
             )
             raise InputError(msg)
         super().require(given)
 
     def require_files(self, points: Path, reports: Path, *, x: str, y: str, user: str | None = None) -> None:
-        """Refuse a file of reports that exists, and a file of points without the columns; InputError."""
+        """Refuse a file of reports that exists, and a file of points with other columns; InputError."""
         new_file(reports, "out")
-        require_point_columns(points, x=x, y=y, user=user)
+        require_place_columns(points, x=x, y=y, user=user)
+
+    def require_columns(self, given: Given, columns: Iterable[str], name: str) -> None:
+        """Refuse a file with a column that may tell persons, where nobody says whether it does; InputError."""
+        require_told(columns, self.user(given), name)
 
     def require_people(self, given: Given, n: int | None, by: str | None) -> None:
         """Refuse marks: whoever reports at a level would tell it; InputError."""
@@ -70,8 +77,18 @@ class ReportOptions(MechanismOptions):
     def relation(self, given: Given) -> Relation:
         """The promise to the sender of a report, whatever the domain."""
         if self.settings is not SEMGeoI:
-            return Local()
-        return GeoIndistinguishability(SEMGeoI.cells if given["cells"] is None else given["cells"])
+            return Local(user=self.user(given))
+        cells = SEMGeoI.cells if given["cells"] is None else given["cells"]
+        return GeoIndistinguishability(cells, user=self.user(given))
+
+    def user(self, given: Given) -> str | None:
+        """The column that tells persons, each of whom sends one report; None where every row does."""
+        user: str | None = given["user"]
+        return user
+
+    def number(self, given: Given, pattern: PointPattern) -> int:
+        """The number of persons."""
+        return measured_number(self.relation(given), pattern)
 
 
 class UniformOptions(ReportOptions):

@@ -19,6 +19,7 @@ from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.formats import as_path, there
 
+Check = Callable[[Floats], object]
 # Bytes of a CSV file parsed at once.
 BLOCK_BYTES = 2**24
 # Rows of a batch; among fewer, a random order hides little.
@@ -41,11 +42,14 @@ def values_in(mechanism: CellMechanism | Round, window: Window) -> Callable[[Flo
     return values
 
 
-def point_batches(path: str | Path, x: str, y: str, rows: int, *, kept: Ints | None = None) -> Iterator[Floats]:
+def point_batches(
+    path: str | Path, x: str, y: str, rows: int, *, kept: Ints | None = None, check: Check | None = None
+) -> Iterator[Floats]:
     """Coordinates (rows, 2), batch by batch, from the columns `x` and `y` of a CSV or Parquet file.
 
     The last batch takes up to `FEWEST` - 1 rows more, so none has fewer than that unless the file has. Of all rows only
-    those in `kept` (k,), ascending, are given, where it is; the others are checked alike.
+    those in `kept` (k,), ascending, are given, where it is. The others are read alike, and `check` is called with all:
+    whether a file is refused does not hang on which rows were drawn.
 
     Raises
     ------
@@ -54,7 +58,7 @@ def point_batches(path: str | Path, x: str, y: str, rows: int, *, kept: Ints | N
     """
     source, names = require_point_columns(path, x, y)
     read = (_coordinates(batch, x, y, source) for batch in _batches(source, names, {x: float, y: float}, rows))
-    yield from _regrouped(read if kept is None else _chosen(read, kept, source), rows)
+    yield from _regrouped(read if kept is None else _chosen(read, kept, source, check), rows)
 
 
 def person_rows(path: str | Path, user: str, *, x: str, y: str, rows: int) -> tuple[Ints, int]:
@@ -89,10 +93,12 @@ def _batches(source: Path, names: tuple[str, ...], kinds: dict[str, type], rows:
     yield from iter(lambda: quietly(source, lambda: next(found, None), "points"), None)
 
 
-def _chosen(parts: Iterable[Floats], kept: Ints, source: Path) -> Iterator[Floats]:
-    """The kept ones of all rows; InputError where there are fewer rows than there were."""
+def _chosen(parts: Iterable[Floats], kept: Ints, source: Path, check: Check | None) -> Iterator[Floats]:
+    """The kept ones of all rows, which are checked; InputError where there are fewer rows than there were."""
     start = 0
     for part in parts:
+        if check is not None:
+            check(part)
         first, last = np.searchsorted(kept, [start, start + len(part)])
         yield part[kept[first:last] - start]
         start += len(part)

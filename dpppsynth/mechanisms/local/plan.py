@@ -51,6 +51,11 @@ def tally(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Int
     return counts
 
 
+def drawn_by(relation: Relation) -> str | None:
+    """Mark by which a relation tells persons, of each of whom one point is drawn."""
+    return None if relation.kept_cap is None else relation.kept_cap.user
+
+
 def randomness_name(seeded: bool) -> str:
     """Name of the reports' randomness on certificates."""
     return SEEDED if seeded else REPORTS
@@ -74,6 +79,7 @@ class ReportsPlan(LatticePlan):
     optional: ClassVar[frozenset[str]] = frozenset({"shuffled"})
     expected_n: ClassVar[None] = None
     capped: ClassVar[bool] = False
+    keeps_cap: ClassVar[bool] = True
 
     @property
     def bits(self) -> int:
@@ -95,7 +101,7 @@ class ReportsPlan(LatticePlan):
 
     def require_batch(self, pattern: PointPattern) -> None:
         """Refuse marks, one of which may tell persons, and what other plans refuse; InputError."""
-        if self.counted_by is None:
+        if self.counted_by is None and self.persons_by is None:
             require_no_marks(instance("pattern", pattern, PointPattern))
         super().require_batch(pattern)
 
@@ -146,12 +152,15 @@ class LocalPlan(ReportsPlan):
         Public number of reports.
     shuffle : Shuffle, optional
         Public numbers of a shuffler, for a second statement.
+    drawn_by : str, optional
+        Mark that tells persons, of each of whom one point is drawn; without it every point is a person.
     """
 
     mesh: Mesh
     randomizer: Any
     n: int
     shuffle: Shuffle | None = None
+    drawn_by: str | None = None
     basis: ClassVar[str] = "reports"
     form: ClassVar[Form] = ReportsPlan.form | {
         "basis": const("reports"),
@@ -198,7 +207,7 @@ class LocalPlan(ReportsPlan):
     @cached_property
     def guarantee(self) -> Guarantee:
         """The bound that every report satisfies, and so all of them together."""
-        return local_report(self.randomizer)
+        return local_report(self.randomizer, self.drawn_by)
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -232,7 +241,7 @@ class LocalPlan(ReportsPlan):
         """The plan on a certificate; the mechanism's name is the clients' kind."""
         p, clients = parameters, randomizer_from_dict(parameters["randomizer"])
         require(clients.kind == mechanism, f"the clients' mechanism is {mechanism}")
-        plan = cls(mesh_from_recipe(p["mesh"], domain), clients, p["n"], Shuffle.stated(p))
+        plan = cls(mesh_from_recipe(p["mesh"], domain), clients, p["n"], Shuffle.stated(p), drawn_by(relation))
         plan.require_relation(relation)
         return plan
 
@@ -265,9 +274,10 @@ class LocalPlan(ReportsPlan):
         return self.element_values[self.mesh.locate(pattern.positions)]
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every point, and count their reports."""
-        reports = partial(tally, self.randomizer, rng=generator(rng))
-        return self.counted(self.randomise(reports, self.values(pattern)), seeded=rng is not None)
+        """Run one client for every person, and count their reports."""
+        source = generator(rng)
+        values = self.values(self.admitted(pattern, source))
+        return self.counted(self.randomise(partial(tally, self.randomizer, rng=source), values), seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
         """Counts (size,) of n reports as what was released."""

@@ -15,10 +15,9 @@ import numpy as np
 from dpppsynth.core.arguments import each, flag, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
 from dpppsynth.mechanisms.local.labels import Label, label_for, label_of
-from dpppsynth.mechanisms.local.one_report import USER, one_row_each
+from dpppsynth.mechanisms.local.one_report import one_row_each, require_told
 from dpppsynth.mechanisms.local.places import FEWEST, person_rows, point_batches, require_point_columns, values_in
 from dpppsynth.mechanisms.local.report_counting import (
     BATCH,
@@ -271,8 +270,8 @@ def perturb_file(
     window : Window
         Public region that holds them.
     user : str, optional
-        Column that tells persons, of texts or whole numbers. A file with a column named "user" in which somebody has
-        several rows is refused without it.
+        Column that tells persons, of texts or whole numbers; unless given, the mechanism's. A file with a column named
+        "user" is refused without it.
     batch : int
         Rows that are shuffled together, at least 1000, and of each group of rows of a Parquet file, unless reports are
         so long that fewer fill 32 MiB; the last batch has up to 999 more, so that only a shorter file has one of fewer
@@ -292,20 +291,20 @@ def perturb_file(
     Raises
     ------
     InputError
-        When the file cannot be read, a coordinate or a person's label is missing, a point is outside the window, there
-        are no points, persons have several rows and nothing tells which to take, or `out` exists; nothing is written
-        then.
+        When the file cannot be read, a coordinate or a person's label is missing, a point is outside the window,
+        whether it is drawn or not, there are no points, a column may tell persons and nobody says so, or `out` exists;
+        nothing is written then.
     """
     randomizer = _of(mechanism).randomizer
     rows = whole("batch", batch, FEWEST, most=2**31 - 1, remedy="among fewer, a random order hides little")
     source, say = generator(rng), announcer(progress)
     values = values_in(_at_once(mechanism), instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one"))
     target, done = new_file(out, "out"), 0
+    user = mechanism.user if user is None else user
     kept = _one_row_each(points, user, source, x=x, y=y, rows=rows)
-    with writing(
-        target, tuple(randomizer.columns), label_for(mechanism, seeded=rng is not None, window=window)
-    ) as write:
-        for xy in point_batches(points, x, y, rows, kept=kept):
+    label = label_for(mechanism, seeded=rng is not None, window=window, user=user)
+    with writing(target, tuple(randomizer.columns), label) as write:
+        for xy in point_batches(points, x, y, rows, kept=kept, check=values):
             # Persons change places before their devices draw: of long reports, not all of a batch need be in memory.
             inside = values(xy)
             inside, step = inside[source.permutation(len(inside))], randomizer.at_once(rows + FEWEST)
@@ -324,27 +323,24 @@ def perturb_file(
 def _one_row_each(
     points: str | Path, user: str | None, source: np.random.Generator, *, x: str, y: str, rows: int
 ) -> Ints | None:
-    """Rows that report, one for each person; None where nothing tells persons, or all have one row.
+    """Rows that report, one for each person; None where every row is a person.
 
     Raises
     ------
     InputError
-        Persons have several rows, by a column of the usual name, and nobody said what to do.
+        A column has the name of those that tell persons, and nobody says whether it does.
     """
-    _, names = require_point_columns(points, x, y, user=user)
-    if user is None and (USER not in names or USER in (x, y)):
+    require_place_columns(points, x=x, y=y, user=user)
+    if user is None:
         return None
-    codes, persons = person_rows(points, USER if user is None else user, x=x, y=y, rows=rows)
-    if user is not None:
-        return one_row_each(codes, source)
-    if persons < len(codes):
-        msg = (
-            f"user: {Path(points).name} has a column {USER!r}, and some persons have several rows; give "
-            f"{mention('user', USER)}, and each sends one report about one of their points drawn at random. If that "
-            "column does not tell persons, rename it."
-        )
-        raise InputError(msg)
-    return None
+    codes, _ = person_rows(points, user, x=x, y=y, rows=rows)
+    return one_row_each(codes, source)
+
+
+def require_place_columns(points: str | Path, *, x: str, y: str, user: str | None) -> None:
+    """Refuse a file of points, by the names of its columns, as `perturb_file` would; InputError."""
+    source, names = require_point_columns(points, x, y, user=user)
+    require_told((name for name in names if name not in (x, y)), user, source.name)
 
 
 def _of(mechanism: Any) -> LocalMechanism:

@@ -96,6 +96,10 @@ class Collector(Protocol):
     def fingerprint(self) -> str:
         """Sixteen digits that stand for it in reports and counts."""
 
+    @property
+    def user(self) -> str | None:
+        """Mark that tells persons, each of whom sent one report; None where every point is a person."""
+
     def release_counts(self, counts: "Counts", domain: Any) -> Any:
         """Certified result of counts of reports."""
 

@@ -20,6 +20,7 @@ import numpy as np
 from dpppsynth.core.arguments import each, flag, instance, whole
 from dpppsynth.core.atomic_files import whole_file
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, counts_from_dict
 from dpppsynth.spatial.domains import Window, canonical_json
@@ -49,6 +50,8 @@ class SavedCounts:
         True when the random bits of any report can be reproduced: then nothing is private.
     runs : tuple of str
         Random numbers of the countings whose sum this is.
+    user : str, optional
+        Column that told persons, each of whom sent one report, where that holds for all of them.
     """
 
     mechanism: str
@@ -58,6 +61,7 @@ class SavedCounts:
     n: int
     seeded: bool
     runs: tuple[str, ...]
+    user: str | None = None
 
     def __repr__(self) -> str:
         return f"SavedCounts({self.n} reports of mechanism {self.mechanism})"
@@ -68,7 +72,9 @@ class SavedCounts:
         n = whole("n", self.n + other.n, 0, most=MOST)
         runs = tuple(sorted((*self.runs, *other.runs)))
         seeded = self.seeded or other.seeded
-        return SavedCounts(self.mechanism, self.window, self.parameters, self.values + other.values, n, seeded, runs)
+        user = self.user if self.user == other.user else None
+        values = self.values + other.values
+        return replace(self, values=values, n=n, seeded=seeded, runs=runs, user=user)
 
     def _require_same(self, other: "SavedCounts") -> None:
         if self.mechanism != other.mechanism:
@@ -92,7 +98,16 @@ class SavedCounts:
             raise InputError(msg)
 
     def counts(self, mechanism: LocalMechanism) -> Counts:
-        """Counts to make a release of; InputError where they are of another mechanism, or no counts of so many."""
+        """Counts to make a release of; InputError where they are of another mechanism, or no counts of so many.
+
+        Where the mechanism's `user` tells persons, the reports must have been drawn so.
+        """
+        if mechanism.user not in (None, self.user):
+            msg = (
+                f"paths: the files of counts do not say that each person sent one report, by the column "
+                f"{mechanism.user!r}; leave {mention('user')} out, or draw the reports, and count them, with it."
+            )
+            raise InputError(msg)
         data = {"mechanism": self.mechanism, "counts": self.values.tolist(), "n": self.n, "seeded": self.seeded}
         return replace(counts_from_dict(mechanism, data), runs=self.runs)
 
@@ -107,7 +122,7 @@ class SavedCounts:
             "seeded": self.seeded,
             "runs": list(self.runs),
             "counts": self.values.tolist(),
-        }
+        } | ({} if self.user is None else {"user": self.user})
         return json.dumps(data | {"hash": _hash(data)})
 
     @classmethod
@@ -142,9 +157,14 @@ def _hash(data: dict[str, Any]) -> str:
 def _checked(data: dict[str, Any]) -> dict[str, Any] | None:
     """Fields of `SavedCounts`; None where one is missing or of another kind."""
     names = ("mechanism", "window", "parameters", "counts", "n", "seeded", "runs")
-    if set(data) != {"format", *names}:
+    if set(data) - {"user"} != {"format", *names}:
         return None
-    texts = [data["mechanism"], data["window"], *(data["runs"] if isinstance(data["runs"], list) else [None])]
+    texts = [
+        data["mechanism"],
+        data["window"],
+        data.get("user", "user"),
+        *(data["runs"] if isinstance(data["runs"], list) else [None]),
+    ]
     counts, n = data["counts"], data["n"]
     whole_numbers = isinstance(counts, list) and counts and all(type(count) is int for count in [n, *counts])
     if not whole_numbers or not all(isinstance(text, str) and text for text in texts) or not data["runs"]:
@@ -154,7 +174,7 @@ def _checked(data: dict[str, Any]) -> dict[str, Any] | None:
     # Of n reports no more than n can agree.
     if not 0 <= n <= MOST or min(counts) < 0 or max(counts) > n or len(set(data["runs"])) != len(data["runs"]):
         return None
-    found = {name: data[name] for name in names if name != "counts"}
+    found = {name: data[name] for name in (*names, "user") if name != "counts" and name in data}
     return found | {"runs": tuple(data["runs"]), "values": np.array(counts, dtype=np.int64)}
 
 
@@ -201,6 +221,7 @@ def write_counts(counts: Counts, path: str | Path, *, window: Window) -> Path:
         counts.n,
         flag("seeded", counts.seeded),
         runs,
+        counts.mechanism.user,
     )
     _write(saved, target)
     return target

@@ -18,7 +18,7 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.bound import local_report
-from dpppsynth.mechanisms.local.one_report import one_point_each
+from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each
 from dpppsynth.mechanisms.local.outside import everybody, held_in_box
 from dpppsynth.mechanisms.local.plan import LocalPlan, tally
 from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
@@ -28,7 +28,7 @@ from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import Relation, require_mark
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.grid_cells import cell_places
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -39,6 +39,8 @@ class LocalMechanism(Synthesizer[LocalRelease | GridRelease]):
     """Base of local mechanisms: clients that need nobody else's data, an aggregator that sees nothing but reports."""
 
     counts_kind: ClassVar[type[Counts]] = Counts
+    # Mark that tells persons, of each of whom one point is reported; None where every point is a person.
+    user: str | None = None
 
     @property
     def randomizer(self) -> Randomizer:
@@ -60,7 +62,7 @@ class LocalMechanism(Synthesizer[LocalRelease | GridRelease]):
 
     def neighbouring(self) -> Relation:
         """One person's location is another one."""
-        return local_report(self.randomizer).relation
+        return local_report(self.randomizer, self.user).relation
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))
@@ -190,6 +192,9 @@ class CellMechanism(LocalMechanism):
         Least number of honest reports that an honest shuffler mixes. Certificates then make a second statement, beside
         the local bound, at delta = `shuffle_delta`.
     shuffle_delta : float, optional
+    user : str, optional
+        Mark that tells persons: each reports one of their points, drawn at random, and all of them are protected. It
+        makes no difference to devices, and stands on certificates. Without it every point is a person.
     """
 
     epsilon: float = setting(**EPSILON)
@@ -197,9 +202,11 @@ class CellMechanism(LocalMechanism):
     cells: int = setting(15, help="Number of cells along each side of the grid")
     shuffled: int | None = setting(None, **SHUFFLED)
     shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
+    user: str | None = setting(None, **REPORTER)
 
     def __post_init__(self) -> None:
         Shuffle.of(self.shuffled, self.shuffle_delta)
+        require_mark(self.user)
         object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=grid_limits.SETTINGS_SIDE))
         self.randomizer  # noqa: B018 - what integers cannot express is refused at once
 
@@ -287,7 +294,7 @@ class CellMechanism(LocalMechanism):
             n is public here.
         """
         shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
-        plan = LocalPlan(self.mesh(domain), self.randomizer, number_of_reports(n, expected_n), shuffle)
+        plan = LocalPlan(self.mesh(domain), self.randomizer, number_of_reports(n, expected_n), shuffle, self.user)
         return Plan(self.randomizer.kind, plan, ReportEstimator(self.settings()))
 
     def mesh(self, domain: Domain) -> Any:
@@ -309,9 +316,10 @@ class CellMechanism(LocalMechanism):
             Draw the counts at once from their law with floating-point numbers: for studies, never private.
         user : str, optional
             Mark that tells persons: each sends one report, about one of their points drawn at random. Without it every
-            point is a person of its own, and marks are refused.
+            point is a person of its own, and marks are refused. Unless given: the mechanism's.
         """
         rng = None if rng is None else generator(rng)
+        user = self.user if user is None else user
         if user is not None:
             pattern = one_point_each(pattern, user, rng=rng)
         domain = self._domain(pattern)

@@ -16,7 +16,7 @@ from dpppsynth.cli import plot
 from dpppsynth.contract import registry
 from dpppsynth.contract.words import loosest
 from dpppsynth.plotting import surfaces
-from dpppsynth.privacy import AddRemove, AlphaNeighbours, odds
+from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, odds
 from dpppsynth.privacy.odds import fraction
 from dpppsynth.release import StratifiedRelease
 from dpppsynth.reporting import distance_text, render_report
@@ -67,6 +67,15 @@ class TestErrors:
         assert "The intensity and the synthetic points have errors of their own." in " ".join(rest)
         assert "filter" not in " ".join(rest)
         assert "over the levels of month by" not in " ".join(rest)
+
+    def test_under_a_kept_cap_the_bound_is_one_for_the_points_that_are_drawn(self):
+        """Of 1000 rows of one person two count: the count of their cell is off by nearly all of them."""
+        relation = ReplaceOne(2, user="user")
+        plan = counts(relation=relation)
+        first = errors(plan)[0]
+        assert first.startswith("No count of the points that were drawn, at most 2 of each person, is off by more than")
+        assert "of all points a count may lack any number" in first
+        assert "of the points that are drawn, not of all points" in dict(plan.statistic.noise_rows())["largest error"]
 
     def test_filtered_series_have_twice_the_bound(self):
         told = errors(counts(), "month")[-1]

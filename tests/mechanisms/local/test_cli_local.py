@@ -289,7 +289,7 @@ class TestMethods:
             (["--by", "year", "--levels", "1,2"], "--by: local methods have one report for each person"),
             (["--delta", 1e-6], "--delta: not an option of --method disk-area"),
             (["--spacing", 5], "--spacing: not an option of --method disk-area"),
-            (["--user", "id"], "--user: not an option of --method disk-area"),
+            (["--user", ""], "--user: needs the name of a mark"),
             (["--expected-n", 10], "--expected-n: the number of reports is public"),
             (["--cells", 0], "--cells: "),
             (["--radius", -2], "--radius: "),

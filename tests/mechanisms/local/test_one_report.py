@@ -5,6 +5,7 @@ Statistical tests have fixed seeds; each would fail by chance, under another see
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,8 @@ import dpppsynth as dps
 from dpppsynth import local
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.one_report import one_row_each
+from dpppsynth.release.verify import verify
+from dpppsynth.reporting import render_report
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -97,7 +100,7 @@ class TestSimulators:
 
     def test_marks_are_refused_with_what_to_do(self, mechanism):
         for use in (mechanism.simulate, mechanism.release):
-            with pytest.raises(InputError, match="one_point_each") as caught:
+            with pytest.raises(InputError, match="name it with user=") as caught:
                 use(VISITS)
             assert "k times epsilon" in str(caught.value)
 
@@ -123,20 +126,30 @@ class TestFiles:
         table = local.aggregate_files(LOUD, out).values.reshape(3, 3)
         assert np.abs(table.sum(axis=0) - 100).max() < 10
 
-    def test_repeated_persons_are_refused_unless_asked_for(self, points, tmp_path):
-        out = tmp_path / "reports.csv"
-        with pytest.raises(InputError, match=r"^user: points\.\w+ has a column 'user', and some persons have several"):
-            local.perturb_file(LOUD, points, out, window=WINDOW)
-        assert not out.exists()
+    def test_a_column_that_may_tell_persons_is_refused_by_its_name(self, points, tmp_path):
+        """Whatever is in it: the refusal tells nothing of the rows."""
+        out, single = tmp_path / "reports.csv", written(tmp_path / "single.csv", np.arange(len(XY)))
+        spelt = written(tmp_path / "spelt.csv", USERS, name="User")
+        for file, name in ((points, "'user'"), (single, "'user'"), (spelt, "'User'")):
+            with pytest.raises(InputError, match=rf"^user: \w+\.\w+ has a column {name}, which may tell whose row"):
+                local.perturb_file(LOUD, file, out, window=WINDOW)
+            assert not out.exists()
+        assert local.perturb_file(LOUD, spelt, tmp_path / "b.csv", window=WINDOW, user="User") == 300
         other = written(tmp_path / "other.csv", USERS, name="whose")
         assert local.perturb_file(LOUD, other, out, window=WINDOW) == len(XY)
-        single = written(tmp_path / "single.csv", np.arange(len(XY)))
-        assert local.perturb_file(LOUD, single, tmp_path / "b.csv", window=WINDOW) == len(XY)
+
+    def test_points_outside_are_refused_whether_drawn_or_not(self, tmp_path):
+        """One of 400 rows of a person: a check of the drawn row alone would miss it nearly always."""
+        path = tmp_path / "wide.csv"
+        path.write_text("x,y,id\n" + "5,5,ann\n" * 400 + "-5,5,ann\n")
+        with pytest.raises(InputError, match="every point must lie in the window"):
+            local.perturb_file(LOUD, path, tmp_path / "r.csv", window=WINDOW, user="id", rng=1)
+        assert not (tmp_path / "r.csv").exists()
 
     def test_labels_are_texts(self, tmp_path):
-        """The labels 7 and 007 are two persons in a CSV file, whose cells are texts."""
+        """The labels 7 and 007 are two persons in a CSV file, whose cells are texts; a space tells none apart."""
         path = tmp_path / "few.csv"
-        path.write_text("x,y,id\n5,5,7\n5,5,007\n5,5,7\n")
+        path.write_text("x,y,id\n5,5,7\n5,5,007\n5,5,7 \n")
         assert local.perturb_file(LOUD, path, tmp_path / "r.csv", window=WINDOW, user="id") == 2
 
     @pytest.mark.parametrize("label", ["", "NA", "unknown"])
@@ -154,7 +167,96 @@ class TestFiles:
             local.perturb_file(LOUD, points, tmp_path / "r.csv", window=WINDOW, user=user)
 
 
+class TestCertificates:
+    """Statements on persons, on certificates and along the files of reports."""
+
+    @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+    def test_all_points_of_a_person_are_protected(self, mechanism, tmp_path):
+        asked = replace(mechanism, user="user")
+        release = asked.release(VISITS)
+        assert release.guarantee.relation == dps.Local(user="user")
+        assert release.statistic.plan.n == 300
+        release.save(tmp_path / "release", patterns=1)
+        assert verify(tmp_path / "release").holds
+        certificate = json.loads((tmp_path / "release" / "certificate.json").read_text())
+        assert certificate["guarantee"]["relation"] == {"name": "local", "user": "user"}
+        assert "all points of each person" in " ".join(render_report(tmp_path / "release").split())
+        assert "value of the mark 'user'" in " ".join(certificate["guarantee"]["assumptions"])
+
+    def test_a_certificate_without_the_mark_is_none_of_this_plan(self):
+        plan = replace(LOUD, user="user").plan(WINDOW, n=300).statistic
+        for relation in (dps.Local(), dps.Local(user="whose")):
+            found = type(plan).from_parameters(plan.parameters(), relation, WINDOW, mechanism="disk-area")
+            assert found.guarantee.relation == relation != plan.guarantee.relation
+
+    def test_a_report_takes_the_mark_it_is_drawn_by(self):
+        for user, pattern in (("whose", VISITS), ("user", VISITS.unmarked())):
+            with pytest.raises(InputError, match="mark"):
+                replace(LOUD, user=user).plan(WINDOW, n=300).release(pattern, rng=6)
+
+    def test_geo_indistinguishability_of_all_points(self):
+        """Points may move, and none may come: the number of a person's points decides how likely each is drawn."""
+        relation = local.SEMGeoI(1.0, cells=6, user="user").release(VISITS, rng=5).guarantee.relation
+        assert relation == dps.GeoIndistinguishability(6, user="user")
+        assert relation.implies(dps.GeoIndistinguishability(6))
+        assert not relation.implies(dps.GeoIndistinguishability(6, user="whose"))
+        assert not dps.GeoIndistinguishability(6).implies(relation)
+        assert "the number of points of every person is public" in relation.describe()
+
+    def test_relations(self):
+        persons = dps.Local(user="user")
+        assert persons.implies(dps.Local())
+        assert persons.implies(dps.ReplaceOne(7, user="user"))
+        assert persons.implies(dps.AlphaNeighbours(5.0, max_points_per_person=2, user="user"))
+        assert not persons.implies(dps.ReplaceOne(2, user="whose"))
+        assert not persons.implies(dps.ReplaceOne(2))
+        assert not persons.implies(dps.AddRemovePerson("user"))
+        assert not dps.Local().implies(persons)
+        assert not dps.Local("trajectory").implies(persons)
+        with pytest.raises(InputError, match="a trajectory holds all points"):
+            dps.Local("trajectory", user="user")
+
+    def test_a_ledger_of_persons(self, tmp_path):
+        needed = dps.ReplaceOne(4, user="user")
+        ledger = dps.Ledger.create(tmp_path / "ledger.json", epsilon=20.0, delta=0.0, relation=needed)
+        with pytest.raises(InputError, match=r"name the mark that tells persons, user='user'"):
+            LOUD.release(VISITS.unmarked(), ledger=ledger)
+        replace(LOUD, user="user").release(VISITS, ledger=ledger)
+        assert ledger.spent == pytest.approx(12)
+
+    def test_files_say_whether_each_person_sent_one_report(self, points, tmp_path):
+        told, rows = replace(LOUD, user="user"), tmp_path / "rows.csv"
+        other = written(tmp_path / "other.csv", USERS, name="whose")
+        local.perturb_file(told, points, tmp_path / "persons.csv", window=WINDOW)
+        local.perturb_file(LOUD, other, rows, window=WINDOW)
+        assert local.aggregate_files(told, tmp_path / "persons.csv").n == 300
+        assert local.aggregate_files(LOUD, [tmp_path / "persons.csv", rows]).n == 300 + len(XY)
+        for name, mechanism in (("told", told), ("plain", LOUD)):
+            local.count_files(mechanism, tmp_path / "persons.csv", tmp_path / f"{name}.json", window=WINDOW)
+        assert local.aggregate_files(told, tmp_path / "told.json").release(WINDOW).guarantee.relation.user == "user"
+        local.count_files(LOUD, rows, tmp_path / "rows.json", window=WINDOW)
+        local.merge_counts([tmp_path / "told.json", tmp_path / "rows.json"], tmp_path / "both.json")
+        for file in (rows, tmp_path / "plain.json", tmp_path / "both.json"):
+            with pytest.raises(InputError, match="not say that each person sent one report"):
+                local.aggregate_files(told, file)
+
+
 class TestCommand:
+    def test_synthesize_sends_one_report_a_person(self, tmp_path):
+        """Not one a row without a remark, as once 59 055 rows of 5000 persons were."""
+        points = written(tmp_path / "points.csv", USERS)
+        asked = ["synthesize", points, *PLAIN, "--yes"]
+        assert "--user: points" in spoken(run(*asked, "--out", tmp_path / "a", code=2))
+        assert not (tmp_path / "a").exists()
+        said = spoken(run(*asked, "--user", "user", "--out", tmp_path / "b"))
+        assert "one person has other points" in said
+        assert "whoever has k rows" not in said
+        assert json.loads((tmp_path / "b" / "certificate.json").read_text())["parameters"]["n"] == 300
+        assert "The certificate holds" in spoken(run("verify", tmp_path / "b"))
+        other = written(tmp_path / "other.csv", USERS, name="whose")
+        said = spoken(run("synthesize", other, *PLAIN, "--out", tmp_path / "c", "--yes"))
+        assert "whoever has k rows is promised k times epsilon" in said
+
     def test_what_is_promised_is_said(self, tmp_path):
         path = written(tmp_path / "points.csv", USERS, name="whose")
         said = spoken(run("local", "perturb", path, tmp_path / "a.csv", *PLAIN))

@@ -1,6 +1,7 @@
 """The second statement of local mechanisms, on an honest shuffler: certificates, refusals, reports, command line."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,11 @@ from support.command_line import run, spoken
 from support.seams import touched
 
 from dpppsynth import load_release, local
+from dpppsynth.auditing import audit
+from dpppsynth.auditing.targets import target_of
 from dpppsynth.contract import registry
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local.shuffle import Shuffle
 from dpppsynth.privacy import shuffled_epsilon, verify
 from dpppsynth.release.certificate import content_hash
 from dpppsynth.reporting import write_report
@@ -82,6 +86,15 @@ class TestStatement:
         better = response.plan(n=N).shuffled.epsilon
         assert better < 0.95 * shuffled_epsilon(response.randomizer.spent, HONEST, DELTA)
 
+    def test_rounds_of_two_laws_have_the_clones_of_any(self):
+        """Response on few cells, in the first round, has more clones than are proved of the second's subsets."""
+        grid = local.AdvancedAdaptiveGrid(WINDOW, epsilon=2.0, oracle="auto", shuffled=500, shuffle_delta=1e-6)
+        plan = grid.plan(n=3000)
+        (first,) = plan.statistic.randomizers
+        assert first.clones > 1.4 * np.exp(-2.0)
+        assert plan.shuffled.epsilon == shuffled_epsilon(2.0, 500, 1e-6)
+        assert plan.shuffled.epsilon > 1.3 * shuffled_epsilon(2.0, 500, 1e-6, clones=first.clones)
+
     def test_audits_run_with_fewer_persons_than_are_honest(self):
         """Audits release for few persons, of whom fewer than the stated number may be honest."""
         for mechanism in (
@@ -108,6 +121,38 @@ class TestStatement:
         assert "shuffled" not in cert
         assert "shuffled" not in cert["parameters"]
         assert [check.name for check in verify(tmp_path / "out").checks][-1] == "bound"
+
+
+class TestAudits:
+    """A client's report among others, held to the second statement; false alarms are below 1e-6."""
+
+    mechanisms = (
+        local.DiskAreaMechanism(4.0, cells=4, shuffled=60, shuffle_delta=1e-6),
+        local.UniformGrid(WINDOW, epsilon=4.0, cells=3, oracle="auto", shuffled=60, shuffle_delta=1e-6),
+    )
+
+    @pytest.mark.parametrize("mechanism", mechanisms, ids=lambda each: type(each).__name__)
+    def test_find_a_statement_that_is_far_too_small(self, mechanism, monkeypatch):
+        found = audit(mechanism.plan(WINDOW, n=N), trials=3000)
+        assert not found.violated
+        assert {f.statistic for f in found.findings} >= {"likelihood ratio", "likelihood ratio, shuffled"}
+        stated = Shuffle.one_message
+
+        def less(*args):
+            statement = stated(*args)
+            return replace(statement, epsilon=statement.epsilon / 8)
+
+        monkeypatch.setattr(Shuffle, "one_message", less)
+        found = audit(mechanism.plan(WINDOW, n=N), trials=3000)
+        assert found.violated
+        assert {f.statistic for f in found.findings if f.violated} <= {"likelihood ratio, shuffled", "counts, shuffled"}
+
+    def test_many_reports_are_held_to_the_statement_of_fewer(self):
+        plan = local.DiskAreaMechanism(2.0, cells=4, shuffled=20_000, shuffle_delta=1e-6).plan(WINDOW, n=30_000)
+        target = target_of(plan)
+        last = target.statistics[-1].claimed
+        assert (last.level, last.slack) == (shuffled_epsilon(plan.statistic.randomizer.spent, 500, 1e-6), 1e-6)
+        assert len(target.run(0)) == 500
 
 
 class TestForgeries:
