@@ -54,6 +54,8 @@ def main() -> None:
     for experiment in OF_FIELDS.keys() & raw.keys() if given.out else ():
         for name, lines in OF_FIELDS[experiment](raw[experiment]).items():
             fill(given.out / "local.md", name, lines)
+    if given.out and "hierarchy" in raw:
+        local_hierarchy.write_csv(given.out, raw["hierarchy"])
     if given.out and not given.only:
         areas, ranges = tables.area_means(raw["compared"]), tables.range_means(raw["ranges"])
         for name, lines in {**tables.of_areas(raw, areas), **tables.of_ranges(ranges)}.items():

@@ -11,6 +11,7 @@ import local_ranges
 import numpy as np
 from heatmap_tables import distinct, short
 from local_areas import METHODS, MULTIPLIERS, SETTINGS
+from local_hierarchy import HEADS
 from local_ranges import CONSTANT, EPSILONS, LARGE, RHOS, SIDES, SMALL, ZERO
 from pages import table, write_rows
 
@@ -320,9 +321,8 @@ def write_csv(out: Path, areas: Areas, ranges: Ranges) -> None:
     """All means and standard errors."""
     rows = ([*key, *(f"{each:.4f}" for each in found)] for key, found in areas.items())
     write_rows(out / "local_areas.csv", ["data", "cells", "epsilon", "method", "w2_cells", "standard_error"], rows)
-    heads = [f"{what} {100 * rho:g} %" for what in ("aqe", "standard error") for rho in RHOS]
     rows = (
         [*key, "" if np.isnan(cells) else f"{cells:.0f}", *(f"{m:.4g}" for m in means), *(f"{e:.2g}" for e in errors)]
         for key, (cells, means, errors) in ranges.items()
     )
-    write_rows(out / "local_ranges.csv", ["data", "epsilon", "method", "cells", *heads], rows)
+    write_rows(out / "local_ranges.csv", ["data", "epsilon", "method", "cells", *HEADS], rows)
