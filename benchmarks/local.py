@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import local_areas
+import local_crowds
 import local_fields
 import local_grid_fields
 import local_hierarchy
@@ -28,12 +29,14 @@ EXPERIMENTS = (
     | local_grid_fields.EXPERIMENTS
     | local_ranges.EXPERIMENTS
     | local_hierarchy.EXPERIMENTS
+    | local_crowds.EXPERIMENTS
 )
 # Tables of those that fill theirs alone.
 OF_FIELDS = {
     "fields": local_fields.of_fields,
     "grids": local_grid_fields.of_grids,
     "hierarchy": local_hierarchy.of_hierarchy,
+    "crowds": local_crowds.of_crowds,
 }
 REPEATS = 10
 
