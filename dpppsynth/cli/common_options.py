@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from dpppsynth.contract.settings import ALPHA, CAP, DELTA, EPSILON, RELATION, Neighbours, Setting
+from dpppsynth.contract.settings import ALPHA, CAP, DELTA, EPSILON, RELATION, USER, Neighbours, Setting
 from dpppsynth.core.errors import InputError
 
 WHERE, PRIVACY, HOW, READING, WRITING = "Window or network", "Privacy", "Method", "Reading the points", "Output"
@@ -87,6 +87,7 @@ DeltaOption = Annotated[float, _of(Setting(**DELTA))]
 AlphaOption = Annotated[float | None, _of(Setting(**ALPHA))]
 RelationOption = Annotated[Neighbours | None, _of(RELATION)]
 CapOption = Annotated[int, _of(CAP)]
+KeptUserOption = Annotated[str | None, _of(USER)]
 UserOption = Annotated[
     str | None,
     Option(

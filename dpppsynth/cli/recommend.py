@@ -26,6 +26,7 @@ class Promise:
     alpha: o.AlphaOption = None
     relation: o.RelationOption = None
     max_points_per_person: o.CapOption = 1
+    user: o.KeptUserOption = None
     n: o.CountOfPointsOption = None
     expected_n: o.ExpectedOption = None
 
@@ -36,7 +37,8 @@ class Promise:
         from dpppsynth.core.arguments import instance
         from dpppsynth.evaluation.recommendation import recommend
 
-        given = {"alpha": self.alpha, "relation": self.relation, "max_points_per_person": self.max_points_per_person}
+        given = {"alpha": self.alpha, "relation": self.relation, "user": self.user}
+        given |= {"max_points_per_person": self.max_points_per_person}
         # Any mechanism's relation; lgcp asks for one to be given.
         relation: Any = MethodOptions({"method": "lgcp", "epsilon": self.epsilon} | given).neighbours()
         # Only the relation matters for the size; what is wrong with a budget `recommend` says.
@@ -55,8 +57,9 @@ class Promise:
         words += ["--alpha", f"{self.alpha!r}"] if self.alpha is not None else ["--relation", f"{self.relation}"]
         # What was measured, where the default of the mechanism is another.
         words += ["--postprocess", estimate] if (estimate := getattr(advice.synthesizer, "postprocess", None)) else []
+        words += ["--user", self.user] if self.user is not None else []
         cap = self.max_points_per_person
-        return words + (["--max-points-per-person", f"{cap}"] if cap > 1 else [])
+        return words + (["--max-points-per-person", f"{cap}"] if cap > 1 or self.user is not None else [])
 
     @property
     def size(self) -> list[str]:

@@ -88,6 +88,8 @@ def test_the_command_runs_as_it_is_pasted(tmp_path):
         ["--epsilon", 0.5, "--relation", "replace-one", "--n", N],
         ["--epsilon", 2, "--relation", "add-remove", "--expected-n", 400, "--max-points-per-person", 2],
         [*NEAR, "--n", N, "--delta", 1e-6],
+        [*NEAR, "--user", "id", "--n", N],
+        ["--epsilon", 2, "--relation", "replace-one", "--max-points-per-person", 3, "--user", "id", "--n", N],
     ],
 )
 def test_the_command_it_ends_with_asks_for_what_it_recommends(who):
@@ -97,6 +99,7 @@ def test_the_command_it_ends_with_asks_for_what_it_recommends(who):
     checked = CliRunner().invoke(cli.app, words)
     assert checked.exit_code == 0, checked.output
     assert json.loads(checked.stdout)["guarantee"] == said["guarantee"]
+    assert ("user" in said["guarantee"]["relation"]) == ("--user" in who)
     assert json.loads(checked.stdout)["mechanism"] == said["mechanism"]
     pasted = command(run(*who, *SQUARE).stdout)
     assert pasted == shlex.split(said["next"])[1:]

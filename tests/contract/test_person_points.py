@@ -254,6 +254,8 @@ class TestCommandLine:
         assert "55" not in said.replace(str(tmp_path), "")
         assert verify(tmp_path / "out").guarantee.relation == MOVES
         run("verify", tmp_path / "out")
+        told = spoken(run("evaluate", points, tmp_path / "out", "--out", tmp_path / "private"))
+        assert "of each person, drawn at random; all points of the original are compared" in told
         text = spoken(run("check", *self.ASKED, *self.FEW, "--n", "27"))
         assert "of which at most 3 count" in text
 

@@ -24,7 +24,7 @@ class PrivacyTerms:
     def neighbours(self) -> dict[str, Any]:
         """Arguments of a synthesizer that say who is protected, as short as they can be."""
         relation = self.relation
-        if isinstance(relation, AlphaNeighbours) and relation.max_points_per_person == 1:
+        if isinstance(relation, AlphaNeighbours) and relation == AlphaNeighbours(relation.alpha):
             return {"alpha": relation.alpha}
         return {"relation": relation}
 
