@@ -69,7 +69,7 @@ class TestErrors:
         assert "over the levels of month by" not in " ".join(rest)
 
     def test_under_a_kept_cap_the_bound_is_one_for_the_points_that_are_drawn(self):
-        """Of 1000 rows of one person two count: the count of their cell is off by nearly all of them."""
+        """Two of 1000 rows of one person count: the count of their cell lacks nearly all of them."""
         relation = ReplaceOne(2, user="user")
         plan = counts(relation=relation)
         first = errors(plan)[0]
