@@ -185,6 +185,20 @@ class TestContrasts:
         assert (np.abs(errors) < 6 * found.std(axis=0) / 20).all()
         assert found.min() < 0
 
+    def test_variances_are_those_of_reports_and_of_who_reports_where(self):
+        """Of a cell with a tenth of the persons, at a budget where their choice of levels is most of it: 1000 lots."""
+        law, rng = local.RangeHierarchy(6.0, cells=8).randomizer, np.random.default_rng(6)
+        true = np.bincount(rng.permutation(64)[np.arange(900) % 63], minlength=64)
+        true[0] += 100
+        lots = [law.level_shares(law.fast_counts(true, rng), 1000) for _ in range(1000)]
+        for k in range(2):
+            shares = np.array([levels[k].shares for levels in lots])
+            at = np.unravel_index(shares.mean(axis=0).argmax(), shares[0].shape)
+            share = shares.mean(axis=0)[at]
+            stated = np.mean([levels[k].noise + levels[k].own * share for levels in lots])
+            # The variance is that of a sample, f (1 - f), which for small shares is nearly f.
+            assert 0.75 * (1 - share) < shares[:, *at].var() / stated < 1.25
+
     def test_noise_alone_leaves_an_even_map(self):
         """Persons are spread evenly, and shrinking takes nearly everything else away."""
         mechanism, rng = local.RangeHierarchy(1.0, cells=16), np.random.default_rng(5)
