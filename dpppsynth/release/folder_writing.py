@@ -13,7 +13,6 @@ from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.published_files import plain_text
-from dpppsynth.io import write_pattern
 from dpppsynth.release import certificate
 from dpppsynth.release import work as effort
 from dpppsynth.release.certificate import DOMAIN, SYNTHETIC, synthetic
@@ -77,7 +76,7 @@ def save(release: Writable, folder: Path, patterns: list[PointPattern], source: 
         put(plain_text(release.domain.to_geojson()), work / DOMAIN)
         release.write(work)
         for k, pattern in enumerate(patterns):
-            write_pattern(pattern, work / synthetic(k, source))
+            _write_pattern(pattern, work / synthetic(k, source))
         _write_certificate(release, work, {f.name for f in work.iterdir()})
         if folder.exists():
             folder.rmdir()
@@ -115,7 +114,7 @@ def append_patterns(folder: Path, release: Writable, patterns: list[PointPattern
         shutil.copytree(folder, work, symlinks=True, copy_function=_copy)
         for k, pattern in enumerate(patterns, first):
             known.add(synthetic(k, source))
-            write_pattern(pattern, work / synthetic(k, source))
+            _write_pattern(pattern, work / synthetic(k, source))
             # Patterns without points are alike by chance.
             if len(pattern) and certificate.file_hash(work / synthetic(k, source)) in seen:
                 msg = "seed: the release holds a pattern of this seed already; draw with another, or with none."
@@ -128,6 +127,13 @@ def append_patterns(folder: Path, release: Writable, patterns: list[PointPattern
         except OSError:
             old.replace(folder)
             raise
+
+
+def _write_pattern(pattern: PointPattern, path: Path) -> None:
+    # The formats of files of points are loaded where some are written: certificates are verified without them.
+    from dpppsynth.io import write_pattern
+
+    write_pattern(pattern, path)
 
 
 def _copy(source: str, target: str) -> None:
