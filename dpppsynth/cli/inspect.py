@@ -7,7 +7,7 @@ import typer
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.columns import columns_of, require_own_columns
-from dpppsynth.cli.console import show_json, show_line
+from dpppsynth.cli.console import show_json, show_line, show_text
 from dpppsynth.cli.domain_options import DomainOptions, require_snap
 from dpppsynth.cli.layout_options import LayoutOptions
 from dpppsynth.cli.mark_options import MarkOptions
@@ -43,6 +43,9 @@ def inspect(
 ) -> None:
     """Name the rules that a file of points breaks, and write the offending rows to a CONFIDENTIAL file.
 
+    Where all rows break one rule, a likely reason is named, such as exchanged axes or a CRS that was forgotten; so are
+    persons and rows that are listed several times.
+
     It takes the options of `synthesize` that say how rows are read, types, times, levels and numbers of points among
     them: a file that passes is not refused there for its rows.
 
@@ -50,6 +53,7 @@ def inspect(
     """
     from dpppsynth.io import inspect_points
     from dpppsynth.plotting import refuse_release_folder
+    from dpppsynth.spatial.tables.formats import checked_path
 
     described = kept.described()
     option, folder = o.private_folder(out, report_to, "--report-to")
@@ -57,18 +61,22 @@ def inspect(
     require_own_columns(points, layout.x, layout.y, count=count, user=user, by=people.by, **columns_of(described))
     domain = place.domain()
     require_snap(domain, snap)
+    checked_path(points)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
     columns: dict[str, Any] = {"count": count, "user": user, "described": described, **layout.reading}
     found = inspect_points(points, domain, report_to=folder, **columns, **crs, snap=snap, **people.stated_of_rows())
     if json:
         report = None if found.report is None else str(found.report)
-        show_json({"ok": found.ok, "rules": list(found.rules), "report": report})
+        show_json({"ok": found.ok, "rules": list(found.rules), "remarks": list(found.remarks), "report": report})
     elif found.ok:
         show_line("Every row keeps the rules.")
     else:
         show_line(f"Rules broken: {', '.join(found.rules)}")
         if found.report is not None:
             show_line(f"The offending rows, for the custodian's eyes only: {found.report}")
+    if not json:
+        for remark in found.remarks:
+            show_text(remark)
     if not found.ok:
         raise typer.Exit(2)

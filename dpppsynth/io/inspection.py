@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InputError
+from dpppsynth.io.remarks import remarks
 from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import words
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
 
 REPORT_NAME = "CONFIDENTIAL_offending_rows.csv"
+# Texts of a level that is missing, in a CSV file and in others.
+BLANK = ("", "None", "nan", "<NA>")
 # Prefix of a report's name while it is being written.
 SCRATCH = ".CONFIDENTIAL_"
 
@@ -41,16 +44,20 @@ class Inspection:
     rules : tuple of str
         The rules that the file breaks somewhere: "wrong number of fields", "not a number", "missing coordinate",
         "not a point", "not finite", "outside window" or on a network "too far from the network" (or nearer to an edge
-        that was left out of it), "bad count", "missing user", "unknown level"; of types and times "missing
-        type", "unknown type", "missing time", "not a time", "a date without an hour" for a clock, "an offset, and no
-        time zone is stated", "time outside the range"; and of all rows together "no points",
+        that was left out of it), "bad count", "missing user", "missing level", "unknown level"; of types and times
+        "missing type", "unknown type", "missing time", "not a time", "a date without an hour" for a clock, "an offset,
+        and no time zone is stated", "time outside the range"; and of all rows together "no points",
         "a level without points", "another number of points".
     report : Path or None
         The confidential file with the offending rows; None when there is nothing to write.
+    remarks : tuple of str
+        Mistakes that all rows share, such as exchanged axes, with their remedies; persons and rows that are listed
+        several times, which no rule forbids.
     """
 
     rules: tuple[str, ...]
     report: Path | None
+    remarks: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -114,10 +121,13 @@ def inspect_points(
     rows = examine_rows(table, domain, count=count, to_crs=to_crs, snap=snap, users=users, unfit=unfit)
     mark = None if by is None else words(table.column(by, argument="by"))
     broken = dict(rows.broken)
-    if mark is not None and (unknown := _elsewhere(mark, rows, levels)).any():
-        broken["unknown level"] = unknown
+    if mark is not None:
+        unknown, blank = _elsewhere(mark, rows, levels), np.isin(np.char.strip(mark), BLANK)
+        told = {"missing level": unknown & blank, "unknown level": unknown & ~blank}
+        broken |= {rule: mask for rule, mask in told.items() if mask.any()}
     rules = (*broken, *_of_all(rows, None if mark is None else mark[rows.row], levels, n))
-    return Inspection(rules, _write_report(folder / REPORT_NAME, table, broken) if broken else None)
+    report = _write_report(folder / REPORT_NAME, table, broken) if broken else None
+    return Inspection(rules, report, tuple(remarks(table, domain, broken, users)))
 
 
 def _elsewhere(mark: NDArray[Any], rows: Rows, levels: Sequence[str]) -> NDArray[np.bool_]:

@@ -706,7 +706,8 @@ class TestOnNetworks:
 
     def test_far_points_go_to_the_confidential_file(self, csv_file, tmp_path):
         path = csv_file(self.TEXT + "50,5.5\n")
-        assert inspect_points(path, STREETS, report_to=tmp_path, snap=6.0) == Inspection((), None)
+        near = inspect_points(path, STREETS, report_to=tmp_path, snap=6.0)
+        assert near == Inspection((), None, near.remarks)
         found = inspect_points(path, STREETS, report_to=tmp_path, snap=5.0)
         assert found.rules == ("too far from the network",)
         assert found.report.read_text().splitlines() == ["row,rule,x,y", "5,too far from the network,50,5.5"]

@@ -186,7 +186,7 @@ class TestContrasts:
         assert found.min() < 0
 
     def test_variances_are_those_of_reports_and_of_who_reports_where(self):
-        """Of a cell with a tenth of the persons, at a budget where their choice of levels is most of it: 1000 lots."""
+        """A cell with a tenth of the persons, where the choice of levels is most of the variance: 1000 lots."""
         law, rng = local.RangeHierarchy(6.0, cells=8).randomizer, np.random.default_rng(6)
         true = np.bincount(rng.permutation(64)[np.arange(900) % 63], minlength=64)
         true[0] += 100
