@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from dpppsynth.spatial.mark_space import Marks
     from dpppsynth.spatial.patterns import PointPattern
 
+    Compared = tuple[Domain, list[PointPattern], HeatMapped | None, Marks | None, str | None]
+
 SENTENCE = (
     "It compares with the sensitive points, so it is confidential and itself not private: keep it out of every release."
 )
@@ -100,7 +102,8 @@ def evaluate(
 
     The screen shows no figure unless --show is given. Of a heat map release, the heat map is scored too: the original
     must have the column that tells the persons. Of points with types and times these are compared as well: the
-    original must have their columns, which a release names, and of files --types and --time.
+    original must have their columns, which a release names, and of files --types and --time. Of a release by levels
+    each level is compared as well, where the original has the column of the levels.
     """
     from dpppsynth.evaluation.private_folder import contents, require_private_folder, save
 
@@ -108,20 +111,27 @@ def evaluate(
     require_private_folder(folder, option)
 
     from dpppsynth.evaluation.utility_report import evaluate as compare
-    from dpppsynth.io import read_pattern
+    from dpppsynth.io import read_pattern, require_head
 
     with progress() as say:
         say("reading the synthetic patterns")
-        domain, patterns, release, described = _patterns(synthetic, place, kept.described(), layout, limit=not no_limit)
+        domain, patterns, release, described, by = _patterns(
+            synthetic, place, kept.described(), layout, limit=not no_limit
+        )
         require_snap(domain, snap)
         say("reading the points")
         crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
+        if by is not None and by not in require_head(points, domain, **layout.reading, **crs):
+            note(f"the original has no column {by!r}, so the levels of the release are not compared")
+            by = None
         user = None if release is None else release.user
         with _said_of_persons(user):
-            require_own_columns(points, layout.x, layout.y, count=count, user=user, **columns_of(described))
+            require_own_columns(points, layout.x, layout.y, count=count, user=user, by=by, **columns_of(described))
+            marks = () if by is None else (by,)
             reading: dict[str, Any] = {"count": count, "user": user, "snap": snap, "described": described}
+            reading["marks"] = marks
             original = read_pattern(points, domain, **layout.reading, **crs, **reading)
-        more: dict[str, Any] = {"release": release, "described": described, "progress": say}
+        more: dict[str, Any] = {"release": release, "described": described, "by": by, "progress": say}
         report = compare(original, patterns, side=side, bandwidth=bandwidth, **more)
         say("writing the report")
         save(report, folder, option)
@@ -136,8 +146,8 @@ def evaluate(
 
 def _patterns(
     synthetic: list[Path], place: Elsewhere, described: "Marks | None", layout: LayoutOptions, *, limit: bool
-) -> "tuple[Domain, list[PointPattern], HeatMapped | None, Marks | None]":
-    """The public domain, the patterns of a release or of files; a release if it is of heat maps, and its marks."""
+) -> "Compared":
+    """The public domain, the patterns of a release or of files; a release of heat maps; marks and levels."""
     from dpppsynth.release.certificate import FILENAME
 
     for path in synthetic:
@@ -148,7 +158,7 @@ def _patterns(
     if not releases:
         place.require_one()
         domain = place.domain()
-        return domain, [_pattern(path, domain, described, layout) for path in synthetic], None, described
+        return domain, [_pattern(path, domain, described, layout) for path in synthetic], None, described, None
     if len(synthetic) > 1:
         msg = "SYNTHETIC: give the folder of one release, or files of synthetic points"
         raise InputError(msg)
@@ -187,15 +197,16 @@ def _said_of_file(error: InputError, path: Path) -> InputError:
     return InputError(f"{name}: {path.name}: {rest}") if bare else error
 
 
-def _released(path: Path, *, limit: bool) -> "tuple[Domain, list[PointPattern], HeatMapped | None, Marks | None]":
-    """Domain and synthetic patterns of a saved release; itself if it is of heat maps, and its types and times."""
+def _released(path: Path, *, limit: bool) -> "Compared":
+    """Domain and synthetic patterns of a saved release; itself if it is of heat maps; marks and levels."""
     from dpppsynth.contract.result import HeatMapped, marks_of
     from dpppsynth.release.folder import open_release
 
     with open_release(path, limit=limit) as found:
         release = found.release
-        described = marks_of(release)
-        patterns = [found.pattern(name, marked=described is not None) for name in found.patterns]
+        described, by = marks_of(release), getattr(release, "by", None)
+        marked = described is not None or by is not None
+        patterns = [found.pattern(name, marked=marked) for name in found.patterns]
     domain = release.domain
     heat = release if isinstance(release, HeatMapped) else None
     if heat is not None:
@@ -206,7 +217,7 @@ def _released(path: Path, *, limit: bool) -> "tuple[Domain, list[PointPattern], 
     if not patterns:
         msg = f"SYNTHETIC: {path} holds no synthetic pattern; see dpppsynth sample"
         raise InputError(msg)
-    return domain, patterns, heat, described
+    return domain, patterns, heat, described, by
 
 
 @contextmanager

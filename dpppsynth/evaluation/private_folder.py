@@ -19,6 +19,8 @@ from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
     from matplotlib.axes import Axes
 
@@ -61,6 +63,14 @@ class SavedReport(Protocol):
     @property
     def bandwidth(self) -> float:
         """Bandwidth of the kernel intensities."""
+
+    @property
+    def levels(self) -> Mapping[str, SavedReport]:
+        """Reports on the levels of a public mark."""
+
+    @property
+    def level_table(self) -> pd.DataFrame:
+        """Chief scores of each level."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -137,6 +147,8 @@ def _write(report: SavedReport, work: Path) -> None:
         shares = getattr(report.marks, name, None)
         if shares is not None:
             texts[f"{name}.csv"] = shares.to_csv()
+    if report.levels:
+        texts["levels.csv"] = report.level_table.to_csv()
     for name, text in texts.items():
         handle = os.open(work / (start + name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
@@ -161,7 +173,9 @@ def contents(report: SavedReport) -> dict[str, Any]:
         "correction": report.k.original.correction,
         "notes": list(report.notes),
         "metrics": [{key: _plain(value) for key, value in row.items()} for row in rows],
-    }
+    } | (
+        {"levels": {level: contents(each)["metrics"] for level, each in report.levels.items()}} if report.levels else {}
+    )
 
 
 def _plain(value: Any) -> Any:

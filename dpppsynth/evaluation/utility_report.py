@@ -7,7 +7,7 @@ it shows must not decide what is released: that would be a query that nobody acc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +19,14 @@ from dpppsynth.contract.result import HeatMapped, require_heat_map
 from dpppsynth.core.arguments import elements, flag, instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
-from dpppsynth.core.progress import Progress, ProgressLike, announced, each_of
+from dpppsynth.core.progress import Progress, ProgressLike, announced, each_of, inner_progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.evaluation import mark_scores
 from dpppsynth.evaluation.distances import Density
 from dpppsynth.evaluation.heatmap_scores import NOTE, PERSONS_NOTE, HeatScores, score_heat
 from dpppsynth.evaluation.kfunction import default_distances
+from dpppsynth.evaluation.levels import NOTE as LEVELS_NOTE
+from dpppsynth.evaluation.levels import by_levels, level_table
 from dpppsynth.evaluation.mark_scores import MarkComparison, MarkScores, Told, score_marks, told
 from dpppsynth.evaluation.metric_table import aligned, averages
 from dpppsynth.evaluation.metrics import (
@@ -96,6 +98,8 @@ class UtilityReport:
         Of a heat map release: four more rows, and none about the number of points, which is no aim of it.
     marks : MarkScores or None
         Of points with types and times: more rows, and tables `marks.types` and `marks.times` of shares.
+    levels : dict of str to UtilityReport
+        Of patterns by the levels of a public mark: a report on each level with two points or more.
     """
 
     original: PointPattern
@@ -108,6 +112,7 @@ class UtilityReport:
     confidential: bool
     heat: HeatScores | None = None
     marks: MarkScores | None = None
+    levels: dict[str, UtilityReport] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
@@ -129,13 +134,18 @@ class UtilityReport:
             return found
         return pd.concat([self.heat.table(), found.drop(index=METRICS[0].name)])
 
+    @property
+    def level_table(self) -> pd.DataFrame:
+        """One row a level: points, misplaced share and total variation, of synthetic patterns and yardsticks."""
+        return level_table({level: report.table for level, report in self.levels.items()})
+
     def save(self, folder: str | Path) -> Path:
         """Write the report into a new or empty folder that only its owner can open, outside every release.
 
-        Files: evaluation.json, summary.csv, k.csv, k.png and patterns.png, and types.csv and times.csv where there are
-        marks, each name begun by ``CONFIDENTIAL_``. Only patterns.png shows points. Folders above it that do not exist
-        yet are made for the owner alone, too. What a killed process leaves behind is a hidden folder beside it,
-        ``.NAME-*.unfinished``; the next save clears it away.
+        Files: evaluation.json, summary.csv, k.csv, k.png and patterns.png, types.csv and times.csv where there are
+        marks, and levels.csv where there are levels, each name begun by ``CONFIDENTIAL_``. Only patterns.png shows
+        points. Folders above it that do not exist yet are made for the owner alone, too. What a killed process leaves
+        behind is a hidden folder beside it, ``.NAME-*.unfinished``; the next save clears it away.
 
         Raises
         ------
@@ -172,6 +182,7 @@ class UtilityReport:
             "",
             *aligned(self.table),
             "",
+            *([*aligned(self.level_table), ""] if self.levels else []),
             *self.notes,
         ]
         return "\n".join(lines)
@@ -194,6 +205,7 @@ def evaluate(
     synthetic_intensity: Density | None = None,
     release: HeatMapped | None = None,
     described: Marks | None = None,
+    by: str | None = None,
     confidential: bool = True,
     rng: RngLike = 0,
     progress: ProgressLike = None,
@@ -221,8 +233,8 @@ def evaluate(
     Parameters
     ----------
     original : PointPattern
-        At least two points; marks are not looked at, but for that of the persons where `release` is given, and types
-        and times where they are `described`.
+        At least two points; marks are not looked at, but for that of the persons where `release` is given, types and
+        times where they are `described`, and the mark `by`.
     synthetic : PointPattern or sequence of PointPattern
         On the same domain; they may be empty.
     r : array_like, shape (b,), optional
@@ -243,6 +255,9 @@ def evaluate(
         Types and times, which the original and the synthetic patterns have then: `release.marks` of a release of points
         with marks. Rows for shares of types, histograms and distances of times, K by type and misplaced shares by mark
         are added. The distance of times goes around a clock where there is one.
+    by : str, optional
+        Public mark of all patterns, as of a release by levels: each level with two points or more is compared as well,
+        with the same squares, bandwidth and distances.
     confidential : bool
         False takes the warnings off. That is honest only where the original is no data about anybody: simulated, or
         published long ago.
@@ -272,6 +287,7 @@ def evaluate(
     _require(original, patterns)
     heat = None if release is None else score_heat(require_heat_map(release), original)
     told_marks = None if described is None else _told(original, patterns, described)
+    parts = {} if by is None else by_levels(original, patterns, by)
     domain = original.domain
     comparison = Comparison(
         original,
@@ -284,6 +300,12 @@ def evaluate(
     with announced(progress) as say:
         scored = _scored(comparison, patterns, synthetic_intensity, say)
         marks = None if told_marks is None or described is None else _score_marks(comparison, described, *told_marks)
+        settings: dict[str, Any] = {"r": comparison.r, "side": comparison.side, "bandwidth": comparison.bandwidth}
+        settings |= {"confidential": confidential, "rng": rng}
+        levels = {
+            level: evaluate(*part, **settings, progress=inner_progress(say, f"{by} {level}", k, len(parts)))
+            for k, (level, part) in enumerate(parts.items())
+        }
     return UtilityReport(
         original,
         patterns,
@@ -293,10 +315,12 @@ def evaluate(
         comparison.bandwidth,
         _notes(comparison, patterns)
         + (() if heat is None else (NOTE, PERSONS_NOTE))
-        + (() if marks is None else (mark_scores.NOTE,)),
+        + (() if marks is None else (mark_scores.NOTE,))
+        + ((LEVELS_NOTE,) if parts else ()),
         confidential,
         heat,
         marks,
+        levels,
     )
 
 
