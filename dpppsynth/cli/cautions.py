@@ -2,11 +2,26 @@
 
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 import typer
 
 from dpppsynth.cli.console import warn
 from dpppsynth.core.errors import InputError
+
+# Points times epsilon from which on the study knows of a use: it is not asked then, which takes a while.
+ENOUGH = 50.0
+
+
+def doubts(plan: Any) -> tuple[str, ...]:
+    """Doubts about a plan: about its public parameters, and whether a uniform pattern would do as well."""
+    n = getattr(plan, "n", None) or getattr(getattr(plan, "statistic", None), "expected_n", None)
+    if plan.levels is not None or n is None or n * plan.guarantee.epsilon() > ENOUGH:
+        return tuple(plan.cautions)
+    from dpppsynth.evaluation.recommendation.outlook import no_better_than_uniform
+
+    useless = no_better_than_uniform(plan)
+    return tuple(plan.cautions) if useless is None else (*plan.cautions, useless)
 
 
 def show_cautions(found: Iterable[str]) -> None:

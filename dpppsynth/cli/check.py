@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.cautions import show_cautions
+from dpppsynth.cli.cautions import doubts, show_cautions
 from dpppsynth.cli.console import show_json, show_text
 from dpppsynth.cli.domain_options import DomainOptions
 from dpppsynth.cli.method_options import MethodOptions
@@ -38,7 +38,7 @@ def check(
     domain = place.domain()
     crowd = _crowd(method, domain, population, population_column, place.crs)
     plan = people.plan(method, domain, patterns)
-    show_cautions(plan.cautions)
+    show_cautions(doubts(plan))
     if json:
         show_json(plan_json(plan) | ({} if crowd is None else {"crowd": crowd.to_dict()}))
         return

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.cautions import show_cautions
+from dpppsynth.cli.cautions import doubts, show_cautions
 from dpppsynth.cli.console import show_json, show_line, show_table, show_text
 from dpppsynth.cli.domain_options import DomainOptions
 from dpppsynth.cli.method_options import MethodOptions
@@ -76,7 +76,7 @@ def recommend(
     Reads a simulation study that comes with the program: how close every mechanism came to known intensities.
     """
     advice = promise.recommend(place)
-    show_cautions(advice.plan.cautions)
+    show_cautions(doubts(advice.plan))
     if json:
         show_json(_as_json(advice, promise, place))
     else:

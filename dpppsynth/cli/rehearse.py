@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.cautions import show_cautions
+from dpppsynth.cli.cautions import doubts, show_cautions
 from dpppsynth.cli.console import progress, show_json, show_table, show_text
 from dpppsynth.cli.domain_options import DomainOptions
 from dpppsynth.cli.method_options import MethodOptions
@@ -50,7 +50,7 @@ def rehearse(
     from dpppsynth.contract.stratified_plan import StratifiedPlan
 
     plan = people.plan(method, place.domain(), patterns)
-    show_cautions(plan.cautions)
+    show_cautions(doubts(plan))
     plans = plan.plans if isinstance(plan, StratifiedPlan) else {"": plan}
     with progress() as say:
         outcomes = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.cautions import heed, show_cautions
+from dpppsynth.cli.cautions import doubts, heed, show_cautions
 from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.cli.domain_options import DomainOptions, require_snap, said_of
@@ -84,7 +84,7 @@ def synthesize(
     planned = settled or people.require(method, domain, patterns)
     chosen = values_of(subset)
     people.require_other_mark(chosen)
-    warned = cautions(planned.guarantee, domain, None) if settled is None else settled.cautions
+    warned = cautions(planned.guarantee, domain, None) if settled is None else doubts(settled)
     heed(warned, yes=yes)
     user = method.options.user(method.given)
     described = method.options.described(method.given)
@@ -117,7 +117,7 @@ def synthesize(
                 plan = settled or people.plan_for(pattern, method, patterns)
                 spend = partial(plan.release, pattern)
             if settled is None:
-                show_cautions(each for each in plan.cautions if each not in warned)
+                show_cautions(each for each in doubts(plan) if each not in warned)
             say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
             release = _release(spend, account, out, say)
         say("drawing and writing what is released")

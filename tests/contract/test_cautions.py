@@ -126,3 +126,14 @@ class TestCommandLine:
     def test_check_says_and_does_not_ask(self, points):
         assert "Warning: --n: with fewer than 80" in run("check", *RUN, "--epsilon", 1, "--n", 79).output
         assert "Warning" not in run("check", *RUN, "--epsilon", 1, "--n", 80).output
+
+    def test_where_a_uniform_pattern_would_do_as_well(self, points):
+        """The study's figures decide, at its smallest number of points and budget, and not a step above either."""
+        useless = "nothing better than a uniform pattern"
+        assert useless in spoken(run("check", *RUN, "--epsilon", 0.1, "--n", 60))
+        for epsilon, n in ((0.3, 60), (0.1, 300)):
+            assert useless not in spoken(run("check", *RUN, "--epsilon", epsilon, "--n", n))
+        spend = ("--epsilon", 0.1, "--n", 60, "--out", points / "release")
+        assert useless in spoken(run("synthesize", points / "a.csv", *RUN, *spend, code=2))
+        asked = ("--epsilon", 0.1, "--n", 50, "--relation", "replace-one", "--window", "0,0,3000,4000")
+        assert useless in spoken(run("recommend", *asked))
