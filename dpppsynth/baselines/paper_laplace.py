@@ -13,6 +13,7 @@ import numpy as np
 from dpppsynth.contract.additive_noise import cell_counts
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike, generator, source
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models.regular_meshes import regular_squares
@@ -157,9 +158,9 @@ class BaselineRelease:
         """The certificate, which says that it must not be released."""
         return folder_writing.stated(self)
 
-    def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None) -> Path:
+    def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None, progress: ProgressLike = None) -> Path:
         """Write patterns and a certificate that says `releasable: false`; no command opens them as a release."""
-        return folder_writing.save(self, Path(path), self.sample(patterns, rng))
+        return folder_writing.save(self, Path(path), self.sample(patterns, rng), progress=progress)
 
     @property
     def _mesh(self) -> Mesh:

@@ -87,8 +87,10 @@ def export(
                 if not found.patterns:
                     msg = f"--format: {release} holds no synthetic pattern; dpppsynth sample draws some"
                     raise InputError(msg)
-                named = ((name, found.pattern(name)) for name in each_of(say, "writing patterns", found.patterns))
-                written += write_patterns(named, out, found.release, format, to_crs=out_crs, places=places)
+                files: dict[str, Any] = {"to_crs": out_crs, "places": places, "say": say}
+                written += write_patterns(
+                    found.patterns, map(found.pattern, found.patterns), out, found.release, format, **files
+                )
             if intensity is not None:
                 written += _write_intensities(found.release, out, intensity, spacing, level, say)
     if json:

@@ -185,7 +185,7 @@ def aggregate(
             counts = mechanism.combine(first, counts, n)
         release = counts.release(domain)
         say("drawing and writing synthetic patterns")
-        release.save(out, patterns=patterns, fixed_n=fixed_n)
+        release.save(out, patterns=patterns, fixed_n=fixed_n, progress=say)
     show_release(release, out, verbose=verbose, json=json)
 
 

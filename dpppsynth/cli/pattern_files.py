@@ -10,8 +10,9 @@ from dpppsynth.cli import common_options as o
 from dpppsynth.cli.domain_options import said_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from dpppsynth.core.progress import Progress
     from dpppsynth.spatial.patterns import PointPattern
 
 
@@ -58,22 +59,27 @@ def require_crs(out_crs: str | None) -> None:
 
 
 def write_patterns(
-    patterns: "Iterable[tuple[str, PointPattern]]",
+    names: "Sequence[str]",
+    patterns: "Iterable[PointPattern]",
     folder: Path,
     release: Any,
     kind: Format | None,
     *,
     to_crs: str | None,
     places: bool = False,
+    say: "Progress",
 ) -> list[str]:
     """Write patterns, one at a time, under their names in a release; returns the names of the files."""
     from dpppsynth.contract.result import marks_of
+    from dpppsynth.core.progress import part_progress
     from dpppsynth.io import write_pattern
+    from dpppsynth.release.folder_writing import WRITING
 
     folder.mkdir(parents=True, exist_ok=True)
     described, written = marks_of(release), []
-    for name, pattern in patterns:
+    for k, (name, pattern) in enumerate(zip(names, patterns, strict=True)):
         path = (folder / name).with_suffix(f".{kind or Format.GEOJSON}")
-        write_pattern(pattern, path, described=described, to_crs=to_crs, places=places)
+        part = part_progress(say, WRITING, k, len(names))
+        write_pattern(pattern, path, described=described, to_crs=to_crs, places=places, progress=part)
         written.append(path.name)
     return written

@@ -90,12 +90,12 @@ def sample(
         say("drawing synthetic patterns")
         drawn, named = opened.sample(patterns, seed, source=str(source), fixed_n=fixed_n), opened.named(str(source))
         if inference is not None and out is not None:
-            save(opened, out, drawn, named)
+            save(opened, out, drawn, named, progress=say)
         elif out is not None:
-            numbered = ((synthetic(k, named), pattern) for k, pattern in enumerate(drawn))
-            write_patterns(numbered, out, opened, format, to_crs=out_crs, places=places)
+            names = [synthetic(k, named) for k in range(len(drawn))]
+            write_patterns(names, drawn, out, opened, format, to_crs=out_crs, places=places, say=say)
         else:
-            append_patterns(folder, opened, drawn, named)
+            append_patterns(folder, opened, drawn, named, progress=say)
             failed = _renew_report(folder, say, limit=not no_limit)
     if failed is not None:
         note(f"the report in {folder} is out of date, and could not be made anew: {failed}")

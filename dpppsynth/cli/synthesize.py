@@ -122,7 +122,7 @@ def synthesize(
             release = _release(spend, account, out, say)
         say("drawing and writing what is released")
         drawing = {} if method.options.paid else {"patterns": patterns, "fixed_n": fixed_n, "source": str(source)}
-        _save(release, out, drawing)
+        _save(release, out, drawing, say)
     show_release(release, out, paid=method.options.paid, verbose=verbose, together=account.together, json=json)
     if method.options.reports and user is None and not json:
         show_text(EACH_ROW)
@@ -154,10 +154,10 @@ def _require_free_number(method: MethodOptions, *, known: bool) -> None:
         raise InputError(msg)
 
 
-def _save(release: Any, out: Path, drawing: dict[str, Any]) -> None:
+def _save(release: Any, out: Path, drawing: dict[str, Any], say: Callable[[str], None]) -> None:
     """Write everything, or what was paid for alone when no patterns can be drawn from it."""
     try:
-        release.save(out, **drawing)
+        release.save(out, **drawing, progress=say)
     except (ArithmeticError, MemoryError, ValueError) as error:
         if not drawing:
             raise

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, cast, run
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
-from dpppsynth.core.progress import Progress
+from dpppsynth.core.progress import Progress, ProgressLike
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import Rows
 from dpppsynth.privacy.guarantee import Guarantee
@@ -82,7 +82,7 @@ class Result(Protocol):
     def stated(self) -> JsonObject:
         """The certificate, saved or not, with the files that were paid for alone."""
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
         """Write the release to a new or empty folder."""
 
 

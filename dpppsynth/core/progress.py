@@ -61,6 +61,18 @@ def inner_progress(say: Progress, words: str, done: int, count: int) -> Progress
     return inner
 
 
+def part_progress(say: Progress, words: str, done: int, count: int) -> Progress:
+    """A progress of one of several parts, of which some are done: of what it is told the share alone is passed on.
+
+    Examples
+    --------
+    >>> part = part_progress(lambda step: print(step, step.share), "writing patterns", 1, 2)
+    >>> part(Step("writing points", 0.5))
+    writing patterns 0.75
+    """
+    return lambda step: say(Step(words, (done + (getattr(step, "share", None) or 0.0)) / count))
+
+
 def require_progress(progress: Any) -> None:
     """Refuse anything but a function of one text: found out in the middle of a release, it would cost the budget."""
     if progress is not None and progress is not False and not callable(progress):

@@ -8,16 +8,17 @@ thousand at a time.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from dpppsynth.core.atomic_files import drafted
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import Progress, ProgressLike, Step, announced
 from dpppsynth.io.rows import WrittenPoints, written_points
-from dpppsynth.io.texts import csv_parts, geojson_parts
+from dpppsynth.io.texts import ROWS, csv_parts, geojson_parts
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.formats import as_path, there
@@ -25,6 +26,7 @@ from dpppsynth.spatial.tables.formats import as_path, there
 if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
 
+Part = TypeVar("Part")
 LONG_AGO = "2000-01-01T00:00:00.000Z"
 
 
@@ -35,6 +37,7 @@ def write_pattern(
     described: Marks | None = None,
     to_crs: CRSLike | None = None,
     places: bool = False,
+    progress: ProgressLike = None,
 ) -> None:
     """Write a pattern to a GeoJSON, CSV, GeoPackage or GeoParquet file, which is replaced if it exists.
 
@@ -55,6 +58,9 @@ def write_pattern(
     places : bool
         On a network, also write columns ``edge``, the number of the edge, and ``along``, the distance along it from
         its start in the network's unit; they tell streets apart where these cross or run in two levels.
+    progress : callable or bool, optional
+        Told in words which share of the points is written. Unless given, a line on the screen in interactive use; False
+        is silence.
 
     Raises
     ------
@@ -78,8 +84,9 @@ def write_pattern(
         pattern = _dated(pattern, described)
     points = written_points(pattern, to_crs=to_crs, places=places)
     # A half-written file never stands under the final name, and no layer of an older file survives.
-    with drafted(target, "it holds points as they were being written.") as draft:
-        writer(points, draft)
+    draft_of = drafted(target, "it holds points as they were being written.")
+    with announced(progress) as say, draft_of as draft:
+        writer(points, draft, say)
         draft.replace(target)
 
 
@@ -98,21 +105,29 @@ def geojson_text(pattern: PointPattern) -> str:
     return "".join(geojson_parts(written_points(pattern)))
 
 
-def _write_geojson(points: WrittenPoints, path: Path) -> None:
+def _told(parts: Iterable[Part], points: WrittenPoints, rows: int, say: Progress) -> Iterator[Part]:
+    """The parts of a file, of so many rows each; before each the share of the rows written is told."""
+    for k, part in enumerate(parts):
+        say(Step("writing points", min(1.0, k * rows / max(1, len(points.xy)))))
+        yield part
+
+
+def _write_geojson(points: WrittenPoints, path: Path, say: Progress) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(geojson_parts(points))
+        stream.writelines(_told(geojson_parts(points), points, ROWS, say))
 
 
-def _write_csv(points: WrittenPoints, path: Path) -> None:
+def _write_csv(points: WrittenPoints, path: Path, say: Progress) -> None:
     with path.open("w", encoding="utf-8", newline="") as stream:
-        stream.writelines(csv_parts(points))
+        stream.writelines(_told(csv_parts(points), points, ROWS, say))
 
 
-def _write_gpkg(points: WrittenPoints, path: Path) -> None:
+def _write_gpkg(points: WrittenPoints, path: Path, say: Progress) -> None:
     import pyarrow
     import pyogrio
 
     from dpppsynth.io.arrow_batches import GEOMETRY, arrow_batches, arrow_schema
+    from dpppsynth.io.arrow_batches import ROWS as BATCH
 
     # GDAL stamps the present time on the file, which would tell how long a release took.
     before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
@@ -120,25 +135,28 @@ def _write_gpkg(points: WrittenPoints, path: Path) -> None:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "'crs' was not provided", UserWarning)
-            batches = pyarrow.RecordBatchReader.from_batches(arrow_schema(points), arrow_batches(points))
+            batches = pyarrow.RecordBatchReader.from_batches(
+                arrow_schema(points), _told(arrow_batches(points), points, BATCH, say)
+            )
             layer: dict[str, Any] = {"layer": path.stem, "driver": "GPKG", "crs": points.crs}
             pyogrio.write_arrow(batches, path, geometry_name=GEOMETRY, geometry_type="Point", **layer)
     finally:
         pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
 
 
-def _write_parquet(points: WrittenPoints, path: Path) -> None:
+def _write_parquet(points: WrittenPoints, path: Path, say: Progress) -> None:
     import pyarrow.parquet
 
+    from dpppsynth.io.arrow_batches import ROWS as BATCH
     from dpppsynth.io.arrow_batches import arrow_batches, arrow_schema, geoparquet_metadata
 
     schema = arrow_schema(points).with_metadata(geoparquet_metadata(points))
     with pyarrow.parquet.ParquetWriter(path, schema, compression="snappy") as file:
-        for batch in arrow_batches(points):
+        for batch in _told(arrow_batches(points), points, BATCH, say):
             file.write_batch(batch.replace_schema_metadata(schema.metadata))
 
 
-_WRITERS: dict[str, Callable[[WrittenPoints, Path], None]] = {
+_WRITERS: dict[str, Callable[[WrittenPoints, Path, Progress], None]] = {
     ".geojson": _write_geojson,
     ".json": _write_geojson,
     ".csv": _write_csv,

@@ -299,6 +299,7 @@ class CoxRelease(StatisticRelease[L]):
         rng: RngLike = None,
         source: str = "median",
         fixed_n: bool = False,
+        progress: ProgressLike = None,
     ) -> Path:
         """Write the release to a new or empty folder: synthetic patterns, statistic, posterior, domain, certificate.
 
@@ -313,6 +314,8 @@ class CoxRelease(StatisticRelease[L]):
             As in `sample`; names of the files tell "mean" and "draws".
         fixed_n : bool
             As in `sample`.
+        progress : callable or bool, optional
+            Told in words which share of the patterns is written.
 
         Returns
         -------
@@ -320,7 +323,7 @@ class CoxRelease(StatisticRelease[L]):
             The folder.
         """
         drawn = self.sample(patterns, rng, source=source, fixed_n=fixed_n) if patterns else []
-        return self._save(path, drawn, self.named(source))
+        return self._save(path, drawn, self.named(source), progress=progress)
 
     def _field_model(self) -> FieldInference:
         if not self.estimator.has_posterior:

@@ -12,6 +12,7 @@ from dpppsynth.contract.result import Result
 from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.progress import Progress, ProgressLike, announced, part_progress
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.release import certificate
 from dpppsynth.release import work as effort
@@ -19,6 +20,7 @@ from dpppsynth.release.certificate import DOMAIN, SYNTHETIC, synthetic
 from dpppsynth.spatial.patterns import PointPattern
 
 # Contents of a folder that a killed process left behind: nothing is written before it is private.
+WRITING = "writing synthetic patterns"
 UNFINISHED = (
     "it holds no more than a release does: parts of one, or in `old` a whole one that was being replaced, which may be "
     "moved back if it is missing."
@@ -56,7 +58,14 @@ def state(release: Result, hashes: Mapping[str, str]) -> JsonObject:
     )
 
 
-def save(release: Writable, folder: Path, patterns: list[PointPattern], source: str | None = None) -> Path:
+def save(
+    release: Writable,
+    folder: Path,
+    patterns: list[PointPattern],
+    source: str | None = None,
+    *,
+    progress: ProgressLike = None,
+) -> Path:
     """Write everything into a temporary folder beside `folder`, then rename it into place.
 
     Names of patterns tell their source, where that is not the released intensity.
@@ -70,13 +79,14 @@ def save(release: Writable, folder: Path, patterns: list[PointPattern], source: 
         msg = f"path: cannot make the folder {folder.parent}: {err.strerror}; choose another."
         raise InputError(msg) from None
     name_leftovers(folder.parent, scratch_prefix(folder), UNFINISHED)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=scratch_prefix(folder)) as scratch:
+    scratch_of = tempfile.TemporaryDirectory(dir=folder.parent, prefix=scratch_prefix(folder))
+    with announced(progress) as say, scratch_of as scratch:
         work = Path(scratch) / "release"
         work.mkdir()
         put(plain_text(release.domain.to_geojson()), work / DOMAIN)
         release.write(work)
         for k, pattern in enumerate(patterns):
-            _write_pattern(pattern, work / synthetic(k, source))
+            _write_pattern(pattern, work / synthetic(k, source), part_progress(say, WRITING, k, len(patterns)))
         _write_certificate(release, work, {f.name for f in work.iterdir()})
         if folder.exists():
             folder.rmdir()
@@ -92,7 +102,14 @@ def _warn_of_excess(release: Writable) -> None:
         warnings.warn(f"release: {excess}", InformationWarning, stacklevel=4)
 
 
-def append_patterns(folder: Path, release: Writable, patterns: list[PointPattern], source: str | None = None) -> None:
+def append_patterns(
+    folder: Path,
+    release: Writable,
+    patterns: list[PointPattern],
+    source: str | None = None,
+    *,
+    progress: ProgressLike = None,
+) -> None:
     """Add synthetic patterns to a saved release, numbered on, and renew the certificate's file list.
 
     Names of patterns tell their source, as in `save`.
@@ -109,12 +126,13 @@ def append_patterns(folder: Path, release: Writable, patterns: list[PointPattern
     known, seen = set(listed), {value for name, value in listed.items() if SYNTHETIC.fullmatch(name)}
     first = 1 + max((int(match["number"]) for match in map(SYNTHETIC.fullmatch, known) if match), default=-1)
     name_leftovers(folder.parent, scratch_prefix(folder), UNFINISHED)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=scratch_prefix(folder)) as scratch:
+    scratch_of = tempfile.TemporaryDirectory(dir=folder.parent, prefix=scratch_prefix(folder))
+    with announced(progress) as say, scratch_of as scratch:
         work = Path(scratch) / "release"
         shutil.copytree(folder, work, symlinks=True, copy_function=_copy)
         for k, pattern in enumerate(patterns, first):
             known.add(synthetic(k, source))
-            _write_pattern(pattern, work / synthetic(k, source))
+            _write_pattern(pattern, work / synthetic(k, source), part_progress(say, WRITING, k - first, len(patterns)))
             # Patterns without points are alike by chance.
             if len(pattern) and certificate.file_hash(work / synthetic(k, source)) in seen:
                 msg = "seed: the release holds a pattern of this seed already; draw with another, or with none."
@@ -129,11 +147,11 @@ def append_patterns(folder: Path, release: Writable, patterns: list[PointPattern
             raise
 
 
-def _write_pattern(pattern: PointPattern, path: Path) -> None:
+def _write_pattern(pattern: PointPattern, path: Path, say: Progress) -> None:
     # The formats of files of points are loaded where some are written: certificates are verified without them.
     from dpppsynth.io import write_pattern
 
-    write_pattern(pattern, path)
+    write_pattern(pattern, path, progress=say)
 
 
 def _copy(source: str, target: str) -> None:

@@ -12,7 +12,7 @@ from dpppsynth.core.arguments import whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.json_types import JsonObject
-from dpppsynth.core.progress import Progress
+from dpppsynth.core.progress import Progress, ProgressLike
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.rounding import upward
@@ -134,12 +134,19 @@ class Release:
         """The certificate, saved or not, with the files that were paid for alone."""
         return folder_writing.stated(self)
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
         """Write the release to a new or empty folder."""
         raise NotImplementedError
 
-    def _save(self, path: str | Path, patterns: list[PointPattern], source: str | None = None) -> Path:
-        return folder_writing.save(self, Path(path), patterns, source)
+    def _save(
+        self,
+        path: str | Path,
+        patterns: list[PointPattern],
+        source: str | None = None,
+        *,
+        progress: ProgressLike = None,
+    ) -> Path:
+        return folder_writing.save(self, Path(path), patterns, source, progress=progress)
 
 
 class PatternRelease(Release):

@@ -146,12 +146,13 @@ class StratifiedRelease:
         rng: RngLike = None,
         source: str = "median",
         fixed_n: bool = False,
+        progress: ProgressLike = None,
     ) -> Path:
         """Write the release to a new or empty folder; parameters as in `CoxRelease.save`."""
         if not isinstance(self._first, CoxRelease):
-            return folder_writing.save(self, Path(path), self.patterns)
+            return folder_writing.save(self, Path(path), self.patterns, progress=progress)
         drawn = self.sample(patterns, rng, source=source, fixed_n=fixed_n) if patterns else []
-        return folder_writing.save(self, Path(path), drawn, self.named(source))
+        return folder_writing.save(self, Path(path), drawn, self.named(source), progress=progress)
 
     def bought(self) -> dict[str, str]:
         """Text of the files that hold what the budget was spent on, by name."""

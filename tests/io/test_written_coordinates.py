@@ -130,3 +130,20 @@ class TestStreets:
         assert (pattern.positions == places).all()
         # Patterns that were observed stay as they are.
         assert (PointPattern.at(places, streets).xy == streets.coordinates(places)).all()
+
+
+@pytest.mark.parametrize("suffix", ["geojson", "csv", "gpkg", "parquet"])
+def test_writing_tells_the_share_that_is_written(suffix, tmp_path, monkeypatch):
+    """Parts of 64 rows, of which the last is short; what is told is no coordinate."""
+    monkeypatch.setattr("dpppsynth.io.texts.ROWS", 64)
+    monkeypatch.setattr("dpppsynth.io.writing.ROWS", 64)
+    monkeypatch.setattr("dpppsynth.io.arrow_batches.ROWS", 64)
+    window, told = Window.rectangle(0, 0, 10, 10), []
+    pattern = PointPattern(np.random.default_rng(1).uniform(0, 10, (200, 2)), window)
+    write_pattern(pattern, tmp_path / f"points.{suffix}", progress=told.append)
+    shares = [step.share for step in told]
+    assert set(told) == {"writing points"}
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert 0.6 < shares[-1] <= 1
+    assert len(shares) >= 4

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from dpppsynth.core.progress import ProgressLike
 from dpppsynth.io.writing import geojson_text
 from dpppsynth.mechanisms.kernel.plan import PatternPlan, PrivatePatterns
 from dpppsynth.release.certificate import synthetic
@@ -27,6 +28,6 @@ class PoissonRelease(PatternRelease):
         """The synthetic patterns, as many as were paid for."""
         return list(self.statistic.patterns)
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
         """Write the release to a new or empty folder: synthetic patterns, domain, certificate."""
-        return self._save(path, self.patterns)
+        return self._save(path, self.patterns, progress=progress)

@@ -17,6 +17,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import function, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import Step
 from dpppsynth.core.workers import worker_pool
 from dpppsynth.mechanisms.local.labels import label_of
 from dpppsynth.mechanisms.local.randomizers.randomizer import LARGEST, Randomizer
@@ -72,15 +73,23 @@ def tally_files(
     rows = randomizer.at_once(rows)
     labels = [label_of(path, mechanism, window=window, labelled=labelled) for path in found]
     seeded = any(label is not None and label.seeded for label in labels)
-    work = (piece for path in found for piece in checked_pieces(path, randomizer, rows))
+    sizes, weights = [path.stat().st_size for path in found], deque[float]()
+
+    def pieces_of_all() -> Iterator[Piece]:
+        for path, size in zip(found, sizes, strict=True):
+            own = checked_pieces(path, randomizer, rows)
+            weights.extend([size / len(own)] * len(own))
+            yield from own
+
+    work, read = pieces_of_all(), 0.0
     count = partial(tally_piece, randomizer, rows=rows)
     if client is not None:
         return total(randomizer, [_on_cluster(client, count, work), _none(randomizer, seeded)])
     with nullcontext() if number == 1 else worker_pool(number) as pool:
         done = _none(randomizer, seeded)
         for part in _in_order(pool, count, work, AHEAD * number):
-            done += part
-            said(f"{done.n:,} reports counted".replace(",", " "))
+            done, read = done + part, read + weights.popleft()
+            said(Step(f"{done.n:,} reports counted".replace(",", " "), min(1.0, read / max(1, sum(sizes)))))
     return done
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpppsynth.core.progress import ProgressLike
 from dpppsynth.mechanisms.pairs.plan import PairSumsPlan
 from dpppsynth.release import folder_writing
 from dpppsynth.release.certificate import PAIR_SUMS
@@ -49,6 +50,6 @@ class PairSumsRelease(StatisticRelease[PairSumsPlan], PatternRelease):
         super().write(folder, start)
         folder_writing.put(self.table(), folder / (start + PAIR_SUMS))
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
         """Write the release to a new or empty folder: sums, their table, domain, certificate."""
-        return self._save(path, [])
+        return self._save(path, [], progress=progress)

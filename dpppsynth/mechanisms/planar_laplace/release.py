@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.release.filters.filtered_series import Filtered
@@ -83,6 +84,6 @@ class PointRelease(StatisticRelease[PlanarLaplacePlan], PatternRelease):
         law: dict[str, Any] = {"epsilon": plan.rate, "bound": plan.bound + plan.step}
         return cartesian_filter(self.raw, **law, step=step, particles=particles, resample=resample, rng=rng)
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
         """Write the release to a new or empty folder: moved points, positions as drawn, domain, certificate."""
-        return self._save(path, self.patterns)
+        return self._save(path, self.patterns, progress=progress)

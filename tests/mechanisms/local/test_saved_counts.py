@@ -166,3 +166,15 @@ class TestCommands:
         assert "must end in .json" in said
         said = spoken(run("local", "merge", folder / "a.json", "--out", folder / "a.json", code=2))
         assert "--out: a.json exists" in said
+
+
+def test_counting_tells_the_share_of_the_bytes_that_are_read(tmp_path):
+    """Three files of different lengths: shares grow to one, whatever the pieces are."""
+    for name, n in (("a.parquet", 10), ("b.csv", 5000), ("c.parquet", 300)):
+        write_reports(DISK.clients(np.zeros(n, dtype=int), rng=1), tmp_path / name)
+    told = []
+    aggregate_files(DISK, tmp_path, progress=told.append)
+    shares = [step.share for step in told]
+    assert told[-1] == "5 310 reports counted"
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < shares[-1] == pytest.approx(1)
