@@ -118,7 +118,8 @@ def perturb(
 
     def permit(drawn: int) -> None:
         if account.ledger is not None and account.entry is not None:
-            account.ledger.settle(account.entry, mechanism.plan(domain, n=n or drawn).guarantee, n=drawn)
+            plan = mechanism.plan(domain, n=n or drawn)
+            account.ledger.settle(account.entry, plan.guarantee, n=drawn, counted_by=plan.counted_by)
 
     with account.counting(), progress() as say, account.reading(CLEAN):
         written = perturb_file(asked, points, reports, window=domain, **columns, progress=say, permit=permit)

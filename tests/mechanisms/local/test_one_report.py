@@ -224,6 +224,18 @@ class TestCertificates:
         replace(LOUD, user="user").release(VISITS, ledger=ledger)
         assert ledger.spent == pytest.approx(12)
 
+    def test_persons_are_another_number_than_points(self, points, tmp_path):
+        """A ledger knows 600 points and 300 persons of the same data; one person fewer is other data."""
+        path = tmp_path / "ledger.json"
+        ledger = dps.Ledger.create(path, epsilon=90.0, delta=0.0, relation=dps.ReplaceOne())
+        dps.LaplaceSynthesizer(1.0, relation=dps.ReplaceOne()).release(VISITS.unmarked(), ledger=ledger)
+        asked = ["local", "perturb", points, *PLAIN, "--user", "user", "--ledger", path]
+        run(*asked[:3], tmp_path / "a.csv", *asked[3:])
+        replace(LOUD, user="user").release(VISITS, ledger=dps.Ledger.open(path))
+        fewer = written(tmp_path / f"fewer{points.suffix}", np.where(USERS == "p000", "p001", USERS))
+        said = spoken(run("local", "perturb", fewer, tmp_path / "b.csv", *asked[3:], code=2))
+        assert "have n = 300, and this one another" in said
+
     def test_files_say_whether_each_person_sent_one_report(self, points, tmp_path):
         told, rows = replace(LOUD, user="user"), tmp_path / "rows.csv"
         other = written(tmp_path / "other.csv", USERS, name="whose")
