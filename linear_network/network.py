@@ -18,9 +18,6 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.linear_network.build import line_parts, require_distance
 from dpppsynth.linear_network.collapse import collapsed
-from dpppsynth.linear_network.geojson import network_geojson, read_geojson
-from dpppsynth.linear_network.graphs import graph_crs, network_graph, skeleton_of_graph
-from dpppsynth.linear_network.line_layers import skeleton_of_table, table_of_lines
 from dpppsynth.linear_network.overlaps import noting_overlaps
 from dpppsynth.linear_network.points_along import PointsAlong
 from dpppsynth.linear_network.resistance import resistances
@@ -343,11 +340,15 @@ class LinearNetwork(OnMap):
         `changes`, `labels` and `dropped` are not part of it: a network read back snaps points nearer to an edge that
         was left out, which this one refuses.
         """
+        from dpppsynth.linear_network.geojson import network_geojson
+
         return network_geojson(self)
 
     @classmethod
     def from_geojson(cls, data: Mapping[str, Any]) -> Self:
         """Inverse of `to_geojson`."""
+        from dpppsynth.linear_network.geojson import read_geojson
+
         return cls.from_skeleton(*read_geojson(data))
 
     def to_geodataframe(self) -> geopandas.GeoDataFrame:
@@ -392,6 +393,8 @@ class LinearNetwork(OnMap):
             network falls into several components. `changes` of the network says what was cut, joined or left out, and
             whether lines run along one another, which counts streets twice.
         """
+        from dpppsynth.linear_network.line_layers import skeleton_of_table, table_of_lines
+
         table = table_of_lines(lines)
         parts = skeleton_of_table(table, crs, node, join, to_crs=to_crs, largest_component=largest_component)
         return LinearNetwork.from_skeleton(*parts)
@@ -415,11 +418,15 @@ class LinearNetwork(OnMap):
             The graph is directed or in degrees, a node has no coordinates, a geometry does not join its nodes, or a
             stated length is more than a tenth wrong.
         """
+        from dpppsynth.linear_network.graphs import graph_crs, skeleton_of_graph
+
         name, parts = graph_crs(graph, crs), skeleton_of_graph(graph)
         return cls.from_skeleton(noting_overlaps(parts.largest() if largest_component else parts), name)
 
     def to_networkx(self) -> Any:
         """Return a networkx.MultiGraph with x, y, geometry, length and crs, its names those of `labels`."""
+        from dpppsynth.linear_network.graphs import network_graph
+
         return network_graph(self)
 
     @classmethod

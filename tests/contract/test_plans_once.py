@@ -13,6 +13,7 @@ import dpppsynth as dps
 from dpppsynth.core.last_result import LastResult
 from dpppsynth.linear_network import LinearNetwork, heat_tiles
 from dpppsynth.mechanisms.kernel import synthesizer as kernel_module
+from dpppsynth.spatial.sampling import MOST_POINTS
 
 WINDOW = dps.Window.rectangle(0, 0, 1000, 1000)
 RNG = np.random.default_rng(1)
@@ -137,6 +138,22 @@ class TestStreets:
         assert kernel.plan(CROSS, n=31).statistic.matrix is plan.statistic.matrix
         assert work[300.0] == 1
         assert work["search"] == 0
+
+    def test_one_guarantee_whatever_the_number_of_points(self):
+        kernel = dps.KernelSynthesizer(5.0, delta=1e-6, alpha=20.0, bandwidth=300.0)
+        plan = kernel.plan(CROSS, n=30)
+        other, new = kernel.plan(CROSS, n=31), replace(kernel).plan(CROSS, n=31)
+        assert other.guarantee is plan.guarantee
+        assert (plan.statistic.n, other.statistic.n) == (30, 31)
+        assert other.statistic.parameters() == new.statistic.parameters()
+        assert other.guarantee.to_dict() == new.guarantee.to_dict()
+        tiny = replace(kernel, delta=1e-9)
+        tiny.plan(CROSS, n=30)
+        with pytest.raises(dps.InputError, match="patterns"):
+            tiny.plan(CROSS, n=2 * MOST_POINTS)
+        wider = replace(kernel, bandwidth=301.0).plan(CROSS, n=30)
+        assert wider.guarantee.to_dict() != plan.guarantee.to_dict()
+        assert kernel.plan(CROSS, n=30, patterns=2).guarantee.to_dict() != plan.guarantee.to_dict()
 
     def test_one_search_whatever_the_number_of_points(self, work):
         """The rule's bandwidth of so many points is too narrow."""

@@ -4,6 +4,7 @@ What is released are Poisson patterns with intensity `sum_i f_i`, a kernel at ea
 on networks. Their own randomness protects, so every pattern is paid for: the number of patterns is part of the plan.
 """
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -253,6 +254,12 @@ class DiffusionPlan(PatternPlan):
         """Make the matrix of the heat flow."""
         super().prepare()
         _ = self.matrix
+
+    def of(self, n: int) -> Self:
+        """The same plan for another number of points: heat flow and guarantee, if they are made, are its own."""
+        other = copy(self)
+        object.__setattr__(other, "n", n)
+        return other
 
     def children(self, pattern: PointPattern, rng: RngLike) -> Floats:
         """(m, 2) positions of one draw, in the order of their parents."""

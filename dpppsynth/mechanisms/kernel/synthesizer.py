@@ -144,20 +144,29 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
             msg = f"bound: {self.bound!r} is for Gaussian kernels on windows; take 'superposition' on a network."
             raise InputError(msg)
         mesh = self._again(self._last_mesh, (domain, None), lambda: self._segments(domain))
-        budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
         wanted = rules.of(domain).bandwidth(domain, n) if self.bandwidth is None else float(self.bandwidth)
         try:
-            plan = DiffusionPlan(mesh, *budget, wanted, patterns)
+            plan = self._heat(mesh, n, wanted, patterns)
         except PrivacyCheckError:
             search = partial(smallest_diffusion_bandwidth, mesh)
             # The smallest does not depend on n.
             least = self._again(self._last_bandwidth, (domain, patterns), lambda: self._smallest(search, patterns))
             self._require_bandwidth(least, domain, patterns)
-            plan = DiffusionPlan(mesh, *budget, least if self.bandwidth is None else self.bandwidth, patterns)
+            plan = self._heat(mesh, n, least if self.bandwidth is None else self.bandwidth, patterns)
         return Plan("kernel-diffusion", plan, None)
+
+    def _heat(self, mesh: NetworkMesh, n: int, bandwidth: float, patterns: int) -> DiffusionPlan:
+        """The plan of one bandwidth, whose heat flow and guarantee are those of any number of points."""
+        budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
+        public = mesh.domain, (bandwidth, patterns)
+        return self._again(self._last_heat, public, lambda: DiffusionPlan(mesh, *budget, bandwidth, patterns)).of(n)
 
     @cached_property
     def _last_mesh(self) -> LastResult[tuple[NetworkMesh, object]]:
+        return LastResult()
+
+    @cached_property
+    def _last_heat(self) -> LastResult[tuple[DiffusionPlan, object]]:
         return LastResult()
 
     @cached_property
