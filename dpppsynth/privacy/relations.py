@@ -125,9 +125,11 @@ class CappedRelation(Relation):
         """Whether as many points of a person are covered: all of them where a mark tells persons."""
         if other.user is not None:
             return self.user == other.user
-        # Of a person who stays with some points and loses others, other points may be drawn then.
-        alike = self.user is None or self.n_is_public
-        return alike and self.max_points_per_person >= other.max_points_per_person
+        if self.user is None:
+            return self.max_points_per_person >= other.max_points_per_person
+        # Several points of one person to `other` may be of several persons to the mark, and are several steps then. Of
+        # a person who stays with some points and loses others, other points may be drawn.
+        return self.n_is_public and other.max_points_per_person == 1
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, inverse of `relation_from_dict`."""

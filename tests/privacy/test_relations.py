@@ -49,6 +49,14 @@ class TestImplies:
         assert not one.implies(other), reason
         assert not other.implies(one), reason
 
+    def test_a_mark_tells_of_one_point_of_others(self):
+        """Two points of one person may have two labels: then both are persons of the mark, and their change two steps."""
+        marked = ReplaceOne(3, user="patient")
+        assert marked.implies(ReplaceOne())
+        assert not marked.implies(ReplaceOne(2))
+        assert not marked.implies(AlphaNeighbours(25.0, max_points_per_person=2))
+        assert not AddRemove(3, user="patient").implies(AddRemove())
+
     @pytest.mark.parametrize("relation", ALL, ids=repr)
     def test_is_reflexive(self, relation):
         assert relation.implies(copy.copy(relation))
