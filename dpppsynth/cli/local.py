@@ -50,20 +50,16 @@ CountsOption = Annotated[
 
 PersonsOption = Annotated[
     int | None,
-    typer.Option(
-        "--n", min=1, help="Grids in two rounds: public number of persons of both rounds.", rich_help_panel=o.READING
-    ),
+    typer.Option("--n", min=1, help="Two rounds: public number of persons of both.", rich_help_panel=o.READING),
 ]
 AfterOption = Annotated[
     str | None,
     typer.Option(
         metavar="COUNTS",
-        help="Grids in two rounds: second round, after this file of the first one's counts. Unless given: the first.",
+        help="Two rounds: the second, after this file of the first one's counts. Unless given: the first.",
         rich_help_panel=o.READING,
     ),
 ]
-ONE_ROUND = "Every person reports in one of both rounds: draw none of the other round from this file."
-
 
 # It opens GeoParquet, and no tables of numbers.
 CLEAN = "`dpppsynth inspect` finds it first in a CSV file"
@@ -100,6 +96,9 @@ def perturb(
 
     Grids in two rounds (--method aag or privag) ask some persons first, and others after --after COUNTS, on a grid that
     follows from the first answers. Nobody reports in both: a person who did would spend the budget twice.
+
+    Trajectories (--method displacements or trajectories) are the rows of a person, in their order. The second of them
+    asks everybody twice, the second time after --after COUNTS, and each time spends a share of the budget.
     """
     from dpppsynth.contract.account import Ceiling
     from dpppsynth.local import perturb_file
@@ -113,17 +112,18 @@ def perturb(
     client.options.require_files(points, reports, **columns)
     # Whatever is stated of a shuffler needs as many persons.
     name = mechanism.plan(domain, n=n or getattr(mechanism, "shuffled", None) or 1).mechanism
-    ceiling = Ceiling(name, domain, mechanism.ceiling(domain))
+    ceiling = Ceiling(name, domain, client.options.promise(mechanism, asked, domain, None))
     account = LedgerEntry.open(ledger, points, ceiling, values_of(subset))
 
     def permit(drawn: int) -> None:
         if account.ledger is not None and account.entry is not None:
-            plan = mechanism.plan(domain, n=n or drawn)
-            account.ledger.settle(account.entry, plan.guarantee, n=drawn, counted_by=plan.counted_by)
+            counted_by = mechanism.plan(domain, n=n or drawn).counted_by
+            promise = client.options.promise(mechanism, asked, domain, n or drawn)
+            account.ledger.settle(account.entry, promise, n=drawn, counted_by=counted_by)
 
     with account.counting(), progress() as say, account.reading(CLEAN):
         written = perturb_file(asked, points, reports, window=domain, **columns, progress=say, permit=permit)
-    guarantee = mechanism.plan(domain, n=n or written).guarantee
+    guarantee = client.options.promise(mechanism, asked, domain, n or written)
     if json:
         show_json(
             {
@@ -141,7 +141,7 @@ def perturb(
         EACH_ROW if user is None else f"One report for each person of the column {user!r}, whatever points they have."
     )
     if asked is not mechanism:
-        show_text(ONE_ROUND)
+        show_text(client.options.rounds)
     show_line(f"\nWritten to {reports}: {written} reports")
     account.report(json=json)
 
@@ -165,10 +165,10 @@ def aggregate(
     """Count reports, however many, and write the private intensity, synthetic patterns and their certificate.
 
     This costs no budget: the reports are private already. Options must be those that the reports were drawn with.
-    Files of counts, as `count` and `merge` write them, are taken as well. Of grids in two rounds, paths are of the
+    Files of counts, as `count` and `merge` write them, are taken as well. Of mechanisms in two rounds, paths are of the
     second round, and --after COUNTS has the first one's counts.
     """
-    from dpppsynth.local import aggregate_files, read_counts
+    from dpppsynth.local import aggregate_files
 
     require_new_folder(out)
     domain: Any = place.domain()
@@ -182,8 +182,7 @@ def aggregate(
         counts: Any = aggregate_files(asked, paths, workers=workers, progress=say, **known)
         say("estimating from the counts")
         if after is not None:
-            first = read_counts(after, mechanism.first(n), window=domain)
-            counts = mechanism.combine(first, counts, n)
+            counts = client.options.combined(mechanism, domain, n, after, counts)
         release = counts.release(domain)
         say("drawing and writing synthetic patterns")
         release.save(out, patterns=patterns, fixed_n=fixed_n, progress=say)

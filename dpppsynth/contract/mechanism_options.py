@@ -11,6 +11,7 @@ from dpppsynth.contract.measurement import measured_number
 from dpppsynth.contract.settings import CAP, RELATION, USER, Setting, Settings, settings_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.composition import require_all_points
+from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mark_space import Marks
@@ -85,8 +86,9 @@ class MechanismOptions:
     # Why further patterns would be a new spend; why the number of points cannot be asked for.
     paid: ClassVar[str] = ""
     unfixed: ClassVar[str] = ""
-    # Whether clients send one report each.
+    # Whether clients send reports; of those in two rounds, who reports in which.
     reports: ClassVar[bool] = False
+    rounds: ClassVar[str] = ""
     # The distances of a rehearsal.
     distance: ClassVar[str] = TOTAL_VARIATION
 
@@ -180,6 +182,15 @@ class MechanismOptions:
             msg = f"{'n' if after is None else 'after'}: this mechanism has one round; leave --n and --after out"
             raise InputError(msg)
         return made
+
+    def combined(self, made: Any, domain: Any, n: int | None, after: str, counts: Any) -> Any:
+        """Counts of both rounds together: of the file `after`, and of the second round's reports."""
+        raise NotImplementedError
+
+    def promise(self, made: Any, asked: Any, domain: Domain, n: int | None) -> Guarantee:
+        """Guarantee of the reports to `asked`, as `reporting` gives it; the most it may be where n is not known."""
+        promised: Guarantee = made.ceiling(domain) if n is None else made.plan(domain, n=n).guarantee
+        return promised
 
     def require_files(self, points: Path, reports: Path, *, x: str, y: str, user: str | None = None) -> None:
         """Refuse files that clients' reports cannot be drawn for, or written to, before a row is read.

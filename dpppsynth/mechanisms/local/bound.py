@@ -9,6 +9,7 @@ from dpppsynth.core.arguments import instance, positive, several, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.trajectories.protocol import TraceProtocol
+from dpppsynth.mechanisms.local.trajectories.rounds import TraceRound
 from dpppsynth.privacy.assumed import ONE_REPORT, TWO_ROUNDS
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
@@ -31,6 +32,7 @@ ONE_POINT = (
     "The rows of one person, and of nobody else, have one value of the mark {user!r}; the report is about one of them, "
     "drawn at random, and which one stays secret."
 )
+TRACES = "Theorem T (trajectories, local)"
 TWO_GROUPS = "Who reports in which round does not depend on anybody's location, and nobody reports in both."
 
 
@@ -115,6 +117,18 @@ def local_trajectory(randomizer: Randomizer) -> Guarantee:
     return Guarantee(Local(TRAJECTORY), PureDP(spent), "Theorem L (local randomizer)", assumed)
 
 
+def local_round(asked: TraceRound) -> Guarantee:
+    """Guarantee of all reports of a person in one round about their trajectory, from their integer weights.
+
+    Epsilon is a sum of fractions, rounded up.
+    """
+    spent = instance("asked", asked, TraceRound).spent
+    nearest = float(spent)
+    epsilon = nearest if Fraction(nearest) >= spent else math.nextafter(nearest, math.inf)
+    assumed = (GRID, ONE_TRAJECTORY, TWO_ROUNDS, NOTHING_ELSE, ONE_RELEASE)
+    return Guarantee(Local(TRAJECTORY), PureDP(epsilon), TRACES, assumed)
+
+
 def local_trajectories(protocol: TraceProtocol, longest: int | None = None) -> Guarantee:
     """Guarantee of both rounds of reports about a person's trajectory (Theorem T).
 
@@ -135,4 +149,4 @@ def local_trajectories(protocol: TraceProtocol, longest: int | None = None) -> G
             msg = f"epsilon: the rounds spend more than {epsilon:g}; this is a defect of their split."
             raise PrivacyCheckError(msg)
     assumed = (GRID, ONE_TRAJECTORY, TWO_ROUNDS, NOTHING_ELSE, ONE_RELEASE)
-    return Guarantee(Local(TRAJECTORY), PureDP(epsilon), "Theorem T (trajectories, local)", assumed)
+    return Guarantee(Local(TRAJECTORY), PureDP(epsilon), TRACES, assumed)

@@ -33,7 +33,10 @@ def description(mechanism: CellMechanism | Round, window: Window) -> str:
     Client(disk-area, epsilon=1, 9 cells)
     """
     if not isinstance(mechanism, CellMechanism | Round):
-        msg = f"mechanism: needs one whose clients report at once, or one round of another; got {mechanism!r}."
+        msg = (
+            f"mechanism: needs one whose clients report at once about one place, or a round of a grid; got "
+            f"{mechanism!r}. Devices that report about trajectories call LineTrace.client, or LDPTrace.first.clients."
+        )
         raise InputError(msg)
     place = require_window(instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one"))
     grid: dict[str, Any] = {"bounds": list(place.bounds)}

@@ -24,6 +24,7 @@ from dpppsynth.mechanisms.local.sinks import new_file
 from dpppsynth.mechanisms.local.synthesizer import number_of_reports
 from dpppsynth.mechanisms.local.trajectory_plan import number_of_trajectories
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
+from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import GeoIndistinguishability, Local, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.patterns import PointPattern
@@ -117,6 +118,7 @@ class AdaptiveOptions(ReportOptions):
     """Options of grids in two rounds, the second made from the first one's reports."""
 
     extra: ClassVar[tuple[Setting, ...]] = (*ReportOptions.extra, NO_GRID)
+    rounds: ClassVar[str] = "Every person reports in one of both rounds: draw none of the other round from this file."
 
     def reporting(self, made: Any, domain: Domain, n: int | None, after: str | None) -> Any:
         """The first round, or the second where the first one's counts are given."""
@@ -126,6 +128,10 @@ class AdaptiveOptions(ReportOptions):
             return first
         return made.second(counts_in([after], first, window=made.own_window(domain)), persons)
 
+    def combined(self, made: Any, domain: Any, n: int | None, after: str, counts: Any) -> Any:
+        """Counts of both rounds together."""
+        return made.combine(counts_in([after], made.first(n), window=domain), counts, n)
+
     def require(self, given: Given) -> None:
         """Refuse a number of cells as well; InputError."""
         given.require_none("grid", f"{given.called} makes its grids by a rule; leave --cells out")
@@ -134,8 +140,6 @@ class AdaptiveOptions(ReportOptions):
 
 class TrajectoryOptions(ReportOptions):
     """Options of trajectories, each of which is a person's."""
-
-    reports: ClassVar[bool] = False
 
     def relation(self, given: Given) -> Relation:
         """One person's trajectory is another one."""
@@ -150,6 +154,26 @@ class TrajectoryOptions(ReportOptions):
         return number_of_trajectories(pattern, self.user(given))
 
 
+class RoundOptions(TrajectoryOptions):
+    """Options of trajectories about which everybody reports in two rounds."""
+
+    rounds: ClassVar[str] = "Every person reports in both rounds, each of which spends its own share of the budget."
+
+    def reporting(self, made: Any, domain: Any, n: int | None, after: str | None) -> Any:
+        """The first round, or the second where the first one's counts are given."""
+        first = made.filed()
+        return first if after is None else made.filed(made.longest(counts_in([after], first, window=domain)))
+
+    def combined(self, made: Any, domain: Any, n: int | None, after: str, counts: Any) -> Any:
+        """Counts of both rounds together."""
+        return made.combine(counts_in([after], made.filed(), window=domain), counts, n)
+
+    def promise(self, made: Any, asked: Any, domain: Domain, n: int | None) -> Guarantee:
+        """That of one round."""
+        promised: Guarantee = asked.guarantee
+        return promised
+
+
 DISK_AREA = ReportOptions(DiskAreaMechanism, "disk-area")
 HYBRID_AREA = ReportOptions(HybridUniformExponential, "hybrid-area")
 SQUARE_WAVE = ReportOptions(MultidimensionalSquareWave, "square-wave")
@@ -158,5 +182,5 @@ UNIFORM_GRID = UniformOptions(UniformGrid, "uniform-grid")
 RANGE_HIERARCHY = HierarchyOptions(RangeHierarchy, "range-hierarchy")
 PRIVAG = AdaptiveOptions(PrivAG, "privag")
 AAG = AdaptiveOptions(AdvancedAdaptiveGrid, "aag")
-TRAJECTORIES = TrajectoryOptions(LDPTrace, "trajectories")
+TRAJECTORIES = RoundOptions(LDPTrace, "trajectories")
 DISPLACEMENTS = TrajectoryOptions(LineTrace, "displacements")

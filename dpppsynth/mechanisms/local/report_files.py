@@ -6,7 +6,7 @@ its name and ``.json``. Files without a label, as other programs write them, are
 row is checked either way.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from dpppsynth.core.arguments import each, flag, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
 from dpppsynth.mechanisms.local.labels import Label, label_for, label_of
 from dpppsynth.mechanisms.local.one_report import one_row_each, require_told
@@ -34,8 +35,9 @@ from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.saved_counts import counts_in, is_counts, new_counts_file, write_counts
 from dpppsynth.mechanisms.local.sinks import new_file, writing
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
+from dpppsynth.mechanisms.local.trajectory_files import FiledRound, walk_values
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.mesh import Ints
+from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.tables.formats import as_path
 
 
@@ -250,11 +252,13 @@ def perturb_file(
     """Draw one report for every person of a file of points, out of core: what their devices would have sent.
 
     With `user` a person's report is about one of their points, drawn at random, and hides all of them. Without it every
-    row is a person of its own, and whoever has k rows is promised k times epsilon.
+    row is a person of its own, and whoever has k rows is promised k times epsilon. Of `LineTrace`, and of a round of
+    `LDPTrace` (`filed`), reports are about all points of a person in the order of their rows, of which only the cells
+    are held in memory, and come in a random order of all persons.
 
-    Reports leave each batch in a random order, and batches follow each other as in the file. Local privacy holds
-    whatever the order; but points lie in files in an order that means something, such as time or person, and rows that
-    correspond would tie a report to whoever is known to stand there. Where even a batch's place tells something,
+    Reports of places leave each batch in a random order, and batches follow each other as in the file. Local privacy
+    holds whatever the order; but points lie in files in an order that means something, such as time or person, and rows
+    that correspond would tie a report to whoever is known to stand there. Where even a batch's place tells something,
     shuffle the file of points first.
 
     Every call draws anew, and two reports of a person spend twice the budget: keep one file, and delete what you do
@@ -298,16 +302,20 @@ def perturb_file(
     randomizer = _of(mechanism).randomizer
     rows = whole("batch", batch, FEWEST, most=2**31 - 1, remedy="among fewer, a random order hides little")
     source, say = generator(rng), announcer(progress)
-    values = values_in(_at_once(mechanism), instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one"))
+    instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one")
     target, done = new_file(out, "out"), 0
     user = mechanism.user if user is None else user
-    kept = _one_row_each(points, user, source, x=x, y=y, rows=rows)
+    require_place_columns(points, x=x, y=y, user=user)
+    known: dict[str, Any] = {"user": user, "x": x, "y": y, "rows": rows}
+    if isinstance(mechanism, FiledRound | LineTrace):
+        parts = walk_values(points, mechanism, window, source, **known)
+    else:
+        parts = _place_values(points, values_in(_at_once(mechanism), window), source, **known)
     label = label_for(mechanism, seeded=rng is not None, window=window, user=user)
     with writing(target, tuple(randomizer.columns), label) as write:
-        for xy in point_batches(points, x, y, rows, kept=kept, check=values):
-            # Persons change places before their devices draw: of long reports, not all of a batch need be in memory.
-            inside = values(xy)
-            inside, step = inside[source.permutation(len(inside))], randomizer.at_once(rows + FEWEST)
+        # Persons change places before their devices draw: of long reports, not all of a batch need be in memory.
+        step = randomizer.at_once(rows + FEWEST)
+        for inside in parts:
             for start in range(0, len(inside), step):
                 write(randomizer.draw(inside[start : start + step], source))
             done += len(inside)
@@ -320,21 +328,24 @@ def perturb_file(
     return done
 
 
-def _one_row_each(
-    points: str | Path, user: str | None, source: np.random.Generator, *, x: str, y: str, rows: int
-) -> Ints | None:
-    """Rows that report, one for each person; None where every row is a person.
-
-    Raises
-    ------
-    InputError
-        A column has the name of those that tell persons, and nobody says whether it does.
-    """
-    require_place_columns(points, x=x, y=y, user=user)
-    if user is None:
-        return None
-    codes, _ = person_rows(points, user, x=x, y=y, rows=rows)
-    return one_row_each(codes, source)
+def _place_values(
+    points: str | Path,
+    values: Callable[[Floats], Ints],
+    source: np.random.Generator,
+    *,
+    user: str | None,
+    x: str,
+    y: str,
+    rows: int,
+) -> Iterator[Ints]:
+    """Values of the clients at the points of a file, each batch in a random order; of one point of each person."""
+    kept = None
+    if user is not None:
+        codes, _ = person_rows(points, user, x=x, y=y, rows=rows)
+        kept = one_row_each(codes, source)
+    for xy in point_batches(points, x, y, rows, kept=kept, check=values):
+        inside = values(xy)
+        yield inside[source.permutation(len(inside))]
 
 
 def require_place_columns(points: str | Path, *, x: str, y: str, user: str | None) -> None:

@@ -23,6 +23,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, counts_from_dict
+from dpppsynth.mechanisms.local.trajectories.rounds import LONGEST
 from dpppsynth.spatial.domains import Window, canonical_json
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.tables.formats import as_path, there
@@ -171,8 +172,10 @@ def _checked(data: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if not isinstance(data["parameters"], dict) or not isinstance(data["seeded"], bool):
         return None
-    # Of n reports no more than n can agree.
-    if not 0 <= n <= MOST or min(counts) < 0 or max(counts) > n or len(set(data["runs"])) != len(data["runs"]):
+    # Of n persons' reports about a move no more than n can agree, and they send one for each move.
+    times = data["parameters"].get("longest")
+    most = n * (times if type(times) is int and 0 < times <= LONGEST else 1)
+    if not 0 <= n <= MOST or min(counts) < 0 or max(counts) > most or len(set(data["runs"])) != len(data["runs"]):
         return None
     found = {name: data[name] for name in (*names, "user") if name != "counts" and name in data}
     return found | {"runs": tuple(data["runs"]), "values": np.array(counts, dtype=np.int64)}

@@ -84,13 +84,12 @@ class WalksPlan(ReportsPlan):
     @cached_property
     def mesh(self) -> Mesh:
         """The grid as a mesh of regular squares."""
-        return regular_squares(self.window, shape=(self.cells + 1, self.cells + 1))
+        return grid_mesh(self.window, self.cells)
 
     @cached_property
     def element_values(self) -> Ints:
         """(T,) cell `i * cells + j` of each element of the mesh."""
-        i, j = grid_cells(self.mesh).T
-        return np.asarray(i * self.cells + j, dtype=np.int64)
+        return grid_values(self.mesh, self.cells)
 
     @cached_property
     def inside(self) -> Any:
@@ -289,6 +288,17 @@ class TracePlan(WalksPlan):
         statistic = super().restore(data)
         self.counts(statistic.lattice)
         return statistic
+
+
+def grid_mesh(window: Window, cells: int) -> Mesh:
+    """The grid over a window as a mesh of regular squares."""
+    return regular_squares(window, shape=(cells + 1, cells + 1))
+
+
+def grid_values(mesh: Mesh, cells: int) -> Ints:
+    """(T,) cell `i * cells + j` of each element of such a mesh."""
+    i, j = grid_cells(mesh).T
+    return np.asarray(i * cells + j, dtype=np.int64)
 
 
 def number_of_trajectories(pattern: PointPattern, user: str | None) -> int:

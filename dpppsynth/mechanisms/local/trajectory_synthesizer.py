@@ -11,6 +11,7 @@ from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import local_trajectories
+from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.mechanisms.local.synthesizer import number_of_reports, require_window
 from dpppsynth.mechanisms.local.trajectories import (
@@ -21,6 +22,7 @@ from dpppsynth.mechanisms.local.trajectories import (
     TraceReports,
     TraceRound,
 )
+from dpppsynth.mechanisms.local.trajectory_files import FiledRound, traced
 from dpppsynth.mechanisms.local.trajectory_plan import TracePlan, checked_user, number_of_trajectories
 from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator, TraceRelease
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
@@ -158,9 +160,17 @@ class LDPTrace(OfTrajectories):
         """The round about cells and moves of trajectories cut to the length that `longest` found."""
         return self.protocol.second(longest)
 
-    def longest(self, lengths: TraceCounts) -> int:
+    def longest(self, lengths: TraceCounts | Counts) -> int:
         """The smallest length that holds 90 % of the estimated lengths; it is announced to all clients."""
-        return self.protocol.longest(lengths)
+        return self.protocol.longest(traced(lengths))
+
+    def filed(self, longest: int | None = None) -> FiledRound:
+        """A round for files of reports: the first, or the second after the length that `longest` found.
+
+        `perturb_file` draws them, `count_files` and `aggregate_files` count them; `longest` and `combine` take these
+        counts, too.
+        """
+        return FiledRound(self.first if longest is None else self.second(longest), self.user)
 
     def simulate(
         self, trajectories: GridTrajectories, rng: RngLike = None, *, fast: bool = False
@@ -175,18 +185,21 @@ class LDPTrace(OfTrajectories):
         """The model behind the counts of the two rounds; InputError where the second is not the one announced."""
         return self.protocol.model(lengths, mobility)
 
-    def combine(self, lengths: TraceCounts, mobility: TraceCounts, n: int | None = None) -> "CombinedTraces":
+    def combine(
+        self, lengths: TraceCounts | Counts, mobility: TraceCounts | Counts, n: int | None = None
+    ) -> "CombinedTraces":
         """Counts of both rounds together.
 
         Parameters
         ----------
-        lengths, mobility : TraceCounts
-            Of the first and the second round.
+        lengths, mobility : TraceCounts or Counts
+            Of the first and the second round, `Counts` where they are of files.
         n : int, optional
             Public number of trajectories that the result stands for; as many as reported in the fuller round unless
             given. Fewer persons than that may report in either round.
         """
-        return CombinedTraces(self, lengths, mobility, _fuller(lengths, mobility) if n is None else n)
+        first, second = traced(lengths), traced(mobility)
+        return CombinedTraces(self, first, second, _fuller(first, second) if n is None else n)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -1,0 +1,223 @@
+"""Files of reports about trajectories: rounds of LDPTrace as rows of words; trajectories in files of points."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from dpppsynth.contract.plan import Plan
+from dpppsynth.core.arguments import instance
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local.bound import local_round
+from dpppsynth.mechanisms.local.places import person_rows, point_batches
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
+from dpppsynth.mechanisms.local.reports import Counts
+from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, require_window
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories, starts
+from dpppsynth.mechanisms.local.trajectories.rounds import TraceCounts, TraceRound
+from dpppsynth.mechanisms.local.trajectory_plan import grid_mesh, grid_values
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.privacy.relations import TRAJECTORY, Local, Relation
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.mesh import Ints
+from dpppsynth.spatial.patterns import PointPattern
+
+
+class Walkers(Protocol):
+    """Mechanism whose clients report about one trajectory each."""
+
+    @property
+    def cells(self) -> int:
+        """Cells along each side of the grid."""
+
+    @property
+    def randomizer(self) -> Randomizer:
+        """The client's law."""
+
+    def trajectory_values(self, trajectories: GridTrajectories) -> Any:
+        """(T,) or (T, questions) values of the clients with these trajectories."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RoundLaw(Randomizer):
+    """All reports of a client in one round of LDPTrace, side by side in a row.
+
+    A value is a row as well: what each report is about. Counts are those of all parts, one after the other.
+
+    Attributes
+    ----------
+    epsilon : float
+        Of each report; `spent` is that of the row.
+    cells, longest, moving
+        As of `TraceRound`.
+    """
+
+    cells: int
+    longest: int
+    moving: bool
+    kind: ClassVar[str] = "trace-round"
+
+    @cached_property
+    def round(self) -> TraceRound:
+        """The round."""
+        return TraceRound(self.cells, self.longest, self.epsilon, self.moving)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the words of all reports."""
+        return tuple(
+            f"{part.name}_{k}_{word}" if part.times > 1 else f"{part.name}_{word}"
+            for part in self.round.parts
+            for k in range(part.times)
+            for word in part.randomizer.columns
+        )
+
+    @property
+    def size(self) -> int:
+        """Number of counts."""
+        return self.round.size
+
+    @property
+    def spent(self) -> float:
+        """Epsilon of the row, rounded up."""
+        return local_round(self.round).epsilon()
+
+    def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
+        """(n, columns) reports of clients with the given values (n, reports)."""
+        parts, questions = self.round.parts, np.cumsum([each.times for each in self.round.parts])
+        asked = np.split(values, questions[:-1], axis=1)
+        drawn = (part.randomizer.draw(about.ravel(), rng) for part, about in zip(parts, asked, strict=True))
+        return np.concatenate([words.reshape(len(values), -1) for words in drawn], axis=1)
+
+    def count(self, reports: Ints) -> Ints:
+        """(size,) counts of reports (n, columns)."""
+        rows, parts = self.rows(reports), self.round.parts
+        widths = np.cumsum([each.times * len(each.randomizer.columns) for each in parts])
+        words = zip(parts, np.split(rows, widths[:-1], axis=1), strict=True)
+        counts = [
+            part.randomizer.count(each.reshape(len(rows) * part.times, len(part.randomizer.columns)))
+            for part, each in words
+        ]
+        return np.concatenate(counts)
+
+    def counts_of(self, counts: Any, n: int) -> Ints:
+        """(size,) counts, checked to be possible for n clients; InputError otherwise."""
+        return TraceCounts.of(self.round, n, self.tallies(counts)).flat
+
+
+@dataclass(frozen=True, repr=False)
+class FiledRound(LocalMechanism):
+    """One round of LDPTrace for files of reports; `LDPTrace.filed` makes it.
+
+    Attributes
+    ----------
+    round : TraceRound
+    user : str or None
+        Column that tells trajectories, whose points are in the order of the rows; None where every point is one.
+    """
+
+    round: TraceRound
+    user: str | None = None
+
+    def __repr__(self) -> str:
+        return repr(self.round)
+
+    @property
+    def cells(self) -> int:
+        """Cells along each side of the grid."""
+        return self.round.cells
+
+    @cached_property
+    def randomizer(self) -> RoundLaw:
+        """The client's law."""
+        asked = instance("round", self.round, TraceRound)
+        return RoundLaw(epsilon=asked.epsilon, cells=asked.cells, longest=asked.longest, moving=asked.moving)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure epsilon of this round alone."""
+        return local_round(self.round)
+
+    def neighbouring(self) -> Relation:
+        """One person's trajectory is another one."""
+        return Local(TRAJECTORY)
+
+    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
+        return PureDP(self.guarantee.epsilon())
+
+    def trajectory_values(self, trajectories: GridTrajectories) -> Ints:
+        """(T, reports) values of the clients with these trajectories."""
+        values = self.round.values(trajectories)
+        return np.concatenate([values[each.name] for each in self.round.parts], axis=1)
+
+    def plan(self, *_: Any, **__: Any) -> Plan:
+        """Refused: one round alone is no release."""
+        msg = "plan: one round of LDPTrace is no release; combine() both rounds' counts."
+        raise InputError(msg)
+
+
+def traced(counts: Any) -> Any:
+    """Counts of files of one round as `TraceCounts`; anything else as it is."""
+    if not isinstance(counts, Counts) or not isinstance(counts.mechanism, FiledRound):
+        return counts
+    return TraceCounts.of(counts.mechanism.round, counts.n, counts.values, seeded=counts.seeded)
+
+
+def walk_values(
+    points: str | Path,
+    mechanism: Walkers,
+    window: Window,
+    source: np.random.Generator,
+    *,
+    user: str | None,
+    x: str,
+    y: str,
+    rows: int,
+) -> Iterator[Ints]:
+    """Values of the clients with the trajectories of a file of points, in a random order, some at a time.
+
+    Rows and cells of all points are held in memory, coordinates are not. Parameters as of `perturb_file`.
+
+    Raises
+    ------
+    InputError
+        As `perturb_file`.
+    """
+    walks = _walks(points, mechanism.cells, require_window(window), source, user=user, x=x, y=y, rows=rows)
+    if walks is None:
+        return
+    step = mechanism.randomizer.at_once(rows)
+    for first in range(0, len(walks), step):
+        yield mechanism.trajectory_values(walks.part(first, min(first + step, len(walks))))
+
+
+def _walks(
+    points: str | Path,
+    cells: int,
+    window: Window,
+    source: np.random.Generator,
+    *,
+    user: str | None,
+    x: str,
+    y: str,
+    rows: int,
+) -> GridTrajectories | None:
+    """The cells of all trajectories of a file, in a random order; None where it has no rows."""
+    mesh = grid_mesh(window, cells)
+    value = grid_values(mesh, cells)
+    read = [value[mesh.locate(PointPattern(xy, window).positions)] for xy in point_batches(points, x, y, rows)]
+    if not read:
+        return None
+    found = np.concatenate(read)
+    codes = np.arange(len(found)) if user is None else person_rows(points, user, x=x, y=y, rows=rows)[0]
+    if len(codes) != len(found):
+        msg = f"points: {Path(points).name} changed while it was read; let nothing write to it meanwhile."
+        raise InputError(msg)
+    lengths = np.bincount(codes)
+    place = source.permutation(len(lengths))
+    order = np.argsort(place[codes], kind="stable")
+    return GridTrajectories(cells, found[order], starts(lengths[np.argsort(place)]))

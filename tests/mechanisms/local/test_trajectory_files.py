@@ -1,0 +1,237 @@
+"""Reports about trajectories in files: rounds of LDPTrace as rows of words, `LineTrace`, and both by hand."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from shapely import Polygon
+from support.command_line import run, spoken
+
+import dpppsynth as dps
+from dpppsynth import InputError, load_release, privacy
+from dpppsynth.ledger import Ledger
+from dpppsynth.local import LDPTrace, LineTrace, aggregate_files, count_files, merge_counts, perturb_file, read_counts
+from dpppsynth.mechanisms.local.trajectories import TraceCounts
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories
+from dpppsynth.mechanisms.local.trajectory_files import walk_values
+from dpppsynth.privacy import ReplaceOne
+
+# A window that is no rectangle: cells outside it have no element.
+WINDOW = dps.Window.polygon(Polygon([(0, 0), (900, 0), (900, 600), (600, 900), (0, 900)]), "EPSG:27700")
+TRACE = LDPTrace(epsilon=8.0, cells=3, max_length=6, user="who")
+N = 400
+ASK = ["--epsilon", 8, "--cells", 3, "--user", "who"]
+
+
+def walks(seed=1):
+    """Coordinates (n, 2) and labels (n,) of trajectories, the rows of all persons mixed, each in its own order."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 8, N)
+    who = rng.permutation(np.repeat(np.arange(N), lengths))
+    return rng.uniform(0, 600, (len(who), 2)), np.array([f"t{k}" for k in who])
+
+
+@pytest.fixture
+def trips(tmp_path):
+    xy, who = walks()
+    rows = [f"{x:.17g},{y:.17g},{label}" for (x, y), label in zip(xy, who, strict=True)]
+    path = tmp_path / "trips.csv"
+    path.write_text("\n".join(["x,y,who", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "window.geojson").write_text(json.dumps(WINDOW.to_geojson()))
+    return ["--window-file", tmp_path / "window.geojson"]
+
+
+def pattern():
+    xy, who = walks()
+    return dps.PointPattern(xy, WINDOW, {"who": who})
+
+
+def ordered(values):
+    """Rows in an order of their own."""
+    return np.asarray(sorted(np.reshape(values, (len(values), -1)).tolist()))
+
+
+class TestRows:
+    @pytest.mark.parametrize("asked", [TRACE.first, TRACE.second(1), TRACE.second(5)])
+    def test_rows_are_the_reports_side_by_side(self, asked):
+        """Counts of rows are those that the round itself makes of the same words."""
+        filed = TRACE.filed(None if not asked.moving else asked.longest)
+        assert filed.round == asked
+        assert filed.fingerprint == asked.fingerprint
+        trajectories = TRACE.plan(WINDOW, n=N).statistic.walks(pattern())
+        law, rows = filed.randomizer, filed.trajectory_values(trajectories)
+        drawn = law.draw(rows, np.random.default_rng(3))
+        assert drawn.shape == (N, len(law.columns)) == (N, len(set(law.columns)))
+        reports = asked.clients(trajectories, np.random.default_rng(3))
+        words = [reports.words[part.name].reshape(N, -1) for part in asked.parts]
+        assert (drawn == np.concatenate(words, axis=1)).all()
+        assert (law.count(drawn) == asked.aggregate([reports]).flat).all()
+        assert law.size == asked.size
+
+    def test_both_rounds_keep_to_the_budget(self):
+        for longest in (1, 4, 6):
+            first, second = TRACE.filed(), TRACE.filed(longest)
+            for filed in (first, second):
+                spent = filed.guarantee.epsilon()
+                assert filed.round.spent <= Fraction(spent) <= filed.round.spent * (1 + Fraction(2) ** -50)
+                assert filed.guarantee.relation == privacy.Local("trajectory")
+            assert first.guarantee.epsilon() == pytest.approx(0.8, rel=1e-8)
+            assert first.guarantee.epsilon() + second.guarantee.epsilon() <= 8 * (1 + 1e-15)
+
+    def test_impossible_counts_are_refused(self):
+        law = TRACE.filed(3).randomizer
+        counts = np.zeros(law.size, dtype=int)
+        counts[0] = counts[9] = counts[-1] = 2
+        assert (law.counts_of(counts, 2) == counts).all()
+        # Of moves every client reports two.
+        counts[-1] = 4
+        law.counts_of(counts, 2)
+        for wrong in (0, 9, -1):
+            more = counts.copy()
+            more[wrong] += 1
+            with pytest.raises(InputError, match="exceed the number of reports"):
+                law.counts_of(more, 2)
+
+    def test_one_round_is_no_release(self, trips, tmp_path):
+        filed = TRACE.filed()
+        perturb_file(filed, trips, tmp_path / "one.csv", window=WINDOW)
+        with pytest.raises(InputError, match="one round of LDPTrace is no release"):
+            aggregate_files(filed, tmp_path / "one.csv").release(WINDOW)
+
+
+class TestTrajectoriesOfAFile:
+    @pytest.mark.parametrize("mechanism", [TRACE.filed(), TRACE.filed(4), LineTrace(epsilon=1.0, cells=3, user="who")])
+    @pytest.mark.parametrize("rows", [1000, 10**6])
+    def test_values_are_those_of_the_pattern(self, mechanism, rows, trips):
+        """Rows of a person in the file's order, whoever's rows lie between them, in whatever batches."""
+        known = {"user": "who", "x": "x", "y": "y", "rows": rows}
+        found = np.concatenate(list(walk_values(trips, mechanism, WINDOW, np.random.default_rng(1), **known)))
+        trajectories = TRACE.plan(WINDOW, n=N).statistic.walks(pattern())
+        stated = mechanism.trajectory_values(trajectories)
+        assert (ordered(found) == ordered(stated)).all()
+        # In another order than the persons': 400 of them stay in theirs with a chance below 1e-800.
+        assert (np.reshape(found, (N, -1)) != np.reshape(stated, (N, -1))).any()
+
+    def test_every_row_is_a_trajectory_unless_told(self, trips, tmp_path):
+        everybody = LDPTrace(epsilon=8.0, cells=3, max_length=6, user=None).filed()
+        assert perturb_file(everybody, trips, tmp_path / "a.csv", window=WINDOW) == len(walks()[0])
+
+    def test_parquet_and_csv_agree(self, trips, tmp_path):
+        import pandas as pd
+
+        pd.read_csv(trips).to_parquet(tmp_path / "trips.parquet")
+        drawn = []
+        for source in (trips, tmp_path / "trips.parquet"):
+            out = tmp_path / f"{source.suffix[1:]}.parquet"
+            assert perturb_file(TRACE.filed(4), source, out, window=WINDOW, rng=7) == N
+            drawn.append(aggregate_files(TRACE.filed(4), out))
+        assert (drawn[0].values == drawn[1].values).all()
+        assert drawn[0].seeded
+
+    def test_points_outside_and_no_points_leave_nothing(self, trips, tmp_path):
+        small = dps.Window.rectangle(0, 0, 300, 300)
+        with pytest.raises(InputError, match="every point must lie in the window"):
+            perturb_file(TRACE.filed(), trips, tmp_path / "a.csv", window=small)
+        (tmp_path / "none.csv").write_text("x,y,who\n")
+        with pytest.raises(InputError, match="holds no points"):
+            perturb_file(TRACE.filed(), tmp_path / "none.csv", tmp_path / "a.csv", window=WINDOW)
+        assert {each.name for each in tmp_path.iterdir()} == {"trips.csv", "none.csv"}
+
+
+class TestTwoRounds:
+    def test_files_of_machines_add_up_to_a_release(self, trips, tmp_path):
+        """The same model as that of rounds in memory with the same counts."""
+        first = TRACE.filed()
+        for name, seed in (("a", 1), ("b", 2)):
+            perturb_file(first, trips, tmp_path / f"{name}.parquet", window=WINDOW, rng=seed)
+            count_files(first, tmp_path / f"{name}.parquet", tmp_path / f"{name}.json", window=WINDOW)
+        merge_counts([tmp_path / "a.json", tmp_path / "b.json"], tmp_path / "one.json")
+        lengths = read_counts(tmp_path / "one.json", first, window=WINDOW)
+        assert lengths.n == 2 * N
+        second = TRACE.filed(TRACE.longest(lengths))
+        perturb_file(second, trips, tmp_path / "two.csv", window=WINDOW, rng=3)
+        mobility = aggregate_files(second, tmp_path / "two.csv", workers=2)
+        release = TRACE.combine(lengths, mobility, 2 * N).release(WINDOW)
+        rounds = [TraceCounts.of(each.mechanism.round, each.n, each.values) for each in (lengths, mobility)]
+        inside = TRACE.plan(WINDOW, n=2 * N).statistic.inside
+        stated = TRACE.protocol.model(*rounds, n=2 * N, inside=inside)
+        assert release.model.visits == pytest.approx(stated.visits)
+        assert release.seeded
+
+    def test_counts_beyond_the_number_of_persons_are_saved(self, tmp_path):
+        """Trajectories of one point: five reports of "no move" a person, half of which have its bit."""
+        rows = [f"{k},{k},t{k}" for k in range(N)]
+        (tmp_path / "places.csv").write_text("\n".join(["x,y,who", *rows]) + "\n")
+        second = TRACE.filed(6)
+        perturb_file(second, tmp_path / "places.csv", tmp_path / "two.csv", window=WINDOW)
+        counts = count_files(second, tmp_path / "two.csv", tmp_path / "two.json", window=WINDOW)
+        # Binomial with 2000 trials: below 800 with a chance below 1e-18.
+        assert counts.values[-1] > 2 * N
+        assert (read_counts(tmp_path / "two.json", second).values == counts.values).all()
+
+    def test_by_hand(self, trips, place, tmp_path):
+        ask = ["--method", "trajectories", "--max-length", 6, *ASK, *place]
+        one, two, first = tmp_path / "one.csv", tmp_path / "two.parquet", tmp_path / "one.json"
+        ledger = tmp_path / "ledger.json"
+        Ledger.create(ledger, epsilon=8.5, delta=0, relation=ReplaceOne())
+        said = json.loads(run("local", "perturb", trips, one, *ask, "--ledger", ledger, "--json").stdout)
+        assert said["reports"] == N
+        assert said["guarantee"] == TRACE.filed().guarantee.to_dict()
+        run("local", "count", one, *ask, "--out", first)
+        said = spoken(run("local", "perturb", trips, two, *ask, "--after", first, "--ledger", ledger))
+        assert "Every person reports in both rounds" in said
+        assert Ledger(ledger).spent == pytest.approx(8, rel=1e-7)
+        run("local", "aggregate", two, *ask, "--after", first, "--out", tmp_path / "o", "--n", N)
+        release = load_release(tmp_path / "o")
+        lengths = read_counts(first, TRACE.filed())
+        mobility = aggregate_files(TRACE.filed(TRACE.longest(lengths)), two)
+        assert (release.statistic.lattice == np.concatenate([lengths.values, mobility.values])).all()
+        assert release.guarantee.to_dict() == TRACE.check(WINDOW, n=N).to_dict()
+        assert not release.seeded
+        assert "The certificate holds" in spoken(run("verify", tmp_path / "o"))
+        # A third round of the same persons is more than the ledger has.
+        said = spoken(run("local", "perturb", trips, tmp_path / "x.csv", *ask, "--ledger", ledger, code=4))
+        assert not (tmp_path / "x.csv").exists()
+
+    def test_refuses_what_does_not_belong_together(self, trips, place, tmp_path):
+        ask = ["--method", "trajectories", "--max-length", 6, *ASK, *place]
+        one, first = tmp_path / "one.csv", tmp_path / "one.json"
+        run("local", "perturb", trips, one, *ask)
+        run("local", "count", one, *ask, "--out", first)
+        out = ["--out", tmp_path / "o"]
+        assert "holds reports of another mechanism" in spoken(
+            run("local", "aggregate", one, *ask, "--after", first, *out, code=2)
+        )
+        assert "--after: a release needs both rounds" in spoken(run("local", "aggregate", one, *ask, *out, code=2))
+        other = ["--method", "trajectories", "--max-length", 5, *ASK, *place]
+        assert "another mechanism" in spoken(
+            run("local", "perturb", trips, tmp_path / "b.csv", *other, "--after", first, code=2)
+        )
+        who = [*ask[:-4], "--user", "x", *place]
+        assert "--user" in spoken(run("local", "perturb", trips, tmp_path / "b.csv", *who, code=2))
+        said = spoken(run("local", "describe", *ask, "--out", tmp_path / "d.json", code=2))
+        assert "Devices that report about trajectories call LineTrace.client" in said
+        assert {each.name for each in tmp_path.iterdir()} == {
+            "trips.csv", "window.geojson", "one.csv", "one.csv.json", "one.json",
+        }  # fmt: skip
+
+
+def test_lines_by_hand(trips, place, tmp_path):
+    ask = ["--method", "displacements", *ASK, *place]
+    said = spoken(run("local", "perturb", trips, tmp_path / "a.csv", *ask))
+    assert f"Written to {tmp_path / 'a.csv'}: {N} reports" in said
+    run("local", "aggregate", tmp_path / "a.csv", *ask, "--out", tmp_path / "o")
+    release = load_release(tmp_path / "o")
+    mechanism = LineTrace(epsilon=8.0, cells=3, user="who")
+    assert release.guarantee.to_dict() == mechanism.check(WINDOW, n=N).to_dict()
+    assert (release.statistic.lattice == aggregate_files(mechanism, tmp_path / "a.csv").values).all()
+    # At this budget the starts are told well: the law errs by .05 of all with a chance below 1e-6.
+    trajectories: GridTrajectories = mechanism.plan(WINDOW, n=N).statistic.walks(pattern())
+    starts = np.bincount(trajectories.values[trajectories.offsets[:-1]], minlength=9) / N
+    assert np.abs(release.model.starts - starts).max() < 0.3
