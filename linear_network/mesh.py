@@ -14,9 +14,7 @@ from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.last_result import LastResult
 from dpppsynth.core.tiled_matrix import TiledMatrix
-from dpppsynth.linear_network.courses import basis_shares, cut
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.linear_network.resistance import resistances
 from dpppsynth.linear_network.shortest_paths import distances, edge_numbers, links
 from dpppsynth.spatial.domains import LARGEST
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
@@ -145,6 +143,8 @@ class NetworkMesh(Mesh):
     @cached_property
     def metric(self) -> Floats:
         """(V, V) resistance metric between the vertices."""
+        from dpppsynth.linear_network.resistance import resistances
+
         return resistances(self.domain, self.positions, self.positions)
 
     @cached_property
@@ -188,10 +188,14 @@ class NetworkMesh(Mesh):
 
         A tent may lie between two vertices, where its values at the vertices would not see it.
         """
+        from dpppsynth.linear_network.courses import basis_shares
+
         return basis_shares(self, tents)
 
     def cut(self, polygons: Any, tree: Any) -> tuple[Pieces, Ints]:
         """Segments cut by polygons (P,), and the polygon each part lies in; `tree` holds the polygons."""
+        from dpppsynth.linear_network.courses import cut
+
         return cut(self.domain, self.pieces, polygons, tree)
 
     @cached_property

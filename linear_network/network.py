@@ -16,11 +16,7 @@ from dpppsynth.core.crs import crs_label, projected_crs
 from dpppsynth.core.decimal_grid import nearest_multiples, power_of_ten
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
-from dpppsynth.linear_network.build import line_parts, require_distance
-from dpppsynth.linear_network.collapse import collapsed
-from dpppsynth.linear_network.overlaps import noting_overlaps
 from dpppsynth.linear_network.points_along import PointsAlong
-from dpppsynth.linear_network.resistance import resistances
 from dpppsynth.linear_network.shortest_paths import diameter, distances, edge_numbers, links
 from dpppsynth.linear_network.skeleton import (
     ROUNDING,
@@ -92,13 +88,17 @@ class LinearNetwork(OnMap):
 
     def __post_init__(self) -> None:
         dropped = listed_lines(self.dropped, "dropped")
+        if len(dropped):
+            from dpppsynth.linear_network.build import line_parts
+
+            dropped = line_parts(dropped)
         checked = skeleton(self.vertices, self.edges, self.lines)
         require_connected(len(checked.vertices), checked.edges)
         for name in ("vertices", "edges", "lines"):
             object.__setattr__(self, name, getattr(checked, name))
         object.__setattr__(self, "crs", None if self.crs is None else projected_crs(self.crs))
         object.__setattr__(self, "changes", tuple(str(change) for change in self.changes))
-        object.__setattr__(self, "dropped", line_parts(dropped) if len(dropped) else dropped)
+        object.__setattr__(self, "dropped", dropped)
         if self.labels is not None and (len(self.labels.nodes), len(self.labels.keys)) != (
             len(self.vertices),
             len(self.edges),
@@ -295,6 +295,8 @@ class LinearNetwork(OnMap):
 
     def within(self, xy: Floats, tolerance: float) -> npt.NDArray[np.bool_]:
         """(n,) whether points (n, 2) may be snapped."""
+        from dpppsynth.linear_network.build import require_distance
+
         require_distance("tolerance", tolerance, self.unit)
         away = self.away(xy)
         near = away <= max(tolerance, self._rounding)
@@ -323,6 +325,8 @@ class LinearNetwork(OnMap):
 
         At most the shortest-path distance, and equal to it on trees.
         """
+        from dpppsynth.linear_network.resistance import resistances
+
         a = self._places(points_a)
         return resistances(self, a, a if points_b is None else self._places(points_b))
 
@@ -419,6 +423,7 @@ class LinearNetwork(OnMap):
             stated length is more than a tenth wrong.
         """
         from dpppsynth.linear_network.graphs import graph_crs, skeleton_of_graph
+        from dpppsynth.linear_network.overlaps import noting_overlaps
 
         name, parts = graph_crs(graph, crs), skeleton_of_graph(graph)
         return cls.from_skeleton(noting_overlaps(parts.largest() if largest_component else parts), name)
@@ -457,6 +462,10 @@ class LinearNetwork(OnMap):
         InputError
             The tolerance is not a positive distance, or every edge would go.
         """
+        from dpppsynth.linear_network.build import require_distance
+        from dpppsynth.linear_network.collapse import collapsed
+        from dpppsynth.linear_network.overlaps import noting_overlaps
+
         require_distance("tolerance", tolerance, self.unit)
         parts = Skeleton(self.vertices, self.edges, self.lines, self.changes, self.dropped, self.labels)
         return self.from_skeleton(noting_overlaps(collapsed(parts, float(tolerance), self.unit)), self.crs)

@@ -9,12 +9,15 @@ import numpy as np
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.models.pair_sums import LEAST_STEPS, MOST_PAIRS, MOST_STEPS
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 
 # Lattice places of a domain, and those nearer to one of them than the radius, itself included: at most so many.
 Places = tuple[float, float]
+# Caps in units of shares are at most 2^20: far below the 2^31 of a solver's capacities.
+CAP_BITS = 20
+# Steps of the lattice within a radius; and pairs of places that a computer is asked to hold.
+MOST_STEPS, LEAST_STEPS, MOST_PAIRS = 16, 4, 12_500_000
 # Radii in diameters of the domain: smaller ones would ask for too fine a lattice.
 SMALLEST = 1e-6
 

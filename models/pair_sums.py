@@ -18,14 +18,13 @@ import numpy as np
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.street_places import UNITS, StreetPlaces
 from dpppsynth.models.capped_flow import capped_total, nodes
+from dpppsynth.models.pair_limits import CAP_BITS
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.near_pairs import NearPairs, near_lattice_places
 
-# Caps in units of shares are at most 2^20, shares at most 2^16: far below the 2^31 of a solver's capacities.
-CAP_BITS, SHARE_BITS = 20, 16
-# Steps of the lattice within a radius; and pairs of places that a computer is asked to hold.
-MOST_STEPS, LEAST_STEPS, MOST_PAIRS = 16, 4, 12_500_000
+# Units of a share are at most 2^16.
+SHARE_BITS = 16
 
 
 def share_bits(caps: Sequence[int]) -> int:

@@ -235,12 +235,20 @@ def too_little_noise() -> None:
     audit(plan, claimed=PureDP(0.01), trials=1000).require()
 
 
+def more_sensitive() -> None:
+    """A draw of noise whose sensitivity was changed after it was made."""
+    noise = OpenDPLaplace(2.0, sensitivity=2, epsilon=1.0)
+    noise.sensitivity = 3
+    noise.add(np.zeros(2, dtype=np.int64))
+
+
 def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[Exception], Callable[[], object]]]:
     """Calls that must be refused, in this order, with their errors."""
     return {
         "noise of half the scale": (PrivacyCheckError, halved_noise),
         "noise of half the scale on every level": (PrivacyCheckError, halved_noise_of_levels),
-        "OpenDP's own map": (PrivacyCheckError, lambda: OpenDPLaplace(1.0, sensitivity=2, epsilon=1.0)),
+        "noise that spends too much": (PrivacyCheckError, lambda: OpenDPLaplace(1.0, sensitivity=2, epsilon=1.0)),
+        "OpenDP's own map": (PrivacyCheckError, more_sensitive),
         "a certificate edited": (PrivacyCheckError, lambda: edited(folder, rehash=False)),
         "a certificate edited and hashed again": (PrivacyCheckError, lambda: edited(folder, rehash=True)),
         "a seeded run": (PrivacyCheckError, lambda: verify(seeded).require()),

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from dpppsynth.privacy import Relation
     from dpppsynth.release.verify import Check
 
-ledger_app = typer.Typer(name="ledger", no_args_is_help=True, help="Keep the privacy budget of a data set in a file.")
+ledger_app = typer.Typer(
+    name="ledger",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    help="Keep the privacy budget of a data set in a file.",
+)
 
 LedgerArgument = Annotated[Path, typer.Argument(help="File of the ledger, such as ledger.json.", show_default=False)]
 

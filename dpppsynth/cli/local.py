@@ -16,7 +16,11 @@ from dpppsynth.cli.synthesize import EACH_ROW, show_release
 from dpppsynth.core.errors import InputError
 
 local_app = typer.Typer(
-    name="local", no_args_is_help=True, help="Draw and count reports that hide where their senders are."
+    name="local",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    help="Draw and count reports that hide where their senders are.",
 )
 
 PointsArgument = Annotated[

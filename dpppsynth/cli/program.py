@@ -2,31 +2,16 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
-from dpppsynth.cli import (
-    audit,
-    check,
-    counts,
-    evaluate,
-    export,
-    inspect,
-    plot,
-    recommend,
-    rehearse,
-    report,
-    sample,
-    synthesize,
-    verify,
-)
 from dpppsynth.cli.console import complain, exit_code, own_warnings, report_crash
-from dpppsynth.cli.ledger import ledger_app
-from dpppsynth.cli.local import local_app
-from dpppsynth.cli.option_groups import Command
 from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.core.wording import headed, in_options
 
@@ -36,6 +21,39 @@ EPILOG = (
 
 # Options by names of arguments that no command declares before it is called.
 NAMED = {"marks": "--by", "mechanism": "--mechanism", "method": "--method"}
+
+
+# In the order of the help. Each is in a module of its name, which is loaded when it is called, or when help lists it.
+COMMANDS = (
+    "recommend",
+    "check",
+    "rehearse",
+    "synthesize",
+    "sample",
+    "verify",
+    "audit",
+    "report",
+    "plot",
+    "counts",
+    "export",
+    "evaluate",
+    "inspect",
+)
+# These hold several commands.
+GROUPS = ("ledger", "local")
+
+
+@cache
+def _loaded(name: str) -> Any:
+    """A command or a group of commands."""
+    from dpppsynth.cli.option_groups import Command
+
+    module = import_module(f"dpppsynth.cli.{name}")
+    if name in GROUPS:
+        return get_command(getattr(module, f"{name}_app"))
+    single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+    single.command(cls=Command)(getattr(module, name))
+    return get_command(single)
 
 
 def _parameters(group: Any) -> Iterator[Any]:
@@ -48,8 +66,10 @@ class _Program(TyperGroup):
     """Turns the errors that are raised on purpose into one sentence and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        options = {p.name: p.opts[0] for p in _parameters(self) if p.name and p.opts[0].startswith("--")}
-        with in_options(options | NAMED):
+        def options() -> Mapping[str, str]:
+            return {p.name: p.opts[0] for p in _parameters(self) if p.name and p.opts[0].startswith("--")} | NAMED
+
+        with in_options(options):
             return self._answer(ctx)
 
     def _answer(self, ctx: Any) -> Any:
@@ -66,9 +86,35 @@ class _Program(TyperGroup):
             raise typer.Exit(2) from None
 
 
+class _Commands(Mapping[str, Any]):
+    """Commands by their names."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            raise KeyError(name)
+        return _loaded(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in (*COMMANDS, *GROUPS)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*COMMANDS, *GROUPS))
+
+    def __len__(self) -> int:
+        return len(COMMANDS) + len(GROUPS)
+
+
+class _AllCommands(_Program):
+    """Loads the command that is called, and no other one."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands()  # type: ignore[assignment]
+
+
 app = typer.Typer(
     name="dpppsynth",
-    cls=_Program,
+    cls=_AllCommands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -77,25 +123,6 @@ app = typer.Typer(
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (
-    recommend.recommend,
-    check.check,
-    rehearse.rehearse,
-    synthesize.synthesize,
-    sample.sample,
-    verify.verify,
-    audit.audit,
-    report.report,
-    plot.plot,
-    counts.counts,
-    export.export,
-    evaluate.evaluate,
-    inspect.inspect,
-)
-for command in COMMANDS:
-    app.command(cls=Command)(command)
-app.add_typer(ledger_app)
-app.add_typer(local_app)
 
 
 def _show_version(wanted: bool) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise, require_no_ledger_needed
 from dpppsynth.contract.measurement import measured_number
@@ -33,13 +33,15 @@ from dpppsynth.core.wording import mention
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.composition import require_all_points
-from dpppsynth.privacy.crowds import Crowd, people_within, require_reach
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, MovedPoint, Relation, ReplaceOne
 from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
+
+if TYPE_CHECKING:
+    from dpppsynth.privacy.crowds import Crowd
 
 T = TypeVar("T")
 R_co = TypeVar("R_co", bound=MechanismResult, covariant=True)
@@ -171,7 +173,7 @@ class PointSynthesizer(Synthesizer[R_co]):
         public: dict[str, Any] = {"expected_n": expected_n, "allow_large_delta": allowed}
         require_small_delta(delta, n, **public, remedy=self.smaller_delta)
 
-    def crowd(self, domain: Domain, population: Offset) -> Crowd:
+    def crowd(self, domain: Domain, population: Offset) -> "Crowd":
         """Number of people within the privacy radius, from a public population alone; see `people_within`.
 
         `crowd.words(guarantee)` says it, with the meaning of epsilon for them.
@@ -180,6 +182,8 @@ class PointSynthesizer(Synthesizer[R_co]):
         ------
         InputError
         """
+        from dpppsynth.privacy.crowds import people_within, require_reach
+
         return people_within(population, domain, require_reach(self.neighbouring()))
 
     def require_levels(self) -> None:

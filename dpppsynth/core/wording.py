@@ -1,22 +1,40 @@
 """Mentions of arguments in messages, as the interface in use writes them: `delta=1e-6`, or `--delta 1e-6`."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 
 # Names and values, as rows of a table.
 Rows = list[tuple[str, str]]
 # Where points lie decides who is left out, which changes a public n.
 LEFT_OUT = "leave others out only where n is secret, or who is in the data set is not sensitive"
-# Options by the arguments that they stand for; None where Python is spoken.
-_options: ContextVar[dict[str, str] | None] = ContextVar("options", default=None)
+
+
+class _Options:
+    """Options by the arguments that they stand for, collected when a message first names one."""
+
+    def __init__(self, collect: Callable[[], Mapping[str, str]]) -> None:
+        self._collect = collect
+        self.added: dict[str, str] = {}
+
+    @cached_property
+    def _collected(self) -> Mapping[str, str]:
+        return self._collect()
+
+    def of(self, name: str) -> str:
+        return self.added.get(name) or self._collected.get(name, name)
+
+
+# None where Python is spoken.
+_options: ContextVar[_Options | None] = ContextVar("options", default=None)
 
 
 @contextmanager
-def in_options(options: Mapping[str, str]) -> Iterator[None]:
-    """Write arguments as options of the command line."""
-    token = _options.set(dict(options))
+def in_options(collect: Callable[[], Mapping[str, str]]) -> Iterator[None]:
+    """Write arguments as options of the command line, which are collected when the first is to be written."""
+    token = _options.set(_Options(collect))
     try:
         yield
     finally:
@@ -27,12 +45,13 @@ def add_options(options: Mapping[str, str]) -> None:
     """Add options, in place of those for the same arguments, where arguments are written so."""
     known = _options.get()
     if known is not None:
-        known.update(options)
+        known.added.update(options)
 
 
 def named(name: str) -> str:
     """An argument's name, or its option."""
-    return (_options.get() or {}).get(name, name)
+    known = _options.get()
+    return name if known is None else known.of(name)
 
 
 def mention(name: str, code: str = "") -> str:

@@ -18,7 +18,6 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP
 from dpppsynth.privacy.relations import CappedRelation, Relation
-from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
 STRATA = "The {by} of every point is not protected: it is the same in neighbouring patterns."
 LEVELS = "The levels of {by} were chosen without looking at the points, and hold all of them."
@@ -115,6 +114,8 @@ def require_all_points(relation: Relation) -> None:
 
 def weakest(profiles: Sequence[Profile]) -> Profile:
     """The profile that is worst at every epsilon; profiles that differ in one number alone are ordered by it."""
+    from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
+
     first = profiles[0]
     if isinstance(first, TruncatedLaplaceDP) and all(profile == first for profile in profiles):
         return first

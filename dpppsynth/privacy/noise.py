@@ -8,7 +8,9 @@ tests and reproducible studies: such a run is not private and its certificate sa
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -45,12 +47,18 @@ def _confirming() -> Iterator[None]:
     try:
         yield
     except OpenDPException:
-        msg = "noise: OpenDP confirms none of this scale; take a less extreme epsilon."
-        raise PrivacyCheckError(msg) from None
+        raise _no_noise() from None
+
+
+def _no_noise() -> PrivacyCheckError:
+    return PrivacyCheckError("noise: OpenDP confirms none of this scale; take a less extreme epsilon.")
 
 
 class OpenDPLaplace:
     """Discrete Laplace noise, P(k) proportional to exp(-|k| / scale), from OpenDP.
+
+    What it spends, `sensitivity / scale`, is compared exactly when the noise is made, which needs public parameters
+    alone; OpenDP is loaded for the first draw, and its own privacy map must confirm the same before it draws.
 
     Parameters
     ----------
@@ -59,35 +67,51 @@ class OpenDPLaplace:
     sensitivity : int
         L1 sensitivity of the vector, in lattice units.
     epsilon : float
-        Bound that OpenDP's own privacy map must confirm.
+        Bound on what it spends.
 
     Raises
     ------
     PrivacyCheckError
-        When OpenDP's map gives more than `epsilon`.
+        When it spends more than `epsilon`.
     """
 
     name = "discrete Laplace, OpenDP make_laplace (contrib), operating-system entropy"
     seeded = False
 
     def __init__(self, scale: float, *, sensitivity: int, epsilon: float) -> None:
+        self.scale, self.sensitivity, self.epsilon = scale, sensitivity, epsilon
+        if not (math.isfinite(scale) and scale > 0):
+            raise _no_noise()
+        self._require(sensitivity / scale, holds=Fraction(sensitivity) / Fraction(scale) <= epsilon)
+
+    def _require(self, spent: float, *, holds: bool) -> None:
+        if not holds:
+            msg = (
+                f"noise: scale {self.scale!r} spends epsilon {spent!r} on sensitivity {self.sensitivity}, more than "
+                f"{self.epsilon!r}."
+            )
+            raise PrivacyCheckError(msg)
+
+    @cached_property
+    def _measurement(self) -> Any:
+        """OpenDP's measurement, confirmed by its map."""
         from opendp.domains import atom_domain, vector_domain
         from opendp.measurements import make_laplace
         from opendp.metrics import l1_distance
         from opendp.mod import enable_features
 
-        self.scale, self.sensitivity, self.epsilon = scale, sensitivity, epsilon
-
         enable_features("contrib")
         space = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
         with _confirming():
-            self._measurement = make_laplace(*space, scale=scale)
-            spent = self._measurement.map(sensitivity)
-        if not spent <= epsilon:
-            msg = (
-                f"noise: scale {scale!r} spends epsilon {spent!r} on sensitivity {sensitivity}, more than {epsilon!r}."
-            )
-            raise PrivacyCheckError(msg)
+            made = make_laplace(*space, scale=self.scale)
+            spent = made.map(self.sensitivity)
+        self._require(spent, holds=spent <= self.epsilon)
+        return made
+
+    @property
+    def confirmed(self) -> float:
+        """Epsilon that OpenDP's map states."""
+        return float(self._measurement.map(self.sensitivity))
 
     def add(self, values: Ints) -> Ints:
         """Values plus secret noise."""

@@ -8,7 +8,6 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.composed import Composed
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
-from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
 __all__ = ["profile_from_dict"]
 
@@ -21,7 +20,7 @@ def profile_from_dict(data: Mapping[str, Any]) -> Profile:
         "poisson-gaussian": (PoissonGaussianDP, ("ratio", "rate", "delta")),
         "approximate": (ApproximateDP, ("level", "slack")),
         "discrete-losses": (lambda *_: DiscreteLosses.from_dict(data), ("rows", "delta")),
-        "truncated-laplace": (lambda *_: TruncatedLaplaceDP.from_dict(data), ("scale", "bound", "shifts", "delta")),
+        "truncated-laplace": (lambda *_: _truncated(data), ("scale", "bound", "shifts", "delta")),
         "smallest": (lambda parts, at: SmallestOf(_read(parts), at), ("parts", "delta")),
         "composed": (lambda parts, at: Composed(_read(parts), at), ("parts", "delta")),
     }
@@ -33,6 +32,12 @@ def profile_from_dict(data: Mapping[str, Any]) -> Profile:
     make, keys = makers[kind]
     entries("profile", data, keys)
     return make(*(data[key] for key in keys))
+
+
+def _truncated(data: Mapping[str, Any]) -> Profile:
+    from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
+
+    return TruncatedLaplaceDP.from_dict(data)
 
 
 def _read(parts: Any) -> tuple[Profile, ...]:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,17 +19,18 @@ from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress, ProgressLike, announced
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.release.certificate import COVARIATES, POSTERIOR
-from dpppsynth.release.covariates_file import covariates_file
-from dpppsynth.release.effects import Effects, require_effects
 from dpppsynth.release.field_inference import FieldInference
 from dpppsynth.release.offset_file import write_offset
 from dpppsynth.release.posterior import FitNotes, Posterior
-from dpppsynth.release.relative_risk import RelativeRisk
 from dpppsynth.release.release import StatisticRelease
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern, poisson_pattern
+
+if TYPE_CHECKING:
+    from dpppsynth.release.effects import Effects
+    from dpppsynth.release.relative_risk import RelativeRisk
 
 L = TypeVar("L", bound=LatticePlan)
 # Intensities that patterns are drawn from; the first is the released one.
@@ -103,6 +104,8 @@ class CoxRelease(StatisticRelease[L]):
             write_offset(offset, folder)
         covariates = getattr(self.estimator, "covariates", None)
         if covariates is not None and covariates.values is not None:
+            from dpppsynth.release.covariates_file import covariates_file
+
             (folder / (start + COVARIATES)).write_bytes(covariates_file(covariates.values))
         if self.draws is not None:
             model = self._field_model()
@@ -139,7 +142,7 @@ class CoxRelease(StatisticRelease[L]):
         return self._require_draws().to_xarray(mesh)
 
     @property
-    def effects(self) -> Effects:
+    def effects(self) -> "Effects":
         """Posterior draws of the effects of covariates, by name; `effects.summary()` is a table.
 
         Raises
@@ -147,6 +150,8 @@ class CoxRelease(StatisticRelease[L]):
         InputError
             Without covariates.
         """
+        from dpppsynth.release.effects import Effects, require_effects
+
         design = require_effects(getattr(self.estimator, "covariates", None))
         effects = self._require_draws().effects
         # A posterior of a model with covariates has them.
@@ -160,8 +165,10 @@ class CoxRelease(StatisticRelease[L]):
         return public and model.has_posterior and self.inferred
 
     @cached_property
-    def risk(self) -> RelativeRisk:
+    def risk(self) -> "RelativeRisk":
         """Posterior of the relative risk: the intensity without the offset, on average 1 over the population."""
+        from dpppsynth.release.relative_risk import RelativeRisk
+
         model = self._field_model()
         return RelativeRisk(model.mesh, self._require_draws().flat.astype(float), model.offset)
 

@@ -24,7 +24,6 @@ from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.release.certificate import COVARIATES, OFFSETS, POSTERIOR
 from dpppsynth.release.contents import require_posterior
-from dpppsynth.release.covariates_file import read_covariates
 from dpppsynth.release.posterior import Posterior, read_posterior
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Domain, canonical_json
@@ -171,6 +170,8 @@ class FieldInference(Estimator[LatticePlan]):
         """The estimator with the covariates in the file of a saved release, where there is one."""
         if self.covariates is None or content is None:
             return self
+        from dpppsynth.release.covariates_file import read_covariates
+
         design = read_covariates(content, self.covariates, len(self.places.vertices))
         return replace(self, covariates=design)  # type: ignore[type-var]
 
@@ -221,6 +222,8 @@ def _require_posterior(content: bytes, _: Ints, *, mesh: Mesh, scales: Sequence[
 
 
 def _require_covariates(content: bytes, _: Ints, *, design: Design, vertices: int) -> None:
+    from dpppsynth.release.covariates_file import read_covariates
+
     read_covariates(content, design, vertices)
 
 

@@ -38,7 +38,7 @@ def test_python():
 
 
 def test_options():
-    with in_options(OPTIONS):
+    with in_options(lambda: OPTIONS):
         found = said()
     assert found == [
         "--delta",
@@ -58,10 +58,23 @@ def test_options():
 
 def test_a_mechanism_has_options_of_its_own():
     add_options({"delta": "--never"})
-    with in_options(OPTIONS):
+    with in_options(lambda: OPTIONS):
         add_options({"spacing": "--resolution"})
         assert mention("spacing", "50.0") == "--resolution 50.0"
-        with pytest.raises(KeyError), in_options({}):
+        with pytest.raises(KeyError), in_options(dict):
             raise KeyError
         assert named("spacing") == "--resolution"
     assert (named("spacing"), named("delta")) == ("spacing", "delta")
+
+
+def test_options_are_collected_once_and_when_the_first_is_written():
+    collected = []
+
+    def collect():
+        collected.append(1)
+        return OPTIONS
+
+    with in_options(collect):
+        add_options({"delta": "--never"})
+        assert (named("delta"), either("rng", "--seed"), collected) == ("--never", "--seed", [])
+        assert (named("node"), named("user"), named("rng"), collected) == ("--node", "--user", "rng", [1])

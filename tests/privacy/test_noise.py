@@ -6,6 +6,7 @@ the audits are seeded.
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -173,16 +174,29 @@ class TestScale:
         assert math.nextafter(sensitivity / scale, math.inf) <= epsilon
         assert scale == pytest.approx(sensitivity / epsilon, rel=1e-15)
 
-    @given(st.integers(1, 2**30), st.floats(1e-4, 1e3))
+    @given(st.integers(1, 2**41), st.floats(1e-9, 1e9))
     def test_opendp_agrees(self, sensitivity, epsilon):
-        OpenDPLaplace(laplace_scale(sensitivity, epsilon), sensitivity=sensitivity, epsilon=epsilon)
+        noise = OpenDPLaplace(laplace_scale(sensitivity, epsilon), sensitivity=sensitivity, epsilon=epsilon)
+        assert noise.confirmed <= epsilon
+
+    @given(st.integers(1, 2**53), st.floats(2.0**-60, 2.0**60))
+    def test_opendp_spends_the_quotient_rounded_upwards(self, sensitivity, scale):
+        spent = OpenDPLaplace(scale, sensitivity=sensitivity, epsilon=math.inf).confirmed
+        exact = Fraction(sensitivity) / Fraction(scale)
+        assert Fraction(math.nextafter(spent, 0.0)) < exact <= Fraction(spent)
 
     @pytest.mark.parametrize("sensitivity", [1, 2, 741458])
     @pytest.mark.parametrize("share", [0.5, 0.999, 1 - 1e-9])
-    def test_opendp_refuses_a_smaller_scale(self, sensitivity, share):
+    def test_a_smaller_scale_is_refused(self, sensitivity, share):
         scale = laplace_scale(sensitivity, 1.0)
         with pytest.raises(PrivacyCheckError, match=r"^noise: scale .* spends epsilon .* more than 1.0"):
             OpenDPLaplace(scale * share, sensitivity=sensitivity, epsilon=1.0)
+
+    def test_opendp_refuses_a_smaller_scale_before_it_draws(self):
+        noise = OpenDPLaplace(2.0, sensitivity=2, epsilon=1.0)
+        noise.sensitivity = 3
+        with pytest.raises(PrivacyCheckError, match=r"^noise: scale 2.0 spends epsilon 1.5 on sensitivity 3, more"):
+            noise.add(np.zeros(2, dtype=np.int64))
 
     def test_a_plan_that_halves_its_scale_is_refused_before_noise_is_drawn(self):
         plan = cells_plan(ReplaceOne())

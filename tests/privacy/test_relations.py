@@ -50,7 +50,7 @@ class TestImplies:
         assert not other.implies(one), reason
 
     def test_a_mark_tells_of_one_point_of_others(self):
-        """Two points of one person may have two labels: then both are persons of the mark, and their change two steps."""
+        """Two points of one person may have two labels: then they are two persons of the mark, and two steps."""
         marked = ReplaceOne(3, user="patient")
         assert marked.implies(ReplaceOne())
         assert not marked.implies(ReplaceOne(2))

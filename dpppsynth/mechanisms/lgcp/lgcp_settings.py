@@ -8,6 +8,9 @@ from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
 
+# Whether several points may lie at one place, the default first.
+CLUSTER_PLACES = ("apart", "shared")
+
 
 class LGCPSettings(PointSynthesizer[CoxRelease[LatticePlan]]):
     """Base of `LGCPSynthesizer`, which declares these settings as its fields, with defaults, and validates them."""

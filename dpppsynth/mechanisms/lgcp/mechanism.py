@@ -1,23 +1,16 @@
-"""Records of the log-Gaussian Cox mechanisms."""
+"""Records of the log-Gaussian Cox mechanisms that follow a private statistic."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from dpppsynth.contract.additive_noise import StatisticPlan
-from dpppsynth.contract.audits import counts, masses_and_pairs
+from dpppsynth.contract.audits import counts
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.lgcp import examples, options, words
-from dpppsynth.mechanisms.lgcp.clustered_plan import ClusteredPlan
-from dpppsynth.mechanisms.lgcp.clustered_release import ClusteredRelease
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim_plan import KimLimPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.lipschitz_plan import LipschitzPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_plan import PosteriorDrawPlan
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.release.matern_inference import MaternInference
 from dpppsynth.release.precision_inference import PrecisionInference
@@ -25,7 +18,6 @@ from dpppsynth.release.street_inference import StreetInference
 
 if TYPE_CHECKING:
     from dpppsynth.contract.audits.plan_audit import PlanAudit
-    from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawPlan
 
 
 # Loaded when an audit is wanted.
@@ -33,18 +25,6 @@ def _field_audit(plan: FieldStatisticPlan) -> PlanAudit:
     from dpppsynth.mechanisms.lgcp.audit import FieldStatisticAudit
 
     return FieldStatisticAudit(plan)
-
-
-def _posterior_draw_audit(plan: PosteriorDrawPlan) -> PlanAudit:
-    from dpppsynth.mechanisms.lgcp.audit import PosteriorDrawAudit
-
-    return PosteriorDrawAudit(plan)
-
-
-def _draw_audit(plan: DrawPlan) -> PlanAudit:
-    from dpppsynth.mechanisms.lgcp.audit import DrawAudit
-
-    return DrawAudit(plan)
 
 
 TENTS = Mechanism(
@@ -71,18 +51,6 @@ CELLS = Mechanism(
     examples=examples.cells,
 )
 
-CLUSTERS = Mechanism(
-    name="lgcp-clusters",
-    settings=LGCPSynthesizer,
-    plan=ClusteredPlan,
-    estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
-    result=ClusteredRelease,
-    audit=masses_and_pairs,
-    options=(options.CLUSTERS,),
-    words=words.CLUSTERS,
-    examples=examples.clusters,
-)
-
 FIELD = Mechanism(
     name="lgcp-field",
     settings=LGCPSynthesizer,
@@ -93,52 +61,4 @@ FIELD = Mechanism(
     options=(options.FIELD,),
     words=words.FIELD,
     examples=examples.field,
-)
-
-POSTERIOR_DRAW = Mechanism(
-    name="lgcp-posterior-draw",
-    settings=LGCPSynthesizer,
-    plan=PosteriorDrawPlan,
-    estimators=(Drawn,),
-    result=CoxRelease,
-    audit=_posterior_draw_audit,
-    options=(options.POSTERIOR_DRAW,),
-    words=words.POSTERIOR_DRAW,
-    examples=examples.posterior_draw,
-)
-
-LIPSCHITZ = Mechanism(
-    name="lgcp-lipschitz",
-    settings=LGCPSynthesizer,
-    plan=LipschitzPlan,
-    estimators=(Drawn,),
-    result=CoxRelease,
-    audit=_draw_audit,
-    options=(options.LIPSCHITZ,),
-    words=words.LIPSCHITZ,
-    examples=examples.lipschitz,
-)
-
-KIM_LIM_38 = Mechanism(
-    name="lgcp-kim-lim-3.8",
-    settings=LGCPSynthesizer,
-    plan=KimLimPlan,
-    estimators=(Drawn,),
-    result=CoxRelease,
-    audit=_draw_audit,
-    options=(options.KIM_LIM_38,),
-    words=words.KIM_LIM_38,
-    examples=partial(examples.kim_lim, "3.8"),
-)
-
-KIM_LIM_39 = Mechanism(
-    name="lgcp-kim-lim-3.9",
-    settings=LGCPSynthesizer,
-    plan=KimLimPlan,
-    estimators=(Drawn,),
-    result=CoxRelease,
-    audit=_draw_audit,
-    options=(options.KIM_LIM_39,),
-    words=words.KIM_LIM_39,
-    examples=partial(examples.kim_lim, "3.9"),
 )

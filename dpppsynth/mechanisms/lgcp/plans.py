@@ -1,38 +1,30 @@
 """Plans of the log-Gaussian Cox mechanisms from the settings of an `LGCPSynthesizer`."""
 
-import math
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.estimator import AnyEstimator
-from dpppsynth.contract.pair_settings import caps_of
 from dpppsynth.contract.plan import Plan
-from dpppsynth.contract.synthesizer import covering, exact_or_guess, need_size, safe_digits
-from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
+from dpppsynth.contract.synthesizer import covering, need_size
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
-from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
-from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
-from dpppsynth.mechanisms.lgcp.clustered_plan import ClusteredPlan, require_simulated
-from dpppsynth.mechanisms.lgcp.feasibility import choose_sampler
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.lgcp_settings import LGCPSettings
-from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
-from dpppsynth.models.covariances import Covariance, PoweredExponential
-from dpppsynth.models.kim_lim_model import require_small_network
-from dpppsynth.models.pair_limits import finest, require_radius
-from dpppsynth.models.proximal import proximal_factor
+from dpppsynth.mechanisms.lgcp.request import (
+    LGCPRequest,
+    admissible_covariance,
+    field_mesh,
+    require_no_nuts,
+    settled,
+)
+from dpppsynth.models.covariances import Covariance
 from dpppsynth.models.recipes import segments
 from dpppsynth.models.sparse_fields import SparseMatern
-from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu
-from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation
-from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field_by_rule import field_by_rule
 from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.release.matern_inference import MaternInference
@@ -41,88 +33,11 @@ from dpppsynth.release.street_inference import StreetInference
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
 
-# Share of the budget that is left to the intercept at least, where n is secret.
-LITTLE = 1e-3
-# Points from which on a field of sparse precision stands behind noised tents: finer than dense matrices allow.
-SPARSE_FROM = 1000
-# Share of its box that a window then fills at least: the field lives on all of the box.
-FILLED = 0.5
 PRIORS = ("auto", "dense", "sparse")
 # Points, a public number or guess, behind which a dense field is too narrow for NUTS: of a million its chains mix, of
 # ten million they do not (R-hat 4.6), and the approximation is what there is. Its checks stand in `diagnostics`.
 MOST_SAMPLED = 3_000_000
 SAMPLERS = ("auto", "exact", "nuts", "proximal")
-
-
-@dataclass(frozen=True)
-class LGCPRequest:
-    """A synthesizer's settings with the public facts of one release."""
-
-    settings: LGCPSettings
-    domain: Domain
-    n: int | None
-    size: float
-
-    @property
-    def rules(self) -> Any:
-        """Default rules of this kind of domain."""
-        return rules.of(self.domain)
-
-    @property
-    def epsilon(self) -> float:
-        """Budget of masses or counts."""
-        return float(self.settings.epsilon) * (1 - (self.settings.clusters or 0.0))
-
-    @property
-    def length_scale(self) -> float:
-        """The one given, or the rule's."""
-        return self.settings.length_scale or self.rules.length_scale(self.domain, self.size)
-
-    @property
-    def sparse(self) -> bool:
-        """Whether the field behind noised tents has a sparse precision."""
-        s = self.settings
-        own = s.covariance is not None and not isinstance(s.covariance, Covariance)
-        if s.prior == "sparse" or own or s.covariates is not None:
-            require_no_nuts(s)
-            return True
-        if isinstance(self.domain, LinearNetwork):
-            return self.free and self.rules.has_streets(self.domain)
-        return self.free and self.size >= SPARSE_FROM and self.rules.filled(self.domain) >= FILLED
-
-    @property
-    def free(self) -> bool:
-        """Whether no setting asks for a dense field behind noised tents."""
-        s = self.settings
-        return (
-            s.covariance is None
-            and s.prior == "auto"
-            and s.inference != "nuts"
-            and s.length_scale is None
-            and s.mesh is None
-        )
-
-    @property
-    def basis(self) -> str:
-        """Statistic of mechanism "auto": "cells" on large networks whose streets counts tell apart, else "tents"."""
-        s, network = self.settings, self.domain
-        own = s.mesh is not None or s.covariance is not None
-        if isinstance(network, Window) or own or self.rules.fits_along(network):
-            return "tents"
-        rule = self.free and self.rules.streets_tell(network, self.size, self.epsilon, s.neighbouring())
-        return "cells" if s.prior == "sparse" or s.covariates is not None or rule else "tents"
-
-
-def require_no_nuts(settings: LGCPSettings) -> None:
-    """Refuse NUTS behind a sparse prior.
-
-    Raises
-    ------
-    InputError
-    """
-    if settings.inference == "nuts":
-        msg = "inference: a sparse prior has too many unknowns for NUTS; take 'laplace', or the dense prior."
-        raise InputError(msg)
 
 
 Planner = Callable[[LGCPRequest], Plan]
@@ -242,35 +157,22 @@ def _cells(request: LGCPRequest) -> Plan:
     require_no_nuts(s)
     mesh = _segments(request) if s.mesh is None else segments(covering(network, s.mesh))
     statistic = _measured(request, "cells", mesh)
-    return _planned(
-        statistic, field_by_rule(statistic, range_=s.length_scale, offset=s.offset, covariates=s.covariates)
-    )
+    field = field_by_rule(statistic, range_=s.length_scale, offset=s.offset, covariates=s.covariates)
+    return _planned(request, statistic, field)
 
 
 def _measured(request: LGCPRequest, basis: str, mesh: Mesh) -> StatisticPlan:
     """Masses or counts, and pair sums where clusters are asked for."""
-    s = request.settings
-    settled = basis, mesh, s.neighbouring(), *exact_or_guess(request.n, request.size), float(s.epsilon)
-    if not s.clusters:
-        return StatisticPlan(*settled)
-    require_simulated(request.size)
-    radii, caps = rules.cluster_rules.pair_levels(
-        request.domain, request.size, s.epsilon * s.clusters, secret=request.n is None
-    )
-    if s.cluster_radii is not None:
-        radii = s.cluster_radii
-        for radius in radii:
-            require_radius(radius, request.domain, name="cluster_radii")
-        caps = caps[:1] * len(radii)
-    if s.cluster_caps is not None:
-        caps = caps_of(s.cluster_caps, len(radii), name="cluster_caps")
-    steps = tuple(finest(request.domain, radius, request.n) for radius in radii)
-    return ClusteredPlan(*settled, float(s.clusters), radii, caps, steps, s.cluster_places)
+    if not request.settings.clusters:
+        return StatisticPlan(*request.measured(basis, mesh))
+    # Loaded when clusters are asked for.
+    from dpppsynth.mechanisms.lgcp.clusters.planning import with_pairs
+
+    return with_pairs(request, basis, mesh)
 
 
-def _planned(statistic: StatisticPlan, estimator: AnyEstimator) -> Plan:
-    clustered = isinstance(statistic, ClusteredPlan)
-    return Plan("lgcp-clusters" if clustered else f"lgcp-{statistic.basis}", statistic, estimator)
+def _planned(request: LGCPRequest, statistic: StatisticPlan, estimator: AnyEstimator) -> Plan:
+    return Plan("lgcp-clusters" if request.settings.clusters else f"lgcp-{statistic.basis}", statistic, estimator)
 
 
 def _segments(request: LGCPRequest) -> NetworkMesh:
@@ -290,7 +192,7 @@ def _tents(request: LGCPRequest) -> Plan:
         scale = request.length_scale
         mesh = request.rules.mesh(domain, "tents", request.size, request.epsilon, relation, scale=scale)
     statistic = _measured(request, "tents", mesh)
-    return _planned(statistic, _sparse(request, statistic) if request.sparse else _denoiser(request, mesh))
+    return _planned(request, statistic, _sparse(request, statistic) if request.sparse else _denoiser(request, mesh))
 
 
 def _sparse(request: LGCPRequest, statistic: StatisticPlan) -> MaternInference | StreetInference | PrecisionInference:
@@ -324,141 +226,19 @@ def _denoiser(request: LGCPRequest, mesh: Mesh) -> LGCPInference:
 
 def _field(request: LGCPRequest) -> Plan:
     s = request.settings
-    mesh = _mesh(request)
-    covariance = _covariance(request, mesh, lambda shape, mu: largest_field_sigma(mesh, shape, s.neighbouring(), mu))
-    statistic = FieldStatisticPlan(mesh, covariance, *_settled(request))
+    mesh = field_mesh(request)
+    covariance = admissible_covariance(
+        request, mesh, lambda shape, mu: largest_field_sigma(mesh, shape, s.neighbouring(), mu)
+    )
+    statistic = FieldStatisticPlan(mesh, covariance, *settled(request))
     return Plan("lgcp-field", statistic, _denoiser(request, mesh))
 
 
-def _posterior_draw(request: LGCPRequest) -> Plan:
-    mesh = _mesh(request)
-    plan = choose_sampler(lambda sampler: _draw_with(request, mesh, sampler), request.settings.sampler, "proximal")
-    return Plan("lgcp-posterior-draw", plan, Drawn(request.settings.offset))
+def _draw(request: LGCPRequest) -> Plan:
+    # Loaded when a draw is asked for: its models are other ones.
+    from dpppsynth.mechanisms.lgcp.posterior_sampling.planning import PLANNERS
 
-
-def _draw_with(request: LGCPRequest, mesh: Mesh, sampler: str) -> PosteriorDrawPlan:
-    s, relation = request.settings, request.settings.neighbouring()
-    factor = proximal_factor() if sampler == "proximal" else 1.0
-    given = s.sigma is not None or s.covariance is not None
-
-    def largest(shape: Covariance, mu: float) -> float:
-        # Under add/remove a field that is given may take all but a little of what it shares with the intercept.
-        tiny = LITTLE * mu if given and isinstance(relation, AddRemove) else None
-        return largest_sigma(mesh, shape, relation, mu, factor=factor, intercept_sd=tiny)
-
-    covariance = _covariance(request, mesh, largest, cap=rules.DRAW_SIGMA)
-    intercept_sd = None
-    if isinstance(relation, AddRemove):
-        mu = gaussian_mu(s.epsilon, s.delta)
-        field_sd = point_sd(covariance.matrix(mesh))
-        intercept_sd = largest_intercept_sd(relation, mu, field_sd, factor=factor)
-    return PosteriorDrawPlan(
-        mesh,
-        covariance,
-        *_settled(request),
-        sampler=sampler,
-        engine=s.engine,
-        offset=s.offset,
-        intercept_sd=intercept_sd,
-    )
-
-
-def _lipschitz(request: LGCPRequest) -> Plan:
-    s, relation, domain = request.settings, request.settings.neighbouring(), request.domain
-    mesh = _mesh(request, request.rules.smooth_mesh)
-    # Where no path's length is known an infinite reach is refused by the theorem, in words.
-    moved = on_map(relation, domain).reach
-    reach = min(moved, domain.diameter if math.isinf(moved) else domain.longest_path)
-    slope = s.epsilon / (2 * reach * relation.max_points_per_person) * (1 - 1e-12)
-    length_scale = request.length_scale
-
-    def build(sampler: str) -> LipschitzPlan:
-        sigma = s.sigma or rules.lipschitz_sigma(slope, length_scale, request.size, sampler)
-        covariance = s.covariance or PoweredExponential(sigma, length_scale, mesh.smoothest_power)
-        return LipschitzPlan(
-            mesh, covariance, *_settled(request), sampler=sampler, engine=s.engine, offset=s.offset, slope=slope
-        )
-
-    many = s.sampler == "auto" and request.size > rules.LIPSCHITZ_EXACT
-    plan = build("nuts") if many else choose_sampler(build, s.sampler, "nuts")
-    return Plan("lgcp-lipschitz", plan, Drawn(s.offset))
-
-
-def _kim_lim(bound: str) -> Planner:
-    def settle(request: LGCPRequest) -> Plan:
-        s, relation = request.settings, request.settings.neighbouring()
-        if not isinstance(relation, AlphaNeighbours) or relation.max_points_per_person > 1:
-            msg = (
-                "relation: Kim & Lim's bounds are for alpha-neighbours with one point per person; give "
-                f"{mention('alpha')}."
-            )
-            raise InputError(msg)
-        for given in ("covariance", "offset"):
-            if getattr(s, given) is not None:
-                msg = (
-                    f"{given}: Kim & Lim's synthesizer has none but {mention('sigma')} and {mention('length_scale')}; "
-                    "leave it out."
-                )
-                raise InputError(msg)
-        mesh = _mesh(request, request.rules.kim_lim_mesh)
-        require_small_network(mesh)
-        length_scale = request.length_scale
-        largest = kim_lim_ratio(mesh, relation, epsilon=s.epsilon, delta=s.delta, corollary=bound == "3.9")
-        unit = RandomScale(1.0, mesh.smoothest_power).at(length_scale).sigma
-        ratio = largest if s.sigma is None else s.sigma / unit
-        if ratio > largest:
-            msg = (
-                f"sigma: {s.sigma:g} is more than Kim & Lim's bound {bound} admits for this budget; at most "
-                f"{safe_digits(largest * unit)} at length scale {length_scale:g}."
-            )
-            raise PrivacyCheckError(msg)
-        covariance = RandomScale(ratio, mesh.smoothest_power).at(length_scale)
-        plan = KimLimPlan(
-            mesh, covariance, *_settled(request), sampler="nuts", engine=s.engine, bound=bound, ratio=ratio
-        )
-        if carries_no_information(covariance.sigma):
-            msg = (
-                f"mechanism: under Kim & Lim's bound {bound} the field has a standard deviation of about "
-                f"{covariance.sigma:.2g}: the synthetic pattern carries no spatial information. Take mechanism "
-                "'tents', 'field' or 'posterior-draw'."
-            )
-            warnings.warn(msg, InformationWarning, stacklevel=2)
-        return Plan(f"lgcp-kim-lim-{bound}", plan, Drawn())
-
-    return settle
-
-
-def _mesh(request: LGCPRequest, rule: Callable[[Domain], Mesh] | None = None) -> Mesh:
-    """Mesh of the field that the budget is spent on."""
-    if request.settings.mesh is not None:
-        return covering(request.domain, request.settings.mesh)
-    return (rule or request.rules.draw_mesh)(request.domain)
-
-
-def _settled(request: LGCPRequest) -> tuple[CappedRelation, int | None, float | None, float, float]:
-    """CappedRelation, sizes and budget, in the order of the plans' arguments."""
-    s = request.settings
-    return s.neighbouring(), *exact_or_guess(request.n, request.size), float(s.epsilon), float(s.delta)
-
-
-def _covariance(
-    request: LGCPRequest, mesh: Mesh, largest_sigma: Callable[[Covariance, float], float], cap: float = math.inf
-) -> Covariance:
-    """The covariance asked for, verified, or the default: the largest admissible sigma, at most `cap`."""
-    s = request.settings
-    standard = PoweredExponential(1.0, request.length_scale, mesh.smoothest_power)
-    shape = standard if s.covariance is None else replace(s.covariance, sigma=1.0)
-    largest = largest_sigma(shape, gaussian_mu(s.epsilon, s.delta))
-    wanted = s.sigma if s.covariance is None else s.covariance.sigma
-    if wanted is None:
-        return replace(shape, sigma=min(largest, cap))
-    if wanted > largest:
-        msg = (
-            f"sigma: {wanted:g} at length scale {shape.length_scale:g} does not satisfy (epsilon, delta) = "
-            f"({s.epsilon:g}, {s.delta:g}); the largest admissible is {safe_digits(largest)}."
-        )
-        raise PrivacyCheckError(msg)
-    return replace(shape, sigma=float(wanted))
+    return PLANNERS[request.settings.mechanism](request)
 
 
 MECHANISMS: dict[str, LGCPVariant] = {
@@ -468,8 +248,8 @@ MECHANISMS: dict[str, LGCPVariant] = {
         _cells, _pure, spends_delta=False, has_covariance=False, priors=("auto", "sparse"), has_clusters=True
     ),
     "field": LGCPVariant(_field, _gaussian, spends_delta=True),
-    "posterior-draw": LGCPVariant(_posterior_draw, _gaussian, spends_delta=True, samplers=SAMPLERS),
-    "lipschitz": LGCPVariant(_lipschitz, _pure, spends_delta=False, samplers=("auto", "exact", "nuts")),
-    "kim-lim-3.8": LGCPVariant(_kim_lim("3.8"), _stated, spends_delta=True, samplers=("auto", "nuts")),
-    "kim-lim-3.9": LGCPVariant(_kim_lim("3.9"), _stated, spends_delta=True, samplers=("auto", "nuts")),
+    "posterior-draw": LGCPVariant(_draw, _gaussian, spends_delta=True, samplers=SAMPLERS),
+    "lipschitz": LGCPVariant(_draw, _pure, spends_delta=False, samplers=("auto", "exact", "nuts")),
+    "kim-lim-3.8": LGCPVariant(_draw, _stated, spends_delta=True, samplers=("auto", "nuts")),
+    "kim-lim-3.9": LGCPVariant(_draw, _stated, spends_delta=True, samplers=("auto", "nuts")),
 }

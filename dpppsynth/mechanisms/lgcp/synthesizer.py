@@ -14,8 +14,7 @@ from dpppsynth.contract.synthesizer import require_true_lengths
 from dpppsynth.core.arguments import elements, one_of, positive, probability, real
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
-from dpppsynth.mechanisms.lgcp.clustered_plan import PLACES
-from dpppsynth.mechanisms.lgcp.lgcp_settings import LGCPSettings
+from dpppsynth.mechanisms.lgcp.lgcp_settings import CLUSTER_PLACES, LGCPSettings
 from dpppsynth.mechanisms.lgcp.plans import MECHANISMS, PRIORS, SAMPLERS
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.models.sparse_fields import SparseMatern
@@ -153,7 +152,10 @@ class LGCPSynthesizer(LGCPSettings):
         panel=EXPERT,
     )
     cluster_places: str = setting(
-        "apart", help="Whether several points may share a place, such as an address", choices=PLACES, panel=METHOD
+        "apart",
+        help="Whether several points may share a place, such as an address",
+        choices=CLUSTER_PLACES,
+        panel=METHOD,
     )
     relation: CappedRelation | None = None
     allow_large_delta: bool = setting(False, **LARGE_DELTA)
@@ -178,7 +180,7 @@ class LGCPSynthesizer(LGCPSettings):
             ("inference", ("auto", *INFERENCES)),
             ("engine", ENGINES),
             ("sampler", SAMPLERS),
-            ("cluster_places", PLACES),
+            ("cluster_places", CLUSTER_PLACES),
         ):
             one_of(name, getattr(self, name), known)
         if self.covariance is not None:
@@ -230,7 +232,7 @@ class LGCPSynthesizer(LGCPSettings):
     def _settle_clusters(self) -> None:
         if self.clusters is not None:
             probability("clusters", self.clusters, remedy="0.3 is a usual share")
-        unused = {"cluster_radii": None, "cluster_caps": None, "cluster_places": PLACES[0]}
+        unused = {"cluster_radii": None, "cluster_caps": None, "cluster_places": CLUSTER_PLACES[0]}
         for name, default in unused.items():
             if getattr(self, name) is not default and self.clusters is None:
                 msg = f"{name}: goes with {mention('clusters', '0.3')}; give both."

@@ -11,8 +11,8 @@ import numpy as np
 from dpppsynth.contract.result import Saved
 from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.core.progress import Progress, silent
-from dpppsynth.mechanisms.lgcp.cluster_file import CLUSTERS, cluster_text, read_clusters
-from dpppsynth.mechanisms.lgcp.clustered_plan import MOST_SIMULATED, ClusteredPlan
+from dpppsynth.mechanisms.lgcp.clusters.cluster_file import CLUSTERS, cluster_text, read_clusters
+from dpppsynth.mechanisms.lgcp.clusters.clustered_plan import MOST_SIMULATED, ClusteredPlan
 from dpppsynth.models.cluster_parents import ParentRule, SharedTents
 from dpppsynth.models.cluster_posterior import ClusterPosterior
 from dpppsynth.models.cluster_process import NO_CLUSTERS, ClusterLaw, clustered_pattern

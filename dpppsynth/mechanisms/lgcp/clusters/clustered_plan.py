@@ -20,7 +20,8 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.mechanisms.lgcp.cluster_file import CLUSTERS, require_clusters
+from dpppsynth.mechanisms.lgcp.clusters.cluster_file import CLUSTERS, require_clusters
+from dpppsynth.mechanisms.lgcp.lgcp_settings import CLUSTER_PLACES
 from dpppsynth.models.cluster_posterior import ClusterPrior
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -32,7 +33,6 @@ from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 
-PLACES = ("apart", "shared")
 # Radii: the work of the likelihood grows by a factor with each.
 MOST_RADII = 4
 # Points of a pattern that is simulated a hundred times.
@@ -67,12 +67,12 @@ class ClusteredPlan(StatisticPlan, PairsPlan):
         "steps": listed(WHOLE),
         "pair_scales": listed(POSITIVE),
         "pair_bits": WHOLE,
-        "places": one_among(*PLACES),
+        "places": one_among(*CLUSTER_PLACES),
     }
 
     def __post_init__(self) -> None:
         probability("clusters", self.share, remedy="0.3 is a usual share")
-        one_of("places", self.places, PLACES)
+        one_of("places", self.places, CLUSTER_PLACES)
         count = len(self.radii)
         require_levels(self.radii, self.caps, (1 / count,) * count if count else (), self.steps)
         if count > MOST_RADII:

@@ -1,0 +1,81 @@
+"""Records of the mechanisms that release one posterior draw."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.lgcp import examples, options, words
+from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim_plan import KimLimPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.lipschitz_plan import LipschitzPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_plan import PosteriorDrawPlan
+from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.drawn import Drawn
+
+if TYPE_CHECKING:
+    from dpppsynth.contract.audits.plan_audit import PlanAudit
+    from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawPlan
+
+
+# Loaded when an audit is wanted.
+def _posterior_draw_audit(plan: PosteriorDrawPlan) -> PlanAudit:
+    from dpppsynth.mechanisms.lgcp.audit import PosteriorDrawAudit
+
+    return PosteriorDrawAudit(plan)
+
+
+def _draw_audit(plan: DrawPlan) -> PlanAudit:
+    from dpppsynth.mechanisms.lgcp.audit import DrawAudit
+
+    return DrawAudit(plan)
+
+
+POSTERIOR_DRAW = Mechanism(
+    name="lgcp-posterior-draw",
+    settings=LGCPSynthesizer,
+    plan=PosteriorDrawPlan,
+    estimators=(Drawn,),
+    result=CoxRelease,
+    audit=_posterior_draw_audit,
+    options=(options.POSTERIOR_DRAW,),
+    words=words.POSTERIOR_DRAW,
+    examples=examples.posterior_draw,
+)
+
+LIPSCHITZ = Mechanism(
+    name="lgcp-lipschitz",
+    settings=LGCPSynthesizer,
+    plan=LipschitzPlan,
+    estimators=(Drawn,),
+    result=CoxRelease,
+    audit=_draw_audit,
+    options=(options.LIPSCHITZ,),
+    words=words.LIPSCHITZ,
+    examples=examples.lipschitz,
+)
+
+KIM_LIM_38 = Mechanism(
+    name="lgcp-kim-lim-3.8",
+    settings=LGCPSynthesizer,
+    plan=KimLimPlan,
+    estimators=(Drawn,),
+    result=CoxRelease,
+    audit=_draw_audit,
+    options=(options.KIM_LIM_38,),
+    words=words.KIM_LIM_38,
+    examples=partial(examples.kim_lim, "3.8"),
+)
+
+KIM_LIM_39 = Mechanism(
+    name="lgcp-kim-lim-3.9",
+    settings=LGCPSynthesizer,
+    plan=KimLimPlan,
+    estimators=(Drawn,),
+    result=CoxRelease,
+    audit=_draw_audit,
+    options=(options.KIM_LIM_39,),
+    words=words.KIM_LIM_39,
+    examples=partial(examples.kim_lim, "3.9"),
+)
