@@ -50,13 +50,12 @@ def init(
 ) -> None:
     """Set the budget of all releases from one data set, once, before the first."""
     from dpppsynth.ledger import Ledger
-    from dpppsynth.privacy.one_sentence import relation_words
 
     neighbours = _neighbours(alpha, relation, max_points_per_person, user)
     ledger = Ledger.create(path, epsilon=epsilon, delta=delta, relation=neighbours, label=label, adaptive=adaptive)
     show_text(
         f"{path} holds epsilon {ledger.epsilon:g} at delta {ledger.delta:g}. Two patterns are neighbouring when "
-        f"{relation_words(ledger.relation)}. Keep backups of it, and keep it to yourself."
+        f"{ledger.relation.described_in('unit')}. Keep backups of it, and keep it to yourself."
     )
     _warn(ledger)
 
@@ -126,7 +125,7 @@ def _summary(ledger: "Ledger") -> dict[str, Any]:
         "epsilon": ledger.epsilon,
         "delta": ledger.delta,
         "relation": ledger.relation.to_dict(),
-        "neighbours": ledger.neighbouring.describe(),
+        "neighbours": ledger.neighbouring.described_in(ledger.unit),
         "adaptive": ledger.adaptive,
         "spent": ledger.spent,
         "remaining": ledger.remaining,
@@ -157,13 +156,11 @@ def _check(check: "Check") -> dict[str, Any]:
 
 
 def _show(ledger: "Ledger") -> None:
-    from dpppsynth.privacy.one_sentence import relation_words
-
     rows = [
         ("budget", f"epsilon {ledger.epsilon:g} at delta {ledger.delta:g}"),
         ("spent", upward(ledger.spent, 4)),
         ("remaining", downward(ledger.remaining)),
-        ("neighbours", relation_words(ledger.neighbouring)),
+        ("neighbours", ledger.neighbouring.described_in(ledger.unit)),
         ("head", ledger.head),
     ]
     show_table(ledger.label or ledger.path.name, rows)

@@ -78,7 +78,7 @@ class Plan:
     @property
     def guarantee(self) -> Guarantee:
         """The bound of this release."""
-        return self.statistic.guarantee
+        return self.statistic.guarantee.in_unit(self.domain.unit)
 
     @property
     def shuffled(self) -> ShuffledPrivacy | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpppsynth.core.arguments import finite
 from dpppsynth.core.errors import BudgetError, InputError
-from dpppsynth.core.rounding import upward
+from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.wording import either, mention
 from dpppsynth.privacy.accounting import compose, gaussian_filter, largest
 from dpppsynth.privacy.assumed import AVERAGED
@@ -129,16 +129,17 @@ class Budget:
         before, after = self.spent(held), self.spent((*held, asked))
         if self.holds(after):
             return
-        left = max(0.0, self.epsilon - before)
+        # What rounding alone leaves of a spent budget is nothing.
+        left = self.epsilon - before if self.epsilon - before > ROUNDING * self.epsilon else 0.0
         if math.isfinite(after):
-            total = f"would take the total from {_short(before)} to {_short(after)} at delta {self.delta:g}"
-            requested, difference = _short(after - before), f"{_short(after - before - left)}"
+            total = f"would take the total from {_spent(before)} to {_spent(after)} at delta {self.delta:g}"
+            requested, difference = _spent(after - before), _spent(after - before - left)
         else:
             total = f"would leave no total at all at delta {self.delta:g}"
             requested, difference = "more than any epsilon", "unbounded, for its delta does not fit"
         msg = (
             f"ledger: the budget does not suffice. Requested: {requested} ({_quoted(asked)} {total}). "
-            f"Remaining: {_short(left)} of {self.epsilon:g}. Difference: {difference}. {self._remedy(held, asked)}"
+            f"Remaining: {downward(left)} of {self.epsilon:g}. Difference: {difference}. {self._remedy(held, asked)}"
         )
         raise BudgetError(msg)
 
@@ -257,5 +258,5 @@ def _quoted(profile: Profile) -> str:
     return f"epsilon {upward(profile.epsilon(profile.at), 4)} at delta {profile.at:g}"
 
 
-def _short(value: float) -> str:
-    return f"{value:.3f}" if value >= LARGEST_DELTA or value == 0 else f"{value:.3g}"
+def _spent(epsilon: float) -> str:
+    return upward(float(f"{epsilon:.12g}"), 4)

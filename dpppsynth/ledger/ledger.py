@@ -165,7 +165,11 @@ class Ledger(Account):
 
     def _repr_html_(self) -> str:
         budget = f"epsilon {upward(self.epsilon)} at delta {upward(self.delta)}"
-        rows = [("budget", budget), ("spent", upward(self.spent)), ("neighbouring", self.relation.describe())]
+        rows = [
+            ("budget", budget),
+            ("spent", upward(self.spent)),
+            ("neighbouring", self.relation.described_in(self.unit)),
+        ]
         return html_card(f"Ledger {self.path.name}", rows)
 
     def __repr__(self) -> str:
@@ -222,6 +226,12 @@ class Ledger(Account):
         """Neighbouring relation of all releases together: fewer pairs than under each of them alone."""
         history = self._read()
         return narrowed(history.budget, tuple(history.entries.values()))
+
+    @property
+    def unit(self) -> str:
+        """Unit of lengths: that of the first release's domain, "unit" before."""
+        first = next(iter(self._read().entries.values()), None)
+        return "unit" if first is None else str(first.domain["unit"])
 
     @property
     def warning(self) -> str | None:

@@ -22,7 +22,9 @@ LATTICE_BITS = 20
 ROUNDING = {"segment": 4, "triangle": 4, "square": 6}
 
 DISCRETE = "The noise is an exact discrete Laplace variable, drawn with secret randomness of the operating system."
-ONE_RELEASE = "This is the only release from these data; the epsilons of several releases add up."
+ONE_RELEASE = "This release is counted alone: the epsilons of several releases from the same data add up."
+# Assumptions in the words of earlier versions, whose certificates and ledgers are read.
+FORMERLY = {"This is the only release from these data; the epsilons of several releases add up.": ONE_RELEASE}
 PUBLIC = "Window, mesh, privacy radius and budget were chosen without looking at the points."
 PUBLIC_NETWORK = (
     "Network, snapping tolerance, mesh, privacy radius and budget were chosen without looking at the points."

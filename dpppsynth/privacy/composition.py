@@ -92,6 +92,7 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
         f"{first.theorem}, in parallel over the levels of {by}",
         (*first.assumptions, LEVELS.format(by=by), last.format(by=by)),
         _curve([each.by_distance for each in each_level]),
+        first.unit,
     )
 
 

@@ -1,9 +1,9 @@
 """`Guarantee`: a privacy profile with its relation, theorem and assumptions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class Guarantee:
         Everything the proof takes for granted, in plain sentences.
     by_distance : tuple of (float, float)
         (d, epsilon at the delta of `profile.at`) for one point that moves by d: what can be told apart, by distance.
+    unit : str or None
+        Unit of the relation's lengths in words: that of the domain's coordinates, where the domain is known.
     """
 
     relation: Relation
@@ -44,6 +46,7 @@ class Guarantee:
     theorem: str
     assumptions: tuple[str, ...]
     by_distance: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    unit: str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         instance("relation", self.relation, Relation, "AlphaNeighbours(25.0) is one")
@@ -90,15 +93,24 @@ class Guarantee:
         """Gaussian differential privacy parameter, where the mechanism has one."""
         return getattr(self.profile, "mu", None)
 
+    def in_unit(self, unit: str) -> Self:
+        """The same with lengths in a unit, `domain.unit`."""
+        return self if unit == self.unit else replace(self, unit=unit)
+
+    @property
+    def neighbouring(self) -> str:
+        """Which patterns are neighbouring, in words."""
+        return self.relation.describe() if self.unit is None else self.relation.described_in(self.unit)
+
     def _repr_html_(self) -> str:
-        rows = [("neighbouring", self.relation.describe()), ("epsilon", upward(self.epsilon()))]
+        rows = [("neighbouring", self.neighbouring), ("epsilon", upward(self.epsilon()))]
         rows += [("delta", upward(self.profile.at)), ("proved by", self.theorem)]
         return html_card("Guarantee", rows, text=f"{self.profile.describe()}.", folded=self.assumptions)
 
     def __str__(self) -> str:
         assumed = " ".join(f"({i}) {sentence}" for i, sentence in enumerate(self.assumptions, 1))
         return (
-            f"{self.profile.describe()}. Two patterns are neighbouring when {self.relation.describe()}. "
+            f"{self.profile.describe()}. Two patterns are neighbouring when {self.neighbouring}. "
             f"Proved by {self.theorem}. It is assumed that: {assumed}"
         )
 

@@ -3,12 +3,11 @@
 import math
 
 from dpppsynth.core.rounding import upward
-from dpppsynth.core.units import lengths_in
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.odds import factor
-from dpppsynth.privacy.relations import INSIDE, UNIT_OF_COORDINATES, Relation
+from dpppsynth.privacy.relations import INSIDE
 from dpppsynth.spatial.domains import Domain
 
 
@@ -38,15 +37,7 @@ def one_sentence(guarantee: Guarantee, domain: Domain) -> str:
 def neighbours(guarantee: Guarantee, domain: Domain) -> str:
     """The neighbouring relation in words, with the unit of the domain where its CRS names one."""
     way = "along the streets" if isinstance(domain, LinearNetwork) else "along a path inside the window"
-    return relation_words(guarantee.relation, domain.unit).replace(INSIDE, way)
-
-
-def relation_words(relation: Relation, unit: str = "unit") -> str:
-    """A neighbouring relation in words, with lengths in a unit; in that of the coordinates where none is known."""
-    said, reach = relation.describe(), relation.reach
-    if math.isfinite(reach):
-        said = said.replace(f"{reach:g} {UNIT_OF_COORDINATES}", lengths_in(reach, unit))
-    return said
+    return guarantee.relation.described_in(domain.unit).replace(INSIDE, way)
 
 
 def averaged(guarantee: Guarantee) -> bool:

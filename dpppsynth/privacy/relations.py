@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from dpppsynth.core.arguments import entries, instance, one_of, positive, shown, whole, whole_number, writable
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.units import lengths_in
 
 MARK = "it names the mark that tells persons apart"
 # How relations, which know no domain, speak of lengths and paths.
@@ -57,6 +58,13 @@ class Relation:
     def kept_cap(self) -> KeptCap | None:
         """The cap on a person's points that the release itself keeps; None where all points are measured."""
         return None
+
+    def described_in(self, unit: str) -> str:
+        """`describe` with lengths in a unit, such as "metre"; "unit" is that of coordinates whose unit is not known."""
+        said, reach = self.describe(), self.reach
+        if math.isfinite(reach):
+            said = said.replace(f"{reach:g} {UNIT_OF_COORDINATES}", lengths_in(reach, unit))
+        return said
 
     def implies(self, other: "Relation") -> bool:
         """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""

@@ -141,8 +141,8 @@ def _require_restated(release: Release | StratifiedRelease, cert: JsonObject) ->
 def _load(found: Published) -> Release | StratifiedRelease:
     cert = found.certificate
     name, parameters = cert["mechanism"], cert["parameters"]
-    guarantee = guarantee_from_dict(cert["guarantee"])
     domain = domain_of_release(_json(found, DOMAIN), cert["domain"].get("scale_factor"))
+    guarantee = guarantee_from_dict(cert["guarantee"]).in_unit(domain.unit)
     if name != STRATA:
         return replace(_opened(found, domain, guarantee.relation, name, parameters), entry=cert.get("ledger"))
     by, levels = parameters["by"], parameters["levels"]

@@ -168,7 +168,7 @@ def _require_sizes(parameters: Parameters, relation: Relation) -> None:
 def _derived(plan: Measurement, beside: Beside) -> Derived:
     files = {each.file for each in plan.following if not certificate.SYNTHETIC.fullmatch(each.file)}
     return Derived(
-        plan.guarantee,
+        plan.guarantee.in_unit(plan.domain.unit),
         plan.noise_name(),
         plan.noise_name(seeded=True),
         {certificate.STATISTIC: plan.size} if plan.size else {},

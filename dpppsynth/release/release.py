@@ -77,7 +77,7 @@ class Release:
     @property
     def guarantee(self) -> Guarantee:
         """The guarantee, proved from public parameters before the data were touched."""
-        return self.statistic.plan.guarantee
+        return self.statistic.plan.guarantee.in_unit(self.domain.unit)
 
     @property
     def shuffled(self) -> ShuffledPrivacy | None:

@@ -14,6 +14,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.published_files import REMEDY
 from dpppsynth.models.recipes import domain_of_release
+from dpppsynth.privacy.bounds import FORMERLY
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.lengths import require_scale, undeclared
 from dpppsynth.privacy.losses import DiscreteLosses
@@ -124,7 +125,8 @@ def verify_opened(found: certificate.Published) -> Verification:
         _check_bound(cert, derived),
         *_check_shuffled(cert, derived),
     )
-    return Verification(claimed, checks, second, derived.domain if isinstance(derived, Derived) else None)
+    domain = derived.domain if isinstance(derived, Derived) else None
+    return Verification(claimed if domain is None else claimed.in_unit(domain.unit), checks, second, domain)
 
 
 def _limited(name: str, check: Callable[[], Check]) -> Check:
@@ -340,7 +342,10 @@ def _check_bound(cert: JsonRead, derived: "Derived | str | Check") -> Check:
     claimed = guarantee_from_dict(said)
     if not _agree(guarantee, claimed, said["profile"]):
         return Check("bound", False, f"the parameters give epsilon = {epsilon:.6g}, the claim differs.")
-    if claimed.assumptions != guarantee.assumptions or said["in_words"] != str(claimed):
+    assumptions = tuple(FORMERLY.get(each, each) for each in claimed.assumptions)
+    # Version 0.1 named no unit of lengths.
+    words = str(claimed), str(replace(claimed, unit=guarantee.unit))
+    if assumptions != guarantee.assumptions or said["in_words"] not in words:
         return Check(
             "bound", False, f"epsilon = {epsilon:.6g} follows, but the sentences are not this schema version's."
         )

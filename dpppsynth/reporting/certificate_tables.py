@@ -102,7 +102,7 @@ def guarantee_rows(subject: Subject) -> list[Row]:
     return [
         Row("Mechanism", cert["mechanism"], mono=True),
         Row("Theorem", claimed["theorem"]),
-        Row("Relation", f"{relation['name']}: {subject.guarantee.relation.describe()}"),
+        Row("Relation", f"{relation['name']}: {subject.guarantee.neighbouring}"),
         *radius,
         Row("Unit of privacy", f"{plain.unit}; {cap}"),
         *([] if sent is None else [Row("Reports", sent)]),

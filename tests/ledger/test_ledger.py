@@ -137,9 +137,9 @@ class TestBudget:
         with pytest.raises(BudgetError) as caught:
             spend(ledger, draw())
         for words in (
-            "Requested: 0.249 (epsilon 1 at delta 1e-06 would take the total from 1.875 to 2.124 at delta 1e-05).",
-            "Remaining: 0.125 of 2.",
-            "Difference: 0.124.",
+            "Requested: 0.2489 (epsilon 1 at delta 1e-06 would take the total from 1.876 to 2.125 at delta 1e-05).",
+            "Remaining: 0.1247 of 2.",
+            "Difference: 0.1241.",
             "The largest release of this kind that still fits has epsilon 0.6812 at delta 1e-06.",
         ):
             assert words in str(caught.value)
@@ -166,7 +166,7 @@ class TestBudget:
     def test_check_says_the_same_and_writes_nothing(self, ledger):
         before = ledger.path.read_bytes()
         ledger.check(draw(), mechanism="m", domain=SQUARE)
-        with pytest.raises(BudgetError, match=r"Remaining: 2\.000 of 2"):
+        with pytest.raises(BudgetError, match=r"Remaining: 2 of 2"):
             ledger.check(draw(4.0), mechanism="m", domain=SQUARE)
         assert ledger.path.read_bytes() == before
         assert ledger.guarantee is None
@@ -268,7 +268,7 @@ class TestAdaptive:
         for _ in range(4):
             spend(adaptive, draw())
         for guarantee in (draw(), promise(PureDP(1.0))):
-            with pytest.raises(BudgetError, match=r"Remaining: 0\.125 of 2"):
+            with pytest.raises(BudgetError, match=r"Remaining: 0\.1247 of 2"):
                 spend(adaptive, guarantee)
 
     @pytest.mark.parametrize("profile", [PoissonGaussianDP(0.01, 1.0, 1e-6), ApproximateDP(0.01, 1e-7), TABLE])

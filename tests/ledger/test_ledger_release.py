@@ -76,7 +76,7 @@ class TestSpending:
                 assert ledger.spent == pytest.approx(spent, abs=6e-4)
             before = path.read_bytes()
             randomise_by(monkeypatch, touched)
-            with pytest.raises(BudgetError, match=r"(?s)Requested.*0\.249.*Remaining.*0\.125.*Difference.*0\.124"):
+            with pytest.raises(BudgetError, match=r"(?s)Requested.*0\.2489.*Remaining.*0\.1247.*Difference.*0\.1241"):
                 DRAW.release(PATTERN, ledger=ledger)
         assert path.read_bytes() == before
         assert states(path) == ["released"] * 4
@@ -473,7 +473,7 @@ class TestLocalMechanisms:
         PrivAG(WINDOW, epsilon=1.0, oracle="randomized-response").release(PATTERN, ledger=ledger)
         assert 2 * (1 - 1e-8) <= ledger.spent <= 2
         before = len(ledger.releases)
-        with pytest.raises(BudgetError, match=r"Requested: 1\.000"):
+        with pytest.raises(BudgetError, match="Requested: 1 "):
             DiskAreaMechanism(epsilon=1.0, cells=4).release(PATTERN, ledger=ledger)
         assert len(ledger.releases) == before
         # Both releases took a report of each person: that only one is ever drawn would be false.
