@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from dpppsynth.core.arguments import instance
@@ -32,11 +33,14 @@ class Partial(Confidential):
         Number of points.
     plan : str
         Fingerprint of the plan, whose partial sums alone may be added to it.
+    runs : frozenset of str
+        A random name of every sum that is part of it: none counts twice.
     """
 
     numbers: Ints
     n: int
     plan: str
+    runs: frozenset[str] = field(default_factory=lambda: frozenset({secrets.token_hex(16)}))
 
     def __repr__(self) -> str:
         return "Partial(confidential)"
@@ -47,10 +51,13 @@ class Partial(Confidential):
         if other.plan != self.plan:
             msg = "partials: they are of different plans; make all of them with the plan that finishes them."
             raise InputError(msg)
+        if not self.runs.isdisjoint(other.runs):
+            msg = "partials: one of them is part of another, and its points would count twice; add each up once."
+            raise InputError(msg)
         if self.n + other.n > MOST:
             msg = f"partials: at most {MOST:,} points can be added up; release parts of the domain by themselves."
             raise InputError(msg)
-        return Partial(self.numbers + other.numbers, self.n + other.n, self.plan)
+        return Partial(self.numbers + other.numbers, self.n + other.n, self.plan, self.runs | other.runs)
 
 
 def total(partials: Iterable[Partial]) -> Partial:

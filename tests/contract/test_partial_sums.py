@@ -96,6 +96,17 @@ class TestRefusals:
         plan = settings.plan(SQUARE, expected_n=100)
         assert numbers(plan.finish([plan.partial(PATTERN)], 1)) == numbers(plan.release(PATTERN, 1))
 
+    def test_a_sum_that_is_there_already(self):
+        """Where n is secret nothing else would tell, and one person would count twice."""
+        settings = LaplaceSynthesizer(1.0, relation=AddRemove(), spacing=125.0, postprocess="plain")
+        plan = settings.plan(SQUARE, expected_n=100)
+        one, other = (plan.partial(each) for each in (PATTERN, next(pieces(PATTERN))))
+        copied = pickle.loads(pickle.dumps(one))
+        for twice in ([one, one], [one, copied], [one + other, one], [one, other + one]):
+            with pytest.raises(InputError, match="would count twice") as caught:
+                plan.finish(twice)
+            assert not any(sign.isdigit() for sign in str(caught.value))
+
     def test_too_many_points_for_whole_numbers_of_64_bits(self):
         many = partial_sums.Partial(PLAN.partial(PATTERN).numbers, partial_sums.MOST - N + 1, PLAN.fingerprint)
         with pytest.raises(InputError, match="points can be added up"):

@@ -138,6 +138,16 @@ class TestGuarantee:
             "(1) The first. (2) The second."
         )
 
+    @pytest.mark.parametrize(
+        ("unit", "words"),
+        [("metre", "25 metres along"), ("foot", "25 feet along"), ("unit", "25 units of the coordinates along")],
+    )
+    def test_names_the_unit_of_its_domain(self, unit, words):
+        named = self.guarantee.in_unit(unit)
+        assert f"moves by at most {words} a path" in str(named)
+        assert f"moves by at most {words} a path" in named._repr_html_()
+        assert named == self.guarantee
+
     def test_every_assumption_is_listed_and_secret_n_adds_one(self):
         for relation in (ReplaceOne(), AlphaNeighbours(5.0, max_points_per_person=3), AddRemove()):
             guarantee = counts(relation, scale=2.0)

@@ -16,6 +16,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.io.writing import geojson_text
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, guarantee_from_dict, verify
+from dpppsynth.privacy.bounds import FORMERLY
 from dpppsynth.release import certificate, load_release
 from dpppsynth.release.contents import require_pattern
 from dpppsynth.spatial.domains import Window, canonical_json
@@ -261,6 +262,26 @@ class TestEdits:
             cert["guarantee"]["in_words"] = str(guarantee_from_dict(cert["guarantee"]))
             rewrite(folder, cert, rehash=True)
             assert not failed(folder)
+
+    def test_another_unit_of_length_in_words(self, folder):
+        """Words of earlier versions named no unit, and hold."""
+        cert = read(folder)
+        said = cert["guarantee"]["in_words"]
+        for unit, failing in ((" (in the unit of the domain's coordinates)", set()), (" kilometres", {"bound"})):
+            cert["guarantee"]["in_words"] = said.replace("25 metres", f"25{unit}")
+            assert cert["guarantee"]["in_words"] != said
+            rewrite(folder, cert, rehash=True)
+            assert failed(folder) == failing
+
+    def test_the_only_release_in_the_words_of_earlier_versions(self, folder):
+        cert = read(folder)
+        (former,) = FORMERLY
+        said = cert["guarantee"]
+        said["assumptions"] = [former if each == FORMERLY[former] else each for each in said["assumptions"]]
+        assert former in said["assumptions"]
+        said["in_words"] = str(guarantee_from_dict(said))
+        rewrite(folder, cert, rehash=True)
+        assert not failed(folder)
 
     def test_a_cap_lowered_with_the_words_and_assumptions_that_go_with_it(self, folder):
         cert = read(folder)
