@@ -38,20 +38,30 @@ Build = Callable[[Any, int], Any]
 
 BY_POINTS: dict[str, Build] = {
     "laplace-cells": lambda *_: dps.LaplaceSynthesizer(1.0, alpha=ALPHA, postprocess="plain"),
+    "laplace-tents": lambda *_: dps.LaplaceSynthesizer(1.0, alpha=ALPHA, basis="tents"),
     "lgcp-tents": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA),
     "lgcp-clusters": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, clusters=0.3),
     "lgcp-field": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, delta=1e-8, mechanism="field"),
     "lgcp-posterior-draw": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, delta=1e-8, mechanism="posterior-draw"),
+    "lgcp-lipschitz": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, mechanism="lipschitz"),
+    "lgcp-kim-lim-3.8": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, delta=1e-8, mechanism="kim-lim-3.8"),
+    "lgcp-kim-lim-3.9": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, delta=1e-8, mechanism="kim-lim-3.9"),
     "kernel": lambda *_: dps.KernelSynthesizer(10.0, delta=1e-8, alpha=ALPHA),
     "planar-laplace": lambda *_: dps.PlanarLaplaceSynthesizer(1.0, alpha=ALPHA),
     "bounded-cells": lambda *_: dps.BoundedErrorSynthesizer(epsilon=1.0, alpha=ALPHA, max_error=50),
     "marked-tents": lambda *_: dps.MarkedSynthesizer(1.0, marks=MARKS, relation=RELATION),
     "heatmap": lambda *_: dps.HeatmapSynthesizer(1.0),
     "pair-sums": lambda *_: dps.PairSums(1.0, radii=[STEP], cap=10, alpha=ALPHA),
+    "pair-sums-persons": lambda *_: dps.PairSums(1.0, radii=[2 * STEP], cap=10, user="user"),
     "disk-area": lambda *_: dps.local.DiskAreaMechanism(3.0),
+    "hybrid-area": lambda *_: dps.local.HybridUniformExponential(3.0),
+    "square-wave": lambda *_: dps.local.MultidimensionalSquareWave(3.0),
+    "subset-exponential": lambda *_: dps.local.SEMGeoI(3.0),
+    "uniform-grid": lambda window, _: dps.local.UniformGrid(window, epsilon=1.0),
     "adaptive-grid": lambda window, _: dps.local.AdvancedAdaptiveGrid(window, epsilon=1.0),
     "range-hierarchy": lambda *_: dps.local.RangeHierarchy(1.0),
     "trajectories": lambda *_: dps.local.LDPTrace(1.0, cells=8),
+    "displacements": lambda *_: dps.local.LineTrace(1.0, cells=8),
 }
 BY_VERTICES: dict[str, Build] = {
     "laplace-cells": lambda _, k: dps.LaplaceSynthesizer(1.0, alpha=ALPHA, spacing=spacing(k), postprocess="plain"),
@@ -64,6 +74,7 @@ BY_VERTICES: dict[str, Build] = {
 BY_EDGES: dict[str, Build] = {
     "laplace-cells": lambda *_: dps.LaplaceSynthesizer(1.0, alpha=ALPHA, postprocess="plain"),
     "lgcp-tents": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA),
+    "lgcp-cells": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, mechanism="cells"),
     "kernel-diffusion": lambda *_: dps.KernelSynthesizer(10.0, delta=1e-8, alpha=ALPHA),
     "marked-tents": lambda *_: dps.MarkedSynthesizer(1.0, marks=MARKS, relation=RELATION),
     "pair-sums": lambda *_: dps.PairSums(1.0, radii=[STEP], cap=10, alpha=ALPHA),
@@ -77,7 +88,13 @@ def spacing(vertices: float) -> float:
 
 
 # Marks that a mechanism asks for.
-ASKED = {"marked-tents": ("kind", "hour"), "heatmap": ("user",), "trajectories": ("trajectory",)}
+ASKED = {
+    "marked-tents": ("kind", "hour"),
+    "heatmap": ("user",),
+    "pair-sums-persons": ("user",),
+    "trajectories": ("trajectory",),
+    "displacements": ("trajectory",),
+}
 
 
 def pattern(domain: Any, n: int, name: str) -> Any:

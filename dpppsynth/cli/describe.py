@@ -8,6 +8,7 @@ from dpppsynth.cli.promise import show_promise
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.rounding import upward
+from dpppsynth.core.units import lengths_in
 from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.relation_words import keeps_marks, what_changes
@@ -98,12 +99,12 @@ def _along(domain: "Domain") -> str:
 
 def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
     relation = guarantee.relation
-    distance = f"{relation.reach:g} {plan.domain.unit}{_along(plan.domain)}"
+    distance = f"{lengths_in(relation.reach, plan.domain.unit)}{_along(plan.domain)}"
     radius = [("privacy radius", distance)] if math.isfinite(relation.reach) else []
     if radius and plan.domain.crs is not None:
-        radius.append(
-            ("lengths on the map", f"at most {plan.domain.scale_factor:.7g} times true ones; the radius is true")
-        )
+        factor = f"{plan.domain.scale_factor:.7g}"
+        longer = "as on the ground" if factor == "1" else f"at most {factor} times those on the ground"
+        radius.append(("lengths on the map", f"{longer}; the radius is on the ground"))
     plain = guarantee.relation
     cap = f"at most {plain.max_points_per_person}" if isinstance(plain, CappedRelation) else "any number"
     if isinstance(plain, Local | GeoIndistinguishability):

@@ -11,9 +11,9 @@ from dpppsynth.cli.promise import show_promise
 
 # The sentence that is said of every certificate that holds.
 NOT_SHOWN = (
-    "Shown is that the promise follows from what is stated and that nothing was edited since, not who stated it, nor "
-    "that it is true: with hashes made anew, another unit of time, other names of types or another n hold as well. "
-    "A signature shows the origin."
+    "Shown is that the promise follows from what is stated, and that nothing was edited since. Not shown is who stated "
+    "it, and whether n, units and names of types are true: somebody who rewrites them and makes the hashes anew passes "
+    "this check. A signature shows the origin."
 )
 
 

@@ -6,7 +6,7 @@ number of points or its guess, never from the points.
 
 import math
 
-from dpppsynth.core.rounding import upward
+from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.units import lengths_in
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import GeoIndistinguishability
@@ -42,7 +42,7 @@ def cautions(guarantee: Guarantee, domain: Domain, n: float | None) -> tuple[str
     >>> from dpppsynth.spatial.domains import Window
     >>> promise = Guarantee(AlphaNeighbours(25.0), PureDP(1.0), "Theorem", ())
     >>> cautions(promise, Window.rectangle(0, 0, 1000, 1000), 40)
-    ('n: with fewer than 80 points the noise hides nearly all that distinguishes places.',)
+    ('n: with fewer than 80 points the noise often hides most of what distinguishes places.',)
     """
     found = [_of_epsilon(guarantee), _of_radius(guarantee, domain), _of_coordinates(domain), _of_number(n)]
     return tuple(each for each in found if each)
@@ -68,7 +68,7 @@ def _of_radius(guarantee: Guarantee, domain: Domain) -> str | None:
     radius, whole = guarantee.relation.reach, domain.diameter
     if not math.isfinite(radius):
         return None
-    words, across = lengths_in(radius, domain.unit), lengths_in(whole, domain.unit)
+    words, across = lengths_in(radius, domain.unit), _across(domain)
     if radius > whole:
         return (
             f"alpha: a privacy radius of {words} exceeds the whole domain, {across} across; is it in the domain's "
@@ -80,6 +80,10 @@ def _of_radius(guarantee: Guarantee, domain: Domain) -> str | None:
             "hidden among places that near alone. Is it in the domain's unit?"
         )
     return None
+
+
+def _across(domain: Domain) -> str:
+    return lengths_in(float(downward(domain.diameter, 3)), domain.unit)
 
 
 def _of_coordinates(domain: Domain) -> str | None:
@@ -95,7 +99,7 @@ def _of_coordinates(domain: Domain) -> str | None:
     small = max(map(abs, domain.bounds)) < METRES and domain.diameter < ACROSS
     if domain.unit == "metre" and small and not _drawn(domain):
         return (
-            f"domain: it is {lengths_in(domain.diameter, domain.unit)} across in {domain.crs}, which is in metres; are "
+            f"domain: it is {_across(domain)} across in {domain.crs}, which is in metres; are "
             "its coordinates kilometres, or degrees?"
         )
     if _outside_its_area(domain):
@@ -128,4 +132,4 @@ def _outside_its_area(domain: Domain) -> bool:
 def _of_number(n: float | None) -> str | None:
     if n is None or n >= FEW_POINTS:
         return None
-    return f"n: with fewer than {FEW_POINTS} points the noise hides nearly all that distinguishes places."
+    return f"n: with fewer than {FEW_POINTS} points the noise often hides most of what distinguishes places."

@@ -23,8 +23,9 @@ class Envelope:
 
     Attributes
     ----------
-    curve : {"L", "g"}
-        Kind of the values: L-functions of K-functions, or pair correlation functions.
+    curve : {"L", "K", "g"}
+        Kind of the values: L-functions of K-functions in windows, K-functions along streets, or pair correlation
+        functions.
     r : (b,) array
         Distances.
     observed, lower, upper, mean : (b,) arrays
@@ -99,7 +100,7 @@ def envelope(observed: Summary, simulated: Sequence[Summary], *, rank: int = 1, 
     >>> runs = [KFunction(r, np.array(k), "ang", False, True) for k in ([1.0, 2.0], [1.2, 2.2], [0.8, 1.8])]
     >>> band = envelope(KFunction(r, np.array([1.1, 2.6]), "ang", False, True), runs)
     >>> band, band.outside
-    (Envelope(L, pointwise, level 0.5, r from 1 to 2), array([False,  True]))
+    (Envelope(K, pointwise, level 0.5, r from 1 to 2), array([False,  True]))
     """
     flag("simultaneous", simultaneous)
     runs = listed_curves(simulated, "simulated", KFunction, PairCorrelation)
@@ -171,5 +172,6 @@ def _values(curve: Summary) -> Floats:
 
 def _stacked(curves: Sequence[Summary]) -> tuple[str, Floats]:
     """Name of what is compared, and its values (m + 1, b)."""
-    name = "L" if isinstance(curves[0], KFunction) else "g"
+    first = curves[0]
+    name = ("L" if first.planar else "K") if isinstance(first, KFunction) else "g"
     return name, np.stack([each.l if isinstance(each, KFunction) else each.g for each in curves])

@@ -64,7 +64,7 @@ def plot_k_function(
 
 
 def plot_envelope(band: Band, ax: Axes | None = None, *, unit: str = "unit", title: str | None = None) -> Axes:
-    """Draw an observed curve in the band of simulated ones; L-functions less r, pair correlations less 1.
+    """Draw an observed curve in the band of simulated ones: L- or K-functions less r, pair correlations less 1.
 
     Parameters
     ----------
@@ -76,13 +76,13 @@ def plot_envelope(band: Band, ax: Axes | None = None, *, unit: str = "unit", tit
     title : str, optional
     """
     ax = new_figure(6.4, 4.4).subplots() if ax is None else ax
-    base = band.r if band.curve == "L" else 1.0
+    base, what = (1.0, "g(r) - 1") if band.curve == "g" else (band.r, f"{band.curve}(r) - r")
     kind = f"simulated, {'simultaneous' if band.simultaneous else 'pointwise'} band"
     label = f"{kind} at level {band.level:.3g}"
     ax.fill_between(band.r, band.lower - base, band.upper - base, color=LANDMARK, alpha=0.22, linewidth=0, label=label)
     ax.plot(band.r, band.mean - base, color=LANDMARK, linewidth=1.6, label="simulated, mean")
     ax.plot(band.r, band.observed - base, color=POINT, linewidth=2.2, label="observed")
-    return _by_distance(ax, "L(r) - r" if band.curve == "L" else "g(r) - 1", unit, title)
+    return _by_distance(ax, what, unit, title)
 
 
 def dress_curves(ax: Axes, xlabel: str, ylabel: str, title: str | None) -> None:

@@ -178,7 +178,7 @@ class PatternRelease(Release):
                 if not found
                 else (
                     f"m: {len(found)} {'was' if len(found) == 1 else 'were'} paid for, and {self.mechanism} draws no "
-                    "others for free; plan all of them at once."
+                    "others for free; another one takes a new budget."
                 )
             )
             raise InputError(msg)

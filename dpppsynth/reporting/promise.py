@@ -209,9 +209,9 @@ def _moving(guarantee: Guarantee) -> str:
     price = f"epsilon {stated(2 * epsilon)}"
     if delta:
         price += f" and delta {stated(min(1.0, delta * (1 + math.exp(min(epsilon, 700.0)))))}"
-    who = "point is" if guarantee.relation.unit == "point" else "points are"
+    who = "their point is" if guarantee.relation.unit == "point" else "their points are"
     return (
-        f"It does not hide as well where somebody is whose {who} known to be in the data. A move is a removal and an "
+        f"Where somebody is, once {who} known to be in the data, is hidden less well: a move is a removal and an "
         f"addition, so telling two places apart may cost twice as much: {price}."
     )
 
@@ -221,6 +221,8 @@ def _farther(guarantee: Guarantee, domain: Domain) -> list[str]:
     if not math.isfinite(reach) or (not guarantee.by_distance and not silent_beyond(guarantee)):
         return []
     away = length(reach, domain)
+    if holds_anywhere(guarantee):
+        return []
     if guarantee.by_distance and not silent_beyond(guarantee):
         curve = "the curve by distance bounds how well"
         if several(guarantee.relation):
@@ -240,6 +242,15 @@ def silent_beyond(guarantee: Guarantee) -> bool:
     if not math.isfinite(reach) or isinstance(guarantee.profile, PureDP | TruncatedLaplaceDP):
         return False
     return not curve or math.isclose(curve[-1][0], reach)
+
+
+def holds_anywhere(guarantee: Guarantee) -> bool:
+    """Whether the curve by distance has become level, at no more than the promise: then it holds at every distance."""
+    curve = guarantee.by_distance
+    if len(curve) < 2 or not isinstance(guarantee.profile, PureDP):
+        return False
+    most, level = max(epsilon for _, epsilon in curve), math.isclose(curve[-1][1], curve[-2][1])
+    return level and most <= guarantee.epsilon_of_one_point() * (1 + 1e-9)
 
 
 def way(domain: Domain) -> str:

@@ -153,8 +153,8 @@ class TestShell:
         cert["content_hash"] = certificate.content_hash(cert)
         (forged / certificate.FILENAME).write_text(plain_text(cert), encoding="utf-8")
         said = spoken(run("verify", forged))
-        assert "other names of types or another n hold as well. A signature shows the origin." in said
-        assert "not who stated it" in json.loads(run("verify", forged, "--json").stdout)["not_shown"]
+        assert "whether n, units and names of types are true: somebody who rewrites them" in said
+        assert "Not shown is who stated it" in json.loads(run("verify", forged, "--json").stdout)["not_shown"]
 
     def test_patterns_alone_have_dates_in_any_format(self, tmp_path):
         """Days since a date go in as dates and come out as dates; files that are read again have the same days."""

@@ -54,7 +54,7 @@ class TestCheck:
         said = spoken(run("check", *LGCP, "--network", streets, "--n", N))
         for words in (
             "network LinearNetwork(229 vertices, 282 edges, length 13725.05925, EPSG:27700, metre)",
-            "privacy radius 25 metre along the edges",
+            "privacy radius 25 metres along the edges",
             "Matern in the plane, sigma 2, plus one along streets",
             "segments",
             "none longer than",

@@ -47,3 +47,13 @@ def test_an_envelope_with_its_band(clusters):
     corners = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert (corners.min(), corners.max()) == pytest.approx(((band.lower - R).min(), (band.upper - R).max()))
     assert any("simultaneous" in text.get_text() for text in ax.get_legend().get_texts())
+
+
+def test_an_envelope_along_streets():
+    streets = dps.datasets.soho_streets()
+    curves = [dps.linear_network.k_function(dps.simulate.poisson(streets, 0.02, rng=seed), R) for seed in range(3)]
+    band = dps.evaluation.envelope(curves[0], curves[1:])
+    ax = plot_envelope(band, unit="metre")
+    observed = next(line for line in ax.lines if line.get_label() == "observed")
+    assert observed.get_ydata() == pytest.approx(curves[0].k - R)
+    assert (band.curve, ax.get_xlabel(), ax.get_ylabel()) == ("K", "r (m)", "K(r) - r")

@@ -400,7 +400,7 @@ def test_the_promise_in_plain_words(name, words, shown):
     for each in words:
         assert each in described
     assert "What several releases reveal adds up." in visible
-    assert "A point may still reflect people nearby" in visible
+    assert "That one lies near people, or on a real address, tells no more than the promise allows" in visible
     assert "(docs/inference.md)" in visible[visible.index("in the source repository") :]
     plain = visible[visible.index("The guarantee in plain words") : visible.index("The guarantee for an auditor")]
     assert not re.search("[α-ωΑ-Ω]", plain)  # noqa: RUF001 - Greek on purpose
@@ -432,6 +432,16 @@ def test_what_is_merely_assumed_is_said():
     assert said.startswith("Attention: this is not differential privacy as it is usually meant.")
     assert said.index("assumed, not proved") < said.index("The promise is made")
     assert "It says nothing about two places farther apart than 5 m." in not_promised(averaged, SQUARE, None)
+
+
+def test_farther_places_are_as_safe_where_the_curve_has_become_level():
+    rising = ((10.0, 0.4), (25.0, 1.0), (40.0, 1.6), (60.0, 1.6))
+    level = ((10.0, 0.6), (20.0, 1.0), (30.0, 1.0))
+    bound = partial(Guarantee, AlphaNeighbours(25.0), PureDP(1.0), "Theorem 2 (tents)", ("a",))
+    unsafe = "does not protect places farther apart than 25 m as well"
+    assert unsafe in " ".join(not_promised(bound(rising), SQUARE, None))
+    assert unsafe in " ".join(not_promised(bound(rising[:2]), SQUARE, None))
+    assert "farther apart" not in " ".join(not_promised(bound(level), SQUARE, None))
 
 
 def test_what_holds_on_average_is_not_said_to_hold():

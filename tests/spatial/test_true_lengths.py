@@ -381,7 +381,7 @@ class TestWords:
 
     def test_check_says_what_the_map_does(self):
         said = spoken("check", "--method", "laplace", "--epsilon", "1", "--alpha", "25", *self.EDGE, "--n", "40")
-        assert "lengths on the map at most 1.00097 times true ones; the radius is true" in said
+        assert "lengths on the map at most 1.00097 times those on the ground; the radius is on the ground" in said
 
     def test_check_refuses_a_stretched_map_in_options_of_the_command_line(self):
         place = ("--window", "0,6900000,40000,6940000", "--crs", "EPSG:3395")

@@ -1,0 +1,5 @@
+"""Run the command line with `python -m dpppsynth`."""
+
+from dpppsynth.cli import main
+
+main()
