@@ -120,8 +120,11 @@ def plan_modules(plan):
 
 def test_the_files_on_the_way_of_a_point_are_there():
     way = PAGE.partition("## The way of a point")[2]
-    paths = re.findall(r"`((?:\w+/)+\w+\.py|(?:\w+/)+)`", way)
-    assert len(paths) >= 15
+    adding = (ROOT / "docs" / "adding_a_mechanism.md").read_text(encoding="utf-8")
+    estimators = adding.partition("## The estimator")[2].partition("\n## ")[0]
+    stated = [re.findall(r"`((?:\w+/)+\w+\.py|(?:\w+/)+)`", text) for text in (way, estimators)]
+    assert [len(each) >= 15 for each in stated] == [True, True]
+    paths = [*stated[0], *stated[1]]
     for path in paths:
         base = ROOT if path.split("/")[0] in LINKED else ROOT / "dpppsynth"
         assert (base / path).exists(), path

@@ -1,6 +1,7 @@
 """The guides' examples run, as a reader would run them, and their links lead somewhere."""
 
 import functools
+import json
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import dpppsynth as dps
 from dpppsynth.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -97,6 +99,37 @@ def test_guides_by_user_run_from_top_to_bottom(name, monkeypatch, tmp_path):
             assert program == "dpppsynth"
             done = CliRunner().invoke(app, arguments)
             assert done.exit_code == 0, f"{arguments}: {done.output[-2000:]}"
+
+
+def in_tables():
+    """What stands as code in the README's tables."""
+    rows = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("|")]
+    return re.findall(r"`([^`]+)`", "\n".join(rows))
+
+
+def test_options_in_the_tables_of_the_readme_exist():
+    named = {word for code in in_tables() for word in code.split() if word.startswith("--")}
+    assert {"--method", "--types", "--by", "--covariates"} < named
+    shown = CliRunner().invoke(app, ["synthesize", "--help"], env={"COLUMNS": "200"}).output
+    assert named <= set(re.findall(r"--[a-z][a-z-]*", shown))
+
+
+@pytest.mark.parametrize("code", [code for code in in_tables() if code.startswith("--")])
+def test_options_in_the_tables_of_the_readme_go_together(code, monkeypatch, tmp_path):
+    """`check` takes each cell with the public parameters that it leaves open; a layer's file is refused as missing."""
+    monkeypatch.chdir(tmp_path)
+    Path("streets.geojson").write_text(json.dumps(dps.datasets.soho_streets().to_geojson()))
+    rest = "--epsilon 1 --crs EPSG:27700"
+    rest += "" if "--method" in code else " --method lgcp"
+    rest += "" if "heatmap" in code or "bounded-error" in code else " --alpha 25"
+    rest += " --n-by 200,192" if "--by" in code else "" if "heatmap" in code else " --n 392"
+    rest += "" if "--network" in code else " --window 529100,180680,529770,181350"
+    done = CliRunner().invoke(app, ["check", *shlex.split(f"{code} {rest}")])
+    if ".tif" in code:
+        assert done.exit_code == 2, done.output
+        assert re.search(r"(people|slope)\.tif", done.output), done.output
+    else:
+        assert done.exit_code == 0, done.output
 
 
 def test_the_readme_is_read_in_three_minutes():
