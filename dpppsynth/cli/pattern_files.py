@@ -8,11 +8,13 @@ from typer import Option
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.domain_options import said_of
+from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dpppsynth.core.progress import Progress
+    from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.patterns import PointPattern
 
 
@@ -69,12 +71,19 @@ def write_patterns(
     places: bool = False,
     say: "Progress",
 ) -> list[str]:
-    """Write patterns, one at a time, under their names in a release; returns the names of the files."""
+    """Write patterns, one at a time, under their names in a release; returns the names of the files.
+
+    Raises
+    ------
+    InputError
+        Before a folder is made, where the release's domain has no edges, or no coordinate system to re-project from.
+    """
     from dpppsynth.contract.result import marks_of
     from dpppsynth.core.progress import part_progress
     from dpppsynth.io import write_pattern
     from dpppsynth.release.folder_writing import WRITING
 
+    _require_domain(release.domain, to_crs, places=places)
     folder.mkdir(parents=True, exist_ok=True)
     described, written = marks_of(release), []
     for k, (name, pattern) in enumerate(zip(names, patterns, strict=True)):
@@ -83,3 +92,14 @@ def write_patterns(
         write_pattern(pattern, path, described=described, to_crs=to_crs, places=places, progress=part)
         written.append(path.name)
     return written
+
+
+def _require_domain(domain: "Domain", to_crs: str | None, *, places: bool) -> None:
+    from dpppsynth.linear_network import LinearNetwork
+
+    if places and not isinstance(domain, LinearNetwork):
+        msg = "--places: are edges of a network, and this release has a window; leave it out"
+        raise InputError(msg)
+    if to_crs is not None and domain.crs is None:
+        msg = "--out-crs: the release names no coordinate system to re-project from; leave it out"
+        raise InputError(msg)

@@ -200,6 +200,7 @@ def show_release(
     """Say what was written, and how to go on; `paid` is why a further pattern would be a new spend, if it were."""
     from dpppsynth.cli.limits import error_bound
     from dpppsynth.contract import registry
+    from dpppsynth.core.published_files import beyond_limits
 
     words = registry.of(release).words
     files = sorted(path.name for path in out.iterdir())
@@ -233,8 +234,9 @@ def show_release(
         show_line(f"Warning: {release.warning}")
     if release.seeded:
         show_line("Warning: its random bits can be drawn again: it is not private and must not be released.")
-    show_line(f"Check it: dpppsynth verify {out}")
+    own = " --no-limit" if beyond_limits(out) else ""
+    show_line(f"Check it: dpppsynth verify {out}{own}")
     if not paid:
-        show_line(f"Further patterns are free: dpppsynth sample {out} --patterns 100")
+        show_line(f"Further patterns are free: dpppsynth sample {out} --patterns 100{own}")
     else:
         show_line(f"No further patterns are free: {paid}.")

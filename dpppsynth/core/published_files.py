@@ -37,6 +37,12 @@ _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW"
 _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOSED
 
 
+def beyond_limits(folder: Path) -> bool:
+    """Whether a release's files are more, or larger, than are read of an unknown publisher."""
+    sizes = [each.stat().st_size for each in folder.iterdir()]
+    return max(sizes, default=0) > MOST_BYTES or sum(sizes) > MOST_IN_ALL or len(sizes) > MOST_NAMES
+
+
 class PublishedFolder:
     """A folder held open by descriptor, so that it cannot be replaced while it is read.
 

@@ -66,7 +66,8 @@ def written_points(pattern: PointPattern, *, to_crs: CRSLike | None = None, plac
         if clash:
             msg = f"marks: the names {sorted(clash)} are taken by places on the network; rename these marks"
             raise InputError(msg)
-        columns |= {PLACES[0]: pattern.positions[:, 0].astype(np.int64), PLACES[1]: pattern.positions[:, 1]}
+        along = nearest_multiples(pattern.positions[:, 1], pattern.domain.resolution)
+        columns |= {PLACES[0]: pattern.positions[:, 0].astype(np.int64), PLACES[1]: along}
     source = pattern.domain.crs
     if to_crs is None:
         return WrittenPoints(pattern.xy, columns, source)

@@ -57,6 +57,23 @@ def test_places_on_streets(tmp_path):
     table = pd.read_csv(tmp_path / "out" / "synthetic_000.csv")
     there = homes.domain.coordinates(table[["edge", "along"]].to_numpy())
     assert there == pytest.approx(table[["x", "y"]].to_numpy(), abs=1e-3)
+    # On the public grid along the edges, without binary tails.
+    assert all(len(repr(float(each)).partition(".")[2]) <= 4 for each in table["along"])
+
+
+def test_places_and_systems_that_a_release_has_not_got(folder, tmp_path):
+    points = np.random.default_rng(1).uniform(0, 100, (50, 2))
+    plain = dps.PointPattern(points, dps.Window.rectangle(0, 0, 100, 100))
+    bare = dps.LaplaceSynthesizer(1.0, alpha=25.0).release(plain, rng=3).save(tmp_path / "public", patterns=1)
+    for release, words, said in (
+        (folder, ["--places"], "--places: are edges of a network"),
+        (bare, ["--out-crs", "EPSG:4326"], "--out-crs: the release names no coordinate system"),
+    ):
+        for command in ("export", "sample"):
+            done = call(command, release, "--out", tmp_path / "out", "--format", "csv", *words)
+            assert done.exit_code == 2
+            assert said in done.stderr
+            assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

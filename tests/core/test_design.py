@@ -16,6 +16,7 @@ LINKED = {"models", "linear_network"}
 OWN_NAMES = {"cli/local.py": {"dpppsynth.local"}}
 # Modules that import what a string names.
 BY_STRING = {
+    "cli/program.py",
     "core/lazy_names.py",
     "contract/registry.py",
     "mechanisms/local/randomizers/randomizer_places.py",

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from dpppsynth.cli import app
 from dpppsynth.core import published_files
 from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
-from dpppsynth.core.published_files import PublishedFolder, strict_json
+from dpppsynth.core.published_files import PublishedFolder, beyond_limits, strict_json
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import verify
 from dpppsynth.release import append_patterns, certificate, load_release
@@ -315,3 +315,13 @@ def test_a_crs_that_makes_proj_open_a_file_is_never_looked_up(folder, name, monk
 def test_no_window_has_a_crs_that_its_own_file_could_not_name():
     with pytest.raises(InputError, match=r"definition that files cannot state.*to_crs="):
         Window.rectangle(0, 0, 10, 10, "+proj=utm +zone=31 +ellps=GRS80 +nadgrids=@null +type=crs")
+
+
+def test_files_that_are_not_read_unasked(tmp_path, monkeypatch):
+    for size in (10, 20):
+        (tmp_path / str(size)).write_bytes(b"." * size)
+    assert not beyond_limits(tmp_path)
+    for name, most in (("MOST_BYTES", 19), ("MOST_IN_ALL", 29), ("MOST_NAMES", 1)):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"dpppsynth.core.published_files.{name}", most)
+            assert beyond_limits(tmp_path)

@@ -437,7 +437,10 @@ def test_what_is_merely_assumed_is_said():
 def test_farther_places_are_as_safe_where_the_curve_has_become_level():
     rising = ((10.0, 0.4), (25.0, 1.0), (40.0, 1.6), (60.0, 1.6))
     level = ((10.0, 0.6), (20.0, 1.0), (30.0, 1.0))
-    bound = partial(Guarantee, AlphaNeighbours(25.0), PureDP(1.0), "Theorem 2 (tents)", ("a",))
+
+    def bound(curve):
+        return Guarantee(AlphaNeighbours(25.0), PureDP(1.0), "Theorem 2 (tents)", ("a",), curve)
+
     unsafe = "does not protect places farther apart than 25 m as well"
     assert unsafe in " ".join(not_promised(bound(rising), SQUARE, None))
     assert unsafe in " ".join(not_promised(bound(rising[:2]), SQUARE, None))
