@@ -115,15 +115,21 @@ def perturb(
     # What is wrong with public options and names costs nothing.
     client.options.require_files(points, reports, **columns)
     # Whatever is stated of a shuffler needs as many persons.
-    name = mechanism.plan(domain, n=n or getattr(mechanism, "shuffled", None) or 1).mechanism
-    ceiling = Ceiling(name, domain, client.options.promise(mechanism, asked, domain, None))
-    account = LedgerEntry.open(ledger, points, ceiling, values_of(subset))
+    plan = mechanism.plan(domain, n=n or getattr(mechanism, "shuffled", None) or 1)
+    share = client.options.share(after)
+    # Where everybody reports, the public number of persons is held against earlier releases before anything is spent.
+    known = None if share else n
+    ceiling = Ceiling(
+        plan.mechanism, domain, client.options.promise(mechanism, asked, domain, None), known, plan.counted_by
+    )
+    part = values_of(subset) if ledger is None else {**(values_of(subset) or {}), **share} or None
+    account = LedgerEntry.open(ledger, points, ceiling, part)
 
     def permit(drawn: int) -> None:
+        client.options.require_drawn(mechanism, domain, n, drawn)
         if account.ledger is not None and account.entry is not None:
-            counted_by = mechanism.plan(domain, n=n or drawn).counted_by
             promise = client.options.promise(mechanism, asked, domain, n or drawn)
-            account.ledger.settle(account.entry, promise, n=drawn, counted_by=counted_by)
+            account.ledger.settle(account.entry, promise, n=known or drawn, counted_by=plan.counted_by)
 
     with account.counting(), progress() as say, account.reading(CLEAN):
         written = perturb_file(asked, points, reports, window=domain, **columns, progress=say, permit=permit)

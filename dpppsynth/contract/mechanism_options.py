@@ -192,6 +192,23 @@ class MechanismOptions:
         promised: Guarantee = made.ceiling(domain) if n is None else made.plan(domain, n=n).guarantee
         return promised
 
+    def share(self, after: str | None) -> dict[str, str]:
+        """Mark and value of the persons of one round, where rounds share persons out; nothing where all report."""
+        return {}
+
+    def require_drawn(self, made: Any, domain: Domain, n: int | None, drawn: int) -> None:
+        """Refuse a number of drawn reports with which a promise cannot be made, before they are written; InputError.
+
+        Parameters
+        ----------
+        made : Synthesizer
+        domain : Domain
+        n : int or None
+            Public number of persons of both rounds.
+        drawn : int
+            Number of reports, which is public.
+        """
+
     def require_files(self, points: Path, reports: Path, *, x: str, y: str, user: str | None = None) -> None:
         """Refuse files that clients' reports cannot be drawn for, or written to, before a row is read.
 

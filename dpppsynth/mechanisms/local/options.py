@@ -20,6 +20,7 @@ from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
 from dpppsynth.mechanisms.local.one_report import require_told
 from dpppsynth.mechanisms.local.report_files import require_place_columns
 from dpppsynth.mechanisms.local.saved_counts import counts_in
+from dpppsynth.mechanisms.local.shuffle import Shuffle
 from dpppsynth.mechanisms.local.sinks import new_file
 from dpppsynth.mechanisms.local.synthesizer import number_of_reports
 from dpppsynth.mechanisms.local.trajectory_plan import number_of_trajectories
@@ -29,6 +30,8 @@ from dpppsynth.privacy.relations import GeoIndistinguishability, Local, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.patterns import PointPattern
 
+# Mark under which a ledger knows the persons of one round.
+ROUND = "reporting round"
 NO_GRID = Setting(name="grid", option="--cells", kind=int, help="Cells", hidden=True)
 
 
@@ -55,6 +58,20 @@ class ReportOptions(MechanismOptions):
         """Refuse a file of reports that exists, and a file of points with other columns; InputError."""
         new_file(reports, "out")
         require_place_columns(points, x=x, y=y, user=user)
+
+    def require_drawn(self, made: Any, domain: Domain, n: int | None, drawn: int) -> None:
+        """Refuse more reports than persons, and fewer than a shuffler is said to mix; InputError."""
+        if n is not None and drawn > n:
+            msg = (
+                f"n: more persons report in this round than there are in both together, {n} as it says; give the public "
+                "number of all of them"
+            )
+            raise InputError(msg)
+        made.plan(domain, n=n or drawn)
+        shuffle = Shuffle.of(made.shuffled, made.shuffle_delta)
+        if shuffle is not None:
+            # A round may have fewer persons than its share of n.
+            shuffle.require(n or drawn, drawn)
 
     def require_columns(self, given: Given, columns: Iterable[str], name: str) -> None:
         """Refuse a file with a column that may tell persons, where nobody says whether it does; InputError."""
@@ -127,6 +144,10 @@ class AdaptiveOptions(ReportOptions):
         if after is None:
             return first
         return made.second(counts_in([after], first, window=made.own_window(domain)), persons)
+
+    def share(self, after: str | None) -> dict[str, str]:
+        """The persons of one round: releases of all points have another n."""
+        return {ROUND: "1" if after is None else "2"}
 
     def combined(self, made: Any, domain: Any, n: int | None, after: str, counts: Any) -> Any:
         """Counts of both rounds together."""

@@ -199,6 +199,31 @@ class TestTwoRounds:
         said = spoken(run("local", "perturb", trips, tmp_path / "x.csv", *ask, "--ledger", ledger, code=4))
         assert not (tmp_path / "x.csv").exists()
 
+    def test_public_numbers_are_judged_before_anything_is_spent(self, trips, place, tmp_path):
+        ask = ["--method", "trajectories", "--max-length", 6, *ASK, *place]
+        ledger = tmp_path / "ledger.json"
+        Ledger.create(ledger, epsilon=20, delta=0, relation=ReplaceOne())
+        run("local", "perturb", trips, tmp_path / "one.csv", *ask, "--ledger", ledger, "--n", N)
+        before = ledger.read_bytes()
+        again = ["local", "perturb", trips, tmp_path / "x.csv", *ask, "--ledger", ledger, "--n"]
+        assert f"have n = {N}, and this one another" in spoken(run(*again, N + 1, code=2))
+        shuffled = [N, "--shuffled", N + 1, "--shuffle-delta", "1e-9"]
+        assert "are more than the" in spoken(run(*again, *shuffled, code=2))
+        assert ledger.read_bytes() == before
+
+    @pytest.mark.parametrize(
+        ("more", "words"),
+        [
+            (["--n", N - 1], "--n: more persons report in this round than there are"),
+            (["--shuffled", N + 1, "--shuffle-delta", "1e-9"], f"are more than the {N} that are shuffled together"),
+        ],
+    )
+    def test_numbers_of_persons_that_are_not_true_leave_nothing(self, more, words, trips, place, tmp_path):
+        ask = ["--method", "trajectories", "--max-length", 6, *ASK, *place, *more]
+        assert words in spoken(run("local", "perturb", trips, tmp_path / "one.csv", *ask, code=2))
+        assert not (tmp_path / "one.csv").exists()
+        assert not (tmp_path / "one.csv.json").exists()
+
     def test_refuses_what_does_not_belong_together(self, trips, place, tmp_path):
         ask = ["--method", "trajectories", "--max-length", 6, *ASK, *place]
         one, first = tmp_path / "one.csv", tmp_path / "one.json"
