@@ -63,8 +63,8 @@ class ReportOptions(MechanismOptions):
         """Refuse more reports than persons, and fewer than a shuffler is said to mix; InputError."""
         if n is not None and drawn > n:
             msg = (
-                f"n: more persons report in this round than there are in both together, {n} as it says; give the public "
-                "number of all of them"
+                f"n: more persons report in this round than there are in both together, {n} as it says; give the "
+                "public number of all of them"
             )
             raise InputError(msg)
         made.plan(domain, n=n or drawn)

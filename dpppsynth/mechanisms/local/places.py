@@ -81,8 +81,9 @@ def person_rows(path: str | Path, user: str, *, x: str, y: str, rows: int) -> tu
     """
     source, names = require_point_columns(path, x, y, user=user)
     codes, batches = PersonCodes(), _batches(source, names, {user: str}, rows)
-    found = [codes.add(batch.column(user).to_pylist()) for batch in batches]
-    return np.concatenate([np.empty(0, dtype=np.int64), *found]), codes.persons
+    # More persons than 32 bits tell have labels that fit into no memory.
+    found = [codes.add(batch.column(user).to_pylist()).astype(np.int32) for batch in batches]
+    return np.concatenate([np.empty(0, dtype=np.int32), *found]), codes.persons
 
 
 def _batches(source: Path, names: tuple[str, ...], kinds: dict[str, type], rows: int) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -25,6 +26,9 @@ from dpppsynth.privacy.relations import TRAJECTORY, Local, Relation
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
+
+# Cells of trajectories that are looked at together, each some 100 bytes while jumps are filled in.
+FILLED = 2**19
 
 
 class Walkers(Protocol):
@@ -190,9 +194,48 @@ def walk_values(
     walks = _walks(points, mechanism.cells, require_window(window), source, user=user, x=x, y=y, rows=rows)
     if walks is None:
         return
+    # Reports leave in groups whose sizes are public: those of a Parquet file would tell lengths otherwise.
     step = mechanism.randomizer.at_once(rows)
+    longest = mechanism.round.longest if isinstance(mechanism, FiledRound) else 0
     for first in range(0, len(walks), step):
-        yield mechanism.trajectory_values(walks.part(first, min(first + step, len(walks))))
+        parts = walks.parts(first, min(first + step, len(walks)), longest)
+        yield np.concatenate([mechanism.trajectory_values(part) for part in parts])
+
+
+@dataclass(frozen=True, eq=False)
+class Walks:
+    """The cells of all trajectories of a file, in few bytes.
+
+    Attributes
+    ----------
+    cells : int
+        Along each side of the grid.
+    values : (n,) array of unsigned int
+    offsets : (T + 1,) array of int
+        As of `GridTrajectories`.
+    """
+
+    cells: int
+    values: Any
+    offsets: Ints
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def parts(self, first: int, last: int, longest: int) -> Iterator[GridTrajectories]:
+        """Trajectories from number `first` to before number `last`, some at a time.
+
+        As many as have `FILLED` cells, where jumps are filled in until there are `longest`; a longer one by itself.
+        """
+        lengths = np.diff(self.offsets[first : last + 1])
+        filled = np.cumsum(lengths + np.minimum(longest, lengths * self.cells))
+        cuts = [0]
+        while cuts[-1] < len(lengths):
+            before = filled[cuts[-1] - 1] if cuts[-1] else 0
+            cuts.append(max(cuts[-1] + 1, int(np.searchsorted(filled, before + FILLED, side="right"))))
+        for a, b in pairwise(first + np.array(cuts)):
+            values = self.values[self.offsets[a] : self.offsets[b]]
+            yield GridTrajectories(self.cells, values, self.offsets[a : b + 1] - self.offsets[a])
 
 
 def _walks(
@@ -205,19 +248,22 @@ def _walks(
     x: str,
     y: str,
     rows: int,
-) -> GridTrajectories | None:
+) -> Walks | None:
     """The cells of all trajectories of a file, in a random order; None where it has no rows."""
     mesh = grid_mesh(window, cells)
-    value = grid_values(mesh, cells)
+    value = grid_values(mesh, cells).astype(np.min_scalar_type(cells**2 - 1))
     read = [value[mesh.locate(PointPattern(xy, window).positions)] for xy in point_batches(points, x, y, rows)]
     if not read:
         return None
     found = np.concatenate(read)
+    del read
     codes = np.arange(len(found)) if user is None else person_rows(points, user, x=x, y=y, rows=rows)[0]
     if len(codes) != len(found):
         msg = f"points: {Path(points).name} changed while it was read; let nothing write to it meanwhile."
         raise InputError(msg)
     lengths = np.bincount(codes)
     place = source.permutation(len(lengths))
-    order = np.argsort(place[codes], kind="stable")
-    return GridTrajectories(cells, found[order], starts(lengths[np.argsort(place)]))
+    lengths[place] = lengths.copy()
+    codes = place.astype(np.min_scalar_type(len(place)))[codes]
+    order = np.argsort(codes, kind="stable")
+    return Walks(cells, found[order], starts(lengths))

@@ -12,8 +12,9 @@ import dpppsynth as dps
 from dpppsynth import InputError, load_release, privacy
 from dpppsynth.ledger import Ledger
 from dpppsynth.local import LDPTrace, LineTrace, aggregate_files, count_files, merge_counts, perturb_file, read_counts
+from dpppsynth.mechanisms.local import trajectory_files
 from dpppsynth.mechanisms.local.trajectories import TraceCounts
-from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories, starts
 from dpppsynth.mechanisms.local.trajectory_files import walk_values
 from dpppsynth.privacy import ReplaceOne
 
@@ -117,6 +118,30 @@ class TestTrajectoriesOfAFile:
         assert (ordered(found) == ordered(stated)).all()
         # In another order than the persons': 400 of them stay in theirs with a chance below 1e-800.
         assert (np.reshape(found, (N, -1)) != np.reshape(stated, (N, -1))).any()
+
+    @pytest.mark.parametrize("mechanism", [TRACE.filed(), TRACE.filed(4), LineTrace(epsilon=1.0, cells=3, user="who")])
+    def test_parts_change_nothing(self, mechanism, trips, monkeypatch):
+        """The same values in groups of the same sizes, whatever is looked at together."""
+        known = {"user": "who", "x": "x", "y": "y", "rows": 150}
+        at_once = list(walk_values(trips, mechanism, WINDOW, np.random.default_rng(1), **known))
+        monkeypatch.setattr(trajectory_files, "FILLED", 50)
+        in_parts = list(walk_values(trips, mechanism, WINDOW, np.random.default_rng(1), **known))
+        assert [len(each) for each in in_parts] == [len(each) for each in at_once] == [150, 150, 100]
+        assert (np.concatenate(in_parts) == np.concatenate(at_once)).all()
+
+    def test_few_cells_are_filled_in_together(self, monkeypatch):
+        """However far all jumps are, and however many there are: of rows with their cells no more than `FILLED`."""
+        monkeypatch.setattr(trajectory_files, "FILLED", 500)
+        lengths = np.tile([1, 30, 3], 40)
+        values = np.tile([0, 99], 40 * 17).astype(np.uint8)
+        walks = trajectory_files.Walks(10, values, starts(lengths))
+        parts = list(walks.parts(5, len(walks), 20))
+        assert sum(map(len, parts)) == len(walks) - 5
+        assert max(len(part.values) + len(part.mobility(20).values) for part in parts) <= 500
+        assert (np.concatenate([part.values for part in parts]) == values[walks.offsets[5] :]).all()
+        # One that is longer than that is looked at by itself.
+        monkeypatch.setattr(trajectory_files, "FILLED", 10)
+        assert [len(part) for part in walks.parts(0, 9, 20)] == [1] * 9
 
     def test_every_row_is_a_trajectory_unless_told(self, trips, tmp_path):
         everybody = LDPTrace(epsilon=8.0, cells=3, max_length=6, user=None).filed()
