@@ -141,8 +141,8 @@ def aggregate_files(
     Raises
     ------
     InputError
-        For files that are missing, unreadable, there twice (by links, too), or labelled for another mechanism, with
-        other columns, or with a row that no client sends. Files are named, rows never.
+        For files that are missing, unreadable, there twice (by links, or as copies whose labels tell so), or labelled
+        for another mechanism, with other columns, or with a row that no client sends. Files are named, rows never.
 
     Examples
     --------
@@ -382,4 +382,4 @@ def _one(path: Any) -> list[Path]:
 
 
 def _counts(mechanism: LocalMechanism, tally: Tally) -> Counts:
-    return mechanism.counts_kind(mechanism, tally.counts, tally.n, tally.seeded)
+    return mechanism.counts_kind(mechanism, tally.counts, tally.n, tally.seeded, tally.runs)

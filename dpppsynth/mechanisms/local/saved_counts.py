@@ -2,7 +2,7 @@
 
 Reports are private before anybody counts them, so counts of reports may be saved, sent and published; partial sums of
 points may not (`dpppsynth.contract.partial_sums`). A file names mechanism and window by their fingerprints, and the
-countings that went into it by numbers drawn at random: no counting enters a sum twice.
+drawings and countings that went into it by numbers drawn at random: none enters a sum twice.
 """
 
 import glob
@@ -50,7 +50,7 @@ class SavedCounts:
     seeded : bool
         True when the random bits of any report can be reproduced: then nothing is private.
     runs : tuple of str
-        Random numbers of the countings whose sum this is.
+        Random numbers of the countings whose sum this is, and of the drawings of their reports where files tell them.
     user : str, optional
         Column that told persons, each of whom sent one report, where that holds for all of them.
     """
@@ -93,8 +93,8 @@ class SavedCounts:
             raise InputError(msg)
         if not set(self.runs).isdisjoint(other.runs):
             msg = (
-                "paths: the same counting is in two of the files, and its reports would count twice; name every file "
-                "once, and none beside a sum that it is part of."
+                "paths: the same reports, or the same counting of some, are in two of the files and would count twice; "
+                "name every file once, and none beside a sum that it is part of."
             )
             raise InputError(msg)
 
@@ -215,7 +215,8 @@ def write_counts(counts: Counts, path: str | Path, *, window: Window) -> Path:
     place = instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one").fingerprint()
     mechanism: Any = counts.mechanism
     target = new_counts_file(path)
-    runs = counts.runs or (secrets.token_hex(16),)
+    # Of reports without a label nothing but the counting is known.
+    runs = tuple(sorted((*counts.runs, secrets.token_hex(16))))
     saved = SavedCounts(
         counts.mechanism.fingerprint,
         place,

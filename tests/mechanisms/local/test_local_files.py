@@ -127,9 +127,9 @@ class TestRoundTrip:
 
     def test_labels(self, tmp_path):
         write_reports(part(slice(9)), tmp_path / "a.csv")
-        assert json.loads((tmp_path / "a.csv.json").read_text()) == {
-            "mechanism": DISK.fingerprint, "seeded": False, "parameters": None,
-        }  # fmt: skip
+        label = json.loads((tmp_path / "a.csv.json").read_text())
+        assert re.fullmatch("[0-9a-f]{32}", label.pop("run"))
+        assert label == {"mechanism": DISK.fingerprint, "seeded": False, "parameters": None}
         write_reports(part(slice(9), seeded=True), tmp_path / "b.parquet", mechanism=DISK)
         label = json.loads(pq.read_metadata(tmp_path / "b.parquet").metadata[b"dpppsynth.reports"])
         assert label["parameters"] == DISK.randomizer.parameters()
@@ -349,10 +349,29 @@ class TestRefusals:
         path = write_reports(MANY, tmp_path / "a.parquet")
         os.link(path, tmp_path / "b.parquet")
         assert "is a link to another of these files" in refused(lambda: aggregate_files(DISK, tmp_path))
-        # The same reports in a file of their own may be those of others.
+        # The same reports in a file without a label may be those of others.
         (tmp_path / "b.parquet").unlink()
-        (tmp_path / "b.parquet").write_bytes(path.read_bytes())
+        table(tmp_path / "b.parquet", MANY.rows)
         assert aggregate_files(DISK, tmp_path).n == 2000
+
+    def test_copies_do_not_count_twice(self, tmp_path):
+        """Whatever they are named, and in whatever format, as long as their label tells."""
+        path = write_reports(MANY, tmp_path / "a.parquet")
+        (tmp_path / "b.parquet").write_bytes(path.read_bytes())
+        words = "a.parquet and b.parquet hold reports of the same drawing, which would count twice"
+        for workers in (None, 2):
+            assert words in refused(lambda workers=workers: aggregate_files(DISK, tmp_path, workers=workers))
+        (tmp_path / "b.parquet").unlink()
+        csv.write_csv(pq.read_table(path), tmp_path / "b.csv")
+        label = json.loads(pq.read_metadata(path).metadata[b"dpppsynth.reports"])
+        (tmp_path / "b.csv.json").write_text(json.dumps(label))
+        assert "the same drawing" in refused(lambda: aggregate_files(DISK, tmp_path))
+        # Another drawing of the same persons is another one; older files do not tell.
+        write_reports(MANY, tmp_path / "c.csv")
+        assert aggregate_files(DISK, [path, tmp_path / "c.csv"]).n == 2000
+        del label["run"]
+        (tmp_path / "b.csv.json").write_text(json.dumps(label))
+        assert aggregate_files(DISK, tmp_path).n == 3000
 
     def test_files_without_numbers(self, tmp_path, monkeypatch):
         """All files have number 0 on a file system that numbers none."""
