@@ -108,10 +108,14 @@ def label_of(
         )
         raise InputError(msg)
     if label is not None and mechanism.user not in (None, label.user):
-        msg = (
-            f"paths: {path.name} does not say that each person sent one report, by the column {mechanism.user!r}; "
-            f"leave {mention('user')} out, or draw the reports with it."
-        )
+        msg = f"paths: {path.name} does not say that each person sent one report, by the column {mechanism.user!r}; "
+        if label.user is None:
+            msg += (
+                f"draw the reports with {mention('user', repr(mechanism.user))}, write those of devices with "
+                "write_reports(..., mechanism=), or, where they are about places, count them without that column."
+            )
+        else:
+            msg += f"it says so by another one: {mention('user', repr(label.user))}."
         raise InputError(msg)
     return label
 

@@ -35,39 +35,44 @@ from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.saved_counts import counts_in, is_counts, new_counts_file, write_counts
 from dpppsynth.mechanisms.local.sinks import new_file, writing
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
-from dpppsynth.mechanisms.local.trajectory_files import FiledRound, walk_values
+from dpppsynth.mechanisms.local.trajectories.rounds import TraceReports
+from dpppsynth.mechanisms.local.trajectory_files import FiledRound, in_rows, walk_values
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.tables.formats import as_path
 
 
-def write_reports(reports: Reports, path: str | Path, *, mechanism: LocalMechanism | None = None) -> Path:
+def write_reports(
+    reports: Reports | TraceReports, path: str | Path, *, mechanism: LocalMechanism | None = None
+) -> Path:
     """Write reports to a new CSV or Parquet file, in their order, with a label that says where they come from.
 
     Parameters
     ----------
-    reports : Reports
-        As `mechanism.clients` gives them.
+    reports : Reports or TraceReports
+        As `mechanism.clients` gives them; of `LDPTrace` those of one round, `first.clients` or `second(...).clients`.
     path : str or Path
         New file ending in .csv or .parquet, in an existing folder. The label of ``reports.csv`` is
         ``reports.csv.json``; that of a Parquet file is in its metadata.
     mechanism : LocalMechanism, optional
-        That drew them: then the label tells its public numbers, too.
+        That drew them, of `LDPTrace` the round as `filed` gives it: then the label tells its public numbers, too, and
+        its `user`. That each person sent one of these reports is the caller's word. Mechanisms whose `user` tells
+        persons, all of trajectories among them, count no file whose label does not say so.
 
     Raises
     ------
     InputError
         When the file exists: a person reports once, so reports are not drawn over others.
     """
-    instance("reports", reports, Reports, "mechanism.clients(...) gives some")
+    given: Reports = instance("reports", in_rows(reports), Reports, "mechanism.clients(...) gives some")
     if mechanism is None:
-        label = Label(reports.mechanism, reports.seeded)
+        label = Label(given.mechanism, given.seeded)
     else:
-        label = label_for(_of(mechanism), seeded=reports.seeded)
-        _require_same(label.mechanism, reports.mechanism)
+        label = label_for(_of(mechanism), seeded=given.seeded, user=mechanism.user)
+        _require_same(label.mechanism, given.mechanism)
     target = new_file(path)
-    with writing(target, tuple(reports.columns), label) as write:
-        write(reports.rows)
+    with writing(target, tuple(given.columns), label) as write:
+        write(given.rows)
     return target
 
 
@@ -355,7 +360,8 @@ def require_place_columns(points: str | Path, *, x: str, y: str, user: str | Non
 
 
 def _of(mechanism: Any) -> LocalMechanism:
-    found: LocalMechanism = instance("mechanism", mechanism, LocalMechanism, "DiskAreaMechanism(epsilon=1.0) is one")
+    some = "DiskAreaMechanism(epsilon=1.0) is one, and so is a round of LDPTrace, trace.filed()"
+    found: LocalMechanism = instance("mechanism", mechanism, LocalMechanism, some)
     return found
 
 

@@ -15,10 +15,10 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.bound import local_round
 from dpppsynth.mechanisms.local.places import person_rows, point_batches
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.reports import Counts
+from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, require_window
 from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories, starts
-from dpppsynth.mechanisms.local.trajectories.rounds import TraceCounts, TraceRound
+from dpppsynth.mechanisms.local.trajectories.rounds import TraceCounts, TraceReports, TraceRound
 from dpppsynth.mechanisms.local.trajectory_plan import grid_mesh, grid_values
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
@@ -169,6 +169,16 @@ def traced(counts: Any) -> Any:
     if not isinstance(counts, Counts) or not isinstance(counts.mechanism, FiledRound):
         return counts
     return TraceCounts.of(counts.mechanism.round, counts.n, counts.values, seeded=counts.seeded)
+
+
+def in_rows(reports: Any) -> Any:
+    """Reports to one round of LDPTrace as rows of words, one a person; anything else as it is."""
+    if not isinstance(reports, TraceReports):
+        return reports
+    filed = FiledRound(reports.round)
+    words = [reports.words[part.name].reshape(reports.n, -1) for part in reports.round.parts]
+    rows = np.concatenate(words, axis=1)
+    return Reports(filed.fingerprint, tuple(filed.randomizer.columns), rows, reports.seeded)
 
 
 def walk_values(

@@ -137,6 +137,14 @@ class TestRoundTrip:
         assert sorted(each.name for each in tmp_path.iterdir()) == ["a.csv", "a.csv.json", "b.parquet"]
         assert "did not draw" in refused(lambda: write_reports(part(slice(9)), tmp_path / "c.csv", mechanism=PLAIN))
 
+    def test_devices_of_persons(self, tmp_path):
+        """Each device is a person's, where the mechanism says so."""
+        person = DiskAreaMechanism(epsilon=1.0, cells=6, radius=2, user="person")
+        write_reports(part(slice(9)), tmp_path / "a.csv", mechanism=person)
+        assert aggregate_files(person, tmp_path / "a.csv", labelled=True).n == 9
+        write_reports(part(slice(9)), tmp_path / "b.csv", mechanism=DISK)
+        assert "count them without that column" in refused(lambda: aggregate_files(person, tmp_path / "b.csv"))
+
     def test_one_seeded_file_is_enough(self, tmp_path):
         write_reports(part(slice(500)), tmp_path / "a.csv")
         assert not aggregate_files(DISK, tmp_path).seeded

@@ -11,7 +11,16 @@ from support.command_line import run, spoken
 import dpppsynth as dps
 from dpppsynth import InputError, load_release, privacy
 from dpppsynth.ledger import Ledger
-from dpppsynth.local import LDPTrace, LineTrace, aggregate_files, count_files, merge_counts, perturb_file, read_counts
+from dpppsynth.local import (
+    LDPTrace,
+    LineTrace,
+    aggregate_files,
+    count_files,
+    merge_counts,
+    perturb_file,
+    read_counts,
+    write_reports,
+)
 from dpppsynth.mechanisms.local import trajectory_files
 from dpppsynth.mechanisms.local.trajectories import TraceCounts
 from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories, starts
@@ -167,6 +176,42 @@ class TestTrajectoriesOfAFile:
         with pytest.raises(InputError, match="holds no points"):
             perturb_file(TRACE.filed(), tmp_path / "none.csv", tmp_path / "a.csv", window=WINDOW)
         assert {each.name for each in tmp_path.iterdir()} == {"trips.csv", "none.csv"}
+
+
+class TestDevices:
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+    def test_reports_of_both_rounds_are_counted(self, suffix, tmp_path):
+        """Word for word as in memory, whoever wrote them down."""
+        trace = LDPTrace(epsilon=8.0, cells=3, max_length=6)
+        sent = TRACE.plan(WINDOW, n=N).statistic.walks(pattern())
+        for asked, filed in ((trace.first, trace.filed()), (trace.second(4), trace.filed(4))):
+            reports = asked.clients(sent)
+            path = write_reports(reports, tmp_path / f"{filed.round.moving}{suffix}", mechanism=filed)
+            counts = aggregate_files(filed, path, window=WINDOW, labelled=True)
+            assert (counts.values == asked.aggregate(reports).flat).all()
+            assert (counts.n, counts.seeded) == (N, False)
+        with pytest.raises(InputError, match="did not draw these reports"):
+            write_reports(reports, tmp_path / f"x{suffix}", mechanism=trace.filed())
+
+    def test_lines_are_counted(self, tmp_path, place):
+        lines = LineTrace(epsilon=8.0, cells=3)
+        write_reports(lines.clients([0, 5, 7]), tmp_path / "d.csv", mechanism=lines)
+        assert aggregate_files(lines, tmp_path / "d.csv", labelled=True).n == 3
+        ask = ["--method", "displacements", "--epsilon", 8, "--cells", 3, *place]
+        run("local", "aggregate", tmp_path / "d.csv", *ask, "--out", tmp_path / "o", "--patterns", 0)
+        counted = aggregate_files(lines, tmp_path / "d.csv").values
+        assert (load_release(tmp_path / "o").statistic.lattice == counted).all()
+
+    def test_what_nobody_says_of_persons(self, tmp_path):
+        """Without the mechanism a label does not tell persons; with another column it tells which."""
+        lines = LineTrace(epsilon=8.0, cells=3)
+        write_reports(lines.clients([0, 5, 7]), tmp_path / "d.csv")
+        with pytest.raises(InputError, match=r"write those of devices with write_reports\(\.\.\., mechanism=\)"):
+            aggregate_files(lines, tmp_path / "d.csv")
+        other = LineTrace(epsilon=8.0, cells=3, user="who")
+        write_reports(other.clients([0, 5, 7]), tmp_path / "e.csv", mechanism=other)
+        with pytest.raises(InputError, match="by another one: user='who'"):
+            aggregate_files(lines, tmp_path / "e.csv")
 
 
 class TestTwoRounds:
