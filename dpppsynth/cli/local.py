@@ -8,6 +8,7 @@ import typer
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.layout_options import LayoutOptions
 from dpppsynth.cli.ledger_entry import LedgerEntry, values_of
 from dpppsynth.cli.method_options import ReportMethodOptions, require_new_folder
 from dpppsynth.cli.option_groups import Command, option_groups
@@ -24,7 +25,11 @@ local_app = typer.Typer(
 )
 
 PointsArgument = Annotated[
-    Path, typer.Argument(help="Sensitive points, one for each person: .csv or .parquet.", show_default=False)
+    Path,
+    typer.Argument(
+        help="Sensitive points, one for each person: .csv, .csv.gz, .parquet, .gpkg, .geojson or .shp.",
+        show_default=False,
+    ),
 ]
 ReportsArgument = Annotated[Path, typer.Argument(help="New file of reports: .csv or .parquet.", show_default=False)]
 PATHS = "Files of reports, folders of them, or patterns such as 'reports/*.csv'"
@@ -76,8 +81,7 @@ def perturb(
     reports: ReportsArgument,
     client: ReportMethodOptions,
     place: DomainOptions,
-    x: o.XOption = None,
-    y: o.YOption = None,
+    layout: LayoutOptions,
     ledger: o.LedgerOption = None,
     subset: o.SubsetOption = None,
     n: PersonsOption = None,
@@ -111,9 +115,9 @@ def perturb(
     domain: Any = place.domain()
     mechanism, asked = client.reporting(domain, n, after)
     user = client.options.user(client.given)
-    columns: dict[str, Any] = {"x": x or "x", "y": y or "y", "user": user}
+    columns: dict[str, Any] = {**layout.reading, "user": user}
     # What is wrong with public options and names costs nothing.
-    client.options.require_files(points, reports, **columns)
+    client.options.require_files(points, reports, domain, **columns)
     # Whatever is stated of a shuffler needs as many persons.
     plan = mechanism.plan(domain, n=n or getattr(mechanism, "shuffled", None) or 1)
     share = client.options.share(after)

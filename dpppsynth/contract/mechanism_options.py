@@ -209,8 +209,19 @@ class MechanismOptions:
             Number of reports, which is public.
         """
 
-    def require_files(self, points: Path, reports: Path, *, x: str, y: str, user: str | None = None) -> None:
+    def require_files(
+        self, points: Path, reports: Path, domain: Any, *, user: str | None = None, **layout: Any
+    ) -> None:
         """Refuse files that clients' reports cannot be drawn for, or written to, before a row is read.
+
+        Parameters
+        ----------
+        points, reports : Path
+        domain : Domain
+        user : str, optional
+            Column that tells persons.
+        **layout
+            How the rows of `points` are laid out, as of `dpppsynth.io.read_pattern`.
 
         Raises
         ------

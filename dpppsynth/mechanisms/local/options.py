@@ -54,10 +54,12 @@ class ReportOptions(MechanismOptions):
             raise InputError(msg)
         super().require(given)
 
-    def require_files(self, points: Path, reports: Path, *, x: str, y: str, user: str | None = None) -> None:
-        """Refuse a file of reports that exists, and a file of points with other columns; InputError."""
+    def require_files(
+        self, points: Path, reports: Path, domain: Any, *, user: str | None = None, **layout: Any
+    ) -> None:
+        """Refuse a file of reports that exists, and a file of points with other columns or CRS; InputError."""
         new_file(reports, "out")
-        require_place_columns(points, x=x, y=y, user=user)
+        require_place_columns(points, user=user, window=domain, **layout)
 
     def require_drawn(self, made: Any, domain: Domain, n: int | None, drawn: int) -> None:
         """Refuse more reports than persons, and fewer than a shuffler is said to mix; InputError."""

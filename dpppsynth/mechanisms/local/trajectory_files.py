@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -12,8 +11,10 @@ import numpy as np
 from dpppsynth.contract.plan import Plan
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import Progress, Step
 from dpppsynth.mechanisms.local.bound import local_round
 from dpppsynth.mechanisms.local.places import person_rows, point_batches
+from dpppsynth.mechanisms.local.point_files import PointFile
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, require_window
@@ -182,17 +183,16 @@ def in_rows(reports: Any) -> Any:
 
 
 def walk_values(
-    points: str | Path,
+    points: PointFile,
     mechanism: Walkers,
     window: Window,
     source: np.random.Generator,
     *,
     user: str | None,
-    x: str,
-    y: str,
     rows: int,
-) -> Iterator[Ints]:
-    """Values of the clients with the trajectories of a file of points, in a random order, some at a time.
+    progress: Progress,
+) -> Iterator[tuple[Ints, float | None]]:
+    """Values of the clients with the trajectories of a file, in a random order, some at a time; and the share given.
 
     Rows and cells of all points are held in memory, coordinates are not. Parameters as of `perturb_file`.
 
@@ -201,15 +201,16 @@ def walk_values(
     InputError
         As `perturb_file`.
     """
-    walks = _walks(points, mechanism.cells, require_window(window), source, user=user, x=x, y=y, rows=rows)
+    walks = _walks(points, mechanism.cells, require_window(window), source, user=user, rows=rows, progress=progress)
     if walks is None:
         return
     # Reports leave in groups whose sizes are public: those of a Parquet file would tell lengths otherwise.
     step = mechanism.randomizer.at_once(rows)
     longest = mechanism.round.longest if isinstance(mechanism, FiledRound) else 0
     for first in range(0, len(walks), step):
-        parts = walks.parts(first, min(first + step, len(walks)), longest)
-        yield np.concatenate([mechanism.trajectory_values(part) for part in parts])
+        last = min(first + step, len(walks))
+        parts = walks.parts(first, last, longest)
+        yield np.concatenate([mechanism.trajectory_values(part) for part in parts]), last / len(walks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,27 +250,29 @@ class Walks:
 
 
 def _walks(
-    points: str | Path,
+    points: PointFile,
     cells: int,
     window: Window,
     source: np.random.Generator,
     *,
     user: str | None,
-    x: str,
-    y: str,
     rows: int,
+    progress: Progress,
 ) -> Walks | None:
     """The cells of all trajectories of a file, in a random order; None where it has no rows."""
     mesh = grid_mesh(window, cells)
     value = grid_values(mesh, cells).astype(np.min_scalar_type(cells**2 - 1))
-    read = [value[mesh.locate(PointPattern(xy, window).positions)] for xy in point_batches(points, x, y, rows)]
+    read = []
+    for xy in point_batches(points, rows):
+        read.append(value[mesh.locate(PointPattern(xy, window).positions)])
+        progress(Step("reading points", points.share))
     if not read:
         return None
     found = np.concatenate(read)
     del read
-    codes = np.arange(len(found)) if user is None else person_rows(points, user, x=x, y=y, rows=rows)[0]
+    codes = np.arange(len(found)) if user is None else person_rows(points, user, rows=rows, progress=progress)[0]
     if len(codes) != len(found):
-        msg = f"points: {Path(points).name} changed while it was read; let nothing write to it meanwhile."
+        msg = f"points: {points.name} changed while it was read; let nothing write to it meanwhile."
         raise InputError(msg)
     lengths = np.bincount(codes)
     place = source.permutation(len(lengths))

@@ -22,6 +22,7 @@ from dpppsynth.local import (
     write_reports,
 )
 from dpppsynth.mechanisms.local import trajectory_files
+from dpppsynth.mechanisms.local.point_files import point_file
 from dpppsynth.mechanisms.local.trajectories import TraceCounts
 from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories, starts
 from dpppsynth.mechanisms.local.trajectory_files import walk_values
@@ -60,6 +61,13 @@ def place(tmp_path):
 def pattern():
     xy, who = walks()
     return dps.PointPattern(xy, WINDOW, {"who": who})
+
+
+def values(trips, mechanism, rows):
+    """Values of the clients of a file of trips, in groups."""
+    known = {"user": "who", "rows": rows, "progress": print}
+    points = point_file(trips, WINDOW, {})
+    return [group for group, _ in walk_values(points, mechanism, WINDOW, np.random.default_rng(1), **known)]
 
 
 def ordered(values):
@@ -120,8 +128,7 @@ class TestTrajectoriesOfAFile:
     @pytest.mark.parametrize("rows", [1000, 10**6])
     def test_values_are_those_of_the_pattern(self, mechanism, rows, trips):
         """Rows of a person in the file's order, whoever's rows lie between them, in whatever batches."""
-        known = {"user": "who", "x": "x", "y": "y", "rows": rows}
-        found = np.concatenate(list(walk_values(trips, mechanism, WINDOW, np.random.default_rng(1), **known)))
+        found = np.concatenate(values(trips, mechanism, rows=rows))
         trajectories = TRACE.plan(WINDOW, n=N).statistic.walks(pattern())
         stated = mechanism.trajectory_values(trajectories)
         assert (ordered(found) == ordered(stated)).all()
@@ -131,10 +138,9 @@ class TestTrajectoriesOfAFile:
     @pytest.mark.parametrize("mechanism", [TRACE.filed(), TRACE.filed(4), LineTrace(epsilon=1.0, cells=3, user="who")])
     def test_parts_change_nothing(self, mechanism, trips, monkeypatch):
         """The same values in groups of the same sizes, whatever is looked at together."""
-        known = {"user": "who", "x": "x", "y": "y", "rows": 150}
-        at_once = list(walk_values(trips, mechanism, WINDOW, np.random.default_rng(1), **known))
+        at_once = values(trips, mechanism, rows=150)
         monkeypatch.setattr(trajectory_files, "FILLED", 50)
-        in_parts = list(walk_values(trips, mechanism, WINDOW, np.random.default_rng(1), **known))
+        in_parts = values(trips, mechanism, rows=150)
         assert [len(each) for each in in_parts] == [len(each) for each in at_once] == [150, 150, 100]
         assert (np.concatenate(in_parts) == np.concatenate(at_once)).all()
 
