@@ -15,6 +15,7 @@ from dpppsynth.cli.option_groups import Command, option_groups
 from dpppsynth.cli.promise import show_promise
 from dpppsynth.cli.synthesize import EACH_ROW, show_release
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.rounding import upward
 
 local_app = typer.Typer(
     name="local",
@@ -100,7 +101,8 @@ def perturb(
 
     With --ledger the budget is authorised before a row of the file of points is read; its columns are looked at
     before. The number of points is public, and all releases of the points of a domain have the same one; --subset names
-    the value of a mark that the points of this file share, where they are not all.
+    the value of a mark that the points of this file share, where they are not all. Each round of grids is such a part by
+    itself.
 
     Grids in two rounds (--method aag or privag) ask some persons first, and others after --after COUNTS, on a grid that
     follows from the first answers. Nobody reports in both: a person who did would spend the budget twice.
@@ -138,6 +140,7 @@ def perturb(
     with account.counting(), progress() as say, account.reading(CLEAN):
         written = perturb_file(asked, points, reports, window=domain, **columns, progress=say, permit=permit)
     guarantee = client.options.promise(mechanism, asked, domain, n or written)
+    both = client.options.both_rounds(mechanism, asked)
     if json:
         show_json(
             {
@@ -146,16 +149,18 @@ def perturb(
                 "user": user,
                 "remark": EACH_ROW if user is None else None,
                 "guarantee": guarantee.to_dict(),
+                "both_rounds": None if both is None else both.to_dict(),
                 "ledger": account.entry,
             }
         )
         return
     show_promise(guarantee, domain, verbose=verbose)
-    show_text(
-        EACH_ROW if user is None else f"One report for each person of the column {user!r}, whatever points they have."
-    )
+    show_text(EACH_ROW if user is None else client.options.reporters(mechanism, asked, user))
     if asked is not mechanism:
         show_text(client.options.rounds)
+    if both is not None:
+        here, all_ = (upward(each.epsilon(), 4) for each in (guarantee, both))
+        show_text(f"This round spends epsilon = {here}, and both together {all_}.")
     show_line(f"\nWritten to {reports}: {written} reports")
     account.report(json=json)
 

@@ -192,6 +192,14 @@ class MechanismOptions:
         promised: Guarantee = made.ceiling(domain) if n is None else made.plan(domain, n=n).guarantee
         return promised
 
+    def reporters(self, made: Any, asked: Any, user: str) -> str:
+        """Words on what persons told apart by a column report, once their reports are drawn."""
+        return f"One report for each person of the column {user!r}, whatever points they have."
+
+    def both_rounds(self, made: Any, asked: Any) -> Guarantee | None:
+        """Guarantee of both rounds together, where everybody reports in each; None otherwise."""
+        return None
+
     def share(self, after: str | None) -> dict[str, str]:
         """Mark and value of the persons of one round, where rounds share persons out; nothing where all report."""
         return {}

@@ -32,6 +32,8 @@ from dpppsynth.spatial.patterns import PointPattern
 
 # Mark under which a ledger knows the persons of one round.
 ROUND = "reporting round"
+# Argument that names the first round's counts.
+AFTER = "after"
 NO_GRID = Setting(name="grid", option="--cells", kind=int, help="Cells", hidden=True)
 
 
@@ -145,7 +147,7 @@ class AdaptiveOptions(ReportOptions):
         first = made.first(persons)
         if after is None:
             return first
-        return made.second(counts_in([after], first, window=made.own_window(domain)), persons)
+        return made.second(counts_in([after], first, window=made.own_window(domain), argument=AFTER), persons)
 
     def share(self, after: str | None) -> dict[str, str]:
         """The persons of one round: releases of all points have another n."""
@@ -153,7 +155,7 @@ class AdaptiveOptions(ReportOptions):
 
     def combined(self, made: Any, domain: Any, n: int | None, after: str, counts: Any) -> Any:
         """Counts of both rounds together."""
-        return made.combine(counts_in([after], made.first(n), window=domain), counts, n)
+        return made.combine(counts_in([after], made.first(n), window=domain, argument=AFTER), counts, n)
 
     def require(self, given: Given) -> None:
         """Refuse a number of cells as well; InputError."""
@@ -172,6 +174,11 @@ class TrajectoryOptions(ReportOptions):
         """The column that tells trajectories."""
         return given["user"] or LDPTrace.user
 
+    def reporters(self, made: Any, asked: Any, user: str) -> str:
+        """Words on reports about trajectories."""
+        when = "" if asked is made else " in this round"
+        return f"One report for each person of the column {user!r}{when}, about all of their rows in their order."
+
     def number(self, given: Given, pattern: PointPattern) -> int:
         """The number of trajectories."""
         return number_of_trajectories(pattern, self.user(given))
@@ -185,11 +192,20 @@ class RoundOptions(TrajectoryOptions):
     def reporting(self, made: Any, domain: Any, n: int | None, after: str | None) -> Any:
         """The first round, or the second where the first one's counts are given."""
         first = made.filed()
-        return first if after is None else made.filed(made.longest(counts_in([after], first, window=domain)))
+        return (
+            first
+            if after is None
+            else made.filed(made.longest(counts_in([after], first, window=domain, argument=AFTER)))
+        )
 
     def combined(self, made: Any, domain: Any, n: int | None, after: str, counts: Any) -> Any:
         """Counts of both rounds together."""
-        return made.combine(counts_in([after], made.filed(), window=domain), counts, n)
+        return made.combine(counts_in([after], made.filed(), window=domain, argument=AFTER), counts, n)
+
+    def both_rounds(self, made: Any, asked: Any) -> Guarantee:
+        """That of the mechanism."""
+        both: Guarantee = made.guarantee
+        return both
 
     def promise(self, made: Any, asked: Any, domain: Domain, n: int | None) -> Guarantee:
         """That of one round."""

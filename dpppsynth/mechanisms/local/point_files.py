@@ -162,11 +162,12 @@ class PlainPoints:
         reading = csv.ReadOptions(column_names=self.names, skip_rows=1, use_threads=False, block_size=BLOCK_BYTES)
         size = max(1, self.source.stat().st_size)
         with (
-            self.source.open("rb") as stream,
+            # Without a buffer of its own: blocks are read ahead by another thread while the place is asked for.
+            self.source.open("rb", buffering=0) as stream,
             csv.open_csv(stream, read_options=reading, convert_options=chosen) as reader,
         ):
             for batch in reader:
-                self._read = min(1.0, stream.tell() / size)
+                self._read = max(self._read, min(1.0, stream.tell() / size))
                 yield batch
 
     def _numbers(self, batch: Any) -> Floats:

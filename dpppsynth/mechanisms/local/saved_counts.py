@@ -98,14 +98,23 @@ class SavedCounts:
             )
             raise InputError(msg)
 
-    def counts(self, mechanism: LocalMechanism) -> Counts:
+    def counts(self, mechanism: LocalMechanism, argument: str = "paths") -> Counts:
         """Counts to make a release of; InputError where they are of another mechanism, or no counts of so many.
 
-        Where the mechanism's `user` tells persons, the reports must have been drawn so.
+        Where the mechanism's `user` tells persons, the reports must have been drawn so. `argument` names the files.
         """
+        if self.mechanism != mechanism.fingerprint:
+            mine = mechanism.randomizer.parameters()
+            named = [name for name, value in mine.items() if self.parameters.get(name) != value]
+            told = ", ".join(f"{name} {_short(self.parameters.get(name))}, not {_short(mine[name])}" for name in named)
+            msg = (
+                f"{argument}: the counts are of reports to another mechanism{f' ({told})' if told else ''}; give those "
+                "of reports that were drawn with the same options, and of this round where there are two."
+            )
+            raise InputError(msg)
         if mechanism.user not in (None, self.user):
             msg = (
-                f"paths: the files of counts do not say that each person sent one report, by the column "
+                f"{argument}: the files of counts do not say that each person sent one report, by the column "
                 f"{mechanism.user!r}; leave {mention('user')} out, or draw the reports, and count them, with it."
             )
             raise InputError(msg)
@@ -146,6 +155,11 @@ class SavedCounts:
             msg = f"paths: {name} holds what no counting gives; count its reports again."
             raise InputError(msg)
         return cls(**found)
+
+
+def _short(value: Any) -> str:
+    """A public number in few digits; other values as JSON has them."""
+    return f"{value:.6g}" if isinstance(value, float) else json.dumps(value)[:40]
 
 
 def _hash(data: dict[str, Any]) -> str:
@@ -280,15 +294,17 @@ def read_counts(path: str | Path, mechanism: LocalMechanism, *, window: Window |
     return counts_in([path], mechanism, window=window)
 
 
-def counts_in(names: Iterable[Any], mechanism: LocalMechanism, *, window: Window | None = None) -> Counts:
+def counts_in(
+    names: Iterable[Any], mechanism: LocalMechanism, *, window: Window | None = None, argument: str = "paths"
+) -> Counts:
     """Sum of files of counts, which must be of this mechanism, and of this window where it is known; InputError."""
     found = added(counts_files(names))
     if window is not None:
         instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one")
         if found.window != window.fingerprint():
-            msg = "paths: the files of counts are about another window; take the one that their reports are about."
+            msg = f"{argument}: the counts are about another window; take the one that their reports are about."
             raise InputError(msg)
-    return found.counts(mechanism)
+    return found.counts(mechanism, argument)
 
 
 def _read(file: Path) -> SavedCounts:

@@ -259,9 +259,15 @@ class TestTwoRounds:
         said = json.loads(run("local", "perturb", trips, one, *ask, "--ledger", ledger, "--json").stdout)
         assert said["reports"] == N
         assert said["guarantee"] == TRACE.filed().guarantee.to_dict()
+        assert said["both_rounds"] == TRACE.guarantee.to_dict()
         run("local", "count", one, *ask, "--out", first)
         said = spoken(run("local", "perturb", trips, two, *ask, "--after", first, "--ledger", ledger))
-        assert "Every person reports in both rounds" in said
+        for words in (
+            "One report for each person of the column 'who' in this round, about all of their rows",
+            "Every person reports in both rounds",
+            "This round spends epsilon = 7.2, and both together 8.",
+        ):
+            assert words in said
         assert Ledger(ledger).spent == pytest.approx(8, rel=1e-7)
         run("local", "aggregate", two, *ask, "--after", first, "--out", tmp_path / "o", "--n", N)
         release = load_release(tmp_path / "o")
@@ -311,9 +317,11 @@ class TestTwoRounds:
         )
         assert "--after: a release needs both rounds" in spoken(run("local", "aggregate", one, *ask, *out, code=2))
         other = ["--method", "trajectories", "--max-length", 5, *ASK, *place]
-        assert "another mechanism" in spoken(
-            run("local", "perturb", trips, tmp_path / "b.csv", *other, "--after", first, code=2)
-        )
+        words = "--after: the counts are of reports to another mechanism (longest 6, not 5); give those of"
+        assert words in spoken(run("local", "perturb", trips, tmp_path / "b.csv", *other, "--after", first, code=2))
+        other = ["--method", "trajectories", "--max-length", 6, "--epsilon", 6.1, *ASK[2:], *place]
+        said = spoken(run("local", "perturb", trips, tmp_path / "b.csv", *other, "--after", first, code=2))
+        assert "(epsilon 0.8, not 0.61)" in said
         who = [*ask[:-4], "--user", "x", *place]
         assert "--user" in spoken(run("local", "perturb", trips, tmp_path / "b.csv", *who, code=2))
         said = spoken(run("local", "describe", *ask, "--out", tmp_path / "d.json", code=2))
