@@ -101,8 +101,8 @@ def perturb(
 
     With --ledger the budget is authorised before a row of the file of points is read; its columns are looked at
     before. The number of points is public, and all releases of the points of a domain have the same one; --subset names
-    the value of a mark that the points of this file share, where they are not all. Each round of grids is such a part by
-    itself.
+    the value of a mark that the points of this file share, where they are not all. Each round of grids is such a part
+    by itself.
 
     Grids in two rounds (--method aag or privag) ask some persons first, and others after --after COUNTS, on a grid that
     follows from the first answers. Nobody reports in both: a person who did would spend the budget twice.
