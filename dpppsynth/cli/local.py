@@ -8,12 +8,14 @@ import typer
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.layout_options import LayoutOptions
 from dpppsynth.cli.ledger_entry import LedgerEntry, values_of
 from dpppsynth.cli.method_options import ReportMethodOptions, require_new_folder
 from dpppsynth.cli.option_groups import Command, option_groups
 from dpppsynth.cli.promise import show_promise
 from dpppsynth.cli.synthesize import EACH_ROW, show_release
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.rounding import upward
 
 local_app = typer.Typer(
     name="local",
@@ -24,7 +26,11 @@ local_app = typer.Typer(
 )
 
 PointsArgument = Annotated[
-    Path, typer.Argument(help="Sensitive points, one for each person: .csv or .parquet.", show_default=False)
+    Path,
+    typer.Argument(
+        help="Sensitive points, one for each person: .csv, .csv.gz, .parquet, .gpkg, .geojson or .shp.",
+        show_default=False,
+    ),
 ]
 ReportsArgument = Annotated[Path, typer.Argument(help="New file of reports: .csv or .parquet.", show_default=False)]
 PATHS = "Files of reports, folders of them, or patterns such as 'reports/*.csv'"
@@ -76,8 +82,7 @@ def perturb(
     reports: ReportsArgument,
     client: ReportMethodOptions,
     place: DomainOptions,
-    x: o.XOption = None,
-    y: o.YOption = None,
+    layout: LayoutOptions,
     ledger: o.LedgerOption = None,
     subset: o.SubsetOption = None,
     n: PersonsOption = None,
@@ -96,7 +101,8 @@ def perturb(
 
     With --ledger the budget is authorised before a row of the file of points is read; its columns are looked at
     before. The number of points is public, and all releases of the points of a domain have the same one; --subset names
-    the value of a mark that the points of this file share, where they are not all.
+    the value of a mark that the points of this file share, where they are not all. Each round of grids is such a part
+    by itself.
 
     Grids in two rounds (--method aag or privag) ask some persons first, and others after --after COUNTS, on a grid that
     follows from the first answers. Nobody reports in both: a person who did would spend the budget twice.
@@ -111,23 +117,30 @@ def perturb(
     domain: Any = place.domain()
     mechanism, asked = client.reporting(domain, n, after)
     user = client.options.user(client.given)
-    columns: dict[str, Any] = {"x": x or "x", "y": y or "y", "user": user}
+    columns: dict[str, Any] = {**layout.reading, "user": user}
     # What is wrong with public options and names costs nothing.
-    client.options.require_files(points, reports, **columns)
+    client.options.require_files(points, reports, domain, **columns)
     # Whatever is stated of a shuffler needs as many persons.
-    name = mechanism.plan(domain, n=n or getattr(mechanism, "shuffled", None) or 1).mechanism
-    ceiling = Ceiling(name, domain, client.options.promise(mechanism, asked, domain, None))
-    account = LedgerEntry.open(ledger, points, ceiling, values_of(subset))
+    plan = mechanism.plan(domain, n=n or getattr(mechanism, "shuffled", None) or 1)
+    share = client.options.share(after)
+    # Where everybody reports, the public number of persons is held against earlier releases before anything is spent.
+    known = None if share else n
+    ceiling = Ceiling(
+        plan.mechanism, domain, client.options.promise(mechanism, asked, domain, None), known, plan.counted_by
+    )
+    part = values_of(subset) if ledger is None else {**(values_of(subset) or {}), **share} or None
+    account = LedgerEntry.open(ledger, points, ceiling, part)
 
     def permit(drawn: int) -> None:
+        client.options.require_drawn(mechanism, domain, n, drawn)
         if account.ledger is not None and account.entry is not None:
-            counted_by = mechanism.plan(domain, n=n or drawn).counted_by
             promise = client.options.promise(mechanism, asked, domain, n or drawn)
-            account.ledger.settle(account.entry, promise, n=drawn, counted_by=counted_by)
+            account.ledger.settle(account.entry, promise, n=known or drawn, counted_by=plan.counted_by)
 
     with account.counting(), progress() as say, account.reading(CLEAN):
         written = perturb_file(asked, points, reports, window=domain, **columns, progress=say, permit=permit)
     guarantee = client.options.promise(mechanism, asked, domain, n or written)
+    both = client.options.both_rounds(mechanism, asked)
     if json:
         show_json(
             {
@@ -136,16 +149,18 @@ def perturb(
                 "user": user,
                 "remark": EACH_ROW if user is None else None,
                 "guarantee": guarantee.to_dict(),
+                "both_rounds": None if both is None else both.to_dict(),
                 "ledger": account.entry,
             }
         )
         return
     show_promise(guarantee, domain, verbose=verbose)
-    show_text(
-        EACH_ROW if user is None else f"One report for each person of the column {user!r}, whatever points they have."
-    )
+    show_text(EACH_ROW if user is None else client.options.reporters(mechanism, asked, user))
     if asked is not mechanism:
         show_text(client.options.rounds)
+    if both is not None:
+        here, all_ = (upward(each.epsilon(), 4) for each in (guarantee, both))
+        show_text(f"This round spends epsilon = {here}, and both together {all_}.")
     show_line(f"\nWritten to {reports}: {written} reports")
     account.report(json=json)
 

@@ -192,8 +192,44 @@ class MechanismOptions:
         promised: Guarantee = made.ceiling(domain) if n is None else made.plan(domain, n=n).guarantee
         return promised
 
-    def require_files(self, points: Path, reports: Path, *, x: str, y: str, user: str | None = None) -> None:
+    def reporters(self, made: Any, asked: Any, user: str) -> str:
+        """Words on what persons told apart by a column report, once their reports are drawn."""
+        return f"One report for each person of the column {user!r}, whatever points they have."
+
+    def both_rounds(self, made: Any, asked: Any) -> Guarantee | None:
+        """Guarantee of both rounds together, where everybody reports in each; None otherwise."""
+        return None
+
+    def share(self, after: str | None) -> dict[str, str]:
+        """Mark and value of the persons of one round, where rounds share persons out; nothing where all report."""
+        return {}
+
+    def require_drawn(self, made: Any, domain: Domain, n: int | None, drawn: int) -> None:
+        """Refuse a number of drawn reports with which a promise cannot be made, before they are written; InputError.
+
+        Parameters
+        ----------
+        made : Synthesizer
+        domain : Domain
+        n : int or None
+            Public number of persons of both rounds.
+        drawn : int
+            Number of reports, which is public.
+        """
+
+    def require_files(
+        self, points: Path, reports: Path, domain: Any, *, user: str | None = None, **layout: Any
+    ) -> None:
         """Refuse files that clients' reports cannot be drawn for, or written to, before a row is read.
+
+        Parameters
+        ----------
+        points, reports : Path
+        domain : Domain
+        user : str, optional
+            Column that tells persons.
+        **layout
+            How the rows of `points` are laid out, as of `dpppsynth.io.read_pattern`.
 
         Raises
         ------

@@ -90,14 +90,14 @@ def _draws_in_notebooks() -> bool | None:
 def lines(write: Callable[[str], Any], every: float = 10.0) -> Iterator[Callable[[str], None]]:
     """Yield the same for files and pipes: a line for each new step, and one every few seconds of a long one.
 
-    "25 of 400 runs" and "50 of 400 runs" are one step.
+    "25 of 400 runs" and "50 of 400 runs" are one step, and so are "1 000 reports counted" and "2 000 reports counted".
     """
     clock, known, last = Clock(), "", time.monotonic()
 
     def say(step: str) -> None:
         nonlocal known, last
         words, now = clock.words(step, getattr(step, "share", None)), time.monotonic()
-        what = re.sub(r"^\d+ of ", "", step)
+        what = re.sub(r"^\d[\d ]* (of )?", "", step)
         if what != known or now - last >= every:
             write(words if what == known else step)
             known, last = what, now

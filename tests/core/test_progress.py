@@ -133,6 +133,18 @@ class TestLines:
                 say(Step(f"{k} of 5 runs", k / 5))
         assert written == ["0 of 5 runs"]
 
+    def test_numbers_that_grow_are_one_step(self, monkeypatch):
+        """And the time left is told of them."""
+        now = iter([0.0, *np.arange(0.5, 100.0, 0.5)]).__next__
+        monkeypatch.setattr("time.monotonic", now)
+        written = []
+        with lines(written.append, every=10.0) as say:
+            for k in range(1, 41):
+                say(Step(f"{k * 500:,} reports counted".replace(",", " "), k / 40))
+        assert written[0] == "500 reports counted"
+        assert 1 <= len(written) - 1 <= 5
+        assert all(" s left)" in words for words in written[1:])
+
 
 class TestReleases:
     def test_levels_share_the_whole(self):

@@ -1,7 +1,7 @@
 """Labels (metadata) of report files: the mechanism, and whether its random bits were secret."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ class Label:
         Fingerprint of the window whose cells the reports are about, where it is known.
     user : str, optional
         Column that told persons, each of whom sent one report about one of their points, drawn at random.
+    run : str, optional
+        Random number of the drawing, which copies of the file share: no drawing is counted twice.
     """
 
     mechanism: str
@@ -41,11 +43,12 @@ class Label:
     parameters: Mapping[str, Any] | None = None
     window: str | None = None
     user: str | None = None
+    run: str | None = None
 
     def text(self) -> str:
         """JSON form."""
         data = {"mechanism": self.mechanism, "seeded": self.seeded, "parameters": self.parameters}
-        known = {"window": self.window, "user": self.user}
+        known = {"window": self.window, "user": self.user, "run": self.run}
         return json.dumps(data | {name: text for name, text in known.items() if text is not None})
 
 
@@ -105,12 +108,39 @@ def label_of(
         )
         raise InputError(msg)
     if label is not None and mechanism.user not in (None, label.user):
-        msg = (
-            f"paths: {path.name} does not say that each person sent one report, by the column {mechanism.user!r}; "
-            f"leave {mention('user')} out, or draw the reports with it."
-        )
+        msg = f"paths: {path.name} does not say that each person sent one report, by the column {mechanism.user!r}; "
+        if label.user is None:
+            msg += (
+                f"draw the reports with {mention('user', repr(mechanism.user))}, write those of devices with "
+                "write_reports(..., mechanism=), or, where they are about places, count them without that column."
+            )
+        else:
+            msg += f"it says so by another one: {mention('user', repr(label.user))}."
         raise InputError(msg)
     return label
+
+
+def runs_of(paths: Sequence[Path], labels: Sequence[Label | None]) -> tuple[str, ...]:
+    """Random numbers of the drawings in files of reports, as far as labels tell them.
+
+    Raises
+    ------
+    InputError
+        When two files are of one drawing: copies, perhaps in another format, whose reports would count twice.
+    """
+    known: dict[str, Path] = {}
+    for path, label in zip(paths, labels, strict=True):
+        run = None if label is None else label.run
+        if run is None:
+            continue
+        if run in known:
+            msg = (
+                f"paths: {known[run].name} and {path.name} hold reports of the same drawing, which would count twice; "
+                "name one of them, and where they are parts of a file, that file."
+            )
+            raise InputError(msg)
+        known[run] = path
+    return tuple(sorted(known))
 
 
 def _differing(label: Label, randomizer: Randomizer) -> str:
@@ -137,11 +167,11 @@ def _text(path: Path) -> str | None:
 def _label(path: Path, text: str) -> Label:
     try:
         data = json.loads(text)
-        label = Label(data["mechanism"], data["seeded"], *map(data.get, ("parameters", "window", "user")))
+        label = Label(data["mechanism"], data["seeded"], *map(data.get, ("parameters", "window", "user", "run")))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         label = Label("", seeded=False)
     numbers = label.parameters is None or isinstance(label.parameters, dict)
-    numbers = numbers and all(text is None or isinstance(text, str) for text in (label.window, label.user))
+    numbers = numbers and all(text is None or isinstance(text, str) for text in (label.window, label.user, label.run))
     if not (isinstance(label.mechanism, str) and label.mechanism and isinstance(label.seeded, bool) and numbers):
         msg = (
             f"paths: the label of {path.name}, which names the mechanism of its reports, is not whole; write it again."

@@ -20,6 +20,7 @@ from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
 from dpppsynth.mechanisms.local.one_report import require_told
 from dpppsynth.mechanisms.local.report_files import require_place_columns
 from dpppsynth.mechanisms.local.saved_counts import counts_in
+from dpppsynth.mechanisms.local.shuffle import Shuffle
 from dpppsynth.mechanisms.local.sinks import new_file
 from dpppsynth.mechanisms.local.synthesizer import number_of_reports
 from dpppsynth.mechanisms.local.trajectory_plan import number_of_trajectories
@@ -29,6 +30,10 @@ from dpppsynth.privacy.relations import GeoIndistinguishability, Local, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.patterns import PointPattern
 
+# Mark under which a ledger knows the persons of one round.
+ROUND = "reporting round"
+# Argument that names the first round's counts.
+AFTER = "after"
 NO_GRID = Setting(name="grid", option="--cells", kind=int, help="Cells", hidden=True)
 
 
@@ -51,10 +56,26 @@ class ReportOptions(MechanismOptions):
             raise InputError(msg)
         super().require(given)
 
-    def require_files(self, points: Path, reports: Path, *, x: str, y: str, user: str | None = None) -> None:
-        """Refuse a file of reports that exists, and a file of points with other columns; InputError."""
+    def require_files(
+        self, points: Path, reports: Path, domain: Any, *, user: str | None = None, **layout: Any
+    ) -> None:
+        """Refuse a file of reports that exists, and a file of points with other columns or CRS; InputError."""
         new_file(reports, "out")
-        require_place_columns(points, x=x, y=y, user=user)
+        require_place_columns(points, user=user, window=domain, **layout)
+
+    def require_drawn(self, made: Any, domain: Domain, n: int | None, drawn: int) -> None:
+        """Refuse more reports than persons, and fewer than a shuffler is said to mix; InputError."""
+        if n is not None and drawn > n:
+            msg = (
+                f"n: more persons report in this round than there are in both together, {n} as it says; give the "
+                "public number of all of them"
+            )
+            raise InputError(msg)
+        made.plan(domain, n=n or drawn)
+        shuffle = Shuffle.of(made.shuffled, made.shuffle_delta)
+        if shuffle is not None:
+            # A round may have fewer persons than its share of n.
+            shuffle.require(n or drawn, drawn)
 
     def require_columns(self, given: Given, columns: Iterable[str], name: str) -> None:
         """Refuse a file with a column that may tell persons, where nobody says whether it does; InputError."""
@@ -126,11 +147,15 @@ class AdaptiveOptions(ReportOptions):
         first = made.first(persons)
         if after is None:
             return first
-        return made.second(counts_in([after], first, window=made.own_window(domain)), persons)
+        return made.second(counts_in([after], first, window=made.own_window(domain), argument=AFTER), persons)
+
+    def share(self, after: str | None) -> dict[str, str]:
+        """The persons of one round: releases of all points have another n."""
+        return {ROUND: "1" if after is None else "2"}
 
     def combined(self, made: Any, domain: Any, n: int | None, after: str, counts: Any) -> Any:
         """Counts of both rounds together."""
-        return made.combine(counts_in([after], made.first(n), window=domain), counts, n)
+        return made.combine(counts_in([after], made.first(n), window=domain, argument=AFTER), counts, n)
 
     def require(self, given: Given) -> None:
         """Refuse a number of cells as well; InputError."""
@@ -149,6 +174,11 @@ class TrajectoryOptions(ReportOptions):
         """The column that tells trajectories."""
         return given["user"] or LDPTrace.user
 
+    def reporters(self, made: Any, asked: Any, user: str) -> str:
+        """Words on reports about trajectories."""
+        when = "" if asked is made else " in this round"
+        return f"One report for each person of the column {user!r}{when}, about all of their rows in their order."
+
     def number(self, given: Given, pattern: PointPattern) -> int:
         """The number of trajectories."""
         return number_of_trajectories(pattern, self.user(given))
@@ -162,11 +192,20 @@ class RoundOptions(TrajectoryOptions):
     def reporting(self, made: Any, domain: Any, n: int | None, after: str | None) -> Any:
         """The first round, or the second where the first one's counts are given."""
         first = made.filed()
-        return first if after is None else made.filed(made.longest(counts_in([after], first, window=domain)))
+        return (
+            first
+            if after is None
+            else made.filed(made.longest(counts_in([after], first, window=domain, argument=AFTER)))
+        )
 
     def combined(self, made: Any, domain: Any, n: int | None, after: str, counts: Any) -> Any:
         """Counts of both rounds together."""
-        return made.combine(counts_in([after], made.filed(), window=domain), counts, n)
+        return made.combine(counts_in([after], made.filed(), window=domain, argument=AFTER), counts, n)
+
+    def both_rounds(self, made: Any, asked: Any) -> Guarantee:
+        """That of the mechanism."""
+        both: Guarantee = made.guarantee
+        return both
 
     def promise(self, made: Any, asked: Any, domain: Domain, n: int | None) -> Guarantee:
         """That of one round."""

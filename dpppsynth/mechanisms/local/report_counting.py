@@ -19,7 +19,7 @@ from dpppsynth.core.arguments import function, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Step
 from dpppsynth.core.workers import worker_pool
-from dpppsynth.mechanisms.local.labels import label_of
+from dpppsynth.mechanisms.local.labels import label_of, runs_of
 from dpppsynth.mechanisms.local.randomizers.randomizer import LARGEST, Randomizer
 from dpppsynth.mechanisms.local.report_tables import Piece, batches, integers, pieces, quietly, table_files
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
@@ -38,14 +38,19 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Counts (size,) of `n` reports of one law; `seeded` where somebody's random bits were not secret."""
+    """Counts (size,) of `n` reports of one law; `seeded` where somebody's random bits were not secret.
+
+    `runs` are the random numbers of the drawings that went in, as far as they are known.
+    """
 
     counts: Ints
     n: int
     seeded: bool = False
+    runs: tuple[str, ...] = ()
 
     def __add__(self, other: "Tally") -> "Tally":
-        return Tally(self.counts + other.counts, self.n + other.n, self.seeded or other.seeded)
+        runs = (*self.runs, *other.runs)
+        return Tally(self.counts + other.counts, self.n + other.n, self.seeded or other.seeded, runs)
 
 
 def total(randomizer: Randomizer, tallies: Iterable[Tally]) -> Tally:
@@ -72,7 +77,7 @@ def tally_files(
     randomizer = mechanism.randomizer
     rows = randomizer.at_once(rows)
     labels = [label_of(path, mechanism, window=window, labelled=labelled) for path in found]
-    seeded = any(label is not None and label.seeded for label in labels)
+    none = _none(randomizer, any(label is not None and label.seeded for label in labels), runs_of(found, labels))
     sizes, weights = [path.stat().st_size for path in found], deque[float]()
 
     def pieces_of_all() -> Iterator[Piece]:
@@ -84,9 +89,9 @@ def tally_files(
     work, read = pieces_of_all(), 0.0
     count = partial(tally_piece, randomizer, rows=rows)
     if client is not None:
-        return total(randomizer, [_on_cluster(client, count, work), _none(randomizer, seeded)])
+        return total(randomizer, [_on_cluster(client, count, work), none])
     with nullcontext() if number == 1 else worker_pool(number) as pool:
-        done = _none(randomizer, seeded)
+        done = none
         for part in _in_order(pool, count, work, AHEAD * number):
             done, read = done + part, read + weights.popleft()
             said(Step(f"{done.n:,} reports counted".replace(",", " "), min(1.0, read / max(1, sum(sizes)))))
@@ -98,8 +103,8 @@ def announcer(progress: Progress | None) -> Progress:
     return (lambda _: None) if progress is None else function("progress", progress, "words")
 
 
-def _none(randomizer: Randomizer, seeded: bool) -> Tally:
-    return Tally(np.zeros(randomizer.size, dtype=np.int64), 0, seeded)
+def _none(randomizer: Randomizer, seeded: bool, runs: tuple[str, ...]) -> Tally:
+    return Tally(np.zeros(randomizer.size, dtype=np.int64), 0, seeded, runs)
 
 
 def checked_pieces(path: Path, randomizer: Randomizer, rows: int) -> list[Piece]:

@@ -14,12 +14,14 @@ import numpy as np
 
 from dpppsynth.core.arguments import each, flag, instance, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import Step
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
 from dpppsynth.mechanisms.local.labels import Label, label_for, label_of
 from dpppsynth.mechanisms.local.one_report import one_row_each, require_told
-from dpppsynth.mechanisms.local.places import FEWEST, person_rows, point_batches, require_point_columns, values_in
+from dpppsynth.mechanisms.local.places import FEWEST, person_rows, point_batches, values_in
+from dpppsynth.mechanisms.local.point_files import PointFile, point_file, require_user
 from dpppsynth.mechanisms.local.report_counting import (
     BATCH,
     Progress,
@@ -35,39 +37,44 @@ from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.saved_counts import counts_in, is_counts, new_counts_file, write_counts
 from dpppsynth.mechanisms.local.sinks import new_file, writing
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
-from dpppsynth.mechanisms.local.trajectory_files import FiledRound, walk_values
+from dpppsynth.mechanisms.local.trajectories.rounds import TraceReports
+from dpppsynth.mechanisms.local.trajectory_files import FiledRound, in_rows, walk_values
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.tables.formats import as_path
 
 
-def write_reports(reports: Reports, path: str | Path, *, mechanism: LocalMechanism | None = None) -> Path:
+def write_reports(
+    reports: Reports | TraceReports, path: str | Path, *, mechanism: LocalMechanism | None = None
+) -> Path:
     """Write reports to a new CSV or Parquet file, in their order, with a label that says where they come from.
 
     Parameters
     ----------
-    reports : Reports
-        As `mechanism.clients` gives them.
+    reports : Reports or TraceReports
+        As `mechanism.clients` gives them; of `LDPTrace` those of one round, `first.clients` or `second(...).clients`.
     path : str or Path
         New file ending in .csv or .parquet, in an existing folder. The label of ``reports.csv`` is
         ``reports.csv.json``; that of a Parquet file is in its metadata.
     mechanism : LocalMechanism, optional
-        That drew them: then the label tells its public numbers, too.
+        That drew them, of `LDPTrace` the round as `filed` gives it: then the label tells its public numbers, too, and
+        its `user`. That each person sent one of these reports is the caller's word. Mechanisms whose `user` tells
+        persons, all of trajectories among them, count no file whose label does not say so.
 
     Raises
     ------
     InputError
         When the file exists: a person reports once, so reports are not drawn over others.
     """
-    instance("reports", reports, Reports, "mechanism.clients(...) gives some")
+    given: Reports = instance("reports", in_rows(reports), Reports, "mechanism.clients(...) gives some")
     if mechanism is None:
-        label = Label(reports.mechanism, reports.seeded)
+        label = Label(given.mechanism, given.seeded)
     else:
-        label = label_for(_of(mechanism), seeded=reports.seeded)
-        _require_same(label.mechanism, reports.mechanism)
+        label = label_for(_of(mechanism), seeded=given.seeded, user=mechanism.user)
+        _require_same(label.mechanism, given.mechanism)
     target = new_file(path)
-    with writing(target, tuple(reports.columns), label) as write:
-        write(reports.rows)
+    with writing(target, tuple(given.columns), label) as write:
+        write(given.rows)
     return target
 
 
@@ -141,8 +148,8 @@ def aggregate_files(
     Raises
     ------
     InputError
-        For files that are missing, unreadable, there twice (by links, too), or labelled for another mechanism, with
-        other columns, or with a row that no client sends. Files are named, rows never.
+        For files that are missing, unreadable, there twice (by links, or as copies whose labels tell so), or labelled
+        for another mechanism, with other columns, or with a row that no client sends. Files are named, rows never.
 
     Examples
     --------
@@ -241,8 +248,11 @@ def perturb_file(
     out: str | Path,
     *,
     window: Window,
-    x: str = "x",
-    y: str = "y",
+    x: str | None = None,
+    y: str | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    layer: str | None = None,
     user: str | None = None,
     batch: int = BATCH,
     rng: RngLike = None,
@@ -268,11 +278,15 @@ def perturb_file(
     ----------
     mechanism : LocalMechanism
     points : str or Path
-        Sensitive points: CSV or Parquet with numeric columns `x` and `y`, in the window's coordinate reference system.
+        Sensitive points, in the window's coordinate reference system: a file that `dpppsynth.io.read_pattern` takes, or
+        Parquet with numeric columns `x` and `y`. CSV files that are not compressed, and Parquet, are read fastest.
     out : str or Path
         New file of reports, .csv or .parquet.
     window : Window
         Public region that holds them.
+    x, y, separator, decimal, layer : str, optional
+        How its rows are laid out, as of `read_pattern`; columns of a Parquet file, too, of which its geometries are
+        taken unless they are given.
     user : str, optional
         Column that tells persons, of texts or whole numbers; unless given, the mechanism's. A file with a column named
         "user" is refused without it.
@@ -283,7 +297,7 @@ def perturb_file(
     rng : None, int or Generator
         None: secret random bits. Anything else marks the file as seeded: reproducible, not private.
     progress : callable, optional
-        Told in words how many reports are written.
+        Told in words how many reports are written, and the share of the file where it is known.
     permit : callable, optional
         Called with their number before the file takes its name; by raising, it leaves nothing behind.
 
@@ -305,23 +319,24 @@ def perturb_file(
     instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one")
     target, done = new_file(out, "out"), 0
     user = mechanism.user if user is None else user
-    require_place_columns(points, x=x, y=y, user=user)
-    known: dict[str, Any] = {"user": user, "x": x, "y": y, "rows": rows}
+    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "layer": layer}
+    place = require_place_columns(points, user=user, window=window, **layout)
+    known: dict[str, Any] = {"user": user, "rows": rows, "progress": say}
     if isinstance(mechanism, FiledRound | LineTrace):
-        parts = walk_values(points, mechanism, window, source, **known)
+        parts = walk_values(place, mechanism, window, source, **known)
     else:
-        parts = _place_values(points, values_in(_at_once(mechanism), window), source, **known)
+        parts = _place_values(place, values_in(_at_once(mechanism), window), source, **known)
     label = label_for(mechanism, seeded=rng is not None, window=window, user=user)
     with writing(target, tuple(randomizer.columns), label) as write:
         # Persons change places before their devices draw: of long reports, not all of a batch need be in memory.
         step = randomizer.at_once(rows + FEWEST)
-        for inside in parts:
+        for inside, share in parts:
             for start in range(0, len(inside), step):
                 write(randomizer.draw(inside[start : start + step], source))
             done += len(inside)
-            say(f"{done:,} reports drawn".replace(",", " "))
+            say(Step(f"{done:,} reports drawn".replace(",", " "), share))
         if not done:
-            msg = f"points: {Path(points).name} holds no points; check the file or the filter that made it."
+            msg = f"points: {place.name} holds no points; check the file or the filter that made it."
             raise InputError(msg)
         if permit is not None:
             permit(done)
@@ -329,33 +344,40 @@ def perturb_file(
 
 
 def _place_values(
-    points: str | Path,
+    points: PointFile,
     values: Callable[[Floats], Ints],
     source: np.random.Generator,
     *,
     user: str | None,
-    x: str,
-    y: str,
     rows: int,
-) -> Iterator[Ints]:
-    """Values of the clients at the points of a file, each batch in a random order; of one point of each person."""
+    progress: Progress,
+) -> Iterator[tuple[Ints, float | None]]:
+    """Values of the clients at the points of a file, each batch in a random order; of one point of each person.
+
+    With each batch the share of the file that is read, where it is known.
+    """
     kept = None
     if user is not None:
-        codes, _ = person_rows(points, user, x=x, y=y, rows=rows)
+        codes, _ = person_rows(points, user, rows=rows, progress=progress)
         kept = one_row_each(codes, source)
-    for xy in point_batches(points, x, y, rows, kept=kept, check=values):
+    for xy in point_batches(points, rows, kept=kept, check=values):
         inside = values(xy)
-        yield inside[source.permutation(len(inside))]
+        yield inside[source.permutation(len(inside))], points.share
 
 
-def require_place_columns(points: str | Path, *, x: str, y: str, user: str | None) -> None:
-    """Refuse a file of points, by the names of its columns, as `perturb_file` would; InputError."""
-    source, names = require_point_columns(points, x, y, user=user)
-    require_told((name for name in names if name not in (x, y)), user, source.name)
+def require_place_columns(
+    points: str | Path, *, user: str | None, window: Window | None = None, **layout: str | None
+) -> PointFile:
+    """The file of points; refused, by the names of its columns and its CRS, as `perturb_file` would; InputError."""
+    found = point_file(points, window, layout)
+    require_user(found, user)
+    require_told(found.columns, user, found.name)
+    return found
 
 
 def _of(mechanism: Any) -> LocalMechanism:
-    found: LocalMechanism = instance("mechanism", mechanism, LocalMechanism, "DiskAreaMechanism(epsilon=1.0) is one")
+    some = "DiskAreaMechanism(epsilon=1.0) is one, and so is a round of LDPTrace, trace.filed()"
+    found: LocalMechanism = instance("mechanism", mechanism, LocalMechanism, some)
     return found
 
 
@@ -382,4 +404,4 @@ def _one(path: Any) -> list[Path]:
 
 
 def _counts(mechanism: LocalMechanism, tally: Tally) -> Counts:
-    return mechanism.counts_kind(mechanism, tally.counts, tally.n, tally.seeded)
+    return mechanism.counts_kind(mechanism, tally.counts, tally.n, tally.seeded, tally.runs)

@@ -118,7 +118,7 @@ class Counts:
     seeded : bool
         True when the random bits of any report can be reproduced: then nothing is private.
     runs : tuple of str
-        Random numbers of the countings that were read from files of counts; none is added twice.
+        Random numbers of the drawings and countings that were read from files; none is added twice.
     """
 
     mechanism: Collector
@@ -147,7 +147,10 @@ class Counts:
             msg = f"counts: those of {other.mechanism!r} cannot be added to those of {self.mechanism!r}."
             raise InputError(msg)
         if not set(self.runs).isdisjoint(other.runs):
-            msg = "counts: the same counting is in both, and its reports would count twice; add every file once."
+            msg = (
+                "counts: the same reports, or the same counting of some, are in both and would count twice; add every "
+                "file once, and none beside a sum that it is part of."
+            )
             raise InputError(msg)
         seeded, runs = self.seeded or other.seeded, tuple(sorted((*self.runs, *other.runs)))
         return type(self)(self.mechanism, self.values + other.values, self.n + other.n, seeded, runs)

@@ -2,7 +2,7 @@
 
 Reports are private before anybody counts them, so counts of reports may be saved, sent and published; partial sums of
 points may not (`dpppsynth.contract.partial_sums`). A file names mechanism and window by their fingerprints, and the
-countings that went into it by numbers drawn at random: no counting enters a sum twice.
+drawings and countings that went into it by numbers drawn at random: none enters a sum twice.
 """
 
 import glob
@@ -50,7 +50,7 @@ class SavedCounts:
     seeded : bool
         True when the random bits of any report can be reproduced: then nothing is private.
     runs : tuple of str
-        Random numbers of the countings whose sum this is.
+        Random numbers of the countings whose sum this is, and of the drawings of their reports where files tell them.
     user : str, optional
         Column that told persons, each of whom sent one report, where that holds for all of them.
     """
@@ -93,19 +93,28 @@ class SavedCounts:
             raise InputError(msg)
         if not set(self.runs).isdisjoint(other.runs):
             msg = (
-                "paths: the same counting is in two of the files, and its reports would count twice; name every file "
-                "once, and none beside a sum that it is part of."
+                "paths: the same reports, or the same counting of some, are in two of the files and would count twice; "
+                "name every file once, and none beside a sum that it is part of."
             )
             raise InputError(msg)
 
-    def counts(self, mechanism: LocalMechanism) -> Counts:
+    def counts(self, mechanism: LocalMechanism, argument: str = "paths") -> Counts:
         """Counts to make a release of; InputError where they are of another mechanism, or no counts of so many.
 
-        Where the mechanism's `user` tells persons, the reports must have been drawn so.
+        Where the mechanism's `user` tells persons, the reports must have been drawn so. `argument` names the files.
         """
+        if self.mechanism != mechanism.fingerprint:
+            mine = mechanism.randomizer.parameters()
+            named = [name for name, value in mine.items() if self.parameters.get(name) != value]
+            told = ", ".join(f"{name} {_short(self.parameters.get(name))}, not {_short(mine[name])}" for name in named)
+            msg = (
+                f"{argument}: the counts are of reports to another mechanism{f' ({told})' if told else ''}; give those "
+                "of reports that were drawn with the same options, and of this round where there are two."
+            )
+            raise InputError(msg)
         if mechanism.user not in (None, self.user):
             msg = (
-                f"paths: the files of counts do not say that each person sent one report, by the column "
+                f"{argument}: the files of counts do not say that each person sent one report, by the column "
                 f"{mechanism.user!r}; leave {mention('user')} out, or draw the reports, and count them, with it."
             )
             raise InputError(msg)
@@ -146,6 +155,11 @@ class SavedCounts:
             msg = f"paths: {name} holds what no counting gives; count its reports again."
             raise InputError(msg)
         return cls(**found)
+
+
+def _short(value: Any) -> str:
+    """A public number in few digits; other values as JSON has them."""
+    return f"{value:.6g}" if isinstance(value, float) else json.dumps(value)[:40]
 
 
 def _hash(data: dict[str, Any]) -> str:
@@ -215,7 +229,8 @@ def write_counts(counts: Counts, path: str | Path, *, window: Window) -> Path:
     place = instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one").fingerprint()
     mechanism: Any = counts.mechanism
     target = new_counts_file(path)
-    runs = counts.runs or (secrets.token_hex(16),)
+    # Of reports without a label nothing but the counting is known.
+    runs = tuple(sorted((*counts.runs, secrets.token_hex(16))))
     saved = SavedCounts(
         counts.mechanism.fingerprint,
         place,
@@ -279,15 +294,17 @@ def read_counts(path: str | Path, mechanism: LocalMechanism, *, window: Window |
     return counts_in([path], mechanism, window=window)
 
 
-def counts_in(names: Iterable[Any], mechanism: LocalMechanism, *, window: Window | None = None) -> Counts:
+def counts_in(
+    names: Iterable[Any], mechanism: LocalMechanism, *, window: Window | None = None, argument: str = "paths"
+) -> Counts:
     """Sum of files of counts, which must be of this mechanism, and of this window where it is known; InputError."""
     found = added(counts_files(names))
     if window is not None:
         instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one")
         if found.window != window.fingerprint():
-            msg = "paths: the files of counts are about another window; take the one that their reports are about."
+            msg = f"{argument}: the counts are about another window; take the one that their reports are about."
             raise InputError(msg)
-    return found.counts(mechanism)
+    return found.counts(mechanism, argument)
 
 
 def _read(file: Path) -> SavedCounts:

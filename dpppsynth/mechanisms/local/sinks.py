@@ -1,8 +1,10 @@
 """Atomic writing of report files with their labels; existing files are never replaced."""
 
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -42,7 +44,8 @@ def new_file(path: str | Path, argument: str = "path") -> Path:
 
 @contextmanager
 def writing(target: Path, columns: tuple[str, ...], label: Label) -> Iterator[Sink]:
-    """Write a file of reports that takes its name when it is whole."""
+    """Write a file of reports that takes its name when it is whole; its label gets a random number."""
+    label = replace(label, run=secrets.token_hex(16))
     with drafted(target, "it holds reports: publish none of them beside those of the next run.") as draft:
         with (_parquet if target.suffix.lower() == ".parquet" else _csv)(draft, columns, label) as write:
             yield write

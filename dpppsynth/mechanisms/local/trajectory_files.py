@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from itertools import pairwise
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -11,13 +11,15 @@ import numpy as np
 from dpppsynth.contract.plan import Plan
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import Progress, Step
 from dpppsynth.mechanisms.local.bound import local_round
 from dpppsynth.mechanisms.local.places import person_rows, point_batches
+from dpppsynth.mechanisms.local.point_files import PointFile
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.reports import Counts
+from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, require_window
 from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories, starts
-from dpppsynth.mechanisms.local.trajectories.rounds import TraceCounts, TraceRound
+from dpppsynth.mechanisms.local.trajectories.rounds import TraceCounts, TraceReports, TraceRound
 from dpppsynth.mechanisms.local.trajectory_plan import grid_mesh, grid_values
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
@@ -25,6 +27,9 @@ from dpppsynth.privacy.relations import TRAJECTORY, Local, Relation
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
+
+# Cells of trajectories that are looked at together, each some 100 bytes while jumps are filled in.
+FILLED = 2**19
 
 
 class Walkers(Protocol):
@@ -167,18 +172,27 @@ def traced(counts: Any) -> Any:
     return TraceCounts.of(counts.mechanism.round, counts.n, counts.values, seeded=counts.seeded)
 
 
+def in_rows(reports: Any) -> Any:
+    """Reports to one round of LDPTrace as rows of words, one a person; anything else as it is."""
+    if not isinstance(reports, TraceReports):
+        return reports
+    filed = FiledRound(reports.round)
+    words = [reports.words[part.name].reshape(reports.n, -1) for part in reports.round.parts]
+    rows = np.concatenate(words, axis=1)
+    return Reports(filed.fingerprint, tuple(filed.randomizer.columns), rows, reports.seeded)
+
+
 def walk_values(
-    points: str | Path,
+    points: PointFile,
     mechanism: Walkers,
     window: Window,
     source: np.random.Generator,
     *,
     user: str | None,
-    x: str,
-    y: str,
     rows: int,
-) -> Iterator[Ints]:
-    """Values of the clients with the trajectories of a file of points, in a random order, some at a time.
+    progress: Progress,
+) -> Iterator[tuple[Ints, float | None]]:
+    """Values of the clients with the trajectories of a file, in a random order, some at a time; and the share given.
 
     Rows and cells of all points are held in memory, coordinates are not. Parameters as of `perturb_file`.
 
@@ -187,37 +201,82 @@ def walk_values(
     InputError
         As `perturb_file`.
     """
-    walks = _walks(points, mechanism.cells, require_window(window), source, user=user, x=x, y=y, rows=rows)
+    walks = _walks(points, mechanism.cells, require_window(window), source, user=user, rows=rows, progress=progress)
     if walks is None:
         return
+    # Reports leave in groups whose sizes are public: those of a Parquet file would tell lengths otherwise.
     step = mechanism.randomizer.at_once(rows)
+    longest = mechanism.round.longest if isinstance(mechanism, FiledRound) else 0
     for first in range(0, len(walks), step):
-        yield mechanism.trajectory_values(walks.part(first, min(first + step, len(walks))))
+        last = min(first + step, len(walks))
+        parts = walks.parts(first, last, longest)
+        yield np.concatenate([mechanism.trajectory_values(part) for part in parts]), last / len(walks)
+
+
+@dataclass(frozen=True, eq=False)
+class Walks:
+    """The cells of all trajectories of a file, in few bytes.
+
+    Attributes
+    ----------
+    cells : int
+        Along each side of the grid.
+    values : (n,) array of unsigned int
+    offsets : (T + 1,) array of int
+        As of `GridTrajectories`.
+    """
+
+    cells: int
+    values: Any
+    offsets: Ints
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def parts(self, first: int, last: int, longest: int) -> Iterator[GridTrajectories]:
+        """Trajectories from number `first` to before number `last`, some at a time.
+
+        As many as have `FILLED` cells, where jumps are filled in until there are `longest`; a longer one by itself.
+        """
+        lengths = np.diff(self.offsets[first : last + 1])
+        filled = np.cumsum(lengths + np.minimum(longest, lengths * self.cells))
+        cuts = [0]
+        while cuts[-1] < len(lengths):
+            before = filled[cuts[-1] - 1] if cuts[-1] else 0
+            cuts.append(max(cuts[-1] + 1, int(np.searchsorted(filled, before + FILLED, side="right"))))
+        for a, b in pairwise(first + np.array(cuts)):
+            values = self.values[self.offsets[a] : self.offsets[b]]
+            yield GridTrajectories(self.cells, values, self.offsets[a : b + 1] - self.offsets[a])
 
 
 def _walks(
-    points: str | Path,
+    points: PointFile,
     cells: int,
     window: Window,
     source: np.random.Generator,
     *,
     user: str | None,
-    x: str,
-    y: str,
     rows: int,
-) -> GridTrajectories | None:
+    progress: Progress,
+) -> Walks | None:
     """The cells of all trajectories of a file, in a random order; None where it has no rows."""
     mesh = grid_mesh(window, cells)
-    value = grid_values(mesh, cells)
-    read = [value[mesh.locate(PointPattern(xy, window).positions)] for xy in point_batches(points, x, y, rows)]
+    value = grid_values(mesh, cells).astype(np.min_scalar_type(cells**2 - 1))
+    read = []
+    for xy in point_batches(points, rows):
+        read.append(value[mesh.locate(PointPattern(xy, window).positions)])
+        progress(Step("reading points", points.share))
     if not read:
         return None
     found = np.concatenate(read)
-    codes = np.arange(len(found)) if user is None else person_rows(points, user, x=x, y=y, rows=rows)[0]
+    del read
+    codes = np.arange(len(found)) if user is None else person_rows(points, user, rows=rows, progress=progress)[0]
     if len(codes) != len(found):
-        msg = f"points: {Path(points).name} changed while it was read; let nothing write to it meanwhile."
+        msg = f"points: {points.name} changed while it was read; let nothing write to it meanwhile."
         raise InputError(msg)
     lengths = np.bincount(codes)
     place = source.permutation(len(lengths))
-    order = np.argsort(place[codes], kind="stable")
-    return GridTrajectories(cells, found[order], starts(lengths[np.argsort(place)]))
+    lengths[place] = lengths.copy()
+    codes = place.astype(np.min_scalar_type(len(place)))[codes]
+    order = np.argsort(codes, kind="stable")
+    return Walks(cells, found[order], starts(lengths))

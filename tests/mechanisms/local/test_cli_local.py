@@ -82,6 +82,13 @@ class TestPerturb:
         assert words in spoken(run("local", "perturb", points, tmp_path / "a.csv", *options, *place, code=2))
         assert not list(tmp_path.iterdir())
 
+    def test_what_is_not_true_of_a_shuffler_leaves_nothing(self, points, tmp_path):
+        ask = [*PLAIN, *PLACE, "--shuffled", N + 1, "--shuffle-delta", "1e-8"]
+        said = spoken(run("local", "perturb", points, tmp_path / "a.csv", *ask, code=2))
+        assert "--shuffled: 438 honest reports are more than the 437 that are shuffled together" in said
+        assert not list(tmp_path.iterdir())
+        run("local", "perturb", points, tmp_path / "a.csv", *PLAIN, *PLACE, "--shuffled", N, "--shuffle-delta", "1e-8")
+
     def test_never_over_others(self, points, tmp_path):
         (tmp_path / "a.csv").write_text("reports")
         said = spoken(run("local", "perturb", points, tmp_path / "a.csv", *PLAIN, *PLACE, code=2))
@@ -210,6 +217,38 @@ class TestTwoRounds:
         assert "one.csv holds reports of another mechanism" in said
         said = spoken(run("local", "aggregate", one, *ask, "--out", tmp_path / "x", code=2))
         assert "--after: a release needs both rounds" in said
+
+    def test_ledger(self, points, tmp_path):
+        """Rounds are parts of the persons: neither has the number of all, nor that of the other."""
+        book, rows = tmp_path / "ledger.json", points.read_text().splitlines()
+        for name, part in (("first.csv", rows[1:201]), ("others.csv", rows[201:])):
+            (tmp_path / name).write_text("\n".join(["x,y", *part]) + "\n")
+        run("ledger", "init", book, "--epsilon", 7, "--relation", "replace-one")
+        ask = ["--method", "aag", "--epsilon", 3, *PLACE, "--n", N]
+        run("local", "perturb", tmp_path / "first.csv", tmp_path / "one.csv", *ask, "--ledger", book)
+        run("local", "count", tmp_path / "one.csv", *ask, "--out", tmp_path / "one.json")
+        after = ["--after", tmp_path / "one.json", "--ledger", book]
+        run("local", "perturb", tmp_path / "others.csv", tmp_path / "two.csv", *ask, *after)
+        read = [(each.reading.n, dict(each.reading.subset)) for each in dps.Ledger.open(book).releases]
+        assert read == [(200, {"reporting round": "1"}), (N - 200, {"reporting round": "2"})]
+        # Releases of all of them have the number of all.
+        more = ["--method", "laplace", "--epsilon", 1, *PLACE, "--ledger", book, "--out", tmp_path / "o"]
+        run("synthesize", points, *more, "--patterns", 0)
+        assert dps.Ledger.open(book).spent == pytest.approx(7)
+
+    def test_a_round_has_no_more_persons_than_both(self, points, tmp_path):
+        ask = ["--method", "aag", "--epsilon", 3, *PLACE, "--n", N - 1]
+        said = spoken(run("local", "perturb", points, tmp_path / "one.csv", *ask, code=2))
+        assert "--n: more persons report in this round than there are in both together, 436" in said
+        assert not list(tmp_path.iterdir())
+
+    def test_a_round_has_the_persons_that_are_shuffled(self, points, tmp_path):
+        """Of 10 000 persons thousands report in either round, but of this file fewer."""
+        shuffled = ["--shuffled", N + 1, "--shuffle-delta", "1e-8"]
+        ask = ["--method", "aag", "--epsilon", 3, *PLACE, "--n", 10_000, *shuffled]
+        said = spoken(run("local", "perturb", points, tmp_path / "one.csv", *ask, code=2))
+        assert "--shuffled: 438 honest reports are more than the 437 that are shuffled together" in said
+        assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize(
         ("options", "words"),

@@ -18,7 +18,7 @@ from support.subclasses import recast
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError
 from dpppsynth.local import DiskAreaMechanism, PrivAG, SEMGeoI, UniformGrid
-from dpppsynth.mechanisms.local import places, report_counting, report_tables
+from dpppsynth.mechanisms.local import point_files, report_counting, report_tables
 from dpppsynth.mechanisms.local.randomizers import randomizer
 from dpppsynth.mechanisms.local.report_files import (
     aggregate_dask,
@@ -127,15 +127,23 @@ class TestRoundTrip:
 
     def test_labels(self, tmp_path):
         write_reports(part(slice(9)), tmp_path / "a.csv")
-        assert json.loads((tmp_path / "a.csv.json").read_text()) == {
-            "mechanism": DISK.fingerprint, "seeded": False, "parameters": None,
-        }  # fmt: skip
+        label = json.loads((tmp_path / "a.csv.json").read_text())
+        assert re.fullmatch("[0-9a-f]{32}", label.pop("run"))
+        assert label == {"mechanism": DISK.fingerprint, "seeded": False, "parameters": None}
         write_reports(part(slice(9), seeded=True), tmp_path / "b.parquet", mechanism=DISK)
         label = json.loads(pq.read_metadata(tmp_path / "b.parquet").metadata[b"dpppsynth.reports"])
         assert label["parameters"] == DISK.randomizer.parameters()
         assert label["seeded"]
         assert sorted(each.name for each in tmp_path.iterdir()) == ["a.csv", "a.csv.json", "b.parquet"]
         assert "did not draw" in refused(lambda: write_reports(part(slice(9)), tmp_path / "c.csv", mechanism=PLAIN))
+
+    def test_devices_of_persons(self, tmp_path):
+        """Each device is a person's, where the mechanism says so."""
+        person = DiskAreaMechanism(epsilon=1.0, cells=6, radius=2, user="person")
+        write_reports(part(slice(9)), tmp_path / "a.csv", mechanism=person)
+        assert aggregate_files(person, tmp_path / "a.csv", labelled=True).n == 9
+        write_reports(part(slice(9)), tmp_path / "b.csv", mechanism=DISK)
+        assert "count them without that column" in refused(lambda: aggregate_files(person, tmp_path / "b.csv"))
 
     def test_one_seeded_file_is_enough(self, tmp_path):
         write_reports(part(slice(500)), tmp_path / "a.csv")
@@ -349,10 +357,29 @@ class TestRefusals:
         path = write_reports(MANY, tmp_path / "a.parquet")
         os.link(path, tmp_path / "b.parquet")
         assert "is a link to another of these files" in refused(lambda: aggregate_files(DISK, tmp_path))
-        # The same reports in a file of their own may be those of others.
+        # The same reports in a file without a label may be those of others.
         (tmp_path / "b.parquet").unlink()
-        (tmp_path / "b.parquet").write_bytes(path.read_bytes())
+        table(tmp_path / "b.parquet", MANY.rows)
         assert aggregate_files(DISK, tmp_path).n == 2000
+
+    def test_copies_do_not_count_twice(self, tmp_path):
+        """Whatever they are named, and in whatever format, as long as their label tells."""
+        path = write_reports(MANY, tmp_path / "a.parquet")
+        (tmp_path / "b.parquet").write_bytes(path.read_bytes())
+        words = "a.parquet and b.parquet hold reports of the same drawing, which would count twice"
+        for workers in (None, 2):
+            assert words in refused(lambda workers=workers: aggregate_files(DISK, tmp_path, workers=workers))
+        (tmp_path / "b.parquet").unlink()
+        csv.write_csv(pq.read_table(path), tmp_path / "b.csv")
+        label = json.loads(pq.read_metadata(path).metadata[b"dpppsynth.reports"])
+        (tmp_path / "b.csv.json").write_text(json.dumps(label))
+        assert "the same drawing" in refused(lambda: aggregate_files(DISK, tmp_path))
+        # Another drawing of the same persons is another one; older files do not tell.
+        write_reports(MANY, tmp_path / "c.csv")
+        assert aggregate_files(DISK, [path, tmp_path / "c.csv"]).n == 2000
+        del label["run"]
+        (tmp_path / "b.csv.json").write_text(json.dumps(label))
+        assert aggregate_files(DISK, tmp_path).n == 3000
 
     def test_files_without_numbers(self, tmp_path, monkeypatch):
         """All files have number 0 on a file system that numbers none."""
@@ -459,7 +486,7 @@ class TestPerturb:
     @pytest.mark.parametrize(("number", "batches"), [(500, [500]), (2999, [1000, 1999]), (4000, [1000] * 4)])
     def test_a_random_order_within_batches_of_a_thousand(self, number, batches, suffix, tmp_path, monkeypatch):
         """Neither a reader's small parts nor the rest at the end make batches in which an order shows."""
-        monkeypatch.setattr(places, "BLOCK_BYTES", 2000)
+        monkeypatch.setattr(point_files, "BLOCK_BYTES", 2000)
         cells = np.arange(number) * 9 // number
         xy = np.stack([cells // 3 * 10 + 5.0, cells % 3 * 20 + 10.0], axis=1)
         perturb_file(PLAIN, self.points(tmp_path / f"p{suffix}", xy), tmp_path / "a.parquet", window=WINDOW, batch=1000)
@@ -508,7 +535,7 @@ class TestPerturb:
         assert "window" in refused(lambda: perturb_file(grid, source, tmp_path / "b.parquet", window=other))
 
     def test_columns(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(places, "BLOCK_BYTES", 2000)
+        monkeypatch.setattr(point_files, "BLOCK_BYTES", 2000)
         source = tmp_path / "points.csv"
         # Whole numbers first: what the first block holds need not be what the last one does.
         source.write_text("\ufeffnote, lon ,lat\n" + "1,5,30\n" * 700 + "a,6.25,59.5\n" * 300)
@@ -521,7 +548,7 @@ class TestPerturb:
     @pytest.mark.parametrize("bad", [31.125, -0.125, np.nan, np.inf, None])
     def test_refuses_points_without_telling_them(self, bad, suffix, tmp_path, monkeypatch):
         """Nor is anything left of the batch that was written before."""
-        monkeypatch.setattr(places, "BLOCK_BYTES", 2000)
+        monkeypatch.setattr(point_files, "BLOCK_BYTES", 2000)
         source = tmp_path / f"points{suffix}"
         whole = pa.table({"x": pa.array([5.0] * 2500 + [bad, 3.375], pa.float64()), "y": [1.0] * 2502})
         (csv.write_csv if suffix == ".csv" else pq.write_table)(whole, source)
@@ -532,6 +559,77 @@ class TestPerturb:
         )
         assert said[:1] == ["1 000 reports drawn"]
         assert [each.name for each in tmp_path.iterdir()] == [source.name]
+
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+    @pytest.mark.parametrize("user", [None, "who"])
+    def test_tells_the_share_of_the_file(self, suffix, user, tmp_path, monkeypatch):
+        monkeypatch.setattr(point_files, "BLOCK_BYTES", 2000)
+        source, said = tmp_path / f"points{suffix}", []
+        rows = pa.table({"x": [5.0] * 40_000, "y": [1.0] * 40_000, "who": [f"t{k}" for k in range(40_000)]})
+        (csv.write_csv if suffix == ".csv" else pq.write_table)(rows, source)
+        known = {"user": user, "batch": 1000, "progress": said.append}
+        perturb_file(DISK, source, tmp_path / "a.csv", window=WINDOW, **known)
+        for words, each in itertools.groupby(said, lambda step: re.sub(r"^[\d ]+", "", step)):
+            shares = [step.share for step in each]
+            assert words in ({"reports drawn"} if user is None else {"reports drawn", "reading persons"})
+            assert shares == sorted(shares)
+            assert shares[0] < 0.5
+            assert shares[-1] == 1
+
+    @pytest.mark.parametrize("kind", ["geojson", "gpkg", "shp", "parquet", "csv.gz", "csv"])
+    def test_other_formats(self, kind, tmp_path):
+        """The same persons, and their places, as in a table of numbers."""
+        import geopandas
+        import pandas as pd
+
+        window = dps.Window.rectangle(0, 0, 30, 60, "EPSG:27700")
+        xy, who = self.XY[:60], [f"{k % 20}" for k in range(60)]
+        frame = geopandas.GeoDataFrame({"who": who}, geometry=geopandas.points_from_xy(*xy.T), crs="EPSG:27700")
+        source, layout = tmp_path / f"points.{kind}", {}
+        if kind.startswith("csv"):
+            layout = {"x": "east", "separator": ";", "decimal": ","}
+            pd.DataFrame({"who": who, "east": xy[:, 0], "y": xy[:, 1]}).to_csv(
+                source, sep=";", decimal=",", index=False
+            )
+        elif kind == "parquet":
+            frame.to_parquet(source)
+        else:
+            frame.to_file(source)
+        plain = tmp_path / "plain.csv"
+        pd.DataFrame({"who": who, "x": xy[:, 0], "y": xy[:, 1]}).to_csv(plain, index=False)
+        for user, number in ((None, 60), ("who", 20)):
+            rows = []
+            for name, points, told in (("a", source, layout), ("b", plain, {})):
+                out = tmp_path / f"{name}{number}.csv"
+                assert perturb_file(DISK, points, out, window=window, user=user, rng=4, **told) == number
+                rows.append(read_reports(out, DISK).rows)
+            assert (rows[0] == rows[1]).all()
+
+    def test_other_formats_are_refused_as_plain_ones(self, tmp_path):
+        """Whatever is wrong with their names, CRS or rows; no coordinate is told."""
+        import geopandas
+
+        window = dps.Window.rectangle(0, 0, 30, 60, "EPSG:27700")
+        source, out = tmp_path / "points.gpkg", tmp_path / "a.csv"
+        frame = geopandas.GeoDataFrame({"user": ["a", "b"]}, geometry=geopandas.points_from_xy([1, 31.375], [1, 1]))
+        frame.set_crs("EPSG:27700").to_file(source)
+        said = refused(lambda: perturb_file(DISK, source, out, window=window))
+        assert "points.gpkg has a column 'user'" in said
+        ask = {"window": window, "user": "user"}
+        with pytest.raises(InputError, match="outside") as caught:
+            perturb_file(DISK, source, out, **ask)
+        assert "375" not in str(caught.value)
+        for wrong, words in (
+            ({"window": WINDOW}, "in EPSG:27700, the window in no CRS; points are taken as they stand"),
+            ({"window": dps.Window.rectangle(0, 0, 30, 60, "EPSG:32630")}, "the window in EPSG:32630"),
+            ({"user": "who"}, "user: points.gpkg has no column 'who'"),
+            ({"x": "east"}, "x: tells columns and signs of a CSV file"),
+        ):
+            with pytest.raises(InputError, match=re.escape(words)):
+                perturb_file(DISK, source, out, **ask | wrong)
+        (tmp_path / "points.txt").write_text("x,y\n1,1\n")
+        assert "must end in .csv, .csv.gz" in refused(lambda: perturb_file(DISK, tmp_path / "points.txt", out, **ask))
+        assert not list(tmp_path.glob("a.csv*"))
 
     def test_refuses_files(self, tmp_path):
         out, bad = tmp_path / "a.csv", tmp_path / "points.csv"
@@ -548,7 +646,7 @@ class TestPerturb:
         assert "out: a.csv exists" in refused(lambda: perturb_file(DISK, source, out, window=WINDOW))
         for window in (None, (0, 0, 1, 1), DISK):
             assert "window: " in refused(lambda window=window: perturb_file(DISK, source, out, window=window))
-        for name in (5, None, ["x"], "y", np.zeros(2)):
+        for name in (5, ["x"], "y", np.zeros(2)):
             refused(lambda name=name: perturb_file(DISK, source, tmp_path / "b.csv", window=WINDOW, x=name))
         with pytest.raises(InputError, match="progress: "):
             perturb_file(DISK, source, tmp_path / "b.csv", window=WINDOW, progress=5)

@@ -119,6 +119,8 @@ def test_mobility_has_no_stays_and_no_jumps(cells, data):
     given_paths = data.draw(st.lists(path, min_size=1, max_size=4))
     found = paths(walks(cells, *given_paths).mobility())
     assert found == [brute_mobility(list(each), cells) for each in given_paths]
+    for longest in (1, 2, 5):
+        assert paths(walks(cells, *given_paths).mobility(longest)) == [each[:longest] for each in found]
     for before, after in zip(given_paths, found, strict=True):
         assert (before[0], before[-1]) == (after[0], after[-1])
         ways = [np.subtract(divmod(b, cells), divmod(a, cells)) for a, b in itertools.pairwise(after)]

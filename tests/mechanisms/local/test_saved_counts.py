@@ -104,6 +104,28 @@ class TestRefusals:
             with pytest.raises(InputError, match="count twice"):
                 merge_counts([folder / f"{name}.json" for name in paths], folder / "x.json")
 
+    def test_reports_beside_counts_of_them(self, folder):
+        """In one command, and over machines that counted copies of one file."""
+        words = "the same reports, or the same counting of some, are in both"
+        merge_counts([folder / "a.json", folder / "b.json"], folder / "ab.json")
+        for saved in ("a", "ab"):
+            with pytest.raises(InputError, match=words):
+                aggregate_files(DISK, [folder / f"{saved}.json", folder / "a.parquet"])
+        (folder / "copy.parquet").write_bytes((folder / "a.parquet").read_bytes())
+        count_files(DISK, folder / "copy.parquet", folder / "copy.json", window=WINDOW)
+        with pytest.raises(InputError, match="count twice"):
+            merge_counts([folder / "ab.json", folder / "copy.json"], folder / "x.json")
+        both = aggregate_files(DISK, [folder / "a.parquet", folder / "b.parquet"])
+        with pytest.raises(InputError, match=words):
+            _ = both + aggregate_files(DISK, folder / "copy.parquet")
+
+    def test_a_counting_of_reports_without_labels(self, folder):
+        """Beside reports that have one: the counting has a number of its own as well."""
+        (folder / "u.csv").write_text("i,j\n0,0\n")
+        count_files(DISK, [folder / "a.parquet", folder / "u.csv"], folder / "au.json", window=WINDOW)
+        first = SavedCounts.from_text((folder / "au.json").read_text(), "au.json")
+        assert len(first.runs) == 2
+
     def test_a_changed_digit(self, folder):
         text = (folder / "a.json").read_text()
         (folder / "a.json").write_text(text.replace('"n": 100', '"n": 101'))

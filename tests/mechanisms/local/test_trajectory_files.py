@@ -11,9 +11,20 @@ from support.command_line import run, spoken
 import dpppsynth as dps
 from dpppsynth import InputError, load_release, privacy
 from dpppsynth.ledger import Ledger
-from dpppsynth.local import LDPTrace, LineTrace, aggregate_files, count_files, merge_counts, perturb_file, read_counts
+from dpppsynth.local import (
+    LDPTrace,
+    LineTrace,
+    aggregate_files,
+    count_files,
+    merge_counts,
+    perturb_file,
+    read_counts,
+    write_reports,
+)
+from dpppsynth.mechanisms.local import trajectory_files
+from dpppsynth.mechanisms.local.point_files import point_file
 from dpppsynth.mechanisms.local.trajectories import TraceCounts
-from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories, starts
 from dpppsynth.mechanisms.local.trajectory_files import walk_values
 from dpppsynth.privacy import ReplaceOne
 
@@ -50,6 +61,13 @@ def place(tmp_path):
 def pattern():
     xy, who = walks()
     return dps.PointPattern(xy, WINDOW, {"who": who})
+
+
+def values(trips, mechanism, rows):
+    """Values of the clients of a file of trips, in groups."""
+    known = {"user": "who", "rows": rows, "progress": print}
+    points = point_file(trips, WINDOW, {})
+    return [group for group, _ in walk_values(points, mechanism, WINDOW, np.random.default_rng(1), **known)]
 
 
 def ordered(values):
@@ -110,13 +128,35 @@ class TestTrajectoriesOfAFile:
     @pytest.mark.parametrize("rows", [1000, 10**6])
     def test_values_are_those_of_the_pattern(self, mechanism, rows, trips):
         """Rows of a person in the file's order, whoever's rows lie between them, in whatever batches."""
-        known = {"user": "who", "x": "x", "y": "y", "rows": rows}
-        found = np.concatenate(list(walk_values(trips, mechanism, WINDOW, np.random.default_rng(1), **known)))
+        found = np.concatenate(values(trips, mechanism, rows=rows))
         trajectories = TRACE.plan(WINDOW, n=N).statistic.walks(pattern())
         stated = mechanism.trajectory_values(trajectories)
         assert (ordered(found) == ordered(stated)).all()
         # In another order than the persons': 400 of them stay in theirs with a chance below 1e-800.
         assert (np.reshape(found, (N, -1)) != np.reshape(stated, (N, -1))).any()
+
+    @pytest.mark.parametrize("mechanism", [TRACE.filed(), TRACE.filed(4), LineTrace(epsilon=1.0, cells=3, user="who")])
+    def test_parts_change_nothing(self, mechanism, trips, monkeypatch):
+        """The same values in groups of the same sizes, whatever is looked at together."""
+        at_once = values(trips, mechanism, rows=150)
+        monkeypatch.setattr(trajectory_files, "FILLED", 50)
+        in_parts = values(trips, mechanism, rows=150)
+        assert [len(each) for each in in_parts] == [len(each) for each in at_once] == [150, 150, 100]
+        assert (np.concatenate(in_parts) == np.concatenate(at_once)).all()
+
+    def test_few_cells_are_filled_in_together(self, monkeypatch):
+        """However far all jumps are, and however many there are: of rows with their cells no more than `FILLED`."""
+        monkeypatch.setattr(trajectory_files, "FILLED", 500)
+        lengths = np.tile([1, 30, 3], 40)
+        values = np.tile([0, 99], 40 * 17).astype(np.uint8)
+        walks = trajectory_files.Walks(10, values, starts(lengths))
+        parts = list(walks.parts(5, len(walks), 20))
+        assert sum(map(len, parts)) == len(walks) - 5
+        assert max(len(part.values) + len(part.mobility(20).values) for part in parts) <= 500
+        assert (np.concatenate([part.values for part in parts]) == values[walks.offsets[5] :]).all()
+        # One that is longer than that is looked at by itself.
+        monkeypatch.setattr(trajectory_files, "FILLED", 10)
+        assert [len(part) for part in walks.parts(0, 9, 20)] == [1] * 9
 
     def test_every_row_is_a_trajectory_unless_told(self, trips, tmp_path):
         everybody = LDPTrace(epsilon=8.0, cells=3, max_length=6, user=None).filed()
@@ -142,6 +182,42 @@ class TestTrajectoriesOfAFile:
         with pytest.raises(InputError, match="holds no points"):
             perturb_file(TRACE.filed(), tmp_path / "none.csv", tmp_path / "a.csv", window=WINDOW)
         assert {each.name for each in tmp_path.iterdir()} == {"trips.csv", "none.csv"}
+
+
+class TestDevices:
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+    def test_reports_of_both_rounds_are_counted(self, suffix, tmp_path):
+        """Word for word as in memory, whoever wrote them down."""
+        trace = LDPTrace(epsilon=8.0, cells=3, max_length=6)
+        sent = TRACE.plan(WINDOW, n=N).statistic.walks(pattern())
+        for asked, filed in ((trace.first, trace.filed()), (trace.second(4), trace.filed(4))):
+            reports = asked.clients(sent)
+            path = write_reports(reports, tmp_path / f"{filed.round.moving}{suffix}", mechanism=filed)
+            counts = aggregate_files(filed, path, window=WINDOW, labelled=True)
+            assert (counts.values == asked.aggregate(reports).flat).all()
+            assert (counts.n, counts.seeded) == (N, False)
+        with pytest.raises(InputError, match="did not draw these reports"):
+            write_reports(reports, tmp_path / f"x{suffix}", mechanism=trace.filed())
+
+    def test_lines_are_counted(self, tmp_path, place):
+        lines = LineTrace(epsilon=8.0, cells=3)
+        write_reports(lines.clients([0, 5, 7]), tmp_path / "d.csv", mechanism=lines)
+        assert aggregate_files(lines, tmp_path / "d.csv", labelled=True).n == 3
+        ask = ["--method", "displacements", "--epsilon", 8, "--cells", 3, *place]
+        run("local", "aggregate", tmp_path / "d.csv", *ask, "--out", tmp_path / "o", "--patterns", 0)
+        counted = aggregate_files(lines, tmp_path / "d.csv").values
+        assert (load_release(tmp_path / "o").statistic.lattice == counted).all()
+
+    def test_what_nobody_says_of_persons(self, tmp_path):
+        """Without the mechanism a label does not tell persons; with another column it tells which."""
+        lines = LineTrace(epsilon=8.0, cells=3)
+        write_reports(lines.clients([0, 5, 7]), tmp_path / "d.csv")
+        with pytest.raises(InputError, match=r"write those of devices with write_reports\(\.\.\., mechanism=\)"):
+            aggregate_files(lines, tmp_path / "d.csv")
+        other = LineTrace(epsilon=8.0, cells=3, user="who")
+        write_reports(other.clients([0, 5, 7]), tmp_path / "e.csv", mechanism=other)
+        with pytest.raises(InputError, match="by another one: user='who'"):
+            aggregate_files(lines, tmp_path / "e.csv")
 
 
 class TestTwoRounds:
@@ -183,9 +259,15 @@ class TestTwoRounds:
         said = json.loads(run("local", "perturb", trips, one, *ask, "--ledger", ledger, "--json").stdout)
         assert said["reports"] == N
         assert said["guarantee"] == TRACE.filed().guarantee.to_dict()
+        assert said["both_rounds"] == TRACE.guarantee.to_dict()
         run("local", "count", one, *ask, "--out", first)
         said = spoken(run("local", "perturb", trips, two, *ask, "--after", first, "--ledger", ledger))
-        assert "Every person reports in both rounds" in said
+        for words in (
+            "One report for each person of the column 'who' in this round, about all of their rows",
+            "Every person reports in both rounds",
+            "This round spends epsilon = 7.2, and both together 8.",
+        ):
+            assert words in said
         assert Ledger(ledger).spent == pytest.approx(8, rel=1e-7)
         run("local", "aggregate", two, *ask, "--after", first, "--out", tmp_path / "o", "--n", N)
         release = load_release(tmp_path / "o")
@@ -199,6 +281,31 @@ class TestTwoRounds:
         said = spoken(run("local", "perturb", trips, tmp_path / "x.csv", *ask, "--ledger", ledger, code=4))
         assert not (tmp_path / "x.csv").exists()
 
+    def test_public_numbers_are_judged_before_anything_is_spent(self, trips, place, tmp_path):
+        ask = ["--method", "trajectories", "--max-length", 6, *ASK, *place]
+        ledger = tmp_path / "ledger.json"
+        Ledger.create(ledger, epsilon=20, delta=0, relation=ReplaceOne())
+        run("local", "perturb", trips, tmp_path / "one.csv", *ask, "--ledger", ledger, "--n", N)
+        before = ledger.read_bytes()
+        again = ["local", "perturb", trips, tmp_path / "x.csv", *ask, "--ledger", ledger, "--n"]
+        assert f"have n = {N}, and this one another" in spoken(run(*again, N + 1, code=2))
+        shuffled = [N, "--shuffled", N + 1, "--shuffle-delta", "1e-9"]
+        assert "are more than the" in spoken(run(*again, *shuffled, code=2))
+        assert ledger.read_bytes() == before
+
+    @pytest.mark.parametrize(
+        ("more", "words"),
+        [
+            (["--n", N - 1], "--n: more persons report in this round than there are"),
+            (["--shuffled", N + 1, "--shuffle-delta", "1e-9"], f"are more than the {N} that are shuffled together"),
+        ],
+    )
+    def test_numbers_of_persons_that_are_not_true_leave_nothing(self, more, words, trips, place, tmp_path):
+        ask = ["--method", "trajectories", "--max-length", 6, *ASK, *place, *more]
+        assert words in spoken(run("local", "perturb", trips, tmp_path / "one.csv", *ask, code=2))
+        assert not (tmp_path / "one.csv").exists()
+        assert not (tmp_path / "one.csv.json").exists()
+
     def test_refuses_what_does_not_belong_together(self, trips, place, tmp_path):
         ask = ["--method", "trajectories", "--max-length", 6, *ASK, *place]
         one, first = tmp_path / "one.csv", tmp_path / "one.json"
@@ -210,9 +317,11 @@ class TestTwoRounds:
         )
         assert "--after: a release needs both rounds" in spoken(run("local", "aggregate", one, *ask, *out, code=2))
         other = ["--method", "trajectories", "--max-length", 5, *ASK, *place]
-        assert "another mechanism" in spoken(
-            run("local", "perturb", trips, tmp_path / "b.csv", *other, "--after", first, code=2)
-        )
+        words = "--after: the counts are of reports to another mechanism (longest 6, not 5); give those of"
+        assert words in spoken(run("local", "perturb", trips, tmp_path / "b.csv", *other, "--after", first, code=2))
+        other = ["--method", "trajectories", "--max-length", 6, "--epsilon", 6.1, *ASK[2:], *place]
+        said = spoken(run("local", "perturb", trips, tmp_path / "b.csv", *other, "--after", first, code=2))
+        assert "(epsilon 0.8, not 0.61)" in said
         who = [*ask[:-4], "--user", "x", *place]
         assert "--user" in spoken(run("local", "perturb", trips, tmp_path / "b.csv", *who, code=2))
         said = spoken(run("local", "describe", *ask, "--out", tmp_path / "d.json", code=2))

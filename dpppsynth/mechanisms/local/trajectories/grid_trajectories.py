@@ -73,18 +73,29 @@ class GridTrajectories:
         """(n,) trajectory of each point."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
-    def mobility(self) -> "GridTrajectories":
-        """The same trajectories as moves between neighbouring cells: stays dropped, jumps filled in straight."""
+    def mobility(self, longest: int | None = None) -> "GridTrajectories":
+        """The same trajectories as moves between neighbouring cells: stays dropped, jumps filled in straight.
+
+        Parameters
+        ----------
+        longest : int, optional
+            Cells of each after which nothing is filled in: `truncated`, without the memory for what it leaves out.
+        """
         place = np.column_stack(np.divmod(self.values, self.cells))
         way = np.diff(place, axis=0, prepend=place[:1])
         steps = np.abs(way).max(axis=1)
         # The first cell of every trajectory is one step, wherever the one before it ended.
         steps[self.offsets[:-1]] = 1
-        last = np.repeat(np.arange(len(steps)), steps)
-        left = np.repeat(np.cumsum(steps), steps) - 1 - np.arange(len(last))
+        kept = steps
+        if longest is not None:
+            before = np.cumsum(steps) - steps
+            before -= np.repeat(before[self.offsets[:-1]], self.lengths)
+            kept = np.clip(whole("longest", longest, 1, most=2**53) - before, 0, steps)
+        last = np.repeat(np.arange(len(steps)), kept)
+        left = steps[last] - 1 - (np.arange(len(last)) - np.repeat(np.cumsum(kept) - kept, kept))
         size = steps[last][:, None]
         filled = place[last] - (2 * left[:, None] * way[last] + size) // (2 * size)
-        lengths = np.bincount(self._owner, weights=steps, minlength=len(self)).astype(np.int64)
+        lengths = np.add.reduceat(kept, self.offsets[:-1])
         return GridTrajectories(self.cells, filled[:, 0] * self.cells + filled[:, 1], starts(lengths))
 
     def truncated(self, longest: int) -> "GridTrajectories":

@@ -113,10 +113,9 @@ class TraceRound:
         if grid != self.cells:
             msg = f"trajectories: are on a grid of {grid} by {grid} cells, the round's has {self.cells}."
             raise InputError(msg)
-        walks = trajectories.mobility()
+        walks = trajectories.mobility(self.longest)
         if not self.moving:
-            return {"length": np.minimum(walks.lengths, self.longest)[:, None] - 1}
-        walks = walks.truncated(self.longest)
+            return {"length": walks.lengths[:, None] - 1}
         first, last = walks.values[walks.offsets[:-1]], walks.values[walks.offsets[1:] - 1]
         return {"start": first[:, None], "end": last[:, None], "moves": self._moves(walks)}
 

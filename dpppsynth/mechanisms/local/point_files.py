@@ -1,0 +1,255 @@
+"""Files of sensitive points, as `local perturb` reads them: a part at a time, columns of numbers by the fastest way."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from dpppsynth.core.arguments import shown
+from dpppsynth.core.crs import crs_label, same_crs
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
+from dpppsynth.mechanisms.local.report_tables import header, quietly
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.tables.formats import SUFFIXES, as_path, is_csv, read_head, there
+
+# Bytes of a CSV file parsed at once.
+BLOCK_BYTES = 2**24
+# Key of a GeoParquet file's metadata.
+GEO = b"geo"
+
+
+class PointFile(Protocol):
+    """A file of points whose columns are known, and no row of which was looked at."""
+
+    @property
+    def name(self) -> str:
+        """Of the file, for messages."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of its columns, but for those of coordinates."""
+
+    @property
+    def share(self) -> float | None:
+        """Share of the file that was read so far, where it is known."""
+
+    def coordinates(self, rows: int) -> Iterator[Floats]:
+        """Coordinates (k, 2) of some rows at a time; InputError where a row has none."""
+
+    def labels(self, user: str, rows: int) -> Iterator[list[Any]]:
+        """Labels in a column, of some rows at a time."""
+
+
+def point_file(path: Any, window: Window | None, layout: Mapping[str, Any]) -> PointFile:
+    """The file of points at a path, by the names of its columns and its CRS alone.
+
+    Parameters
+    ----------
+    path : str or Path
+    window : Window, optional
+        Whose CRS the points must have, where the file names one; None where nobody asks yet.
+    layout : mapping
+        As of `dpppsynth.io.read_pattern`: x, y, separator, decimal and layer.
+
+    Raises
+    ------
+    InputError
+        When the file or a column is missing, the format unknown, or the CRS another one.
+    """
+    source = as_path(path, "points")
+    if not there(source, Path.is_file):
+        msg = f"points: there is no file {str(source)!r}."
+        raise InputError(msg)
+    kind = source.suffix.lower()
+    if kind not in SUFFIXES and not is_csv(source):
+        msg = f"points: {source.name[:80]!r} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
+        raise InputError(msg)
+    if kind == ".csv" and not any(layout.get(name) for name in ("separator", "decimal", "layer")):
+        return _plain(source, quietly(source, lambda: header(source)[0], "points"), layout)
+    if kind == ".parquet":
+        names, geometries = quietly(source, lambda: _parquet_head(source), "points")
+        if not geometries or layout.get("x") is not None or layout.get("y") is not None:
+            return _plain(source, names, layout)
+    head = read_head(source, **layout)
+    if window is not None and head.crs is not None and not (window.crs and same_crs(head.crs, window.crs)):
+        theirs = "no CRS" if window.crs is None else crs_label(window.crs)
+        msg = (
+            f"points: {source.name} is in {crs_label(head.crs)}, the window in {theirs}; points are taken as they "
+            "stand, so re-project the file first, or take a window in its CRS."
+        )
+        raise InputError(msg)
+    return OtherPoints(source, window, dict(layout), tuple(head.columns))
+
+
+def require_user(points: PointFile, user: Any) -> None:
+    """Refuse a column of labels that the file does not have, or that is one of a coordinate; InputError."""
+    if user is not None and (not isinstance(user, str) or points.columns.count(user) != 1):
+        msg = f"user: {points.name} has no column {shown(user)} of its own; name the one that tells persons."
+        raise InputError(msg)
+
+
+@dataclass
+class PlainPoints:
+    """A CSV or Parquet file with two columns of numbers.
+
+    Attributes
+    ----------
+    source : Path
+    names : tuple of str
+        All columns, in their order.
+    x, y : str
+        Those of coordinates.
+    """
+
+    source: Path
+    names: tuple[str, ...]
+    x: str
+    y: str
+    _read: float = field(default=0.0, init=False)
+
+    @property
+    def name(self) -> str:
+        """Of the file."""
+        return self.source.name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of its columns, but for those of coordinates."""
+        return tuple(name for name in self.names if name not in (self.x, self.y))
+
+    @property
+    def share(self) -> float:
+        """Share of the rows, or of the bytes of a CSV file, that was read so far."""
+        return self._read
+
+    def coordinates(self, rows: int) -> Iterator[Floats]:
+        """Coordinates (k, 2) of some rows at a time; InputError where a row has none."""
+        return (self._numbers(batch) for batch in self._batches({self.x: float, self.y: float}, rows))
+
+    def labels(self, user: str, rows: int) -> Iterator[list[Any]]:
+        """Labels: texts, or whole numbers of a Parquet file. In a CSV file "7" and "007" are two persons."""
+        return (batch.column(user).to_pylist() for batch in self._batches({user: str}, rows))
+
+    def _batches(self, kinds: dict[str, type], rows: int) -> Iterator[Any]:
+        """Batches of some columns, of the kinds that CSV cells are read as."""
+        parquet = self.source.suffix.lower() == ".parquet"
+        opened = (lambda: self._parquet([*kinds], rows)) if parquet else (lambda: self._csv(kinds))
+        self._read = 0.0
+        found: Iterator[Any] = quietly(self.source, opened, "points")
+        yield from iter(lambda: quietly(self.source, lambda: next(found, None), "points"), None)
+
+    def _parquet(self, columns: list[str], rows: int) -> Iterator[Any]:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self.source, memory_map=False, buffer_size=2**20) as file:
+            done, every = 0, max(1, file.metadata.num_rows)
+            for batch in file.iter_batches(rows, columns=columns, use_threads=False):
+                done += batch.num_rows
+                self._read = done / every
+                yield batch
+
+    def _csv(self, kinds: dict[str, type]) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        # Types said beforehand: those of the first rows need not be those of the last.
+        types = {name: pa.float64() if kind is float else pa.string() for name, kind in kinds.items()}
+        chosen = csv.ConvertOptions(include_columns=[*kinds], column_types=types)
+        reading = csv.ReadOptions(column_names=self.names, skip_rows=1, use_threads=False, block_size=BLOCK_BYTES)
+        size = max(1, self.source.stat().st_size)
+        with (
+            # Without a buffer of its own: blocks are read ahead by another thread while the place is asked for.
+            self.source.open("rb", buffering=0) as stream,
+            csv.open_csv(stream, read_options=reading, convert_options=chosen) as reader,
+        ):
+            for batch in reader:
+                self._read = max(self._read, min(1.0, stream.tell() / size))
+                yield batch
+
+    def _numbers(self, batch: Any) -> Floats:
+        import pyarrow as pa
+
+        kinds = (pa.types.is_integer, pa.types.is_floating)
+        columns = [batch.column(name) for name in (self.x, self.y)]
+        if any(column.null_count or not any(kind(column.type) for kind in kinds) for column in columns):
+            msg = f"points: some rows of {self.name} break the rules (missing coordinate, not a number); mend the file."
+            raise InputError(msg)
+        cells = [column.to_numpy(zero_copy_only=False).astype(np.float64) for column in columns]
+        return np.stack(cells, axis=1)
+
+
+@dataclass(frozen=True)
+class OtherPoints:
+    """A file of geometries, or a CSV file that is compressed or has signs of its own, read as all commands do.
+
+    Attributes
+    ----------
+    source : Path
+    window : Window or None
+        Region of the points, which reading needs.
+    layout : dict
+    columns : tuple of str
+    """
+
+    source: Path
+    window: Window | None
+    layout: dict[str, Any]
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Of the file."""
+        return self.source.name
+
+    @property
+    def share(self) -> None:
+        """Not known."""
+
+    def coordinates(self, rows: int) -> Iterator[Floats]:
+        """Coordinates (k, 2) of some rows at a time, whatever `rows`; InputError where a row breaks a rule."""
+        return (points.xy for points in self._points())
+
+    def labels(self, user: str, rows: int) -> Iterator[list[Any]]:
+        """Labels as texts."""
+        return (points.marks[user].tolist() for points in self._points(user=user))
+
+    def _points(self, **rules: Any) -> Iterator[Any]:
+        from dpppsynth.spatial.tables.points import read_point_batches
+
+        if self.window is None:
+            msg = "window: is needed to read points."
+            raise InputError(msg)
+        return read_point_batches(self.source, self.window, layout=self.layout, **rules)
+
+
+def _plain(source: Path, names: tuple[str, ...], layout: Mapping[str, Any]) -> PlainPoints:
+    """A table with these columns; InputError where those of coordinates are not among them."""
+    given = [layout.get(name) for name in ("x", "y")]
+    x, y = (name if of is None else of for name, of in zip("xy", given, strict=True))
+    for argument, name in (("x", x), ("y", y)):
+        if not isinstance(name, str) or names.count(name) != 1:
+            sign = "" if len(names) > 1 else f", or the sign between cells, such as {mention('separator', repr(';'))}"
+            msg = (
+                f"{argument}: {source.name} has no column {shown(name)}, or several; name that of the coordinate{sign}."
+            )
+            raise InputError(msg)
+    if x == y:
+        msg = f"y: {shown(y)} is the column of x already; name that of the other coordinate."
+        raise InputError(msg)
+    unfit = next((name for name in ("separator", "decimal", "layer") if layout.get(name)), None)
+    if unfit is not None:
+        msg = f"{unfit}: tells of a {'GeoPackage' if unfit == 'layer' else 'CSV file'}, and {source.name} is none."
+        raise InputError(msg)
+    return PlainPoints(source, names, x, y)
+
+
+def _parquet_head(source: Path) -> tuple[tuple[str, ...], bool]:
+    """Names of columns, and whether the file says that it holds geometries."""
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(source)
+    return tuple(schema.names), GEO in (schema.metadata or {})
