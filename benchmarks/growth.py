@@ -21,7 +21,7 @@ from measuring import in_fresh_process, memory, run_case
 from pages import command_line, fill, table
 
 import dpppsynth as dps
-from dpppsynth.core.errors import DpppsynthError
+from dpppsynth.core.errors import DpppsynthError, QualityError
 from dpppsynth.models import regular_triangulation
 
 SIDE, ALPHA, LONGEST = 30_000.0, 50.0, 120
@@ -125,7 +125,7 @@ def streets(edges: int) -> dps.LinearNetwork:
 
 
 def case(by: str, name: str, size: int) -> dict[str, Any]:
-    """CPU seconds and peak memory (MB) of a release and a pattern; the reason where the plan refuses."""
+    """CPU seconds and peak memory (MB) of a release and a pattern; the reason where the plan refuses, or NUTS fails."""
     resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
     if by == "edges":
         domain, n = streets(size), 10_000
@@ -136,7 +136,7 @@ def case(by: str, name: str, size: int) -> dict[str, Any]:
     try:
         release = TABLES[by][0][name](domain, size).release(points)
     except DpppsynthError as error:
-        return {"refused": str(error)}
+        return {"failed" if isinstance(error, QualityError) else "refused": str(error)}
     if not hasattr(release, "patterns") and hasattr(release, "sample"):
         release.sample(1)
     return {"seconds": time.process_time() - start, "memory": memory(), "before": before}
@@ -155,7 +155,7 @@ def run(by: str, name: str, size: int) -> dict[str, Any]:
 def cell(found: dict[str, Any]) -> str:
     """A case in a cell of the table."""
     if "seconds" not in found:
-        return "refused" if "refused" in found else f"over {LONGEST} s"
+        return next((word for word in ("refused", "failed") if word in found), f"over {LONGEST} s")
     return f"{found['seconds']:.2g} s, {found['memory']:.0f} MB"
 
 
@@ -178,16 +178,19 @@ def rows(folder: Path, by: str) -> Iterator[list[str]]:
 
 
 def reasons(folder: Path) -> list[str]:
-    """Table of refusals, in the words of the plans."""
+    """Table of refusals and failures, in the words of plans and releases."""
     lines = []
     for by, (built, sizes) in TABLES.items():
         for name in built:
             for size in sizes:
                 file = folder / f"{by} {name} {size}.json"
                 found = json.loads(file.read_text()) if file.exists() else {}
-                if "refused" in found:
-                    lines.append([name, f"{size:,} {by}".replace(",", " "), found["refused"]])
-    return table(["mechanism", "size", "refusal"], lines)
+                lines += [
+                    [name, f"{size:,} {by}".replace(",", " "), word, found[word]]
+                    for word in ("refused", "failed")
+                    if word in found
+                ]
+    return table(["mechanism", "size", "end", "reason"], lines)
 
 
 def main() -> None:

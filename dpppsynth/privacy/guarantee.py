@@ -99,7 +99,7 @@ class Guarantee:
 
     @property
     def neighbouring(self) -> str:
-        """Which patterns are neighbouring, in words."""
+        """The neighbouring relation in words, with the unit of its lengths where it is known."""
         return self.relation.describe() if self.unit is None else self.relation.described_in(self.unit)
 
     def _repr_html_(self) -> str:

@@ -97,7 +97,7 @@ class TestRefusals:
         assert numbers(plan.finish([plan.partial(PATTERN)], 1)) == numbers(plan.release(PATTERN, 1))
 
     def test_a_sum_that_is_there_already(self):
-        """Where n is secret nothing else would tell, and one person would count twice."""
+        """Nothing else would tell where n is secret, and one person would count twice."""
         settings = LaplaceSynthesizer(1.0, relation=AddRemove(), spacing=125.0, postprocess="plain")
         plan = settings.plan(SQUARE, expected_n=100)
         one, other = (plan.partial(each) for each in (PATTERN, next(pieces(PATTERN))))

@@ -102,7 +102,7 @@ def test_guides_by_user_run_from_top_to_bottom(name, monkeypatch, tmp_path):
 
 
 def in_tables():
-    """What stands as code in the README's tables."""
+    """Code in the README's tables."""
     rows = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("|")]
     return re.findall(r"`([^`]+)`", "\n".join(rows))
 
