@@ -27,7 +27,7 @@ class PointFile(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the file, for messages."""
+        """Name of the file, for messages."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ class PlainPoints:
 
     @property
     def name(self) -> str:
-        """Of the file."""
+        """Name of the file."""
         return self.source.name
 
     @property
@@ -202,7 +202,7 @@ class OtherPoints:
 
     @property
     def name(self) -> str:
-        """Of the file."""
+        """Name of the file."""
         return self.source.name
 
     @property
