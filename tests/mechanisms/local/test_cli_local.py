@@ -243,7 +243,7 @@ class TestTwoRounds:
         assert not list(tmp_path.iterdir())
 
     def test_a_round_has_the_persons_that_are_shuffled(self, points, tmp_path):
-        """Thousands of 10 000 persons report in either round, but fewer are in this file."""
+        """Thousands of 10 000 persons report in either round, but those of this file are fewer."""
         shuffled = ["--shuffled", N + 1, "--shuffle-delta", "1e-8"]
         ask = ["--method", "aag", "--epsilon", 3, *PLACE, "--n", 10_000, *shuffled]
         said = spoken(run("local", "perturb", points, tmp_path / "one.csv", *ask, code=2))
