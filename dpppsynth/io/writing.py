@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Part = TypeVar("Part")
 LONG_AGO = "2000-01-01T00:00:00.000Z"
+CACHE_MIB = "256"
 
 
 def write_pattern(
@@ -129,9 +130,11 @@ def _write_gpkg(points: WrittenPoints, path: Path, say: Progress) -> None:
     from dpppsynth.io.arrow_batches import GEOMETRY, arrow_batches, arrow_schema
     from dpppsynth.io.arrow_batches import ROWS as BATCH
 
-    # GDAL stamps the present time on the file, which would tell how long a release took.
-    before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
-    pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": LONG_AGO})
+    # GDAL stamps the present time on the file, which would tell how long a release took. With a large cache it makes the
+    # spatial index of a million points in half the time.
+    settings = {"OGR_CURRENT_DATE": LONG_AGO, "OGR_SQLITE_CACHE": CACHE_MIB}
+    before = {name: pyogrio.get_gdal_config_option(name) for name in settings}
+    pyogrio.set_gdal_config_options(settings)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "'crs' was not provided", UserWarning)
@@ -141,7 +144,7 @@ def _write_gpkg(points: WrittenPoints, path: Path, say: Progress) -> None:
             layer: dict[str, Any] = {"layer": path.stem, "driver": "GPKG", "crs": points.crs}
             pyogrio.write_arrow(batches, path, geometry_name=GEOMETRY, geometry_type="Point", **layer)
     finally:
-        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
+        pyogrio.set_gdal_config_options(before)
 
 
 def _write_parquet(points: WrittenPoints, path: Path, say: Progress) -> None:
