@@ -61,14 +61,28 @@ def scale_factor(geometry: Any, crs: str | None) -> float:
         Lengths on the map differ from true ones by more than a twentieth, or the region leaves the projection's range.
     """
     scale = lengths_on_map(geometry, crs)
-    if scale.largest > 1 + TOLERANCE or scale.smallest < 1 - TOLERANCE:
+    if not _is_true(scale):
+        order = "With x and y exchanged they would fit: are they in the right order? " * _fits_exchanged(geometry, crs)
         msg = (
             f"crs: lengths on the map of {crs_label(crs or '')} are {scale.smallest:.4g} to {scale.largest:.4g} times "
             "true lengths in this domain, so a privacy radius on it would not be the one on the ground; 5 % is the "
-            f"most. {remedy(geometry, crs)}"
+            f"most. {order}{remedy(geometry, crs)}"
         )
         raise InputError(msg)
     return max(1.0, scale.largest)
+
+
+def _is_true(scale: Scale) -> bool:
+    return scale.largest <= 1 + TOLERANCE and scale.smallest >= 1 - TOLERANCE
+
+
+def _fits_exchanged(geometry: Any, crs: str | None) -> bool:
+    """Whether lengths were true if x and y were exchanged."""
+    exchanged = shapely.transform(geometry, lambda xy: xy[:, ::-1])
+    try:
+        return _is_true(lengths_on_map(exchanged, crs))
+    except InputError:
+        return False
 
 
 def is_plane(crs: str) -> bool:

@@ -389,6 +389,15 @@ class TestWords:
         assert "--crs: lengths on the map of EPSG:3395 are 1.648 to 1.656 times true lengths" in said
         assert 'For the UTM zone here, or a national grid, re-project first: --to-crs, for example "EPSG:32631"' in said
 
+    @pytest.mark.parametrize(
+        ("place", "exchanged"), [("5540000,466100,5544000,470100", True), ("4466100,5540000,4470100,5544000", False)]
+    )
+    def test_axes_in_another_order_are_suspected_where_these_would_fit(self, place, exchanged):
+        words = ["check", "--method", "laplace", "--epsilon", "1", "--alpha", "200", "--window", place]
+        said = spoken(*words, "--crs", "EPSG:25832", "--n", "400", code=2)
+        assert "lengths on the map of EPSG:25832" in said
+        assert ("With x and y exchanged they would fit" in said) is exchanged
+
     def test_reports_say_it_of_new_releases_and_old_ones(self, folder, tmp_path):
         assert "at most 1.040001 times true ones; a privacy radius is a true length" in page(folder)
         old = page(old_release(tmp_path, "EPSG:3395", 10_000.0))
