@@ -15,6 +15,7 @@ from dpppsynth.core.rounding import upward
 if TYPE_CHECKING:
     from dpppsynth.contract.account import Planned
     from dpppsynth.ledger import Ledger
+    from dpppsynth.privacy import Guarantee
 
 
 IN_ROWS = (
@@ -35,8 +36,18 @@ class LedgerEntry:
     entry: str | None = None
 
     @classmethod
-    def open(cls, path: Path | None, points: Path, plan: "Planned", subset: Mapping[str, str] | None) -> "LedgerEntry":
+    def open(
+        cls,
+        path: Path | None,
+        points: Path,
+        plan: "Planned",
+        subset: Mapping[str, str] | None,
+        *,
+        whole: "Guarantee | None" = None,
+    ) -> "LedgerEntry":
         """Authorise a plan in the ledger at `path`, for all points or those of a `subset` such as {"year": "2021"}.
+
+        The first of two parts is authorised where there is room for the `whole`.
 
         Raises
         ------
@@ -55,8 +66,10 @@ class LedgerEntry:
 
         require_readable(points)
         ledger = Ledger.open(path)
-        known = points_of(plan, subset)
-        return cls(ledger, ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **known))
+        told = {"mechanism": plan.mechanism, "domain": plan.domain, **points_of(plan, subset)}
+        if whole is not None:
+            ledger.check(whole, **told)
+        return cls(ledger, ledger.authorise(plan.guarantee, **told))
 
     @contextmanager
     def counting(self) -> Iterator[None]:

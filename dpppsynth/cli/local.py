@@ -128,8 +128,13 @@ def perturb(
     ceiling = Ceiling(
         plan.mechanism, domain, client.options.promise(mechanism, asked, domain, None), known, plan.counted_by
     )
-    part = values_of(subset) if ledger is None else {**(values_of(subset) or {}), **share} or None
-    account = LedgerEntry.open(ledger, points, ceiling, part)
+    chosen = values_of(subset) or {}
+    if set(chosen) & set(share):
+        msg = f"subset: the ledger is told of the round without it; leave {next(iter(share))!r} out"
+        raise InputError(msg)
+    part = chosen if ledger is None else {**chosen, **share}
+    both = client.options.both_rounds(mechanism, asked)
+    account = LedgerEntry.open(ledger, points, ceiling, part or None, whole=both if after is None else None)
 
     def permit(drawn: int) -> None:
         client.options.require_drawn(mechanism, domain, n, drawn)
@@ -140,7 +145,6 @@ def perturb(
     with account.counting(), progress() as say, account.reading(CLEAN):
         written = perturb_file(asked, points, reports, window=domain, **columns, progress=say, permit=permit)
     guarantee = client.options.promise(mechanism, asked, domain, n or written)
-    both = client.options.both_rounds(mechanism, asked)
     if json:
         show_json(
             {

@@ -10,8 +10,8 @@ def short_unit(unit: str) -> str:
     return ABBREVIATIONS.get(unit, unit)
 
 
-# Units whose plural has no s.
-PLURALS = {"foot": "feet", "US survey foot": "US survey feet", "unit": "units of the coordinates"}
+# Units whose plural is another word.
+PLURALS = {"unit": "units of the coordinates"}
 
 
 def lengths_in(value: float, unit: str) -> str:
@@ -21,9 +21,20 @@ def lengths_in(value: float, unit: str) -> str:
     --------
     >>> lengths_in(25.0, "metre"), lengths_in(1.0, "metre"), lengths_in(82.5, "foot"), lengths_in(0.5, "unit")
     ('25 metres', '1 metre', '82.5 feet', '0.5 units of the coordinates')
+    >>> lengths_in(25.0, "British foot (Sears 1922)"), lengths_in(2.0, "US survey foot")
+    ('25 British feet (Sears 1922)', '2 US survey feet')
     """
     one = value == 1 and unit != "unit"
-    return f"{downward(value, 6)} {unit if one else PLURALS.get(unit, f'{unit}s')}"
+    return f"{downward(value, 6)} {unit if one else _plural(unit)}"
+
+
+def _plural(unit: str) -> str:
+    if unit in PLURALS:
+        return PLURALS[unit]
+    # "British foot (Sears 1922)" is said so of one.
+    name, _, aside = unit.partition(" (")
+    several = f"{name.removesuffix('foot')}feet" if name.endswith("foot") else f"{name}s"
+    return f"{several} ({aside}" if aside else several
 
 
 # What people state densities by, and how many of the unit it has.

@@ -130,8 +130,8 @@ def _write_gpkg(points: WrittenPoints, path: Path, say: Progress) -> None:
     from dpppsynth.io.arrow_batches import GEOMETRY, arrow_batches, arrow_schema
     from dpppsynth.io.arrow_batches import ROWS as BATCH
 
-    # GDAL stamps the present time on the file, which would tell how long a release took. With a large cache it makes the
-    # spatial index of a million points in half the time.
+    # GDAL stamps the present time on the file, which would tell how long a release took. A large cache halves the time
+    # of the spatial index of a million points.
     settings = {"OGR_CURRENT_DATE": LONG_AGO, "OGR_SQLITE_CACHE": CACHE_MIB}
     before = {name: pyogrio.get_gdal_config_option(name) for name in settings}
     pyogrio.set_gdal_config_options(settings)

@@ -15,6 +15,7 @@ from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import GaussianDP, Profile
 from dpppsynth.privacy.relations import (
+    TRAJECTORY,
     AddRemove,
     AddRemovePerson,
     AlphaNeighbours,
@@ -200,7 +201,10 @@ def _refused_reports(given: Local | GeoIndistinguishability, needed: Relation) -
     else:
         left = "people with more than one point, for it counts one report of each"
         user = getattr(needed, "user", None)
-        if user is not None and given.user is None and Local(user=user).implies(needed):
+        if given == Local(TRAJECTORY):
+            left = "people with more than one trajectory, for it counts one of each, and no mark tells whose it is"
+            remedy = "keep a ledger of one point a person for trajectories"
+        elif user is not None and given.user is None and Local(user=user).implies(needed):
             left = "people with more than one point, for to it every point is a person"
             remedy = f"name the mark that tells persons, {mention('user', repr(user))}"
     return (

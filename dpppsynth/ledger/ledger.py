@@ -219,7 +219,8 @@ class Ledger(Account):
     def guarantee(self) -> Guarantee | None:
         """Joint guarantee of all releases; None as long as nothing is authorised."""
         history = self._read()
-        return together(history.budget, tuple(history.entries.values()))
+        whole = together(history.budget, tuple(history.entries.values()))
+        return None if whole is None else whole.in_unit(self.unit)
 
     @property
     def neighbouring(self) -> Relation:

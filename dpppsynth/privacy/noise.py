@@ -79,10 +79,11 @@ class OpenDPLaplace:
     seeded = False
 
     def __init__(self, scale: float, *, sensitivity: int, epsilon: float) -> None:
-        self.scale, self.sensitivity, self.epsilon = scale, sensitivity, epsilon
-        if not (math.isfinite(scale) and scale > 0):
+        self.scale, self.sensitivity, self.epsilon = float(scale), int(sensitivity), float(epsilon)
+        if not (math.isfinite(self.scale) and self.scale > 0 and self.sensitivity >= 0):
             raise _no_noise()
-        self._require(sensitivity / scale, holds=Fraction(sensitivity) / Fraction(scale) <= epsilon)
+        spent = Fraction(self.sensitivity) / Fraction(self.scale)
+        self._require(self.sensitivity / self.scale, holds=spent <= self.epsilon)
 
     def _require(self, spent: float, *, holds: bool) -> None:
         if not holds:

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from support.ledgers import unrecorded
 
 from dpppsynth.core.errors import DpppsynthError, InformationWarning, InputError, PrivacyCheckError
-from dpppsynth.ledger import Authorisation, Ledger, compare
+from dpppsynth.ledger import Authorisation, Ledger, compare, published
 from dpppsynth.ledger.authorisation import recording, settling, token_hash
 from dpppsynth.ledger.document import dump, identify, parse
 from dpppsynth.ledger.history import replay, stored
 from dpppsynth.ledger.proof import public_size
-from dpppsynth.privacy import GaussianDP, PureDP, ReplaceOne
+from dpppsynth.privacy import GaussianDP, PureDP, ReplaceOne, guarantee_from_dict
+from dpppsynth.privacy.bounds import FORMERLY
 from dpppsynth.release import certificate, load_release
 from dpppsynth.release.folder_writing import stated
 from dpppsynth.release.verify import check_claim
@@ -296,6 +297,27 @@ class TestEstimator:
         assert all(check.holds for check in compare(Ledger.open(ledger.path), cert))
         cert["parameters"]["epsilon"] = 0.4
         assert [check.holds for check in compare(ledger, cert)] == [True, False, True]
+
+    def test_words_of_earlier_versions_that_a_ledger_recorded(self, ledger, tmp_path):
+        """The release is loaded and saved again in the words of today, and stays the one that was recorded."""
+        (former,) = FORMERLY
+        today = certificate.read(SMALL.release(POINTS, ledger=ledger).save(tmp_path / "public"))
+        said = json.loads(json.dumps(today["guarantee"]))
+        said["assumptions"] = [former if each == FORMERLY[former] else each for each in said["assumptions"]]
+        said["in_words"] = str(guarantee_from_dict(said))
+        assert former in said["in_words"]
+        assert "metre" not in said["in_words"]
+        (entry,) = ledger.releases
+        earlier = {**today, "guarantee": said}
+        recorded = replace(
+            entry,
+            certificate=certificate.statement_hash(earlier),
+            bought=certificate.statement_hash(earlier, estimator=False),
+        )
+        assert published._recorded(recorded, today).holds
+        assert published._recorded(recorded, earlier).holds
+        changed = {**today, "guarantee": {**today["guarantee"], "theorem": "Theorem 2 (tents)"}}
+        assert not published._recorded(recorded, changed).holds
 
 
 NEW = ("version", "claim", "proof", "reads", "bought", "counts")

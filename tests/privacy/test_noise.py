@@ -192,6 +192,13 @@ class TestScale:
         with pytest.raises(PrivacyCheckError, match=r"^noise: scale .* spends epsilon .* more than 1.0"):
             OpenDPLaplace(scale * share, sensitivity=sensitivity, epsilon=1.0)
 
+    def test_whole_numbers_of_numpy_do_not_wrap_around(self):
+        with pytest.raises(PrivacyCheckError, match=r"^noise: scale .* spends epsilon 10240"):
+            OpenDPLaplace(0.1, sensitivity=np.int64(1024), epsilon=1.0)
+        assert OpenDPLaplace(np.float32(2), sensitivity=np.int32(2), epsilon=np.float64(1)).confirmed == 1
+        with pytest.raises(PrivacyCheckError, match="none of this scale"):
+            OpenDPLaplace(2.0, sensitivity=-1, epsilon=1.0)
+
     def test_opendp_refuses_a_smaller_scale_before_it_draws(self):
         noise = OpenDPLaplace(2.0, sensitivity=2, epsilon=1.0)
         noise.sensitivity = 3

@@ -66,10 +66,7 @@ class ReportOptions(MechanismOptions):
     def require_drawn(self, made: Any, domain: Domain, n: int | None, drawn: int) -> None:
         """Refuse more reports than persons, and fewer than a shuffler is said to mix; InputError."""
         if n is not None and drawn > n:
-            msg = (
-                f"n: more persons report in this round than there are in both together, {n} as it says; give the "
-                "public number of all of them"
-            )
+            msg = f"n: more persons report in this round than the {n} it says; give the public number of all of them"
             raise InputError(msg)
         made.plan(domain, n=n or drawn)
         shuffle = Shuffle.of(made.shuffled, made.shuffle_delta)

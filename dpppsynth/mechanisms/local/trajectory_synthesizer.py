@@ -1,5 +1,6 @@
 """LDPTrace as a mechanism: clients and aggregator in two rounds, and its releases."""
 
+import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, cast
 
@@ -8,6 +9,7 @@ from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.arguments import instance, whole
+from dpppsynth.core.errors import InformationWarning, outside
 from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import local_trajectories
@@ -250,6 +252,12 @@ class CombinedTraces:
         instance("mechanism", self.mechanism, LDPTrace)
         least = _fuller(self.lengths, self.mobility)
         self.mechanism.protocol.model(self.lengths, self.mobility)
+        if self.mobility.n > self.lengths.n:
+            msg = (
+                "mobility: more reports of the second round than of the first; everybody reports once in each, and a "
+                "second report of a person spends the budget again."
+            )
+            warnings.warn(msg, InformationWarning, stacklevel=outside())
         remedy = "it is the number of trajectories, and as many persons reported in one round"
         object.__setattr__(self, "n", whole("n", self.n, least, most=2**53, remedy=remedy))
 

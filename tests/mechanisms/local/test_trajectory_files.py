@@ -281,6 +281,17 @@ class TestTwoRounds:
         said = spoken(run("local", "perturb", trips, tmp_path / "x.csv", *ask, "--ledger", ledger, code=4))
         assert not (tmp_path / "x.csv").exists()
 
+    def test_the_first_round_leaves_room_for_the_second(self, trips, place, tmp_path):
+        """What both spend is public, and a first round alone is good for nothing."""
+        ask = ["--method", "trajectories", *place, *ASK]
+        ledger = tmp_path / "ledger.json"
+        Ledger.create(ledger, epsilon=7.9, delta=0, relation=ReplaceOne())
+        before = ledger.read_bytes()
+        said = spoken(run("local", "perturb", trips, tmp_path / "one.csv", *ask, "--ledger", ledger, code=4))
+        assert "Requested: 8 " in said
+        assert ledger.read_bytes() == before
+        assert not (tmp_path / "one.csv").exists()
+
     def test_public_numbers_are_judged_before_anything_is_spent(self, trips, place, tmp_path):
         ask = ["--method", "trajectories", "--max-length", 6, *ASK, *place]
         ledger = tmp_path / "ledger.json"
@@ -296,7 +307,7 @@ class TestTwoRounds:
     @pytest.mark.parametrize(
         ("more", "words"),
         [
-            (["--n", N - 1], "--n: more persons report in this round than there are"),
+            (["--n", N - 1], f"--n: more persons report in this round than the {N - 1} it says"),
             (["--shuffled", N + 1, "--shuffle-delta", "1e-9"], f"are more than the {N} that are shuffled together"),
         ],
     )
