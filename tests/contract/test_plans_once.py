@@ -43,7 +43,7 @@ def test_release_spends_what_check_has_planned(made):
     stated = synthesizer.check(WINDOW, n=40)
     release = synthesizer.release(POINTS, 1)
     assert made == {40: 1}
-    assert release.guarantee is stated
+    assert release.guarantee == stated
 
 
 def test_equal_domains_share_a_plan(made):
@@ -143,7 +143,7 @@ class TestStreets:
         kernel = dps.KernelSynthesizer(5.0, delta=1e-6, alpha=20.0, bandwidth=300.0)
         plan = kernel.plan(CROSS, n=30)
         other, new = kernel.plan(CROSS, n=31), replace(kernel).plan(CROSS, n=31)
-        assert other.guarantee is plan.guarantee
+        assert other.statistic.guarantee is plan.statistic.guarantee
         assert (plan.statistic.n, other.statistic.n) == (30, 31)
         assert other.statistic.parameters() == new.statistic.parameters()
         assert other.guarantee.to_dict() == new.guarantee.to_dict()

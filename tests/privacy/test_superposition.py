@@ -192,7 +192,7 @@ class TestGuarantee:
         guarantee = superposition(SQUARE, relation, bandwidth=2.0, patterns=5, delta=1e-6)
         assert guarantee.theorem == "Theorem B (superposition of kernels)"
         assert (guarantee.profile.ratio, guarantee.profile.rate) == (1.0, 15)
-        for phrase in ("Bandwidth and number of patterns", "more than 3 points", "secret randomness", "only release"):
+        for phrase in ("Bandwidth and number of patterns", "more than 3 points", "secret randomness", "counted alone"):
             assert any(phrase in sentence for sentence in guarantee.assumptions)
         d, epsilon = guarantee.by_distance[10]
         one_point = superposition(SQUARE, d, bandwidth=2.0, patterns=5, delta=1e-6)

@@ -14,7 +14,7 @@ from dpppsynth.cli import app
 from dpppsynth.contract.rules import cluster_rules
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.io import write_pattern
-from dpppsynth.mechanisms.lgcp import clustered_release
+from dpppsynth.mechanisms.lgcp.clusters import clustered_release
 from dpppsynth.mechanisms.lgcp.clusters.cluster_file import cluster_text, read_clusters, require_clusters
 from dpppsynth.mechanisms.lgcp.clusters.clustered_plan import ClusteredPlan
 from dpppsynth.models import regular_triangulation
