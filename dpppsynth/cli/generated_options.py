@@ -14,8 +14,8 @@ from dpppsynth.contract.settings import EXPERT, METHOD, Setting
 from dpppsynth.core.errors import InputError
 
 METHODS = "Short form of --mechanism, for the first one of its kind: {}."
-# Where so many methods have an option, its help does not name them.
-SEVERAL = 4
+# Where so many methods have an option, its help does not name them; and where more have it, errors do not.
+SEVERAL, FEW = 4, 2
 Offers = Mapping[str, tuple[MechanismOptions, ...]]
 
 
@@ -174,9 +174,16 @@ def given(options: MechanismOptions, values: Mapping[str, Any], called: str, *, 
     for name, value in foreign.items():
         # Zero asks for nothing.
         if value or value is False:
-            msg = f"--{name.replace('_', '-')}: not an option of {called}; leave it out"
+            msg = f"--{name.replace('_', '-')}: not an option of {called}; leave it out{_or_take(name)}"
             raise InputError(msg)
     return asked
+
+
+def _or_take(parameter: str) -> str:
+    """Words on the methods that have an option, where they are few."""
+    every = (options for each in offered().values() for options in each)
+    takers = dict.fromkeys(o.method for o in every if parameter in {each.parameter for each in o.declared})
+    return f", or take --method {' or '.join(takers)}" if 0 < len(takers) <= FEW else ""
 
 
 def vocabulary(options: MechanismOptions, values: Mapping[str, Any]) -> dict[str, str]:

@@ -170,7 +170,8 @@ class TestCounts:
         ask = ["check", "--method", "laplace", *SQUARE, "--n", N]
         assert "--epsilon: --method laplace needs a privacy budget" in spoken(run(*ask, code=2))
         said = spoken(run(*ask, "--epsilon", 1, "--max-error", 20, code=2))
-        assert "--max-error: not an option of --method laplace" in said
+        methods = "--method bounded-error or planar-laplace"
+        assert f"--max-error: not an option of --method laplace; leave it out, or take {methods}" in said
 
 
 class TestTables:
