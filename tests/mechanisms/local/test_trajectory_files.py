@@ -282,7 +282,7 @@ class TestTwoRounds:
         assert not (tmp_path / "x.csv").exists()
 
     def test_the_first_round_leaves_room_for_the_second(self, trips, place, tmp_path):
-        """What both spend is public, and a first round alone is good for nothing."""
+        """A first round alone is good for nothing, and what both spend is public."""
         ask = ["--method", "trajectories", *place, *ASK]
         ledger = tmp_path / "ledger.json"
         Ledger.create(ledger, epsilon=7.9, delta=0, relation=ReplaceOne())
