@@ -98,8 +98,13 @@ def _complete(
         run(**given)
 
     _sign(whole, [*usual, *own, *expert])
+    return single_command(whole, OnceEach)
+
+
+def single_command(function: Callable[..., None], kind: type[TyperCommand]) -> Any:
+    """The command of a function, by itself."""
     app = Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)
-    app.command(cls=OnceEach)(whole)
+    app.command(cls=kind)(function)
     return get_command(app)
 
 

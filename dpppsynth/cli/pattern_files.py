@@ -98,7 +98,7 @@ def _require_domain(domain: "Domain", to_crs: str | None, *, places: bool) -> No
     from dpppsynth.linear_network import LinearNetwork
 
     if places and not isinstance(domain, LinearNetwork):
-        msg = "--places: are edges of a network, and this release has a window; leave it out"
+        msg = "--places: names edges of a network, and this release has a window; leave it out"
         raise InputError(msg)
     if to_crs is not None and domain.crs is None:
         msg = "--out-crs: the release names no coordinate system to re-project from; leave it out"

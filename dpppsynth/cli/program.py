@@ -41,19 +41,20 @@ COMMANDS = (
 )
 # These hold several commands.
 GROUPS = ("ledger", "local")
+EVERY = (*COMMANDS, *GROUPS)
 
 
 @cache
 def _loaded(name: str) -> Any:
     """A command or a group of commands."""
-    from dpppsynth.cli.option_groups import Command
+    from dpppsynth.cli.option_groups import Command, single_command
 
     module = import_module(f"dpppsynth.cli.{name}")
-    if name in GROUPS:
-        return get_command(getattr(module, f"{name}_app"))
-    single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-    single.command(cls=Command)(getattr(module, name))
-    return get_command(single)
+    return (
+        get_command(getattr(module, f"{name}_app"))
+        if name in GROUPS
+        else single_command(getattr(module, name), Command)
+    )
 
 
 def _parameters(group: Any) -> Iterator[Any]:
@@ -95,13 +96,13 @@ class _Commands(Mapping[str, Any]):
         return _loaded(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in (*COMMANDS, *GROUPS)
+        return name in EVERY
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*COMMANDS, *GROUPS))
+        return iter(EVERY)
 
     def __len__(self) -> int:
-        return len(COMMANDS) + len(GROUPS)
+        return len(EVERY)
 
 
 class _AllCommands(_Program):

@@ -10,10 +10,6 @@ def short_unit(unit: str) -> str:
     return ABBREVIATIONS.get(unit, unit)
 
 
-# Units whose plural is another word.
-PLURALS = {"unit": "units of the coordinates"}
-
-
 def lengths_in(value: float, unit: str) -> str:
     """A privacy radius with its unit as people say it, in six digits rounded down.
 
@@ -29,9 +25,9 @@ def lengths_in(value: float, unit: str) -> str:
 
 
 def _plural(unit: str) -> str:
-    if unit in PLURALS:
-        return PLURALS[unit]
-    # "British foot (Sears 1922)" is said so of one.
+    if unit == "unit":
+        return "units of the coordinates"
+    # Some names end in a remark, such as "British foot (Sears 1922)".
     name, _, aside = unit.partition(" (")
     several = f"{name.removesuffix('foot')}feet" if name.endswith("foot") else f"{name}s"
     return f"{several} ({aside}" if aside else several

@@ -10,7 +10,7 @@ from dpppsynth.ledger.budget import Budget
 from dpppsynth.ledger.history import ACROSS, Entry
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND
 from dpppsynth.privacy.assumed import ONE_REPORT, TWO_ROUNDS
-from dpppsynth.privacy.bounds import FORMERLY, ONE_RELEASE
+from dpppsynth.privacy.bounds import ONE_RELEASE, in_present_words
 from dpppsynth.privacy.composition import STRATA
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import MovedPoint, Relation
@@ -75,7 +75,7 @@ def together(budget: Budget, entries: Sequence[Entry]) -> Guarantee | None:
     total = budget.total(profiles)
     if total is None:
         return None
-    said = [FORMERLY.get(each, each) for entry in entries for each in entry.guarantee.assumptions]
+    said = in_present_words(sentence for entry in entries for sentence in entry.guarantee.assumptions)
     own = [sentence for sentence in said if sentence != ONE_RELEASE]
     if len(entries) > 1:
         own = [EACH.get(sentence, sentence) for sentence in own]

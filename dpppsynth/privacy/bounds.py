@@ -56,6 +56,11 @@ FROM_BOUND = ", for which {bound} must be larger"
 Size = tuple[int | None, float | None]
 
 
+def in_present_words(sentences: Iterable[str]) -> tuple[str, ...]:
+    """Assumptions in the words of this version, whichever version stated them."""
+    return tuple(FORMERLY.get(each, each) for each in sentences)
+
+
 def laplace_scale(sensitivity: int, epsilon: float) -> float:
     """Smallest scale, up to one rounding, with `sensitivity / scale <= epsilon` also after rounding upwards."""
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon)

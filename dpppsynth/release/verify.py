@@ -14,7 +14,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.published_files import REMEDY
 from dpppsynth.models.recipes import domain_of_release
-from dpppsynth.privacy.bounds import FORMERLY
+from dpppsynth.privacy.bounds import in_present_words
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.lengths import require_scale, undeclared
 from dpppsynth.privacy.losses import DiscreteLosses
@@ -342,10 +342,9 @@ def _check_bound(cert: JsonRead, derived: "Derived | str | Check") -> Check:
     claimed = guarantee_from_dict(said)
     if not _agree(guarantee, claimed, said["profile"]):
         return Check("bound", False, f"the parameters give epsilon = {epsilon:.6g}, the claim differs.")
-    assumptions = tuple(FORMERLY.get(each, each) for each in claimed.assumptions)
     # Version 0.1 named no unit of lengths.
     words = str(claimed), str(replace(claimed, unit=guarantee.unit))
-    if assumptions != guarantee.assumptions or said["in_words"] not in words:
+    if in_present_words(claimed.assumptions) != guarantee.assumptions or said["in_words"] not in words:
         return Check(
             "bound", False, f"epsilon = {epsilon:.6g} follows, but the sentences are not this schema version's."
         )

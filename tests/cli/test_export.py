@@ -66,7 +66,7 @@ def test_places_and_systems_that_a_release_has_not_got(folder, tmp_path):
     plain = dps.PointPattern(points, dps.Window.rectangle(0, 0, 100, 100))
     bare = dps.LaplaceSynthesizer(1.0, alpha=25.0).release(plain, rng=3).save(tmp_path / "public", patterns=1)
     for release, words, said in (
-        (folder, ["--places"], "--places: are edges of a network"),
+        (folder, ["--places"], "--places: names edges of a network"),
         (bare, ["--out-crs", "EPSG:4326"], "--out-crs: the release names no coordinate system"),
     ):
         for command in ("export", "sample"):
