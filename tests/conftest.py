@@ -5,7 +5,12 @@ By name: the marks of pytest-xdist 3.8 for groups travel in the names of tests, 
 
 import os
 
+import hypothesis
 import pytest
+
+# The same examples in every run, however busy the machine is.
+hypothesis.settings.register_profile("steady", deadline=None, derandomize=True, database=None)
+hypothesis.settings.load_profile("steady")
 
 # Scripts go on in spite of warnings; tests of these, and the commands of README and guides, take it away.
 os.environ["DPPPSYNTH_YES"] = "1"

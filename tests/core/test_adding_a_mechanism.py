@@ -77,12 +77,6 @@ def test_the_page_names_every_file_that_is_touched():
     assert row.count("|") == head.count("|")
 
 
-def test_its_modules_are_as_neat_as_the_others(place):
-    ours = ["--config", ROOT / "pyproject.toml", "--config", "lint.isort.known-first-party = ['dpppsynth']"]
-    for words in (["check"], ["format", "--check"]):
-        run(place, "-m", "ruff", *words, *ours, place / "mechanisms")
-
-
 def test_conformance(place):
     """The suite as it stands, on the examples of this mechanism."""
     options = ["-p", "strips_registered", "-p", "no:cacheprovider", "-q", "-c", ROOT / "pyproject.toml"]

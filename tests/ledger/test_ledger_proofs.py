@@ -365,7 +365,7 @@ class TestReplay:
             [0.25, 1.0, 1.0], abs=1e-4
         )
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     @given(st.data())
     def test_no_order_of_true_events_frees_budget(self, events, data):
         """Whatever is left out, repeated or mixed up: an entry counts in full unless its own record came last."""

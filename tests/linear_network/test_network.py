@@ -176,14 +176,14 @@ class TestPaths:
         assert network.distance(at)[0].tolist() == pytest.approx([0, 1, 1.5])
         assert network.diameter == 2
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     @given(st.integers(0, 10**6))
     def test_no_distance_exceeds_the_diameter(self, seed):
         network = random_network(seed)
         at = PointPattern.at(random_positions(network, 60, seed + 1), network)
         assert network.distance(at).max() <= network.diameter * (1 + 1e-12)
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     @given(st.integers(0, 10**6))
     def test_on_trees_the_diameter_is_the_longest_path_between_vertices(self, seed):
         network = random_network(seed, tree=True)
@@ -192,7 +192,7 @@ class TestPaths:
 
 
 class TestPositions:
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     @given(st.integers(0, 10**6))
     def test_coordinates_come_back(self, seed):
         network = random_network(seed)

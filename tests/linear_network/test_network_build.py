@@ -223,7 +223,7 @@ class TestJoin:
         with pytest.raises(InputError, match="join: must be a positive distance"):
             build(*T_SHAPE, join=join)
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(st.integers(0, 10**6))
     def test_only_dangling_ends_move_and_by_no_more_than_the_tolerance(self, seed):
         rng = np.random.default_rng(seed)
@@ -444,7 +444,7 @@ class TestCollapse:
         with pytest.raises(InputError, match="tolerance: must be a positive distance"):
             build([(0, 0), (1, 0)]).collapse_short(tolerance)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.integers(0, 10**6), st.floats(0.02, 0.8))
     def test_nothing_moves_farther_than_the_tolerance_and_changes_say_the_rest(self, seed, share):
         lines = shapely.linestrings(np.random.default_rng(seed).uniform(0, 10, (5, 5, 2)))

@@ -251,7 +251,7 @@ PARTS = st.one_of(
 
 class TestEveryMixture:
     @given(parts=st.lists(PARTS, min_size=1, max_size=4), delta=st.sampled_from([1e-3, 1e-5, 1e-8]))
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     def test_between_the_largest_and_basic_composition(self, parts, delta):
         total = compose(parts, delta).epsilon(delta)
         assert total <= basic_epsilon(tuple(parts), delta) * (1 + 1e-9)

@@ -19,7 +19,7 @@ from dpppsynth.truncated import (
     truncated_geometric_delta,
 )
 
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=40)
 scales = st.floats(1e-2, 1e6) | st.just(math.inf)
 bounds = st.integers(1, 40)
 

@@ -28,7 +28,7 @@ TABLE = [
     (0.1, 1, 10, 3.060351228e-2), (0.1, 1, 50, 3.567216072e-4), (0.5, 2, 10, 2.900610870e-2),
     (0.9, 1, 10, 9.007578323e-5), (2, 1, 3, 7.938119988e-3),
 ]  # fmt: skip
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=40)
 positive = st.floats(1e-3, 1e3)
 
 

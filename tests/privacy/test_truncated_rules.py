@@ -22,7 +22,7 @@ LARGEST = 2**60
 WILD = [None, True, math.nan, math.inf, -1, 0, 2.5, "x", [3], object(), 1j, 10**400]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(1, 10**6))
 def test_the_smallest_whole_number(answer, first, most):
     first = min(first, most)
@@ -39,7 +39,7 @@ def test_nothing_beyond_the_most_is_tried():
     assert smallest_whole(lambda k: k >= LARGEST - 1, first=3, most=LARGEST) == LARGEST - 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.floats(1e-40, 1e40), st.floats(1.0, 1e20), st.floats(1.0, 1e6), st.sampled_from([1e-6, 1e-12, 1e-15, 0.0]))
 def test_the_smallest_number(answer, below, factor, close):
     low = answer / below / 2

@@ -18,7 +18,6 @@ LOOKS = int(os.environ.get("DPPPSYNTH_FUZZ", "0"))
 fuzz = settings(
     max_examples=LOOKS or 8,
     derandomize=not LOOKS,
-    deadline=None,
     database=None,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),

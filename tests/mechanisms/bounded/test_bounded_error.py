@@ -109,7 +109,7 @@ class TestProfile:
         two=st.booleans(),
         share=st.floats(0, 1.2),
     )
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     def test_falls_and_inverts(self, scale, bound, k, two, share):
         profile = TruncatedLaplaceDP(scale, bound, (k, k) if two else (k,), at=0.5)
         epsilon = share * profile.total

@@ -52,7 +52,7 @@ def by_fractions(counts, bits):
     return low
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=16), st.sampled_from([0, 3, 20, 30]))
 def test_rows_that_count_alike_are_rounded_in_exact_arithmetic(counts, bits):
     cell = np.repeat(np.arange(len(counts)), counts)
@@ -74,7 +74,7 @@ def test_a_person_of_fifty_points_weighs_as_much_as_one_of_one_point():
 masses = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=12).filter(lambda m: sum(m) > 1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(masses, masses, st.booleans(), st.randoms(use_true_random=False))
 def test_adding_a_person_changes_every_level_by_at_most_one_person(one, other, full, random):
     a, b = (np.array(m) / sum(m) * (1 if full else 0.7) for m in (one, other))

@@ -184,7 +184,7 @@ def test_noise_rarely_wraps_around():
 # --- Sensitivity ---
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 1000), min_size=16, max_size=16), st.integers(1, 1000))
 def test_a_person_moves_a_level_by_at_most_the_scale(masses, scale):
     p = protocol(scale=scale)

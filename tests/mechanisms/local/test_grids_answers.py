@@ -28,7 +28,7 @@ from dpppsynth.grids import (
     zero_answers_error,
 )
 
-few = settings(max_examples=30, deadline=None)
+few = settings(max_examples=30)
 UNIT = (0, 0, 1, 1)
 ONE = uniform_grid(UNIT, 1, 1)
 # Deviations beyond which a correct program fails with probability 2e-9.

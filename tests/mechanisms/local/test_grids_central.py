@@ -69,7 +69,7 @@ class TestAdaptive:
         assert (estimate.rectangles.pieces == 4).all()
         assert estimate.masses == pytest.approx(np.full(400, (4 * 8 + 9 * 32) / (4 + 9) / 4))
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.floats(1e-6, 50), st.floats(1e-6, 1 - 1e-6))
     def test_budgets_add_up_to_no_more(self, epsilon, share):
         first, second = CentralAdaptiveGrid(UNIT, epsilon=epsilon, expected_n=10, share=share).budgets

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dpppsynth.core.errors import InputError
 from dpppsynth.grids import adaptive_cells, even_cells, second_sides, split_ratios, uniform_grid
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 SQUARE = uniform_grid((0, 0, 2, 2), 2, 2)
 THREE = uniform_grid((0, 0, 3, 3), 3, 3)
 # Upper 10000, lower 50000, left 2000, right 4000 around the middle; corners must not matter.

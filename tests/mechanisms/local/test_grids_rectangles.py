@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dpppsynth.core.errors import InputError
 from dpppsynth.grids import Rectangles, adaptive_cells, even_cells, nested, uniform_grid
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 FIGURE = nested(uniform_grid((0, 0, 1, 1), 1, 1), [([0, 2 / 3, 1], [0, 1 / 6, 1])])
 WILD = [
     None,

@@ -28,7 +28,7 @@ from dpppsynth.grids import (
     uniform_side,
 )
 
-few = settings(max_examples=50, deadline=None)
+few = settings(max_examples=50)
 USERS = {"gowalla": 3_451_190, "porto": 1_620_157, "foursquare": 573_703}
 TABLE = {"gowalla": (36, 81, 324, 900), "porto": (25, 49, 225, 625), "foursquare": (16, 36, 121, 361)}
 NUMBERS = [None, True, "1", math.nan, math.inf, -math.inf, 0, -1.0, 10**400, 1j, [1.0], object()]

@@ -112,7 +112,7 @@ def brute_mobility(path, cells):
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 6), st.data())
 def test_mobility_has_no_stays_and_no_jumps(cells, data):
     path = st.lists(st.integers(0, cells**2 - 1), min_size=1, max_size=8)

@@ -104,7 +104,7 @@ def test_two_values_have_a_closed_form():
     assert edge.log_likelihood == pytest.approx(95 * math.log(0.8) + 5 * math.log(0.2), rel=1e-9)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(st.integers(1, 4), st.floats(0.1, 4), st.integers(0, 2**32 - 1))
 def test_no_step_lowers_the_likelihood(cells, epsilon, seed):
     rng = np.random.default_rng(seed)
