@@ -15,7 +15,7 @@ import numpy as np
 import pages
 
 from dpppsynth.baselines.pivot_trace import pivot_trace
-from dpppsynth.mechanisms.local.displacement_plan import trajectory_values
+from dpppsynth.mechanisms.local.displacement_statistic import trajectory_values
 from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
 from dpppsynth.mechanisms.local.trajectories.point_trajectories import (
     GridTrajectories,

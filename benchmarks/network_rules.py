@@ -19,14 +19,14 @@ from pages import command_line, fill, table
 from utility import apart
 
 import dpppsynth as dps
-from dpppsynth.contract.additive_noise import StatisticPlan, cell_counts
+from dpppsynth.contract.additive_noise import LaplaceMasses, cell_counts
 from dpppsynth.contract.rules import DRAW_SIGMA
 from dpppsynth.contract.rules import network_rules as rules
 from dpppsynth.contract.rules.planar_rules import box_shape
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.diffusion import diffusion_matrix
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import increment_sd
-from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import INTERCEPT_SD
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_statistic import INTERCEPT_SD
 from dpppsynth.models import PoweredExponential, trace_mesh
 from dpppsynth.models.covariances import factor
 from dpppsynth.models.laplace_approximation import laplace_posterior
@@ -113,7 +113,7 @@ class Case:
         return len(self.pattern)
 
     def noisy(self, basis: str, mesh: Mesh) -> Any:
-        return StatisticPlan(basis, mesh, self.relation, self.n, None, self.epsilon).measure(self.pattern, self.rng)
+        return LaplaceMasses(basis, mesh, self.relation, self.n, None, self.epsilon).measure(self.pattern, self.rng)
 
     def projected(self, basis: str, mesh: Mesh) -> np.ndarray:
         masses = project_to_simplex(self.noisy(basis, mesh).masses, float(self.n))

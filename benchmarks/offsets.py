@@ -37,7 +37,7 @@ def smooth(sd: float, range_: float, rng: Generator) -> np.ndarray:
 
 
 def inhabitants(rng: Generator) -> np.ndarray:
-    """(rows, columns) people of cells of 50 m: six towns on thinly peopled land."""
+    """(rows, columns) people of cells of 50 m: six towns on thinly with_user_ids land."""
     at, width = rng.uniform(0, 1000, (6, 2)), rng.uniform(40, 120, 6)
     towns = np.exp(-((PLACES[:, None] - at) ** 2).sum(axis=2) / (2 * width**2)) @ rng.dirichlet(np.ones(6))
     blocks = (towns + 0.01).reshape(CELLS // BLOCK, BLOCK, CELLS // BLOCK, BLOCK).mean(axis=(1, 3))

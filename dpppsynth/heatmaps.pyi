@@ -25,7 +25,6 @@ from dpppsynth.mechanisms.heatmap.linear_programs import Optimum as Optimum
 from dpppsynth.mechanisms.heatmap.linear_programs import compact_lp as compact_lp
 from dpppsynth.mechanisms.heatmap.linear_programs import full_lp as full_lp
 from dpppsynth.mechanisms.heatmap.linear_programs import objective as objective
-from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan as HeatmapPlan
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid as pyramid
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid_norm as pyramid_norm
 from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct as reconstruct
@@ -33,6 +32,7 @@ from dpppsynth.mechanisms.heatmap.reconstruct import select_cells as select_cell
 from dpppsynth.mechanisms.heatmap.reconstruct import solve as solve
 from dpppsynth.mechanisms.heatmap.shuffle import ShuffleProtocol as ShuffleProtocol
 from dpppsynth.mechanisms.heatmap.shuffle import communication_bits as communication_bits
+from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic as HeatmapStatistic
 from dpppsynth.mechanisms.heatmap.users import Users as Users
 from dpppsynth.mechanisms.heatmap.users import user_distribution as user_distribution
 from dpppsynth.spatial.grid_smoothing import InfiniteHeatmap as InfiniteHeatmap

@@ -1,6 +1,6 @@
-from dpppsynth.contract.plan import Plan as Plan
 from dpppsynth.contract.rehearsal import Rehearsal as Rehearsal
 from dpppsynth.contract.rehearsal import Run as Run
+from dpppsynth.contract.release_plan import ReleasePlan as ReleasePlan
 from dpppsynth.contract.stratified_plan import StratifiedPlan as StratifiedPlan
 from dpppsynth.contract.synthesizer import PointSynthesizer as PointSynthesizer
 from dpppsynth.contract.synthesizer import Synthesizer as Synthesizer

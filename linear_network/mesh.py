@@ -12,7 +12,7 @@ import shapely
 
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.last_result import LastResult
+from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.shortest_paths import distances, edge_numbers, links
@@ -158,9 +158,9 @@ class NetworkMesh(Mesh):
         return links(len(self.vertices), self.elements, self.element_measure)
 
     @cached_property
-    def last_diffusion(self) -> LastResult[TiledMatrix]:
+    def last_diffusion(self) -> SingleEntryCache[TiledMatrix]:
         """The last matrix of heat flow along these segments, by its bandwidth."""
-        return LastResult()
+        return SingleEntryCache()
 
     def paths(self, limit: float = np.inf) -> Floats:
         """(V, V) lengths of the shortest paths between the vertices; infinite beyond the limit."""

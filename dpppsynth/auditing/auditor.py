@@ -14,7 +14,7 @@ from dpppsynth.auditing.targets import seconds_per_trial, target_of, target_of_p
 from dpppsynth.auditing.trials import run_trials
 from dpppsynth.contract.audits.stated_profile import AsStated
 from dpppsynth.contract.audits.statistics import named
-from dpppsynth.contract.audits.target import Statistic, Target, require_two
+from dpppsynth.contract.audits.target import AuditStatistic, Target, require_two
 from dpppsynth.core.arguments import COMMON, positive, probability, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.guarantee import Guarantee
@@ -37,7 +37,7 @@ def audit(
     n: int | None = None,
     expected_n: float | None = None,
     pair: tuple[Any, Any] | None = None,
-    statistics: Iterable[Statistic | Callable[[Any], Any]] = (),
+    statistics: Iterable[AuditStatistic | Callable[[Any], Any]] = (),
     claimed: Guarantee | Profile | None = None,
     delta: float | None = None,
     trials: int = 5000,
@@ -60,7 +60,7 @@ def audit(
     expected_n : float, optional
     pair : tuple of two, optional
         Neighbouring inputs, made up: what an audit finds is about them, so of real ones nothing of it may be published.
-    statistics : sequence of Statistic or callable
+    statistics : sequence of AuditStatistic or callable
         Looked at beside the built-in ones. A callable turns a release into one number.
     claimed : Guarantee or Profile, optional
         Instead of the mechanism's own claim.
@@ -288,7 +288,7 @@ def _own(
     target: Any,
     pair: tuple[Any, Any] | None,
     claimed: Profile | None,
-    more: tuple[Statistic, ...],
+    more: tuple[AuditStatistic, ...],
 ) -> Target:
     """Target of one's own making, or around a function of an input."""
     if pair is not None:

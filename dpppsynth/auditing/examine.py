@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpppsynth.auditing.intervals import ROUGH, delta_from_below, epsilon_from_below, shift_from_below
 from dpppsynth.auditing.learning import training_scores
 from dpppsynth.auditing.rules import DIRECTIONS, TRAINING, WEIGHTS, Rules, grid, held_out, share
-from dpppsynth.contract.audits.target import Statistic
+from dpppsynth.contract.audits.target import AuditStatistic
 from dpppsynth.privacy.profiles import Profile
 
 Floats = npt.NDArray[np.float64]
@@ -87,7 +87,7 @@ class Sides(NamedTuple):
 
 
 def examine(
-    statistics: Sequence[Statistic],
+    statistics: Sequence[AuditStatistic],
     features: Sequence[tuple[Floats, Floats]],
     claimed: Profile,
     *,
@@ -100,7 +100,7 @@ def examine(
 
     Parameters
     ----------
-    statistics : sequence of Statistic
+    statistics : sequence of AuditStatistic
     features : sequence of pairs of (N, k) arrays
         Per statistic: of the runs on the first input, and of those on the second.
     claimed : Profile
@@ -113,7 +113,7 @@ def examine(
     >>> from dpppsynth.privacy import PureDP
     >>> rng = np.random.default_rng(1)
     >>> runs = rng.laplace(0.0, 0.5, (2000, 1)), rng.laplace(1.0, 0.5, (2000, 1))
-    >>> bound, findings = examine([Statistic("value", float)], [runs], PureDP(1.0), delta=0.0, false_alarm=1e-6)
+    >>> bound, findings = examine([AuditStatistic("value", float)], [runs], PureDP(1.0), delta=0.0, false_alarm=1e-6)
     >>> 1 < bound < 2, any(finding.violated for finding in findings)
     (True, True)
     """

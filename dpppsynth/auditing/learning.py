@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.contract.audits.target import Statistic
+from dpppsynth.contract.audits.target import AuditStatistic
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[Floats, Floats]
@@ -70,7 +70,7 @@ def best_alone(first: Floats, second: Floats) -> int:
     return int(apart.max(axis=0).argmax())
 
 
-def training_scores(pair: Pair, statistic: Statistic, *, share: int) -> tuple[Pair, Pair]:
+def training_scores(pair: Pair, statistic: AuditStatistic, *, share: int) -> tuple[Pair, Pair]:
     """Scores of the training trials, and of the others.
 
     Where a direction is learned, either half of the training trials is scored by that of the other half: scores of
@@ -79,7 +79,7 @@ def training_scores(pair: Pair, statistic: Statistic, *, share: int) -> tuple[Pa
     Parameters
     ----------
     pair : two (N, k) arrays
-    statistic : Statistic
+    statistic : AuditStatistic
         Where nothing is learned k = 1, and the feature is the score.
     share : int
         The first of so many parts of the trials are training.

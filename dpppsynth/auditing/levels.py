@@ -7,10 +7,10 @@ from typing import Any
 from dpppsynth.auditing.whole import Levels
 from dpppsynth.contract.audits.added_noise import NoiseOf
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
-from dpppsynth.contract.audits.plan_audit import PlanAudit
+from dpppsynth.contract.audits.statistic_audit import StatisticAudit
 from dpppsynth.contract.audits.target import Draws, Number, StatedLaw
 
-Audits = Mapping[str, PlanAudit]
+Audits = Mapping[str, StatisticAudit]
 Pairs = Mapping[str, Pair]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.auditing.whole import Whole, WholeStrata, inferred
-from dpppsynth.contract.additive_noise import LatticePlan
+from dpppsynth.contract.additive_noise import LatticeStatistic
 from dpppsynth.contract.audits.moves import uniform_places
 from dpppsynth.contract.audits.target import Target
 from dpppsynth.contract.registry import mechanism
@@ -132,7 +132,7 @@ def _same_patterns(one: list[PointPattern], other: list[PointPattern]) -> bool:
     return sizes and all(np.allclose(a.xy, b.xy, rtol=0, atol=near) for a, b in zip(one, other, strict=True))
 
 
-def _same_intensity(part: CoxRelease[LatticePlan], loaded: CoxRelease[LatticePlan]) -> bool:
+def _same_intensity(part: CoxRelease[LatticeStatistic], loaded: CoxRelease[LatticeStatistic]) -> bool:
     at = part.domain.coordinates(uniform_places(part.domain, PLACES, np.random.default_rng(0)))
     one, other = (np.asarray(each.intensity(at)) for each in (part, loaded))
     return bool(np.allclose(one, other, rtol=ROUNDING, atol=ROUNDING * np.abs(one).max(initial=0.0)))

@@ -13,8 +13,8 @@ import numpy as np
 from dpppsynth.auditing.levels import draws_of_levels, laws_of_levels
 from dpppsynth.auditing.whole import WholeStrata, of_level
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, what_changes
-from dpppsynth.contract.audits.plan_audit import PlanAudit
-from dpppsynth.contract.audits.target import Statistic, Target
+from dpppsynth.contract.audits.statistic_audit import StatisticAudit
+from dpppsynth.contract.audits.target import AuditStatistic, Target
 from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.stratified_plan import StratifiedPlan
 from dpppsynth.privacy.guarantee import Guarantee
@@ -22,7 +22,9 @@ from dpppsynth.privacy.profiles import Profile
 from dpppsynth.spatial.patterns import PointPattern
 
 
-def strata_target(planned: StratifiedPlan, claim: Guarantee, pair: Any, statistics: tuple[Statistic, ...]) -> Target:
+def strata_target(
+    planned: StratifiedPlan, claim: Guarantee, pair: Any, statistics: tuple[AuditStatistic, ...]
+) -> Target:
     """Releases of all levels together.
 
     Parameters
@@ -32,7 +34,7 @@ def strata_target(planned: StratifiedPlan, claim: Guarantee, pair: Any, statisti
         Of the release as a whole, and so of its weakest level; the others are held to their own.
     pair : tuple of PointPattern, optional
         Of the level with the largest epsilon, without its mark.
-    statistics : tuple of Statistic
+    statistics : tuple of AuditStatistic
         Functions of `Levels`, looked at beside those of each level: all of it for the level with the largest epsilon,
         what needs no training for the others.
     """
@@ -65,7 +67,7 @@ def strata_target(planned: StratifiedPlan, claim: Guarantee, pair: Any, statisti
     )
 
 
-def _of_level(by: str, level: str, audit: PlanAudit, pair: Pair, claim: Profile) -> list[Statistic]:
+def _of_level(by: str, level: str, audit: StatisticAudit, pair: Pair, claim: Profile) -> list[AuditStatistic]:
     """Statistics of one level, held to a claim and to the stated noise's own profile at the level's pair."""
     stated = audit.as_stated(pair, claim)
     found = of_level(by, level, audit.statistics(pair))

@@ -9,12 +9,12 @@ from dpppsynth.auditing.strata import strata_target
 from dpppsynth.auditing.trials import Task, run_block
 from dpppsynth.auditing.whole import Measure, Whole
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
-from dpppsynth.contract.audits.plan_audit import Audited, More, PlanAudit
+from dpppsynth.contract.audits.statistic_audit import Audited, More, StatisticAudit
 from dpppsynth.contract.audits.statistics import named
-from dpppsynth.contract.audits.target import Statistic, Target
-from dpppsynth.contract.measurement import Measurement
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.audits.target import AuditStatistic, Target
 from dpppsynth.contract.registry import measuring, mechanism
+from dpppsynth.contract.release_plan import ReleasePlan
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.stratified_plan import STRATA, StratifiedPlan
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.errors import DpppsynthError, InputError
@@ -41,11 +41,11 @@ def target_of(
 ) -> Target:
     """Releases, pair, claim and statistics of one of the package's own mechanisms.
 
-    A run is a whole release by `Plan.release`, without the inference that follows on a private statistic.
+    A run is a whole release by `ReleasePlan.release`, without the inference that follows on a private statistic.
 
     Parameters
     ----------
-    thing : Synthesizer, Plan, StratifiedPlan, Measurement or Randomizer
+    thing : Synthesizer, ReleasePlan, StratifiedPlan, Statistic or Randomizer
         Of a `StratifiedPlan` all levels are released, and audited, at once. Of a local mechanism, or its plan, the
         report of one client; of several rounds, that with the largest epsilon. Of LDPTrace all reports of one client.
     domain : Window or LinearNetwork
@@ -55,7 +55,7 @@ def target_of(
         Two patterns of your own, neighbouring under the relation; unless given, the hardest. Of a `StratifiedPlan`
         those of the level with the largest epsilon, unmarked. Of a local mechanism two values of one client; unless
         given, those that a client hides least well.
-    statistics : sequence of Statistic or callable
+    statistics : sequence of AuditStatistic or callable
         Looked at beside the built-in ones.
 
     Raises
@@ -82,10 +82,10 @@ def target_of(
     elif any(each is not None for each in (domain, n, expected_n)) or options:
         msg = "domain, n: settled by the plan already; leave them out."
         raise InputError(msg)
-    if isinstance(thing, Plan | StratifiedPlan):
+    if isinstance(thing, ReleasePlan | StratifiedPlan):
         return _of_plan(thing, thing.guarantee, pair, statistics, relation)
     asked: dict[str, Any] = {"margin": HALF_MISSING, "pair": pair, "statistics": statistics}
-    if isinstance(thing, Measurement):
+    if isinstance(thing, Statistic):
         return audit_of(thing).target(Measure(thing), type(thing).__name__, thing.guarantee, **asked)
     if own is not None:
         return own.target(**asked)
@@ -97,7 +97,7 @@ def target_of(
 
 
 def _of_plan(
-    plan: Plan | StratifiedPlan, claim: Guarantee, pair: Any, statistics: More, relation: Relation | None = None
+    plan: ReleasePlan | StratifiedPlan, claim: Guarantee, pair: Any, statistics: More, relation: Relation | None = None
 ) -> Target:
     """Target of whole releases by a plan."""
     if isinstance(plan, StratifiedPlan):
@@ -106,7 +106,7 @@ def _of_plan(
     return mechanism(plan.mechanism).audit(plan.statistic).target(Whole(plan), plan.mechanism, claim, **asked)
 
 
-def audit_of(plan: Measurement) -> PlanAudit:
+def audit_of(plan: Statistic) -> StatisticAudit:
     """The audit of a bare measurement, by the mechanisms that make such ones.
 
     Raises
@@ -124,7 +124,7 @@ def target_of_release(path: str | Path, statistics: More = (), *, limit: bool = 
     ----------
     path : str or Path
         `certificate.json`, or the folder that holds it and the domain file.
-    statistics : sequence of Statistic or callable
+    statistics : sequence of AuditStatistic or callable
         Looked at beside the built-in ones.
     limit : bool
         As in `verify`.
@@ -138,7 +138,7 @@ def target_of_release(path: str | Path, statistics: More = (), *, limit: bool = 
         return target_of_published(found, named(statistics))
 
 
-def target_of_published(found: certificate.Published, more: tuple[Statistic, ...]) -> Target:
+def target_of_published(found: certificate.Published, more: tuple[AuditStatistic, ...]) -> Target:
     """Audit target of an open folder of a release."""
     cert = found.certificate
     claim = guarantee_from_dict(cert["guarantee"])
@@ -161,12 +161,12 @@ def seconds_per_trial(target: Target) -> float:
     return time.perf_counter() - start
 
 
-def _rebuilt(found: certificate.Published, relation: Relation, domain: Domain) -> Plan | StratifiedPlan:
+def _rebuilt(found: certificate.Published, relation: Relation, domain: Domain) -> ReleasePlan | StratifiedPlan:
     """The plan of a release, from its certificate."""
     name, parameters = found.certificate["mechanism"], found.certificate["parameters"]
 
-    def plan(name: str, parameters: dict[str, Any]) -> Plan:
-        return Plan(*plan_of(found, domain, relation, name, parameters))
+    def plan(name: str, parameters: dict[str, Any]) -> ReleasePlan:
+        return ReleasePlan(*plan_of(found, domain, relation, name, parameters))
 
     if name != STRATA:
         return plan(name, parameters)

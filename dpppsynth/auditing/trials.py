@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.auditing.repeats import Repeats, SeenNoise, agreement, repeated, seen
-from dpppsynth.contract.audits.target import Statistic, Target
+from dpppsynth.contract.audits.target import AuditStatistic, Target
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.core.progress import Step
 from dpppsynth.core.wording import mention
@@ -193,7 +193,7 @@ def run_block(target: Target, task: Task) -> Block:
     return Block(task.side, features, tuple(digests), tuple(noise), totals)
 
 
-def _read(statistic: Statistic, released: Any) -> Floats:
+def _read(statistic: AuditStatistic, released: Any) -> Floats:
     """(k,) features of one release."""
     try:
         values = np.atleast_1d(np.asarray(statistic.features(released), dtype=np.float64))
@@ -256,14 +256,14 @@ def _misfits(target: Target, blocks: Sequence[Block], chance: float) -> dict[str
     return {name: log_chance for name, log_chance in found.items() if log_chance < most}
 
 
-def _gather(blocks: Sequence[Block], number: int, statistic: Statistic) -> tuple[Floats, Floats]:
+def _gather(blocks: Sequence[Block], number: int, statistic: AuditStatistic) -> tuple[Floats, Floats]:
     sides = [[block.features[number] for block in blocks if block.side == side] for side in (0, 1)]
     if len({part.shape[1] for side in sides for part in side}) > 1:
         raise _ragged(statistic)
     return np.concatenate(sides[0]), np.concatenate(sides[1])
 
 
-def _ragged(statistic: Statistic) -> InputError:
+def _ragged(statistic: AuditStatistic) -> InputError:
     return InputError(f"statistics: {statistic.name!r} must give as many numbers for every release.")
 
 

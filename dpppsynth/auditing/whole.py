@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from dpppsynth.contract.audits.target import Statistic
+from dpppsynth.contract.audits.target import AuditStatistic
 from dpppsynth.contract.estimator import Estimator
-from dpppsynth.contract.measurement import Measurement
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.stratified_plan import StratifiedPlan
 from dpppsynth.core.errors import ReleaseBlocked
 from dpppsynth.spatial.patterns import PointPattern
@@ -21,7 +21,7 @@ MOST_BLOCKED = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Uninferred(Estimator[Measurement]):
+class Uninferred(Estimator[Statistic]):
     """Estimator without its inference: its releases hold the private statistic, and no draws.
 
     Attributes
@@ -85,7 +85,7 @@ class Measure:
 class Whole:
     """One release by a plan, with secret randomness."""
 
-    planned: Plan
+    planned: ReleasePlan
 
     @property
     def plan(self) -> Any:
@@ -149,13 +149,13 @@ class OfLevel:
         return self.features(released.parts[self.level])
 
 
-def of_level(by: str, level: str, statistics: tuple[Statistic, ...]) -> Iterator[Statistic]:
+def of_level(by: str, level: str, statistics: tuple[AuditStatistic, ...]) -> Iterator[AuditStatistic]:
     """Statistics of one level of a mark."""
     for each in statistics:
         yield replace(each, name=f"{by} {level}, {each.name}", features=OfLevel(level, each.features))
 
 
-def uninferred(plan: Plan) -> Plan:
+def uninferred(plan: ReleasePlan) -> ReleasePlan:
     """A plan that releases without inference; the same one where there is none."""
     model = plan.estimator
     if model is None or not model.has_posterior or isinstance(model, Uninferred):

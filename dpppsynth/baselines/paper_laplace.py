@@ -147,7 +147,7 @@ class BaselineRelease:
         rng = generator(rng)
         return [poisson_pattern(self.intensity, rng) for _ in range(m)]
 
-    def bought(self) -> dict[str, str]:
+    def paid_files(self) -> dict[str, str]:
         """Nothing: a baseline spends no budget."""
         return {}
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.console import show_table, show_text
 from dpppsynth.cli.promise import show_promise
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.rounding import upward
 from dpppsynth.core.units import lengths_in
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from dpppsynth.spatial.domains import Domain
 
 
-def show_plan(plan: "Plan | StratifiedPlan", *, verbose: bool = False) -> None:
+def show_plan(plan: "ReleasePlan | StratifiedPlan", *, verbose: bool = False) -> None:
     """Print the guarantee, the public parameters, and epsilon by distance."""
     levels = _levels(plan)
     guarantee, first = plan.guarantee, next(iter(levels.values()))
     show_promise(guarantee, first.domain, verbose=verbose, start="The guarantee holds. ")
     show_text("")
-    if isinstance(plan, Plan) and plan.shuffled is not None:
+    if isinstance(plan, ReleasePlan) and plan.shuffled is not None:
         show_text(f"{plan.shuffled}\n")
     promise = _promise(guarantee, first)
-    if isinstance(plan, Plan):
+    if isinstance(plan, ReleasePlan):
         show_table("Public parameters", promise + _spent(plan))
     else:
         show_table("Public parameters", promise)
@@ -69,22 +69,22 @@ def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
     show_table("What an attacker can tell apart", rows, (moves, header))
 
 
-def plan_json(plan: "Plan | StratifiedPlan") -> dict[str, Any]:
+def plan_json(plan: "ReleasePlan | StratifiedPlan") -> dict[str, Any]:
     """Everything public about a plan."""
     levels = _levels(plan)
     domain = _domain_json(next(iter(levels.values())).domain)
     common = {"holds": True, "guarantee": plan.guarantee.to_dict(), "domain": domain}
-    if isinstance(plan, Plan):
+    if isinstance(plan, ReleasePlan):
         second = {} if plan.shuffled is None else {"shuffled": plan.shuffled.to_dict()}
         return _part_json(plan) | common | second
     return {"mechanism": STRATA, "by": plan.by, "levels": {k: _part_json(v) for k, v in levels.items()}} | common
 
 
-def _levels(plan: "Plan | StratifiedPlan") -> "dict[str, Plan]":
-    return {"": plan} if isinstance(plan, Plan) else plan.plans
+def _levels(plan: "ReleasePlan | StratifiedPlan") -> "dict[str, ReleasePlan]":
+    return {"": plan} if isinstance(plan, ReleasePlan) else plan.plans
 
 
-def _part_json(plan: Plan) -> dict[str, Any]:
+def _part_json(plan: ReleasePlan) -> dict[str, Any]:
     statistic, estimator = plan.statistic, plan.estimator
     return {
         "mechanism": plan.mechanism,
@@ -97,7 +97,7 @@ def _along(domain: "Domain") -> str:
     return " along the edges" if isinstance(domain, LinearNetwork) else ""
 
 
-def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
+def _promise(guarantee: "Guarantee", plan: ReleasePlan) -> list[tuple[str, str]]:
     relation = guarantee.relation
     distance = f"{lengths_in(relation.reach, plan.domain.unit)}{_along(plan.domain)}"
     radius = [("privacy radius", distance)] if math.isfinite(relation.reach) else []
@@ -109,9 +109,9 @@ def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
     cap = f"at most {plain.max_points_per_person}" if isinstance(plain, CappedRelation) else "any number"
     if isinstance(plain, Local | GeoIndistinguishability):
         cap = "any number, in one trajectory" if plain == Local(TRAJECTORY) else "1, and one report"
-    if plain.kept_cap is not None:
-        few = f"at most {plain.kept_cap.most} count" if isinstance(plain, CappedRelation) else "1 is reported"
-        cap = f"any number, of which {few}, drawn at random (persons by {plain.kept_cap.user!r})"
+    if plain.user_cap is not None:
+        few = f"at most {plain.user_cap.most} count" if isinstance(plain, CappedRelation) else "1 is reported"
+        cap = f"any number, of which {few}, drawn at random (persons by {plain.user_cap.user!r})"
     return [
         ("network" if isinstance(plan.domain, LinearNetwork) else "window", repr(plan.domain)),
         ("mechanism", plan.mechanism),
@@ -125,7 +125,7 @@ def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
     ]
 
 
-def _spent(plan: Plan) -> Rows:
+def _spent(plan: ReleasePlan) -> Rows:
     return plan.statistic.table_rows() + ([] if plan.estimator is None else plan.estimator.table_rows())
 
 

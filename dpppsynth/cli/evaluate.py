@@ -211,7 +211,7 @@ def _released(path: Path, *, limit: bool) -> "Compared":
     heat = release if isinstance(release, HeatMapped) else None
     if heat is not None:
         note("a pattern of this release has one point for each person, however many they have in the original")
-    elif (cap := release.guarantee.relation.kept_cap) is not None:
+    elif (cap := release.guarantee.relation.user_cap) is not None:
         few = "one point" if cap.most == 1 else f"at most {cap.most} points"
         note(f"this release is made of {few} of each person, drawn at random; all points of the original are compared")
     if not patterns:

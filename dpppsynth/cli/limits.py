@@ -1,7 +1,7 @@
 """Error bounds of releases, in words."""
 
 from dpppsynth.contract import registry
-from dpppsynth.contract.words import loosest
+from dpppsynth.contract.words import largest_error_plan
 from dpppsynth.release import Release, StratifiedRelease
 
 
@@ -14,4 +14,4 @@ def error_bound(release: Release | StratifiedRelease, by: str | None = None) -> 
     by : str, optional
         Mark over whose levels counts were made smoother.
     """
-    return " ".join(registry.of(release).words.errors(loosest(release.plans), by)) or None
+    return " ".join(registry.of(release).words.errors(largest_error_plan(release.plans), by)) or None

@@ -126,7 +126,7 @@ def perturb(
     # Where everybody reports, the public number of persons is held against earlier releases before anything is spent.
     known = None if share else n
     ceiling = Ceiling(
-        plan.mechanism, domain, client.options.promise(mechanism, asked, domain, None), known, plan.counted_by
+        plan.mechanism, domain, client.options.promise(mechanism, asked, domain, None), known, plan.count_unit
     )
     chosen = values_of(subset) or {}
     if set(chosen) & set(share):
@@ -140,7 +140,7 @@ def perturb(
         client.options.require_drawn(mechanism, domain, n, drawn)
         if account.ledger is not None and account.entry is not None:
             promise = client.options.promise(mechanism, asked, domain, n or drawn)
-            account.ledger.settle(account.entry, promise, n=known or drawn, counted_by=plan.counted_by)
+            account.ledger.settle(account.entry, promise, n=known or drawn, count_unit=plan.count_unit)
 
     with account.counting(), progress() as say, account.reading(CLEAN):
         written = perturb_file(asked, points, reports, window=domain, **columns, progress=say, permit=permit)

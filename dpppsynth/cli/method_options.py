@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.last_result import LastResult
+from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.core.wording import add_options
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class MethodOptions:
         add_options(known.vocabulary(self.options, values))
         named = name is not None
         self.given = replace(known.given(self.options, values, called, named=named), crs=crs)
-        self._last: LastResult[Any] = LastResult()
+        self._last: SingleEntryCache[Any] = SingleEntryCache()
 
     @classmethod
     def parameters(cls, method: str | None, name: str | None) -> "tuple[list[Parameter], list[Parameter]]":

@@ -18,7 +18,7 @@ from dpppsynth.core.errors import InputError
 MARK = "by"
 
 
-class OnceEach(TyperCommand):
+class SingleMarkCommand(TyperCommand):
     """A command with at most one mark whose levels are released; of other options the last counts, as scripts want."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -30,7 +30,7 @@ class OnceEach(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-class Command(OnceEach):
+class Command(SingleMarkCommand):
     """A command that collects the options of mechanisms when it is called; for they have to be imported."""
 
     def make_context(self, info_name: Any, args: list[str], *more: Any, **settings: Any) -> Any:
@@ -98,7 +98,7 @@ def _complete(
         run(**given)
 
     _sign(whole, [*usual, *own, *expert])
-    return single_command(whole, OnceEach)
+    return single_command(whole, SingleMarkCommand)
 
 
 def single_command(function: Callable[..., None], kind: type[TyperCommand]) -> Any:

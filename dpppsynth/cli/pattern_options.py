@@ -13,7 +13,7 @@ from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckEr
 
 if TYPE_CHECKING:
     from dpppsynth.contract.account import Levels
-    from dpppsynth.contract.plan import Plan
+    from dpppsynth.contract.release_plan import ReleasePlan
     from dpppsynth.contract.stratified_plan import StratifiedPlan
     from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.patterns import PointPattern
@@ -58,7 +58,7 @@ class PatternOptions:
 
         return {"by": self.by, "levels": level_names(self._names()), "n": self._counts()}
 
-    def plan(self, method: MethodOptions, domain: "Domain", patterns: int) -> "Plan | StratifiedPlan":
+    def plan(self, method: MethodOptions, domain: "Domain", patterns: int) -> "ReleasePlan | StratifiedPlan":
         """Settle every choice from public parameters alone."""
         method.options.require_people(method.given, self.n, self.by)
         if self.by is not None and self.n_by is None and method.neighbours().n_is_public and self.expected_n is None:
@@ -66,7 +66,7 @@ class PatternOptions:
             raise InputError(msg)
         return self._settle(method, domain, patterns, self.n if self.by is None else self._counts())
 
-    def require(self, method: MethodOptions, domain: "Domain", patterns: int) -> "Plan | StratifiedPlan":
+    def require(self, method: MethodOptions, domain: "Domain", patterns: int) -> "ReleasePlan | StratifiedPlan":
         """A plan for a number of points that is made up, before the data tell it; options that suit none are refused.
 
         Raises
@@ -89,7 +89,7 @@ class PatternOptions:
 
     def _tried(
         self, method: MethodOptions, domain: "Domain", patterns: int, n: int
-    ) -> "Plan | StratifiedPlan | InputError | PrivacyCheckError":
+    ) -> "ReleasePlan | StratifiedPlan | InputError | PrivacyCheckError":
         """The plan for so many points, in all or at each level, or why there is none."""
         with warnings.catch_warnings():
             # Of a number that is made up.
@@ -110,7 +110,7 @@ class PatternOptions:
         if self.by is not None:
             require_other_mark(self.by, subset)
 
-    def plan_for(self, pattern: "PointPattern", method: MethodOptions, patterns: int) -> "Plan | StratifiedPlan":
+    def plan_for(self, pattern: "PointPattern", method: MethodOptions, patterns: int) -> "ReleasePlan | StratifiedPlan":
         """Settle them where the data tell the public number of points."""
         from dpppsynth.contract.stratified_plan import split
 
@@ -119,11 +119,11 @@ class PatternOptions:
         parts = split(pattern, self.by, self._names())
         return self._settle(method, pattern.domain, patterns, {name: len(part) for name, part in parts.items()})
 
-    def plan_of(self, n: int, domain: "Domain", method: MethodOptions, patterns: int) -> "Plan | StratifiedPlan":
+    def plan_of(self, n: int, domain: "Domain", method: MethodOptions, patterns: int) -> "ReleasePlan | StratifiedPlan":
         """Settle them for a public number of points, in all."""
         return self._settle(method, domain, patterns, n)
 
-    def _settle(self, method: MethodOptions, domain: Any, patterns: int, n: Any) -> "Plan | StratifiedPlan":
+    def _settle(self, method: MethodOptions, domain: Any, patterns: int, n: Any) -> "ReleasePlan | StratifiedPlan":
         method.options.require_patterns(method.given, patterns)
         synthesizer: Any = method.synthesizer(domain, n if isinstance(n, int) else None)
         paid = {"patterns": patterns} if method.options.takes_patterns else {}
@@ -132,7 +132,7 @@ class PatternOptions:
             settle = partial(synthesizer.plan_by, by=self.by, levels=self._values())
         plan: Any = settle(domain, n=n, expected_n=self.expected_n, **paid)
         method.require_planned(plan.mechanism if self.by is None else next(iter(plan.plans.values())).mechanism)
-        settled: Plan | StratifiedPlan = plan
+        settled: ReleasePlan | StratifiedPlan = plan
         return settled
 
     def _names(self) -> list[str]:

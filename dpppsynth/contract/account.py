@@ -33,7 +33,7 @@ class Account:
         mechanism: str,
         domain: Domain,
         n: int | None = None,
-        counted_by: str | None = None,
+        count_unit: str | None = None,
         subset: Subset = None,
         levels: Levels = None,
         taken: bool = False,
@@ -49,7 +49,7 @@ class Account:
         mechanism: str | None = None,
         domain: Domain | None = None,
         n: int | None = None,
-        counted_by: str | None = None,
+        count_unit: str | None = None,
         subset: Subset = None,
         levels: Levels = None,
     ) -> None:
@@ -82,10 +82,10 @@ class Planned(Protocol):
 
     @property
     def n(self) -> int | None:
-        """Public number of points, or of what `counted_by` tells; None where it is secret or not known yet."""
+        """Public number of points, or of what `count_unit` tells; None where it is secret or not known yet."""
 
     @property
-    def counted_by(self) -> str | None:
+    def count_unit(self) -> str | None:
         """Mark that tells what n counts, such as trajectories; None counts points."""
 
     @property
@@ -101,13 +101,13 @@ class Ceiling:
     domain: Domain
     guarantee: Guarantee
     n: int | None = None
-    counted_by: str | None = None
+    count_unit: str | None = None
     levels: Levels = None
 
 
 def points_of(plan: Planned, subset: Subset) -> dict[str, Any]:
     """Facts about the points that a plan reads, for a ledger."""
-    return {"n": plan.n, "counted_by": plan.counted_by, "subset": subset, "levels": plan.levels}
+    return {"n": plan.n, "count_unit": plan.count_unit, "subset": subset, "levels": plan.levels}
 
 
 def authorise(
@@ -123,7 +123,7 @@ def authorise(
 
     Parameters
     ----------
-    plan : Plan, StratifiedPlan or Ceiling
+    plan : ReleasePlan, StratifiedPlan or Ceiling
     ledger : Ledger, optional
     entry : str, optional
         Of an authorisation that was given before the data were read, for at least what the plan spends.

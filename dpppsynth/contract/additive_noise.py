@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 import numpy as np
 import scipy
 
-from dpppsynth.contract.measurement import Measurement, Parameters, capped, require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
 from dpppsynth.contract.result import Saved
+from dpppsynth.contract.statistic import Parameters, Statistic, capped, require
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
@@ -33,7 +33,7 @@ from dpppsynth.spatial.patterns import PointPattern
 
 # Counts per cell, or masses per vertex.
 BASES = ("cells", "tents")
-P_co = TypeVar("P_co", bound=Measurement, covariant=True)
+P_co = TypeVar("P_co", bound=Statistic, covariant=True)
 
 
 def require_few_made_up(number: float, most: float, epsilon: float, *, of: str, remedy: str) -> None:
@@ -75,7 +75,7 @@ def lattice_masses(mesh: Mesh, positions: Floats, bits: int) -> Ints:
     return total
 
 
-class LatticePlan(Measurement):
+class LatticeStatistic(Statistic):
     """Base of plans whose result is whole numbers on a lattice, one per vertex or element of a mesh.
 
     Attributes
@@ -106,7 +106,9 @@ class LatticePlan(Measurement):
         """Public window or network."""
         return self.mesh.domain
 
-    def likelihood(self, statistic: "PrivateStatistic[LatticePlan]", measure: Floats, tents: Floats) -> MassLikelihood:
+    def likelihood(
+        self, statistic: "PrivateStatistic[LatticeStatistic]", measure: Floats, tents: Floats
+    ) -> MassLikelihood:
         """Likelihood of a field whose mesh has the integrals `measure` and shares `tents` of the statistic's."""
         raise NotImplementedError
 
@@ -123,7 +125,7 @@ class LatticePlan(Measurement):
         return PrivateStatistic(self, np.array(data["lattice"], dtype=np.int64), data["noise"], data["seeded"])
 
 
-class MeasurementPlan(LatticePlan):
+class AdditiveStatistic(LatticeStatistic):
     """Base of plans to measure and add noise, of the given `scale` in lattice units."""
 
     keeps_cap: ClassVar[bool] = True
@@ -165,7 +167,7 @@ class MeasurementPlan(LatticePlan):
     def noised(self, exact: Ints, rng: RngLike = None) -> "PrivateStatistic[Self]":
         """Add noise to the statistic (size,) of all points."""
         noise = self.source(rng)
-        return PrivateStatistic(self, self.randomise(noise.add, exact), noise.name, noise.seeded)
+        return PrivateStatistic(self, self.apply_noise(noise.add, exact), noise.name, noise.seeded)
 
     @property
     def noise_scale(self) -> float:
@@ -174,7 +176,7 @@ class MeasurementPlan(LatticePlan):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StatisticPlan(MeasurementPlan):
+class LaplaceMasses(AdditiveStatistic):
     """Counts or tent masses with discrete Laplace noise, and the bound they satisfy.
 
     Attributes
@@ -209,7 +211,7 @@ class StatisticPlan(MeasurementPlan):
         require_room(self.scale, self.sensitivity, self.mass_epsilon)
 
     def __repr__(self) -> str:
-        return f"StatisticPlan({self.basis} on {self.mesh!r}, {self.relation!r}, epsilon={self.epsilon:g})"
+        return f"LaplaceMasses({self.basis} on {self.mesh!r}, {self.relation!r}, epsilon={self.epsilon:g})"
 
     @property
     def mass_epsilon(self) -> float:
@@ -260,7 +262,7 @@ class StatisticPlan(MeasurementPlan):
             "expected_n": self.expected_n,
         }
 
-    def serves(self, mechanism: str) -> bool:
+    def implements(self, mechanism: str) -> bool:
         """Whether the mechanism's name ends with the basis."""
         return mechanism.rpartition("-")[2] == self.basis
 
@@ -283,7 +285,9 @@ class StatisticPlan(MeasurementPlan):
         law = f"discrete Laplace of scale {scale:.4g} points, standard deviation {2**0.5 * scale:.4g}"
         return [("noise", law)]
 
-    def likelihood(self, statistic: "PrivateStatistic[LatticePlan]", measure: Floats, tents: Floats) -> MassLikelihood:
+    def likelihood(
+        self, statistic: "PrivateStatistic[LatticeStatistic]", measure: Floats, tents: Floats
+    ) -> MassLikelihood:
         """Likelihood of a field given noised masses."""
         return NoisyMasses(statistic.masses, self.noise_scale, measure, tents, self.n)
 
@@ -308,7 +312,7 @@ class PrivateStatistic(Generic[P_co]):
 
     Attributes
     ----------
-    plan : LatticePlan
+    plan : LatticeStatistic
     lattice : (V,) or (T,) array of int
         Noised values in lattice units.
     noise : str
@@ -325,21 +329,21 @@ class PrivateStatistic(Generic[P_co]):
     def __post_init__(self) -> None:
         self.lattice.flags.writeable = False
 
-    def __repr__(self: "PrivateStatistic[LatticePlan]") -> str:
+    def __repr__(self: "PrivateStatistic[LatticeStatistic]") -> str:
         return f"PrivateStatistic({self.plan.basis} on {getattr(self.plan, 'mesh', self.plan.domain)!r})"
 
     @property
-    def values(self: "PrivateStatistic[LatticePlan]") -> Floats:
+    def values(self: "PrivateStatistic[LatticeStatistic]") -> Floats:
         """(V,) or (T,) noised numbers: masses in points, or the smoothed masses of a field statistic."""
         return self.lattice / 2.0**self.plan.bits
 
     @property
-    def masses(self: "PrivateStatistic[LatticePlan]") -> Floats:
+    def masses(self: "PrivateStatistic[LatticeStatistic]") -> Floats:
         """The values that are masses: of cells and tents."""
         return self.plan.masses(self.lattice)
 
     @property
-    def noise_scale(self: "PrivateStatistic[MeasurementPlan]") -> float:
+    def noise_scale(self: "PrivateStatistic[AdditiveStatistic]") -> float:
         """The plan's `noise_scale`."""
         return self.plan.noise_scale
 

@@ -3,14 +3,14 @@
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.measurement import Following, Measurement, Parameters
+from dpppsynth.contract.statistic import Following, Parameters, Statistic
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.offset import Offset
 
-P_contra = TypeVar("P_contra", bound=Measurement, contravariant=True)
+P_contra = TypeVar("P_contra", bound=Statistic, contravariant=True)
 
 
 class Beside(NamedTuple):
@@ -71,7 +71,7 @@ class Estimator(Generic[P_contra]):
 
     @classmethod
     def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        """Work of `beside` on top of the measurement's, as in `Measurement.work`."""
+        """Work of `beside` on top of the measurement's, as in `Statistic.work`."""
         return 0.0
 
     @classmethod

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.examples import Example, Refusal
-from dpppsynth.contract.measurement import Measured, Measurement, require
 from dpppsynth.contract.mechanism_options import MechanismOptions
 from dpppsynth.contract.result import MechanismResult, ResultType
 from dpppsynth.contract.settings import Settings
+from dpppsynth.contract.statistic import Measured, Statistic, require
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.core.json_types import Json
 
 if TYPE_CHECKING:
-    from dpppsynth.contract.audits.plan_audit import PlanAudit
+    from dpppsynth.contract.audits.statistic_audit import StatisticAudit
 
-P = TypeVar("P", bound=Measurement)
+P = TypeVar("P", bound=Statistic)
 R = TypeVar("R", bound=MechanismResult)
 
 
@@ -34,13 +34,13 @@ class Mechanism(Generic[P, R]):
         As on certificates.
     settings : type of Synthesizer
         Class that users call.
-    plan : type of Measurement
+    plan : type of Statistic
         What the budget is spent on: `guarantee`, `measure`, `parameters`, `from_parameters`, `possible`.
     estimators : tuple of types of Estimator
         From what was measured to an intensity, one kind each; none where patterns are all that is released.
     result : type of Release
     audit : callable
-        The `PlanAudit` of a plan; called when one is wanted.
+        The `StatisticAudit` of a plan; called when one is wanted.
     options : tuple of MechanismOptions
         Settings that can be asked for by plain values; the first are meant where the name alone is given.
     words : MechanismWords
@@ -54,7 +54,7 @@ class Mechanism(Generic[P, R]):
     plan: type[P]
     estimators: tuple[type[Estimator[P]], ...]
     result: ResultType[R]
-    audit: Callable[[P], PlanAudit]
+    audit: Callable[[P], StatisticAudit]
     options: tuple[MechanismOptions, ...]
     words: MechanismWords[P, R]
     examples: Callable[[], Iterable[Example | Refusal]]
@@ -77,4 +77,4 @@ class Mechanism(Generic[P, R]):
 
 
 # A record as tools reach it by name, which tells nothing about the classes of its plans and results.
-AnyMechanism = Mechanism[Measurement, MechanismResult]
+AnyMechanism = Mechanism[Statistic, MechanismResult]

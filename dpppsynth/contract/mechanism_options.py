@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dpppsynth.contract.measurement import measured_number
 from dpppsynth.contract.settings import CAP, RELATION, USER, Setting, Settings, settings_of
+from dpppsynth.contract.statistic import measured_number
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.composition import require_all_points
 from dpppsynth.privacy.guarantee import Guarantee

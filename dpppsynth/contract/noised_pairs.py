@@ -18,7 +18,7 @@ from dpppsynth.privacy.pair_bounds import pair_sums_sensitivity
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats, Ints
 
-# A measurement's `randomise`.
+# A measurement's `apply_noise`.
 Randomise = Callable[[Callable[[Ints], Ints], Ints], Ints]
 
 
@@ -104,12 +104,12 @@ class NoisedPairs:
         sensitivity, epsilon = self.sensitivities[level], self.epsilons[level]
         return laplace_noise(self.scales[level], sensitivity=sensitivity, epsilon=epsilon, rng=rng)
 
-    def add(self, randomise: Randomise, exact: Ints, rng: RngLike = None) -> Ints:
-        """(L,) exact sums with noise, each drawn through a measurement's `randomise`; `rng` as there."""
+    def add(self, apply_noise: Randomise, exact: Ints, rng: RngLike = None) -> Ints:
+        """(L,) exact sums with noise, each drawn through a measurement's `apply_noise`; `rng` as there."""
         # One generator, so that radii do not share their noise in a seeded run.
         source = None if rng is None else generator(rng)
         noises = [self.noise(level, source) for level in range(len(exact))]
-        return np.concatenate([randomise(noise.add, exact[k : k + 1]) for k, noise in enumerate(noises)])
+        return np.concatenate([apply_noise(noise.add, exact[k : k + 1]) for k, noise in enumerate(noises)])
 
     def values(self, lattice: Ints) -> Floats:
         """(L,) sums, in pairs, of numbers in lattice units."""

@@ -20,7 +20,7 @@ MOST = 2**28
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partial(Confidential):
-    """Exact numbers of some points, as sensitive as these: `Plan.finish` alone adds the noise.
+    """Exact numbers of some points, as sensitive as these: `ReleasePlan.finish` alone adds the noise.
 
     Sums of whole numbers are exact, so that nothing which decides who counts what (batches, processes, machines) shows
     in the total. It can be sent between processes of the custodian, and is never saved.

@@ -8,9 +8,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any, TypeGuard
 
-from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.mechanism import AnyMechanism
 from dpppsynth.contract.result import Result, StratifiedType
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.core.errors import InputError
 
 HOME = "dpppsynth.mechanisms"
@@ -78,7 +78,7 @@ def require_known(name: object) -> str:
     return name
 
 
-def require_fit(name: object, plan: Measurement) -> AnyMechanism:
+def require_fit(name: object, plan: Statistic) -> AnyMechanism:
     """The record of a mechanism, whose budget is spent on such plans.
 
     Raises
@@ -87,7 +87,7 @@ def require_fit(name: object, plan: Measurement) -> AnyMechanism:
         When none of this name is registered, or it has other plans.
     """
     record = mechanism(name)
-    if not isinstance(plan, record.plan) or not plan.serves(record.name):
+    if not isinstance(plan, record.plan) or not plan.implements(record.name):
         got = "one of another mechanism" if isinstance(plan, record.plan) else f"a {type(plan).__name__}"
         msg = (
             f"mechanism: {name} spends its budget on a {record.plan.__name__}, got {got}; take a plan that a "
@@ -97,7 +97,7 @@ def require_fit(name: object, plan: Measurement) -> AnyMechanism:
     return record
 
 
-def measuring(plan: Measurement) -> AnyMechanism:
+def measuring(plan: Statistic) -> AnyMechanism:
     """The record of a mechanism with such plans, by the plan's class: for a bare one, which does not tell whose it is.
 
     A class derived from a registered one is taken for it: a variant that keeps its promise, or a planted fault.

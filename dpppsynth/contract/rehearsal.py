@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.measurement import Measurement, Releasing, Trial
+from dpppsynth.contract.statistic import Releasing, Statistic, Trial
 from dpppsynth.core.errors import InputError, QualityError, ReleaseBlocked
 from dpppsynth.core.html_card import html_text
 from dpppsynth.core.progress import Progress, inner_progress, silent
@@ -77,7 +77,7 @@ class Rehearsal:
 
     mechanism: str
     runs: tuple[Run, ...]
-    measure: str = Measurement.distance
+    measure: str = Statistic.distance
 
     @property
     def passed(self) -> bool:
@@ -94,7 +94,7 @@ class Rehearsal:
 
 
 def rehearse(
-    mechanism: str, plan: Measurement, release: Callable[..., Any], rng: np.random.Generator, say: Progress = silent
+    mechanism: str, plan: Statistic, release: Callable[..., Any], rng: np.random.Generator, say: Progress = silent
 ) -> Rehearsal:
     """Run a mechanism on the three kinds of surrogate patterns.
 
@@ -102,7 +102,7 @@ def rehearse(
     ----------
     mechanism : str
         Its name.
-    plan : Measurement
+    plan : Statistic
         What the budget is to be spent on.
     release : callable
         From a pattern and a generator to a whole release; `progress=` is told how far it is.
@@ -128,20 +128,20 @@ def rehearse(
     drawn = list(surrogates(mesh, root, float(size), scale))
     for k, surrogate in enumerate(drawn):
         inner = inner_progress(say, f"surrogate pattern: {surrogate.name}", k, len(drawn))
-        pattern = plan.dressed(binomial_pattern(surrogate.intensity, round(size), rng), rng)
+        pattern = plan.with_surrogate_marks(binomial_pattern(surrogate.intensity, round(size), rng), rng)
         runs.append(_run(plan, partial(release, progress=inner), surrogate, pattern, rng))
     return Rehearsal(mechanism, tuple(runs), plan.distance)
 
 
 def _run(
-    plan: Measurement, release: Releasing, surrogate: Surrogate, pattern: PointPattern, rng: np.random.Generator
+    plan: Statistic, release: Releasing, surrogate: Surrogate, pattern: PointPattern, rng: np.random.Generator
 ) -> Run:
     xy, weight = surrogate.intensity.mesh.midpoints()
     truth = surrogate.intensity(xy) * weight
     start = time.perf_counter()
     trial, estimate = Trial(None), None
     try:
-        trial = plan.trial(release, pattern, rng)
+        trial = plan.rehearsal_run(release, pattern, rng)
         estimate = None if trial.estimate is None else trial.estimate(xy)
     except (QualityError, ReleaseBlocked):
         pass

@@ -76,7 +76,7 @@ class Result(Protocol):
     def parameters(self) -> JsonObject:
         """Public parameters, as they stand on the certificate."""
 
-    def bought(self) -> dict[str, str]:
+    def paid_files(self) -> dict[str, str]:
         """Text of the files that hold what the budget was spent on, by name: sampling leaves them as they are."""
 
     def stated(self) -> JsonObject:

@@ -9,8 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from dpppsynth.contract.account import Account, Levels, Subset, authorise, paid_before, record
-from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.registry import stratified
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.result import Result, ResultByLevels, Values
 from dpppsynth.core.arguments import shown, writable
 from dpppsynth.core.errors import InputError, QualityError
@@ -41,14 +41,14 @@ class StratifiedPlan:
     ----------
     by : str
         Name of the mark.
-    plans : dict of str to Plan
+    plans : dict of str to ReleasePlan
         One for each level, in the caller's order.
     values : tuple of int or str
         The levels as they stand in files: numbers where all are whole numbers, and their names otherwise.
     """
 
     by: str
-    plans: dict[str, Plan]
+    plans: dict[str, ReleasePlan]
     values: Values = ()
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class StratifiedPlan:
         return self.size[0]
 
     @property
-    def counted_by(self) -> None:
+    def count_unit(self) -> None:
         """None: n counts points."""
 
     @property
@@ -112,7 +112,7 @@ class StratifiedPlan:
         entry: str | None = None,
         subset: Subset = None,
     ) -> ResultByLevels:
-        """Spend the budget on a pattern marked by `by`; parameters and errors as in `Plan.release`.
+        """Spend the budget on a pattern marked by `by`; parameters and errors as in `ReleasePlan.release`.
 
         All levels are paid for even when inference fails on some: `error.release` of the `QualityError` has them all.
         """

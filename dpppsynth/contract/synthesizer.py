@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise, require_no_ledger_needed
-from dpppsynth.contract.measurement import measured_number
-from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.rehearsal import Rehearsal
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.result import MechanismResult, ResultByLevels
 from dpppsynth.contract.settings import Settings
+from dpppsynth.contract.statistic import measured_number
 from dpppsynth.contract.stratified_plan import (
     STRATA,
     StratifiedPlan,
@@ -25,10 +25,10 @@ from dpppsynth.contract.stratified_plan import (
 )
 from dpppsynth.core.arguments import instance, positive, shown, whole_number
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.last_result import LastResult
 from dpppsynth.core.map_scale import scale_factor
 from dpppsynth.core.progress import ProgressLike, require_progress
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.core.wording import mention
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import require_small_delta
@@ -58,7 +58,7 @@ class Synthesizer(Settings, Generic[R_co]):
 
     epsilon: float
 
-    def plan(self, *args: Any, **options: Any) -> Plan:
+    def plan(self, *args: Any, **options: Any) -> ReleasePlan:
         """Settle every choice from public parameters alone; each synthesizer says which."""
         raise NotImplementedError
 
@@ -110,7 +110,7 @@ class Synthesizer(Settings, Generic[R_co]):
         subset: Subset = None,
         **options: Any,
     ) -> R_co:
-        """Spend the budget on a pattern once; see `Plan.release`, and `check` for the other parameters."""
+        """Spend the budget on a pattern once; see `ReleasePlan.release`, and `check` for the other parameters."""
         domain = self._domain(pattern)
         relation = self.neighbouring()
         n = measured_number(relation, pattern) if relation.n_is_public else None
@@ -129,10 +129,10 @@ class Synthesizer(Settings, Generic[R_co]):
         raise NotImplementedError
 
     @cached_property
-    def _last_plan(self) -> LastResult[tuple[Plan, object]]:
-        return LastResult()
+    def _last_plan(self) -> SingleEntryCache[tuple[ReleasePlan, object]]:
+        return SingleEntryCache()
 
-    def _planned(self, domain: Domain, **options: Any) -> Plan:
+    def _planned(self, domain: Domain, **options: Any) -> ReleasePlan:
         """The plan for these public parameters: the last one that was made here, where it was made for the same ones.
 
         What a plan is made from is public, and plans do not change, so `release` spends what `check` has looked at.
@@ -142,7 +142,9 @@ class Synthesizer(Settings, Generic[R_co]):
         public = sorted((name, type(value).__name__, value) for name, value in options.items())
         return self._again(self._last_plan, (domain, public), lambda: self.plan(domain, **options))
 
-    def _again(self, last: LastResult[tuple[T, object]], public: tuple[Domain, object], make: Callable[[], T]) -> T:
+    def _again(
+        self, last: SingleEntryCache[tuple[T, object]], public: tuple[Domain, object], make: Callable[[], T]
+    ) -> T:
         """The last result, where it was made on the same domain, from the same settings and other public parameters."""
         domain, others = public
         # Settings are compared by identity, and held with the result: equal arrays are no truth value.

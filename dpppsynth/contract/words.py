@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.result import Result
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.privacy.guarantee import Guarantee
 
-P = TypeVar("P", bound=Measurement)
-P_contra = TypeVar("P_contra", bound=Measurement, contravariant=True)
+P = TypeVar("P", bound=Statistic)
+P_contra = TypeVar("P_contra", bound=Statistic, contravariant=True)
 R_contra = TypeVar("R_contra", bound=Result, contravariant=True)
 
 
@@ -47,8 +47,8 @@ class MechanismWords(Generic[P_contra, R_contra]):
 
         Parameters
         ----------
-        plan : Measurement
-            Of the mechanism; of several levels that with the largest errors (`loosest`).
+        plan : Statistic
+            Of the mechanism; of several levels that with the largest errors (`largest_error_plan`).
         by : str, optional
             Name of the mark whose levels were released one by one.
         """
@@ -86,11 +86,11 @@ class MechanismWords(Generic[P_contra, R_contra]):
         )
 
 
-def loosest(plans: Iterable[P]) -> P:
+def largest_error_plan(plans: Iterable[P]) -> P:
     """The plan with the largest bound on errors, or without one."""
     return max(plans, key=_most)
 
 
-def _most(plan: Measurement) -> float:
+def _most(plan: Statistic) -> float:
     most = getattr(plan, "max_error", None)
     return math.inf if most is None else float(most)

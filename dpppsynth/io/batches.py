@@ -77,7 +77,7 @@ def read_batches(
     """Read a sensitive pattern that may be larger than memory, some rows at a time.
 
     Rows of CSV files, compressed or not, of GeoParquet files, and of GeoPackage layers of plain points are in memory
-    some 100 000 at a time; other files are read as a whole. `Plan.partial` adds the batches up.
+    some 100 000 at a time; other files are read as a whole. `ReleasePlan.partial` adds the batches up.
 
     Parameters
     ----------

@@ -151,7 +151,7 @@ class Budget:
         fits = largest(asked, held, self.epsilon, self.delta) if counted else None
         epsilon = 0.0 if fits is None else fits.epsilon(fits.at)
         if fits is None or not LEAST_REMEDY * self.epsilon < epsilon < math.inf:
-            return "Plan a smaller release, or none."
+            return "ReleasePlan a smaller release, or none."
         unit = 10.0 ** (math.floor(math.log10(epsilon)) - 3)
         quoted = f"epsilon {math.floor(epsilon / unit) * unit:.4g} at delta {fits.at:g}"
         return f"The largest release of this kind that still fits has {quoted}."

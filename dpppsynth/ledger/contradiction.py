@@ -10,7 +10,7 @@ def contradiction(now: Reading, before: Reading) -> str | None:
 
     Parts have at most as many points as the whole, and a level that a release of all levels does not have, none.
     """
-    if now.counted_by != before.counted_by:
+    if now.count_unit != before.count_unit:
         return None
     for values, number in before.numbers():
         if number is None:

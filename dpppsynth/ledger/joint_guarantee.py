@@ -119,7 +119,7 @@ def _shared(entry: Entry) -> set[str]:
     """Marks that neighbouring patterns of a release have in common, those whose levels it is made of included."""
     if entry.reading is not None:
         # Persons that a relation tells by a mark are in its own words.
-        own = {entry.reading.counted_by} if getattr(entry.guarantee.relation, "user", None) else set()
+        own = {entry.reading.count_unit} if getattr(entry.guarantee.relation, "user", None) else set()
         return {*entry.reading.marks} - own
     # An older version kept the mark of levels in a sentence alone.
     before, after = STRATA.split("{by}")

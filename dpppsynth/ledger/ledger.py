@@ -261,12 +261,12 @@ class Ledger(Account):
         mechanism: str,
         domain: Domain,
         n: int | None = None,
-        counted_by: str | None = None,
+        count_unit: str | None = None,
         subset: Subset = None,
         levels: Levels = None,
     ) -> None:
         """Raise what `authorise` would raise; nothing is written."""
-        self._authorisation(self._read(), guarantee, mechanism, domain, (n, counted_by, subset, levels))
+        self._authorisation(self._read(), guarantee, mechanism, domain, (n, count_unit, subset, levels))
 
     def authorise(
         self,
@@ -275,7 +275,7 @@ class Ledger(Account):
         mechanism: str,
         domain: Domain,
         n: int | None = None,
-        counted_by: str | None = None,
+        count_unit: str | None = None,
         subset: Subset = None,
         levels: Levels = None,
         taken: bool = False,
@@ -292,7 +292,7 @@ class Ledger(Account):
             Under alpha-neighbours the same one for all releases.
         n : int, optional
             Public number of points, where it is known already. Releases of the same points have the same one.
-        counted_by : str, optional
+        count_unit : str, optional
             Mark that tells what n counts, such as trajectories; points unless given.
         subset : dict, optional
             Where not all points of the domain are read but those of one value of a mark: {"year": 2021}. Chosen
@@ -320,7 +320,7 @@ class Ledger(Account):
         PrivacyCheckError
             When the file is not what it was, with more added.
         """
-        token, points = new_token(), (n, counted_by, subset, levels)
+        token, points = new_token(), (n, count_unit, subset, levels)
         claimed = {"taken": flag("taken", taken), "claim": claim(token)}
 
         def asked(history: History) -> Event:
@@ -339,7 +339,7 @@ class Ledger(Account):
         mechanism: str | None = None,
         domain: Domain | None = None,
         n: int | None = None,
-        counted_by: str | None = None,
+        count_unit: str | None = None,
         subset: Subset = None,
         levels: Levels = None,
     ) -> None:
@@ -359,7 +359,7 @@ class Ledger(Account):
             Where the release lies; must be the authorised one.
         n : int, optional
             Public number of points, where it was not known before; without it, see `give_up`.
-        counted_by : str, optional
+        count_unit : str, optional
             Mark that tells what n counts.
         subset : dict, optional
             Must be the authorised one.
@@ -373,7 +373,7 @@ class Ledger(Account):
             the release, or a public n is missing or not that of earlier releases. Nothing may be measured then; it
             counts as spent.
         """
-        points = n, counted_by, subset, levels
+        points = n, count_unit, subset, levels
         self._append(lambda history: _settlement(history, entry, guarantee, mechanism, domain, points))
 
     def give_up(self, entry: str) -> None:
@@ -527,13 +527,13 @@ def _settlement(
 
 def _points(history: History, entry: Entry, points: tuple[Any, ...]) -> Reading | None:
     """Numbers of points that a settled release states, on top of those authorised."""
-    n, counted_by, subset, levels = points
+    n, count_unit, subset, levels = points
     before = entry.reading
     if before is not None:
-        n, counted_by = (before.n, before.counted_by) if n is None else (n, counted_by)
+        n, count_unit = (before.n, before.count_unit) if n is None else (n, count_unit)
         subset = dict(before.subset) or None if subset is None else subset
         levels = before.by_level or None if levels is None else levels
-    reads = reading(history.budget.relation, n, counted_by, subset, levels)
+    reads = reading(history.budget.relation, n, count_unit, subset, levels)
     require_same_reading(entry, reads)
     require_same_numbers((each for each in history.entries.values() if each.id != entry.id), entry.domain, reads)
     return reads

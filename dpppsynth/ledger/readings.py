@@ -34,7 +34,7 @@ class Reading:
     ----------
     n : int or None
         None as long as it is not known.
-    counted_by : str or None
+    count_unit : str or None
         Mark that tells what n counts, such as trajectories; None counts points.
     subset : tuple of (str, str)
         Names of marks, sorted, and the value that all these points have; empty for all points of the domain.
@@ -45,7 +45,7 @@ class Reading:
     """
 
     n: int | None = None
-    counted_by: str | None = None
+    count_unit: str | None = None
     subset: Values = ()
     by: str | None = None
     levels: tuple[tuple[str, int | None], ...] = ()
@@ -53,7 +53,7 @@ class Reading:
     def __post_init__(self) -> None:
         if self.by is None:
             return
-        if self.by in dict(self.subset) or self.counted_by is not None:
+        if self.by in dict(self.subset) or self.count_unit is not None:
             msg = (
                 f"levels: points are counted, and by another mark than that of {mention('subset')}; got "
                 f"{shown(self.by)}."
@@ -92,7 +92,7 @@ class Reading:
         """The first of subset, n and levels that is not as `later` tells it, who may know more; None otherwise."""
         if self.subset != later.subset:
             return "subset"
-        if None not in (self.n, later.n) and (self.n, self.counted_by) != (later.n, later.counted_by):
+        if None not in (self.n, later.n) and (self.n, self.count_unit) != (later.n, later.count_unit):
             return "n"
         mine, other = dict(self.levels), dict(later.levels)
         same = all(None in (mine[level], other[level]) or mine[level] == other[level] for level in mine.keys() & other)
@@ -101,7 +101,7 @@ class Reading:
     @property
     def marks(self) -> frozenset[str]:
         """Marks without which n would not be what it is: neighbouring patterns must share them."""
-        return frozenset([*dict(self.subset), *filter(None, (self.counted_by, self.by))])
+        return frozenset([*dict(self.subset), *filter(None, (self.count_unit, self.by))])
 
     def describe(self) -> str:
         """The points in words."""
@@ -110,7 +110,7 @@ class Reading:
     def to_dict(self) -> dict[str, Any]:
         """JSON form, inverse of `reading_from_dict`."""
         subset = dict(self.subset)
-        return {"n": self.n, "counted_by": self.counted_by, "subset": subset, "levels": self.by_level}
+        return {"n": self.n, "count_unit": self.count_unit, "subset": subset, "levels": self.by_level}
 
 
 def described(values: Values) -> str:
@@ -123,10 +123,10 @@ def reading_from_dict(data: Mapping[str, Any]) -> Reading:
     """Reading from its JSON form."""
     n = None if data["n"] is None else whole("n", data["n"], 1)
     subset = _chosen(data["subset"]) if data["subset"] else ()
-    return Reading(n, data["counted_by"], subset, *_levels(data["levels"] or None))
+    return Reading(n, data["count_unit"], subset, *_levels(data["levels"] or None))
 
 
-def reading(relation: Relation, n: Any, counted_by: Any, subset: Any, levels: Any) -> Reading | None:
+def reading(relation: Relation, n: Any, count_unit: Any, subset: Any, levels: Any) -> Reading | None:
     """The points that a release reads under a ledger's relation; None where their number is secret.
 
     Raises
@@ -139,10 +139,10 @@ def reading(relation: Relation, n: Any, counted_by: Any, subset: Any, levels: An
         if n is None and counts and None not in dict(counts).values():
             n = sum(number or 0 for _, number in counts)
         number = None if n is None else _number("n", n)
-        if counted_by is not None and (not isinstance(counted_by, str) or not counted_by):
-            msg = f"counted_by: needs the name of the mark that tells what n counts, got {shown(counted_by)}."
+        if count_unit is not None and (not isinstance(count_unit, str) or not count_unit):
+            msg = f"count_unit: needs the name of the mark that tells what n counts, got {shown(count_unit)}."
             raise InputError(msg)
-        return Reading(number, counted_by, () if subset is None else _chosen(subset), by, counts)
+        return Reading(number, count_unit, () if subset is None else _chosen(subset), by, counts)
     for name, given in (("n", n), ("levels", levels)):
         if given is not None:
             what = "it is" if name == "n" else "their numbers are"

@@ -103,9 +103,9 @@ def require_all_points(relation: Relation) -> None:
     ------
     InputError
     """
-    if relation.kept_cap is not None:
+    if relation.user_cap is not None:
         msg = (
-            f"by: the cap of {relation.kept_cap.most} holds for a person's points at all levels together, and "
+            f"by: the cap of {relation.user_cap.most} holds for a person's points at all levels together, and "
             "which of them count is drawn: how many points each level has would be known afterwards only, and must be "
             "public before. Make one release for each level, each with a budget of its own; or vouch for the cap, "
             f"without {mention('user')}."

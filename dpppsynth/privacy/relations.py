@@ -55,7 +55,7 @@ class Relation:
         return float("inf")
 
     @property
-    def kept_cap(self) -> KeptCap | None:
+    def user_cap(self) -> KeptCap | None:
         """The cap on a person's points that the release itself keeps; None where all points are measured."""
         return None
 
@@ -114,7 +114,7 @@ class CappedRelation(Relation):
         return "point" if self.max_points_per_person == 1 and self.user is None else "person"
 
     @property
-    def kept_cap(self) -> KeptCap | None:
+    def user_cap(self) -> KeptCap | None:
         """The cap on a person's points, where a mark tells persons; elsewhere the caller vouches for it."""
         return None if self.user is None else KeptCap(self.user, self.max_points_per_person)
 
@@ -441,7 +441,7 @@ class Local(Relation):
         return "person"
 
     @property
-    def kept_cap(self) -> KeptCap | None:
+    def user_cap(self) -> KeptCap | None:
         """One point of each person, where a mark tells persons."""
         return None if self.user is None else KeptCap(self.user, 1)
 
@@ -504,7 +504,7 @@ class GeoIndistinguishability(Relation):
         return "person"
 
     @property
-    def kept_cap(self) -> KeptCap | None:
+    def user_cap(self) -> KeptCap | None:
         """One point of each person, where a mark tells persons."""
         return None if self.user is None else KeptCap(self.user, 1)
 

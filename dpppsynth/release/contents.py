@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpppsynth.contract.measurement import require
+from dpppsynth.contract.statistic import require
 from dpppsynth.core.crs import crs_member
 from dpppsynth.release.posterior import CLASSIC, FitNotes, read_file
 from dpppsynth.spatial.domains import Domain

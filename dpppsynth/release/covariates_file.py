@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpppsynth.contract.measurement import require
+from dpppsynth.contract.statistic import require
 from dpppsynth.release import netcdf
 from dpppsynth.release.netcdf import Variable
 from dpppsynth.spatial.covariates import Design, fingerprint

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.result import UNFITTED, Fit, Saved
 from dpppsynth.core.arguments import one_of, probability, real_array
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dpppsynth.release.effects import Effects
     from dpppsynth.release.relative_risk import RelativeRisk
 
-L = TypeVar("L", bound=LatticePlan)
+L = TypeVar("L", bound=LatticeStatistic)
 # Intensities that patterns are drawn from; the first is the released one.
 SOURCES = ("median", "mean", "draws")
 FAILED = (

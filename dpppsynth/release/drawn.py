@@ -5,9 +5,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import require
+from dpppsynth.contract.statistic import require
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.release.certificate import OFFSETS
@@ -18,7 +18,7 @@ from dpppsynth.spatial.offset import Offset, weighted_pieces
 
 
 @dataclass(frozen=True)
-class Drawn(Estimator[LatticePlan]):
+class Drawn(Estimator[LatticeStatistic]):
     """The intensity of a drawn field: exp of its values, linear between the vertices.
 
     Attributes
@@ -30,7 +30,7 @@ class Drawn(Estimator[LatticePlan]):
     offset: Offset | None = None
     kind: ClassVar[str] = "drawn"
 
-    def intensity(self, draw: PrivateStatistic[LatticePlan]) -> LogLinear:
+    def intensity(self, draw: PrivateStatistic[LatticeStatistic]) -> LogLinear:
         """Log-linear intensity with the drawn vertex values, and the total that the field was drawn for.
 
         The posterior takes the integral to be a sum over vertices; between them exp of a linear function lies below it.
@@ -49,13 +49,13 @@ class Drawn(Estimator[LatticePlan]):
         return {"kind": self.kind, "offset": None if self.offset is None else self.offset.fingerprint}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
         """The offset, where there is one."""
         require(stated.keys() == {"kind", "offset"}, "a drawn field has an offset and no other setting")
         offset = offset_of(stated)
         return Beside(frozenset() if offset is None else OFFSETS, offset)
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         """The estimator with the offset of the release."""
         return cls(offset)

@@ -1,7 +1,7 @@
 """Estimators by public rules behind noised counts or tents: a field of sparse precision, or a plain estimate."""
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.synthesizer import need_size
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError, NoFieldError
@@ -45,13 +45,13 @@ def statistic_mesh(
     return mesh
 
 
-def estimator_by_rule(postprocess: str, plan: StatisticPlan) -> Projection | MaternInference | StreetInference:
+def estimator_by_rule(postprocess: str, plan: LaplaceMasses) -> Projection | MaternInference | StreetInference:
     """Estimator of an intensity by name: "field", or a projection."""
     return field_by_rule(plan) if postprocess == FIELD else Projection(postprocess)
 
 
 def field_by_rule(
-    plan: StatisticPlan,
+    plan: LaplaceMasses,
     *,
     range_: float | None = None,
     offset: Offset | None = None,
@@ -61,7 +61,7 @@ def field_by_rule(
 
     Parameters
     ----------
-    plan : StatisticPlan
+    plan : LaplaceMasses
     range_ : float, optional
         Of the field in the plane, instead of an average over public ones.
     offset : Offset, optional
@@ -86,7 +86,7 @@ def field_by_rule(
 
 
 def _along_streets(
-    plan: StatisticPlan,
+    plan: LaplaceMasses,
     network: LinearNetwork,
     range_: float | None,
     offset: Offset | None,

@@ -12,10 +12,10 @@ import numpy as np
 import threadpoolctl
 from numpy.typing import NDArray
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Following, Parameters, require
+from dpppsynth.contract.statistic import Following, Parameters, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress, silent
@@ -45,7 +45,7 @@ NEGLIGIBLE = 0.01
 MOST_SCALES = 16
 
 
-class FieldInference(Estimator[LatticePlan]):
+class FieldInference(Estimator[LatticeStatistic]):
     """Base of estimators by a log-Gaussian field.
 
     Attributes
@@ -100,12 +100,12 @@ class FieldInference(Estimator[LatticePlan]):
         """Pieces over which intensities integrate."""
         return weighted_pieces(self.mesh, self.offset)
 
-    def centre(self, plan: LatticePlan) -> float:
+    def centre(self, plan: LatticeStatistic) -> float:
         """Prior mean of the field: any where n is public, the level of the guess where it is secret."""
         return 0.0 if plan.n is not None else float(np.log((plan.expected_n or 1.0) / self.measure.sum()))
 
     def fit(
-        self, statistic: PrivateStatistic[LatticePlan], rng: RngLike = None, progress: Progress | None = None
+        self, statistic: PrivateStatistic[LatticeStatistic], rng: RngLike = None, progress: Progress | None = None
     ) -> Posterior:
         """Posterior of the log-intensity.
 
@@ -126,7 +126,7 @@ class FieldInference(Estimator[LatticePlan]):
         with threadpoolctl.threadpool_limits(1):
             return self._fit(statistic, generator(rng), progress or silent)
 
-    def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
+    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
         raise NotImplementedError
 
     def normalise(self, fields: Floats, n: float | Floats | None) -> NDArray[np.float32]:
@@ -138,7 +138,7 @@ class FieldInference(Estimator[LatticePlan]):
             fields = (flat + np.log(n / totals)[:, None]).reshape(fields.shape)
         return fields.astype(np.float32)
 
-    def intensity(self, statistic: PrivateStatistic[LatticePlan]) -> Intensity:
+    def intensity(self, statistic: PrivateStatistic[LatticeStatistic]) -> Intensity:
         """Intensity of a fit of its own."""
         return self.posterior_median(self.fit(statistic), statistic.plan.n)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpppsynth.contract.estimator import AnyEstimator
-from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.registry import mechanism, stratified
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
@@ -34,7 +34,7 @@ class PublishedPlan(NamedTuple):
     """A release's name, what its budget was spent on, and how its intensity was made."""
 
     mechanism: str
-    statistic: Measurement
+    statistic: Statistic
     estimator: AnyEstimator | None
 
 

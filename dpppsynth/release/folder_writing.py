@@ -174,5 +174,5 @@ def put(text: str, path: Path) -> None:
 
 def stated(release: Result) -> JsonObject:
     """The certificate of a release, saved or not, with the files that were paid for alone."""
-    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in release.bought().items()}
+    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in release.paid_files().items()}
     return state(release, hashes)

@@ -7,11 +7,11 @@ from typing import ClassVar, Self
 import numpy as np
 import scipy
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import Beside
-from dpppsynth.contract.measurement import require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import FIELD_SIGMA
+from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import flag, one_of, positive
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.json_types import JsonObject, JsonRead
@@ -122,7 +122,7 @@ class LGCPInference(FieldInference):
     def __repr__(self) -> str:
         return f"LGCPInference({self.mesh!r}, length_scales={self.length_scales}, inference={self.inference!r})"
 
-    def likelihood(self, statistic: PrivateStatistic[LatticePlan]) -> MassLikelihood:
+    def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> MassLikelihood:
         """Likelihood of the field given the private statistic; a field statistic's is set to uniform masses."""
         return statistic.plan.likelihood(statistic, self.measure, self.mesh.shares(statistic.plan.mesh).toarray())
 
@@ -143,7 +143,7 @@ class LGCPInference(FieldInference):
         root = factor(self.covariance(length_scale).matrix(self.mesh))
         return np.hstack([root, np.full((len(root), 1), INTERCEPT_SD)]) if intercept else root
 
-    def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
+    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
         say("Laplace approximations")
         roots = [self.prior_factor(scale, intercept=plan.n is None) for scale in self.length_scales]
@@ -282,7 +282,7 @@ class LGCPInference(FieldInference):
         )
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
         """The posterior draws, and the offset where there is one."""
         mesh, offset = _validated(stated, plan.mesh)
         if "covariance" in stated:
@@ -293,7 +293,7 @@ class LGCPInference(FieldInference):
         return files_beside(mesh, scales, offset)
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         """The model that is stated."""
         return cls(
             mesh=mesh_from_recipe(stated["mesh"], plan.domain),

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, StatisticPlan
+from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import Beside
-from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
+from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import flag, one_of, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
@@ -35,7 +35,7 @@ from dpppsynth.release.field_inference import (
     require_few,
     require_scales,
 )
-from dpppsynth.release.matern_search import FORGOTTEN, MaternSearch, weighty
+from dpppsynth.release.matern_search import FORGOTTEN, MaternSearch, non_negligible
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.spatial.covariates import Design
@@ -139,9 +139,9 @@ class MaternInference(SparseInference):
     def __repr__(self) -> str:
         return f"MaternInference({self.mesh!r}, ranges={self.ranges}, smoothness={self.smoothness})"
 
-    def require(self, plan: LatticePlan) -> None:
+    def require(self, plan: LatticeStatistic) -> None:
         """Refuse statistics other than noised masses of tents, or counts of a window's cells."""
-        if not isinstance(plan, StatisticPlan):
+        if not isinstance(plan, LaplaceMasses):
             msg = (
                 "prior: a Matern field of sparse precision stands behind noised tents or counts alone; take mechanism "
                 "'tents'."
@@ -152,13 +152,13 @@ class MaternInference(SparseInference):
             nested = are_within(self.mesh.recipe, plan.mesh)
             require(nested, "the mesh of a field behind counts is nested in their cells")
 
-    def likelihood(self, statistic: PrivateStatistic[LatticePlan]) -> NoisyMasses:
+    def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         """Likelihood of the field given noised counts or tents."""
-        plan = cast(StatisticPlan, statistic.plan)
+        plan = cast(LaplaceMasses, statistic.plan)
         # Noised counts and tents have this likelihood.
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, plan.shares(self.mesh, self.pieces)))
 
-    def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
+    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood = statistic.plan, self.likelihood(statistic)
         start = self.started(likelihood, self.centre(plan))
         places: dict[int, SparsePosterior] = {}
@@ -183,7 +183,7 @@ class MaternInference(SparseInference):
             if places and best < max(fit.log_evidence for fit in places.values()) + FORGOTTEN:
                 # Evidence has one summit over sigma, and still smaller ones lie further below it.
                 break
-            places = weighty(places | found)
+            places = non_negligible(places | found)
         if self.even:
             others = len(self.scales) - 1
             places[others] = self.even_fit(likelihood, self.centre(plan), others)
@@ -234,7 +234,7 @@ class MaternInference(SparseInference):
         return 3 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
         """The posterior draws, and the offset where there is one."""
         require_even(stated)
         require(
@@ -252,7 +252,7 @@ class MaternInference(SparseInference):
         return files_beside(model.mesh, model.scales, offset_of(stated), model.covariates)
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         """The model that is stated."""
         return cls(
             mesh=mesh_from_recipe(stated["mesh"], plan.domain),

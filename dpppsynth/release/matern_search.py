@@ -78,7 +78,7 @@ class MaternSearch:
         """
         coarse = coarser(self.mesh)
         if coarse is None:
-            return weighty(self.climb()[0])
+            return non_negligible(self.climb()[0])
         rough, evidence = replace(self, unknowns=coarse).climb()
         keys = sorted(evidence, key=evidence.__getitem__, reverse=True)
         first = self.posterior(keys[0], rough[keys[0]].field_mode)
@@ -87,7 +87,7 @@ class MaternSearch:
         found = {keys[0]: first}
         for k, key in enumerate(likely, 1):
             found[key] = self.posterior(key, first.field_mode, k / (1 + len(likely)))
-        return weighty(found)
+        return non_negligible(found)
 
     def climb(self) -> tuple[dict[Key, SparsePosterior], dict[Key, float]]:
         """Posteriors that carry weight around the evidence's maximum, and all evidence that was seen."""
@@ -97,7 +97,7 @@ class MaternSearch:
         def evidence(smoothness: float, range_: float) -> float:
             near = next(iter(fits.values())).field_mode if fits else self.start
             fit = self.posterior((smoothness, range_), near, min(0.9, len(seen) / (TRIED * len(self.smoothness))))
-            kept = weighty(fits | {(smoothness, range_): fit})
+            kept = non_negligible(fits | {(smoothness, range_): fit})
             fits.clear()
             fits.update(kept)
             seen[smoothness, range_] = fit.log_evidence
@@ -132,7 +132,7 @@ def coarser(mesh: Mesh) -> Mesh | None:
     return regular_triangulation(box, shape=(nx, ny))
 
 
-def weighty(fits: dict[K, SparsePosterior]) -> dict[K, SparsePosterior]:
+def non_negligible(fits: dict[K, SparsePosterior]) -> dict[K, SparsePosterior]:
     """Posteriors whose priors carry weight; factors of others are large."""
     best = max(fit.log_evidence for fit in fits.values())
     return {key: fit for key, fit in fits.items() if fit.log_evidence - best >= FORGOTTEN}

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 import scipy
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, StatisticPlan
+from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import Beside
-from dpppsynth.contract.measurement import require
 from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.json_types import JsonObject, JsonRead
@@ -83,14 +83,14 @@ class PrecisionInference(SparseInference):
         """A number for each prior, in the place of a range."""
         return (NO_RANGE,)
 
-    def require(self, plan: LatticePlan) -> None:
+    def require(self, plan: LatticeStatistic) -> None:
         """Refuse statistics other than noised masses of tents on its mesh."""
         same = canonical_json(plan.mesh.recipe) == canonical_json(self.mesh.recipe)
-        if not isinstance(plan, StatisticPlan) or plan.basis != "tents" or not same:
+        if not isinstance(plan, LaplaceMasses) or plan.basis != "tents" or not same:
             msg = "covariance: a precision of one's own stands behind noised tents on its mesh; give that as mesh=."
             raise InputError(msg)
 
-    def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
+    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
         if self.precision is None:
             msg = f"precision: the release states its digest alone; give the matrix {self.digest[:12]}, or another."
             raise QualityError(msg)
@@ -103,7 +103,7 @@ class PrecisionInference(SparseInference):
         say("draws")
         return self.average({0: fit}, likelihood, rng)
 
-    def _prior(self, plan: LatticePlan) -> SparseField:
+    def _prior(self, plan: LatticeStatistic) -> SparseField:
         """Prior at the vertices, with an intercept where n is secret."""
         return self._field if plan.n is not None else self._field.with_intercept(INTERCEPT_SD)
 
@@ -135,7 +135,7 @@ class PrecisionInference(SparseInference):
         }
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
         """The posterior draws, and the offset where there is one."""
         require(stated.keys() == STATED, f"a field of a given precision states exactly {', '.join(sorted(STATED))}")
         same = canonical_json(stated["mesh"]) == canonical_json(plan.mesh.recipe)
@@ -147,7 +147,7 @@ class PrecisionInference(SparseInference):
         return files_beside(model.mesh, model.scales, offset_of(stated))
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         """The model that is stated, without the matrix."""
         return cls(plan.mesh, None, offset, stated["inference"], stated["precision"])
 

@@ -5,7 +5,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import MeasurementPlan, PrivateStatistic, require_few_made_up
+from dpppsynth.contract.additive_noise import AdditiveStatistic, PrivateStatistic, require_few_made_up
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
@@ -28,7 +28,7 @@ def project_to_simplex(masses: Floats, total: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class Projection(Estimator[MeasurementPlan]):
+class Projection(Estimator[AdditiveStatistic]):
     """Post-processing of noised masses into a non-negative intensity.
 
     Attributes
@@ -44,14 +44,14 @@ class Projection(Estimator[MeasurementPlan]):
     def __post_init__(self) -> None:
         one_of("postprocess", self.postprocess, POSTPROCESSES)
 
-    def require(self, plan: MeasurementPlan) -> None:
+    def require(self, plan: AdditiveStatistic) -> None:
         """Refuse noise whose positive half would be taken for more points than a pattern can hold."""
         if self.postprocess == "clip":
             places = len(plan.mesh.elements if plan.basis == "cells" else plan.mesh.vertices)
             made_up = places * plan.noise_scale / 2
             require_few_made_up(made_up, MOST_MADE_UP, plan.epsilon, of="points", remedy="a coarser mesh")
 
-    def intensity(self, statistic: PrivateStatistic[MeasurementPlan]) -> PiecewiseConstant | PiecewiseLinear:
+    def intensity(self, statistic: PrivateStatistic[AdditiveStatistic]) -> PiecewiseConstant | PiecewiseLinear:
         """Intensity with the projected masses: constant on cells, linear between vertices for tents."""
         plan = statistic.plan
         if self.postprocess == "keep-n" and plan.n is None:
@@ -75,13 +75,13 @@ class Projection(Estimator[MeasurementPlan]):
         return {"kind": self.kind, "postprocess": self.postprocess}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: MeasurementPlan) -> Beside:
+    def beside(cls, stated: JsonRead, plan: AdditiveStatistic) -> Beside:
         """Nothing, once the settings are known ones."""
         known = [{"kind": cls.kind, "postprocess": post} for post in POSTPROCESSES[: 1 if plan.n is None else 2]]
         among(stated, known, "negative counts are clipped, or where n is public made to sum to it")
         return Beside()
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: MeasurementPlan, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: AdditiveStatistic, offset: Offset | None) -> Self:
         """The projection that is stated."""
         return cls(stated["postprocess"])

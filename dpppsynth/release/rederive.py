@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from dpppsynth.contract.estimator import Beside
-from dpppsynth.contract.measurement import Following, Measurement, Parameters, require, require_kept_cap
 from dpppsynth.contract.registry import is_known, mechanism
+from dpppsynth.contract.statistic import Following, Parameters, Statistic, require, require_kept_cap
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import InputError
@@ -165,7 +165,7 @@ def _require_sizes(parameters: Parameters, relation: Relation) -> None:
     require(not (guessed and relation.n_is_public), "expected_n takes the place of n where n is secret")
 
 
-def _derived(plan: Measurement, beside: Beside) -> Derived:
+def _derived(plan: Statistic, beside: Beside) -> Derived:
     files = {each.file for each in plan.following if not certificate.SYNTHETIC.fullmatch(each.file)}
     return Derived(
         plan.guarantee.in_unit(plan.domain.unit),
@@ -176,9 +176,9 @@ def _derived(plan: Measurement, beside: Beside) -> Derived:
         plan.has_patterns,
         others=frozenset(files) | beside.files,
         offset=beside.offset,
-        possible={certificate.STATISTIC: plan.possible} if plan.size else {},
+        possible={certificate.STATISTIC: plan.validate_released} if plan.size else {},
         following=(*plan.following, *beside.following),
-        written=plan.written,
+        written=plan.accepts_properties,
         shuffled=plan.shuffled,
     )
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.measurement import Measured, Measurement
 from dpppsynth.contract.registry import require_known
 from dpppsynth.contract.result import Saved
+from dpppsynth.contract.statistic import Measured, Statistic
 from dpppsynth.core.arguments import whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
@@ -24,7 +24,7 @@ from dpppsynth.release.certificate import STATISTIC
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.patterns import PointPattern
 
-P = TypeVar("P", bound=Measurement)
+P = TypeVar("P", bound=Statistic)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +42,7 @@ class Release:
     """
 
     mechanism: str
-    statistic: Measured[Measurement]
+    statistic: Measured[Statistic]
     _: KW_ONLY
     entry: str | None = None
 
@@ -115,7 +115,7 @@ class Release:
         return self.statistic.plan.n, self.statistic.plan.expected_n
 
     @property
-    def plans(self) -> list[Measurement]:
+    def plans(self) -> list[Statistic]:
         """Measurements of all levels, here one."""
         return [self.statistic.plan]
 
@@ -123,7 +123,7 @@ class Release:
         """Public parameters, as they stand on the certificate."""
         return self.statistic.plan.parameters()
 
-    def bought(self) -> dict[str, str]:
+    def paid_files(self) -> dict[str, str]:
         """Text of the files that hold what the budget was spent on, by name: sampling leaves them as they are."""
         raise NotImplementedError
 
@@ -197,10 +197,10 @@ class StatisticRelease(Release, Generic[P]):
 
     statistic: PrivateStatistic[P]
 
-    def bought(self) -> dict[str, str]:
+    def paid_files(self) -> dict[str, str]:
         """Text of the file with the numbers, by its name."""
         return {STATISTIC: plain_text(self.statistic.to_dict())}
 
     def write(self, folder: Path, start: str = "") -> None:
         """Write the numbers to a file of their own."""
-        folder_writing.put(self.bought()[STATISTIC], folder / (start + STATISTIC))
+        folder_writing.put(self.paid_files()[STATISTIC], folder / (start + STATISTIC))

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import LatticePlan
-from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.additive_noise import LatticeStatistic
 from dpppsynth.contract.result import Values
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
@@ -100,7 +100,7 @@ class StratifiedRelease:
         return own or certificate.large_delta(self.guarantee.profile.at, [release.size for release in releases])
 
     @property
-    def plans(self) -> list[Measurement]:
+    def plans(self) -> list[Statistic]:
         """Measurements of all levels."""
         return [release.statistic.plan for release in self.releases.values()]
 
@@ -154,7 +154,7 @@ class StratifiedRelease:
         drawn = self.sample(patterns, rng, source=source, fixed_n=fixed_n) if patterns else []
         return folder_writing.save(self, Path(path), drawn, self.named(source), progress=progress)
 
-    def bought(self) -> dict[str, str]:
+    def paid_files(self) -> dict[str, str]:
         """Text of the files that hold what the budget was spent on, by name."""
         from dpppsynth.io.writing import geojson_text
 
@@ -163,7 +163,7 @@ class StratifiedRelease:
         return {
             start + name: text
             for start, release in zip(self.prefixes, self.releases.values(), strict=True)
-            for name, text in release.bought().items()
+            for name, text in release.paid_files().items()
         }
 
     def write(self, folder: Path) -> None:
@@ -186,7 +186,7 @@ class StratifiedRelease:
         return PointPattern.at(positions, self.domain, {self.by: mark}, synthetic=True)
 
 
-def _free(release: Release) -> CoxRelease[LatticePlan]:
+def _free(release: Release) -> CoxRelease[LatticeStatistic]:
     if not isinstance(release, CoxRelease):
         msg = f"release: patterns of a {release.mechanism} release were paid for one by one; they are in `patterns`."
         raise InputError(msg)

@@ -10,12 +10,12 @@ from typing import ClassVar, Self, cast
 import numpy as np
 import scipy
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, StatisticPlan
+from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import Beside
-from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
+from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
@@ -139,9 +139,9 @@ class StreetInference(SparseInference):
     def _plane_prior(self, range_: float) -> SparseMatern:
         return SparseMatern(self.sigma, range_, PLANE_SMOOTHNESS)
 
-    def require(self, plan: LatticePlan) -> None:
+    def require(self, plan: LatticeStatistic) -> None:
         """Refuse statistics other than noised masses of tents, or counts on the field's own segments."""
-        fits = isinstance(plan, StatisticPlan) and (
+        fits = isinstance(plan, LaplaceMasses) and (
             plan.basis == "tents" or canonical_json(plan.mesh.recipe) == canonical_json(self.mesh.recipe)
         )
         if not fits:
@@ -151,7 +151,7 @@ class StreetInference(SparseInference):
             )
             raise InputError(msg)
 
-    def likelihood(self, statistic: PrivateStatistic[LatticePlan]) -> NoisyMasses:
+    def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         """Likelihood of the field given noised counts or tents."""
         plan = statistic.plan
         self.require(plan)
@@ -160,7 +160,7 @@ class StreetInference(SparseInference):
         # Noised counts and tents have this likelihood.
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares))
 
-    def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
+    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
         tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
         # From the middle to a neighbour or two along each axis, about.
@@ -205,7 +205,7 @@ class StreetInference(SparseInference):
         return product(*(getattr(self, name) for name in AVERAGED))
 
     def _prior(
-        self, plan: LatticePlan, range_: float, street_sigma: float, detour: float, street_range: float
+        self, plan: LatticeStatistic, range_: float, street_sigma: float, detour: float, street_range: float
     ) -> SparseField:
         """Prior on the segments, with an intercept where n is secret, and effects of covariates."""
         plane = moved(self._plane_prior(range_).on(self.grid), self._placed)
@@ -279,7 +279,7 @@ class StreetInference(SparseInference):
         return 2 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
         """The posterior draws, and the offset where there is one."""
         require_even(stated)
         require(
@@ -296,7 +296,7 @@ class StreetInference(SparseInference):
         return files_beside(model.mesh, model.scales, offset_of(stated), model.covariates)
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         """The model that is stated."""
         return cls(
             mesh=SegmentCells.of(segments(mesh_from_recipe(stated["mesh"], plan.domain))),

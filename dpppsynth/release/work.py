@@ -7,8 +7,8 @@ each is weighted by about the microseconds that one of its units takes.
 
 import shapely
 
-from dpppsynth.contract.measurement import Parameters
 from dpppsynth.contract.registry import is_known, mechanism
+from dpppsynth.contract.statistic import Parameters
 from dpppsynth.core.json_types import Json, JsonRead
 from dpppsynth.core.published_files import REMEDY
 from dpppsynth.spatial.domains import Domain

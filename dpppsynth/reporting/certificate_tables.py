@@ -139,7 +139,7 @@ def shuffled_rows(second: ShuffledPrivacy | None) -> list[Row]:
 
 def _cap(relation: Relation) -> str:
     if not isinstance(relation, CappedRelation):
-        return "any number" if relation.kept_cap is None else "any number, of which one is reported, drawn at random"
+        return "any number" if relation.user_cap is None else "any number, of which one is reported, drawn at random"
     cap = f"at most {relation.max_points_per_person}"
     return cap if relation.user is None else f"any number, of which {cap} count, drawn at random"
 

@@ -92,7 +92,7 @@ def whom(relation: Relation) -> str:
     sent = "one report that had been randomised on its own"
     if by_trajectories(relation):
         sent = "reports about their trajectory, each of which had been randomised on its own"
-    elif relation.kept_cap is not None:
+    elif relation.user_cap is not None:
         sent += ". It is about one of their points, drawn at random, and hides all of them, however many these are"
     return (
         f"The promise is made to every person, each of whom sent {sent}. It "
@@ -108,7 +108,7 @@ def limit(guarantee: Guarantee, domain: Domain) -> str:
     ways = by_trajectories(guarantee.relation)
     whole = ALL_OF_IT if ways else BOTH
     likely = likelihood(guarantee, whole, whole)
-    several = guarantee.relation.kept_cap is not None
+    several = guarantee.relation.user_cap is not None
     guessed = f"Then {likely}. {chance(right(guarantee.profile))}"
     if not isinstance(guarantee.relation, GeoIndistinguishability):
         return f"Take two cases: {ANY_WAY if ways else ANY_POINTS if several else ANYWHERE}. {guessed}"
@@ -116,7 +116,7 @@ def limit(guarantee: Guarantee, domain: Domain) -> str:
     return f"{squares(guarantee.relation, domain)} Take two cases: {cases}. {guessed}{_farther(guarantee)}"
 
 
-def firmness(guarantee: Guarantee) -> str:
+def proof_basis(guarantee: Guarantee) -> str:
     """Proof of the promise, and the parties who must be believed."""
     return (
         f"This is proved mathematically ({guarantee.theorem}), on {len(guarantee.assumptions)} assumptions that are "
@@ -149,7 +149,7 @@ def not_promised(relation: Relation) -> list[str]:
             f"It does not hide who sent reports, or how many persons did: both count as public. {BESIDE}",
             f"It does not cover a second trajectory of the same person, or a second set of reports. {ADDS_UP}",
         ]
-    about = "or a report of another point of theirs" if relation.kept_cap is None else "about whichever point"
+    about = "or a report of another point of theirs" if relation.user_cap is None else "about whichever point"
     said = [
         f"It does not hide who sent a report, or how many reports there are: both count as public. {BESIDE}",
         f"It does not cover a second report of the same person, {about}. {ADDS_UP}",

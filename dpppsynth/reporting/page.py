@@ -16,7 +16,7 @@ from dpppsynth.release.certificate import FILENAME
 from dpppsynth.release.effects import Effects
 from dpppsynth.reporting import cautions, certificate_tables, distance_text, promise, report_pictures
 from dpppsynth.reporting import local_privacy as local
-from dpppsynth.reporting.gathering import gathering
+from dpppsynth.reporting.k_summary import gathering
 from dpppsynth.reporting.subject import Subject
 from dpppsynth.spatial.offset import Offset
 
@@ -64,7 +64,7 @@ def _crowd(subject: Subject, population: Offset | None) -> list[str]:
 
 def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
     cert, guarantee = subject.certificate, subject.guarantee
-    words, plan = subject.words, subject.loosest
+    words, plan = subject.words, subject.largest_error_plan
     return {
         "subject": subject,
         "certificate": cert,

@@ -55,7 +55,7 @@ def promise(
     map_lengths = undeclared(guarantee, domain)
     start = [*cautions(guarantee, parameters), *([f"{map_lengths}."] if map_lengths else [])]
     if local.by_reports(guarantee.relation):
-        return [*start, local.whom(guarantee.relation), local.limit(guarantee, domain), local.firmness(guarantee)]
+        return [*start, local.whom(guarantee.relation), local.limit(guarantee, domain), local.proof_basis(guarantee)]
     return [*start, _whom(guarantee), _limit(guarantee, domain), *costs, _firmness(guarantee)]
 
 
@@ -85,7 +85,7 @@ def not_promised(guarantee: Guarantee, domain: Domain, by: str | None, *, moved:
         said[-1] = f"It does not hide that every level of {by} has at least one point."
     if isinstance(relation, AddRemove | AddRemovePerson):
         said.append(_moving(guarantee))
-    if relation.kept_cap is not None:
+    if relation.user_cap is not None:
         # The number of a person's points is hidden where another number may take its place.
         if relation.n_is_public and not isinstance(relation, Local):
             said.append("It does not hide how many points anybody has.")
@@ -143,10 +143,10 @@ def _whom(guarantee: Guarantee) -> str:
     relation = guarantee.relation
     if isinstance(relation, AddRemovePerson):
         who = "The promise is made to every person, with all of their points, however many these are."
-    elif relation.kept_cap is not None:
+    elif relation.user_cap is not None:
         who = (
             "The promise is made to every person, with all of their points, however many these are. Of each person "
-            f"at most {points(relation.kept_cap.most)}, drawn at random, went into the release."
+            f"at most {points(relation.user_cap.most)}, drawn at random, went into the release."
         )
     elif not several(relation):
         who = "The promise is made to every single point, and so to every person as long as nobody has more than one."

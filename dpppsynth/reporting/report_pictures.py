@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dpppsynth.contract.result import HeatMapped, Marked
     from dpppsynth.privacy.guarantee import Guarantee
     from dpppsynth.release.relative_risk import RelativeRisk
-    from dpppsynth.reporting.gathering import Gathering
+    from dpppsynth.reporting.k_summary import KSummary
     from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.intensity import Intensity
     from dpppsynth.spatial.patterns import PointPattern
@@ -173,7 +173,7 @@ def profile_curve(guarantee: Guarantee, alt: str) -> Picture:
     return _picture(ax, alt)
 
 
-def gathering_curve(found: Gathering, domain: Domain, alt: str) -> Picture:
+def gathering_curve(found: KSummary, domain: Domain, alt: str) -> Picture:
     """Draw what exceeds a Poisson process at each distance."""
     streets, unit = isinstance(domain, LinearNetwork), short_unit(domain.unit)
     ax = new_figure(*CURVE).subplots()

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dpppsynth.contract import registry
-from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.result import MechanismResult
-from dpppsynth.contract.words import MechanismWords, loosest
+from dpppsynth.contract.statistic import Statistic
+from dpppsynth.contract.words import MechanismWords, largest_error_plan
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release import CoxRelease, Release, StratifiedRelease, certificate
 from dpppsynth.release.folder import OpenedRelease, load_verified, release_folder
@@ -74,14 +74,14 @@ class Subject:
         return self.release.by if isinstance(self.release, StratifiedRelease) else None
 
     @property
-    def words(self) -> MechanismWords[Measurement, MechanismResult]:
+    def words(self) -> MechanismWords[Statistic, MechanismResult]:
         """Text on its mechanism."""
         return registry.of(self.release).words
 
     @property
-    def loosest(self) -> Measurement:
-        """Measurement that the budget was spent on; of several levels, that with the largest errors."""
-        return loosest(self.release.plans)
+    def largest_error_plan(self) -> Statistic:
+        """Statistic that the budget was spent on; of several levels, that with the largest errors."""
+        return largest_error_plan(self.release.plans)
 
     def intensities(self) -> dict[str, Intensity]:
         """The released intensity of each level; none where only patterns were released, or inference has not run."""

@@ -19,7 +19,7 @@ from support.seams import randomise_by, randomised_by
 from typer.testing import CliRunner
 
 from dpppsynth import cli
-from dpppsynth.auditing import Statistic, audit
+from dpppsynth.auditing import AuditStatistic, audit
 from dpppsynth.auditing.targets import Measure, audit_of, target_of, target_of_release
 from dpppsynth.contract import registry
 from dpppsynth.contract.additive_noise import PrivateStatistic
@@ -28,7 +28,7 @@ from dpppsynth.contract.audits.statistics import Total, for_patterns, patterns_o
 from dpppsynth.core.errors import InputError, ReleaseBlocked
 from dpppsynth.core.randomness import generator
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.mechanisms.local.plan import ReportsPlan
+from dpppsynth.mechanisms.local.statistic import ReportsStatistic
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
@@ -54,7 +54,7 @@ RELATIONS = [AlphaNeighbours(300.0), ReplaceOne(2), AddRemove()]
 SECRET = generator(None)
 STORED = Path(__file__).parents[1] / "data" / "releases_v1"
 NUTS, PERSONS = {"lgcp-kim-lim-3.8", "lgcp-kim-lim-3.9"}, {"heatmap"}
-LOCAL = {name for name in registry.names() if issubclass(registry.mechanism(name).plan, ReportsPlan)}
+LOCAL = {name for name in registry.names() if issubclass(registry.mechanism(name).plan, ReportsStatistic)}
 # Put to the auditor in `test_auditing_bounded.py`, `test_pair_sums_release.py` and `test_marked_release.py`.
 BOUNDED, PAIRS = {"bounded-cells", "planar-laplace"}, {"pair-sums", "pair-sums-persons"}
 MARKED = {"marked-tents"}
@@ -121,7 +121,7 @@ def nothing(_released):
 
 
 # For what the audit says beside what runs.
-STANDING = (Statistic("nothing", nothing),)
+STANDING = (AuditStatistic("nothing", nothing),)
 
 
 class Ahead:

@@ -45,7 +45,7 @@ from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.gaussian_kernel import sample_children
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import poisson_pattern
-from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer, Plan, StratifiedPlan
+from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer, ReleasePlan, StratifiedPlan
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 CELLS = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=250.0, postprocess="plain")
@@ -118,7 +118,7 @@ def found_by(target, trials, tries=3):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Forging(Plan):
+class Forging(ReleasePlan):
     """A plan that measures as it should; its releases are then changed by one who knows the points."""
 
     forge: Callable[[Any, PointPattern], Any] = lambda release, pattern: release
@@ -144,11 +144,11 @@ def publishes_exact(release, pattern):
 
 
 def saves_exact(release, pattern):
-    class Statistic(PrivateStatistic):
+    class AuditStatistic(PrivateStatistic):
         def to_dict(self):
             return super().to_dict() | {"lattice": self.plan.exact(pattern.positions).tolist()}
 
-    return replace(release, statistic=recast(release.statistic, Statistic))
+    return replace(release, statistic=recast(release.statistic, AuditStatistic))
 
 
 def changed_in(**members):
@@ -190,7 +190,7 @@ EACH = pytest.mark.parametrize("made", [plan(), strata(CELLS)], ids=["one", "lev
 @EACH
 def test_release_that_publishes_the_exact_statistic_is_found(made):
     broken = forging(made, publishes_exact)
-    if isinstance(broken, Plan):
+    if isinstance(broken, ReleasePlan):
         assert not audit(target_of(broken.statistic), trials=60).violated
     result = audit(broken, trials=60)
     assert result.fixed

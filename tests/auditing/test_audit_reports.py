@@ -27,9 +27,9 @@ from dpppsynth.local import (
 )
 from dpppsynth.mechanisms.local.audit_clients import with_epsilon
 from dpppsynth.mechanisms.local.audit_reports import log_tails
-from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, UniformGridPlan
-from dpppsynth.mechanisms.local.plan import LocalPlan, tally
+from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, UniformGridStatistic
 from dpppsynth.mechanisms.local.randomizers.weights import TOTAL
+from dpppsynth.mechanisms.local.statistic import AreaStatistic, tally
 from dpppsynth.privacy import PureDP
 from dpppsynth.randomizers import SquareWave
 from dpppsynth.spatial.domains import Window
@@ -58,7 +58,7 @@ def test_counts_of_reports_have_their_stated_law(name):
         assert target_of(thing).counted.misfits(CHANCE) == {}
 
 
-class TrueCounts(LocalPlan):
+class TrueCounts(AreaStatistic):
     """Counts of the true cells."""
 
     def measure(self, pattern, rng=None):
@@ -66,7 +66,7 @@ class TrueCounts(LocalPlan):
         return self.counted(self.randomizer.count(cells), seeded=rng is not None)
 
 
-class LargerEpsilons(LocalPlan):
+class LargerEpsilons(AreaStatistic):
     """Clients whose epsilon is twice the stated one."""
 
     def measure(self, pattern, rng=None):
@@ -74,7 +74,7 @@ class LargerEpsilons(LocalPlan):
         return self.counted(tally(clients, self.values(pattern), generator(rng)), seeded=rng is not None)
 
 
-class TrueSupports(UniformGridPlan):
+class TrueSupports(UniformGridStatistic):
     """Counts of the true cells."""
 
     def measure(self, pattern, rng=None):
@@ -82,7 +82,7 @@ class TrueSupports(UniformGridPlan):
         return self.counted(np.bincount(values, minlength=len(self.first)), seeded=rng is not None)
 
 
-class LargerSupports(UniformGridPlan):
+class LargerSupports(UniformGridStatistic):
     """Clients whose epsilon is twice the stated one."""
 
     def measure(self, pattern, rng=None):
@@ -90,7 +90,7 @@ class LargerSupports(UniformGridPlan):
         return self.counted(tally(clients, values, generator(rng)), seeded=rng is not None)
 
 
-class FewerSupports(UniformGridPlan):
+class FewerSupports(UniformGridStatistic):
     """Every second person is left out."""
 
     def measure(self, pattern, rng=None):
@@ -98,7 +98,7 @@ class FewerSupports(UniformGridPlan):
         return self.counted(tally(self.randomizers[0], values, generator(rng)), seeded=rng is not None)
 
 
-class TrueRounds(AdaptiveGridPlan):
+class TrueRounds(AdaptiveGridStatistic):
     """True counts in one of the rounds."""
 
     true_round = 1
@@ -168,7 +168,7 @@ class Turned(PrivateStatistic):
         return super().to_dict() | {"lattice": np.roll(self.lattice, 1).tolist()}
 
 
-class SavesTurned(LocalPlan):
+class SavesTurned(AreaStatistic):
     """Counts as they should be, until they are saved."""
 
     def measure(self, pattern, rng=None):

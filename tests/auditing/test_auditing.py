@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from dpppsynth import InputError, LaplaceSynthesizer, PointPattern, PrivacyCheckError, Window
-from dpppsynth.auditing import Audit, Statistic, Target, audit, detectable
+from dpppsynth.auditing import Audit, AuditStatistic, Target, audit, detectable
 from dpppsynth.auditing.examine import examine, grid, share
 from dpppsynth.auditing.intervals import (
     critical_excess,
@@ -34,7 +34,7 @@ from dpppsynth.privacy.profiles import SmallestOf
 MU = gaussian_mu(1.0, 1e-6)
 # The Gaussian profile that covers a pure one of epsilon 1 where an audit looks.
 COVERING = max(gaussian_mu(epsilon, PureDP(1.0).delta(epsilon)) for epsilon in (0.0, 0.1, 0.25, 0.5))
-VALUE = Statistic("value", float)
+VALUE = AuditStatistic("value", float)
 
 
 def chance_of_reaching(critical, n, p, q, weight):
@@ -48,7 +48,7 @@ def columns(*scores):
 
 
 def examined(first, second, claimed, *, delta=None, false_alarm=1e-6, learned=False):
-    statistic = Statistic("planted", float, learned)
+    statistic = AuditStatistic("planted", float, learned)
     delta = claimed.at if delta is None else delta
     bound, findings = examine([statistic], [columns(first, second)], claimed, delta=delta, false_alarm=false_alarm)
     return bound, findings, bound > claimed.epsilon(delta) or any(finding.violated for finding in findings)
@@ -197,7 +197,10 @@ def test_scores_of_the_trials_that_decide_depend_on_training_trials_only_through
     rng = np.random.default_rng(8)
     first, second = rng.normal(size=(500, 5)), rng.normal(0.5, 1, size=(500, 5))
     other = rng.normal(size=(400, 5))
-    for learner in (Statistic("direction", float, learned=True), Statistic("one", float, learned=True, alone=True)):
+    for learner in (
+        AuditStatistic("direction", float, learned=True),
+        AuditStatistic("one", float, learned=True, alone=True),
+    ):
         _, held = training_scores((first, second), learner, share=5)
         _, changed = training_scores((np.concatenate([first[:100], other]), second), learner, share=5)
         np.testing.assert_array_equal(held[1], changed[1])
@@ -451,7 +454,7 @@ def test_a_generator_that_travels_to_the_workers_is_found_out():
 
 def test_functions_that_cannot_travel_are_refused_in_words():
     with pytest.raises(InputError, match="top of a module"):
-        audit(target(noisy, statistics=(Statistic("own", lambda out: out),)), trials=50, workers=2)
+        audit(target(noisy, statistics=(AuditStatistic("own", lambda out: out),)), trials=50, workers=2)
 
 
 @pytest.mark.parametrize(
@@ -467,13 +470,13 @@ def test_functions_that_cannot_travel_are_refused_in_words():
 )
 def test_features_that_are_no_scores_are_refused(features, learned, match):
     with pytest.raises(InputError, match=match) as caught:
-        run_trials(target(noisy, statistics=(Statistic("odd", features, learned),)), 60)
+        run_trials(target(noisy, statistics=(AuditStatistic("odd", features, learned),)), 60)
     # What a function says of an error may quote what was released.
     assert "secret" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_infinite_scores_are_scores():
-    odd = Statistic("ratio", lambda out: math.inf if out > 2 else out)
+    odd = AuditStatistic("ratio", lambda out: math.inf if out > 2 else out)
     assert not audit(target(noisy, claimed=GaussianDP(1.0, at=1e-6), statistics=(odd,)), trials=100).violated
 
 

@@ -9,11 +9,11 @@ from dpppsynth import AddRemove, AlphaNeighbours, ReplaceOne, Window
 from dpppsynth.auditing import audit
 from dpppsynth.auditing.power import HALF_MISSING
 from dpppsynth.auditing.whole import Measure
-from dpppsynth.contract.additive_noise import PrivateStatistic, StatisticPlan
+from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
 from dpppsynth.contract.audits.masses_and_pairs_audit import MassesAndPairsAudit
 from dpppsynth.contract.audits.near_points import differences, scales
 from dpppsynth.contract.noised_pairs import NoisedPairs, NoiseGroup
-from dpppsynth.contract.pairs_plan import PairsPlan
+from dpppsynth.contract.pairs_statistic import PairsStatistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.models.regular_meshes import regular_triangulation
@@ -26,7 +26,7 @@ RADII, CAPS = (20.0, 40.0), (2, 3)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Composite(StatisticPlan, PairsPlan):
+class Composite(LaplaceMasses, PairsStatistic):
     """Tent masses with half of the budget, and two pair sums with a quarter each; `faults` divide the drawn noise."""
 
     mass_share: float = 0.5
@@ -157,8 +157,8 @@ def test_the_share_of_the_tents_spent_twice_is_found():
 
 
 def test_a_plan_without_masses_is_refused():
-    class Bare(PairsPlan):
+    class Bare(PairsStatistic):
         pass
 
-    with pytest.raises(InputError, match="plan: needs a StatisticPlan, got Bare; PairSumsAudit takes"):
+    with pytest.raises(InputError, match="plan: needs a LaplaceMasses, got Bare; PairSumsAudit takes"):
         MassesAndPairsAudit(Bare()).pair(NEAR)

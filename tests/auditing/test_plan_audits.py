@@ -12,8 +12,8 @@ from dpppsynth.auditing import audit
 from dpppsynth.auditing.targets import audit_of, target_of
 from dpppsynth.contract import registry
 from dpppsynth.contract.audits.additive_audits import CountsAudit
-from dpppsynth.contract.audits.plan_audit import PlanAudit
-from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.audits.statistic_audit import StatisticAudit
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy import AddRemovePerson, PureDP
 
@@ -23,7 +23,7 @@ RECORDS = [registry.mechanism(name) for name in registry.names()]
 
 
 @dataclass(frozen=True, eq=False)
-class Unregistered(Measurement):
+class Unregistered(Statistic):
     """A plan of no registered mechanism, with all that the hardest pair used to be made of."""
 
     domain: Window = SQUARE
@@ -35,8 +35,8 @@ class Unregistered(Measurement):
 def test_every_mechanism_has_an_audit(record):
     """Audits are made of any plan, which they look at when they are asked."""
     audit_made = record.audit(object())
-    assert isinstance(audit_made, PlanAudit)
-    assert type(audit_made) is not PlanAudit
+    assert isinstance(audit_made, StatisticAudit)
+    assert type(audit_made) is not StatisticAudit
 
 
 def test_bare_measurements_are_audited_as_their_mechanisms_are():
@@ -65,7 +65,7 @@ def test_plans_of_unknown_mechanisms_are_refused_by_name():
 
 
 def test_an_audit_that_does_not_answer_is_refused_by_name():
-    bare = PlanAudit(Unregistered())
+    bare = StatisticAudit(Unregistered())
     one, other = audit_of(LaplaceSynthesizer(1.0, postprocess="plain").plan(SQUARE, n=10).statistic).pair(NEAR)
     questions = {
         "separation": lambda: bare.pair(NEAR),
@@ -82,7 +82,7 @@ def test_an_audit_that_does_not_answer_is_refused_by_name():
         "laws": lambda: bare.laws((one, other)),
     }
     for method, ask in questions.items():
-        with pytest.raises(InputError, match=f"audit of Unregistered .* write `{method}` of PlanAudit"):
+        with pytest.raises(InputError, match=f"audit of Unregistered .* write `{method}` of StatisticAudit"):
             ask()
 
 

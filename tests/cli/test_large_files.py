@@ -9,7 +9,7 @@ from support.command_line import run, spoken
 from support.seams import randomise_by
 
 from dpppsynth.cli import synthesize
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.ledger import Ledger
 
 WINDOW = ["--window", "0,0,1000,1000", "--crs", "EPSG:27700"]
@@ -62,11 +62,11 @@ class TestBatches:
         run("sample", tmp_path / "large", "--patterns", 1, "--out", tmp_path / "more")
 
     def test_are_not_held_together(self, points, tmp_path, monkeypatch):
-        monkeypatch.setattr(Plan, "release", None)
+        monkeypatch.setattr(ReleasePlan, "release", None)
         run("synthesize", points, *WINDOW, *CELLS, "--separator", ";", "--out", tmp_path / "public")
 
     def test_give_way_where_more_than_a_sum_is_measured(self, points, tmp_path, monkeypatch):
-        monkeypatch.setattr(Plan, "finish", None)
+        monkeypatch.setattr(ReleasePlan, "finish", None)
         moved = ["--mechanism", "planar-laplace", "--epsilon", 1, "--alpha", 25]
         run("synthesize", points, *WINDOW, *moved, "--separator", ";", "--out", tmp_path / "public")
 

@@ -29,11 +29,11 @@ def test_every_radius_is_drawn_for_once_and_by_itself():
     found, seen = part(), []
     exact = found.statistic.doubled(points(1, 300, SQUARE).positions)
 
-    def randomise(draw, values):
+    def apply_noise(draw, values):
         seen.append((draw.__self__.scale, values.tolist()))
         return draw(values)
 
-    noised = found.add(randomise, exact)
+    noised = found.add(apply_noise, exact)
     assert seen == list(zip(found.scales, [[value] for value in exact.tolist()], strict=True))
     assert noised.shape == (2,)
     assert (noised != exact).all()

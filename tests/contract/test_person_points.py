@@ -95,7 +95,7 @@ class TestSensitivity:
             assert not audit(coarse, WINDOW, **size, trials=600).violated
         with monkeypatch.context() as patch:
             patch.setattr(
-                "dpppsynth.contract.measurement.few_points_each",
+                "dpppsynth.contract.statistic.few_points_each",
                 lambda pattern, user, most, rng=None: pattern.unmarked(),
             )
             assert audit(coarse, WINDOW, **size, trials=600).violated
@@ -225,7 +225,7 @@ class TestRefusals:
         """A measurement of its own that forgets the cap, planned or on a certificate."""
         laplace = dps.LaplaceSynthesizer(1.0, relation=MOVES)
         laplace.release(VISITS).save(tmp_path / "out")
-        monkeypatch.setattr("dpppsynth.contract.additive_noise.StatisticPlan.keeps_cap", False)
+        monkeypatch.setattr("dpppsynth.contract.additive_noise.LaplaceMasses.keeps_cap", False)
         with pytest.raises(InputError, match="measures all points of a person"):
             laplace.plan(WINDOW, n=27)
         assert not verify(tmp_path / "out").holds

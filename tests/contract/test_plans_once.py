@@ -10,7 +10,7 @@ import pytest
 from support.command_line import run
 
 import dpppsynth as dps
-from dpppsynth.core.last_result import LastResult
+from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.linear_network import LinearNetwork, heat_tiles
 from dpppsynth.mechanisms.kernel import synthesizer as kernel_module
 from dpppsynth.spatial.sampling import MOST_POINTS
@@ -106,7 +106,7 @@ def test_pickles_carry_no_plan(made):
 
 
 def test_a_failed_computation_leaves_nothing_behind():
-    last = LastResult()
+    last = SingleEntryCache()
     with pytest.raises(ZeroDivisionError):
         last.get("a", lambda: 1 / 0)
     assert last.get("a", lambda: 5) == 5

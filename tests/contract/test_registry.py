@@ -12,9 +12,9 @@ import pytest
 
 from dpppsynth.contract import registry
 from dpppsynth.contract.estimator import Estimator
-from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.ledger import Ledger
@@ -46,10 +46,10 @@ def test_records_are_complete(name):
     record = registry.mechanism(name)
     assert record.name == name
     assert issubclass(record.settings, Synthesizer)
-    assert issubclass(record.plan, Measurement)
-    assert record.plan.from_parameters.__func__ is not Measurement.from_parameters.__func__
-    assert record.plan.parameters is not Measurement.parameters
-    assert record.plan.randomise is Measurement.randomise, "conformance looks at what passes through here"
+    assert issubclass(record.plan, Statistic)
+    assert record.plan.from_parameters.__func__ is not Statistic.from_parameters.__func__
+    assert record.plan.parameters is not Statistic.parameters
+    assert record.plan.apply_noise is Statistic.apply_noise, "conformance looks at what passes through here"
     for estimator in record.estimators:
         assert issubclass(estimator, Estimator)
         assert estimator.beside.__func__ is not Estimator.beside.__func__
@@ -85,23 +85,27 @@ def test_unknown_mechanisms_are_refused_by_name(name):
 def test_a_plan_of_an_unknown_mechanism_spends_nothing():
     plan = LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").plan(SQUARE, n=2)
     with pytest.raises(InputError, match=r"^mechanism: 'no-such' is not known"):
-        Plan("no-such", plan.statistic, plan.estimator).release(PointPattern([[1, 2], [3, 4]], SQUARE))
+        ReleasePlan("no-such", plan.statistic, plan.estimator).release(PointPattern([[1, 2], [3, 4]], SQUARE))
     with pytest.raises(InputError, match=r"^mechanism: 'no-such' is not known"):
-        Plan("no-such", plan.statistic, plan.estimator)
+        ReleasePlan("no-such", plan.statistic, plan.estimator)
 
 
 def test_a_plan_of_another_mechanism_spends_nothing(tmp_path):
     made = LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").plan(SQUARE, n=2)
     ledger = Ledger.create(tmp_path / "ledger.json", epsilon=1.0, delta=0.0, relation=made.guarantee.relation)
     with pytest.raises(
-        InputError, match=r"^mechanism: heatmap spends its budget on a HeatmapPlan, got a StatisticPlan"
+        InputError, match=r"^mechanism: heatmap spends its budget on a HeatmapStatistic, got a LaplaceMasses"
     ):
-        Plan("heatmap", made.statistic, made.estimator).release(PointPattern([[1, 2], [3, 4]], SQUARE), ledger=ledger)
+        ReleasePlan("heatmap", made.statistic, made.estimator).release(
+            PointPattern([[1, 2], [3, 4]], SQUARE), ledger=ledger
+        )
     assert ledger.spent == 0
     made = LaplaceSynthesizer(1.0, alpha=25.0, basis="cells", postprocess="plain").plan(SQUARE, n=2)
     for other in ("laplace-tents", "lgcp-tents"):
-        with pytest.raises(InputError, match=f"^mechanism: {other} spends its budget on a StatisticPlan, got one of"):
-            Plan(other, made.statistic, made.estimator).release(PointPattern([[1, 2], [3, 4]], SQUARE), ledger=ledger)
+        with pytest.raises(InputError, match=f"^mechanism: {other} spends its budget on a LaplaceMasses, got one of"):
+            ReleasePlan(other, made.statistic, made.estimator).release(
+                PointPattern([[1, 2], [3, 4]], SQUARE), ledger=ledger
+            )
         assert ledger.spent == 0
 
 

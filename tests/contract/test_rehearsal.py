@@ -9,8 +9,8 @@ import shapely
 from support.seams import chance_for_nuts, randomise_by
 from support.subclasses import recast
 
-from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.rehearsal import Rehearsal, Run
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.core.errors import InputError, QualityError, ReleaseBlocked
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import AddRemove
@@ -103,7 +103,7 @@ def test_depends_on_public_numbers_alone():
     """The only patterns that it meets are on the window, of the public number of points."""
     met = []
 
-    class Meeting(Plan):
+    class Meeting(ReleasePlan):
         def release(self, pattern, rng=None, **options):
             met.append(pattern)
             return super().release(pattern, rng, **options)

@@ -6,8 +6,8 @@ import pytest
 
 from dpppsynth.cli import describe
 from dpppsynth.contract.estimator import Estimator
-from dpppsynth.contract.measurement import Measurement
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.release import StratifiedRelease, load_release
 
 STORED = Path(__file__).parents[1] / "data" / "releases_v1"
@@ -42,7 +42,7 @@ FIRST = {
 }
 
 
-class Unheard(Measurement):
+class Unheard(Statistic):
     """A measurement that has no words of its own."""
 
     def parameters(self):
@@ -68,7 +68,7 @@ def test_a_plan_says_first_what_the_budget_buys(name):
 @pytest.mark.parametrize("name", FIRST)
 def test_the_table_of_a_plan_is_shown(name, capsys):
     release = load_release(STORED / name)
-    describe.show_plan(Plan(release.mechanism, release.statistic.plan, getattr(release, "estimator", None)))
+    describe.show_plan(ReleasePlan(release.mechanism, release.statistic.plan, getattr(release, "estimator", None)))
     shown = capsys.readouterr().out
     assert f"  {FIRST[name][0]} " in shown
     assert name in shown

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpppsynth.contract import registry
-from dpppsynth.contract.words import MechanismWords, loosest
+from dpppsynth.contract.words import MechanismWords, largest_error_plan
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy import PureDP, ReplaceOne
 from dpppsynth.privacy.guarantee import Guarantee
@@ -46,5 +46,5 @@ def test_every_record_has_words_that_end():
 
 def test_no_bound_is_the_loosest():
     plans = [SimpleNamespace(max_error=each) for each in (3, None, 5)]
-    assert loosest(plans) is plans[1]
-    assert loosest(plans[::2]) is plans[2]
+    assert largest_error_plan(plans) is plans[1]
+    assert largest_error_plan(plans[::2]) is plans[2]

@@ -117,11 +117,11 @@ assert [pattern.domain for pattern in release.sample(2)] == [release.domain] * 2
 AUDIT = """
 import strips_registered, dpppsynth as dps
 from dataclasses import fields, replace
-from dpppsynth.mechanisms.strips.plan import StripsPlan
+from dpppsynth.mechanisms.strips.statistic import StripCounts
 from dpppsynth.mechanisms.strips.synthesizer import StripsSynthesizer
 from dpppsynth.privacy.noise import laplace_noise
 
-class Halved(StripsPlan):
+class Halved(StripCounts):
     def source(self, rng):
         return laplace_noise(self.scale / 2, sensitivity=self.sensitivity, epsilon=2 * self.epsilon, rng=rng)
 

@@ -107,7 +107,7 @@ def test_rooms_reach_each_other_through_no_back_door():
         "import dpppsynth.heatmaps",
         "from dpppsynth import KernelSynthesizer",
         "from dpppsynth.local import DiskArea",
-        "def late():\n    import importlib\n    importlib.import_module('dpppsynth.mechanisms.kernel.plan')",
+        "def late():\n    import importlib\n    importlib.import_module('dpppsynth.mechanisms.kernel.statistic')",
     ],
 )
 def test_a_planted_back_door_is_found(line):

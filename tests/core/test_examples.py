@@ -10,7 +10,7 @@ import pytest
 
 import dpppsynth as dps
 from dpppsynth import PointPattern
-from dpppsynth.contract.additive_noise import PrivateStatistic, StatisticPlan
+from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
 from dpppsynth.evaluation.distances import quadrature
 from dpppsynth.evaluation.experiments import Outcome
 from dpppsynth.privacy import AddRemove
@@ -142,7 +142,7 @@ def test_sets_are_those_of_a_release_and_scored_by_what_they_were_drawn_from(mad
     scenario, rng = made.simulations()["lambda4"], np.random.default_rng(2)
     square = dps.models.regular_triangulation(scenario.domain, shape=(3, 3))
     fields = rng.normal(-1, 1, (1, 20, len(square.vertices))).astype(np.float32)
-    plan = StatisticPlan("tents", square, AddRemove(), None, 20, 1.0)
+    plan = LaplaceMasses("tents", square, AddRemove(), None, 20, 1.0)
     statistic = PrivateStatistic(plan, np.zeros(len(square.vertices), dtype=np.int64), "none", seeded=True)
     posterior = Posterior(fields, np.ones(fields.shape[:2]))
     drawn = CoxRelease("lgcp-tents", statistic, LGCPInference(square, (1.0,)), posterior)

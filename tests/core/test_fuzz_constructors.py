@@ -116,8 +116,8 @@ HEATMAPS = {
     "laplace_aggregate": (heatmaps.laplace_aggregate, FLAT),
     "laplace_estimate": (heatmaps.laplace_estimate, FLAT),
     "dense_aggregate": (heatmaps.dense_aggregate, {"points": GRID[0, :, :2], "epsilon": 1.0, "n": 4, "rng": 1}),
-    "HeatmapPlan": (
-        heatmaps.HeatmapPlan,
+    "HeatmapStatistic": (
+        heatmaps.HeatmapStatistic,
         {
             "mesh": models.regular_squares(SQUARE, shape=(9, 9)), "expected_n": None, "epsilon": 1.0, "w": 6,
             "variant": "practical", "decay": None, "user": "user",

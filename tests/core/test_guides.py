@@ -137,7 +137,7 @@ def test_the_readme_is_read_in_three_minutes():
 
 
 def outside_of_code(path):
-    """Text of a page without its blocks of code: `Words[Plan](text)` looks like a link."""
+    """Text of a page without its blocks of code: `Words[ReleasePlan](text)` looks like a link."""
     return re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 

@@ -593,7 +593,7 @@ class TestFile:
         first, given = json.loads(used)["events"][:2]
         four = [first, *({**given, "nonce": f"{k:032x}", "claim": claim("a" * 64)} for k in range(4))]
         chain = json.loads(chained(four))["events"]
-        reads = {"n": 5, "counted_by": None, "subset": {}, "levels": {}}
+        reads = {"n": 5, "count_unit": None, "subset": {}, "levels": {}}
         known = {"version": 2, "entry": identify(chain[-1]), "reads": reads}
         tiny = {
             "kind": "settled",

@@ -209,7 +209,7 @@ class TestTakenUp:
             ledger.authorise(CELLS.ceiling(SQUARE), levels=wrong, **STRATA)
         assert ledger.releases == ()
 
-    @pytest.mark.parametrize("more", [{"subset": {"year": 1}}, {"counted_by": "walk"}])
+    @pytest.mark.parametrize("more", [{"subset": {"year": 1}}, {"count_unit": "walk"}])
     def test_they_count_points_by_another_mark(self, ledger, more):
         with pytest.raises(InputError, match=r"^levels: points are counted, and by another mark"):
             ledger.authorise(CELLS.ceiling(SQUARE), levels=PLAN.levels, **STRATA, **more)

@@ -117,7 +117,7 @@ class TestMovedPoint:
         walks = np.repeat(np.arange(50), 4)
         CELLS.release(ALL, ledger=ledger)
         trace.release(PointPattern(XY, SQUARE, {"walk": walks}), ledger=ledger)
-        assert [(entry.reading.n, entry.reading.counted_by) for entry in ledger.releases] == [(200, None), (50, "walk")]
+        assert [(entry.reading.n, entry.reading.count_unit) for entry in ledger.releases] == [(200, None), (50, "walk")]
         assert "every point keeps its walk (which is not protected)" in ledger.neighbouring.describe()
         untouched()
         with pytest.raises(InputError, match=r"^n: .* n = 50"):
@@ -174,7 +174,7 @@ class TestSubset:
     def test_levels_of_another_mark_within_it(self, ledger):
         marked = PointPattern(RECENT.xy, SQUARE, {"sex": np.repeat(["f", "m"], 40)})
         CELLS.release_by(marked, by="sex", levels=["f", "m"], ledger=ledger, subset={"year": 2022})
-        told = {"n": 80, "counted_by": None, "subset": {"year": "2022"}, "levels": {"sex": {"f": 40, "m": 40}}}
+        told = {"n": 80, "count_unit": None, "subset": {"year": "2022"}, "levels": {"sex": {"f": 40, "m": 40}}}
         assert ledger.releases[0].reading.to_dict() == told
         # The number of each level is told, so a point that changed its level would show.
         assert "every point keeps its sex and its year (which are not protected)" in ledger.neighbouring.describe()
@@ -281,7 +281,7 @@ class TestSecretNumber:
         with pytest.raises(InputError, match=r"^n: it is secret"):
             ledger.settle(entry, secret, n=200)
         events = json.loads(ledger.path.read_bytes())["events"]
-        events[1]["reads"] = {"n": 200, "counted_by": None, "subset": {}, "levels": {}}
+        events[1]["reads"] = {"n": 200, "count_unit": None, "subset": {}, "levels": {}}
         ledger.path.write_bytes(dump(events))
         with pytest.raises(PrivacyCheckError, match="kept exactly where it is public"):
             Ledger.open(ledger.path)
@@ -361,7 +361,7 @@ class TestCommandLine:
         assert ("counts as spent" in said) is not stated
         self.synthesize(files, "recent", "c", *book, "--subset", "year=2022")
         found = self.shown(files)
-        assert found["releases"][-1]["reads"] == {"n": 80, "counted_by": None, "subset": {"year": "2022"}, "levels": {}}
+        assert found["releases"][-1]["reads"] == {"n": 80, "count_unit": None, "subset": {"year": "2022"}, "levels": {}}
         assert "keeps its year (which is not protected)" in found["neighbours"]
         assert "which is not protected" in " ".join(self.run("ledger", "show", files / "l.json").output.split())
 

@@ -405,7 +405,7 @@ class TestReplay:
     def test_a_settlement_by_who_was_not_given_the_authorisation(self, events):
         """An edit with all hashes right, by somebody who can write the file and does not know the secret."""
         tiny = stored(replace(SMALL, epsilon=0.001).check(SQUARE, n=60))
-        reads = {"n": 60, "counted_by": None, "subset": {}, "levels": {}}
+        reads = {"n": 60, "count_unit": None, "subset": {}, "levels": {}}
         known = {"version": 2, "entry": identify(events[6]), "reads": reads}
         settling = {"kind": "settled", "mechanism": "laplace-cells", "guarantee": tiny, **known}
         for proof in ("0" * 64, events[6]["claim"], events[5]["proof"]):
@@ -434,8 +434,8 @@ class TestReplay:
             (1, {"claim": None}),
             (1, {"claim": "ab"}),
             (3, {"proof": None}),
-            (3, {"reads": {"n": 0, "counted_by": None, "subset": {}, "levels": {}}}),
-            (3, {"reads": {"n": 60, "counted_by": None, "subset": {"year": 3}, "levels": {}}}),
+            (3, {"reads": {"n": 0, "count_unit": None, "subset": {}, "levels": {}}}),
+            (3, {"reads": {"n": 60, "count_unit": None, "subset": {"year": 3}, "levels": {}}}),
             (3, {"reads": {"n": 60, "subset": {}, "levels": {}}}),
             (5, {"counts": "nothing"}),
             (5, {"version": 3}),

@@ -182,8 +182,8 @@ class TestSpending:
         script = f"""
 import os, signal
 from test_ledger_release import *
-from dpppsynth.contract.additive_noise import StatisticPlan
-StatisticPlan.measure = lambda *a: os.kill(os.getpid(), signal.SIGKILL)
+from dpppsynth.contract.additive_noise import LaplaceMasses
+LaplaceMasses.measure = lambda *a: os.kill(os.getpid(), signal.SIGKILL)
 TENTS.release(PATTERN, ledger=Ledger.open({str(path)!r}))
 """
         done = subprocess.run(

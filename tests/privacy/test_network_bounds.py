@@ -16,7 +16,7 @@ from dpppsynth.linear_network.shortest_paths import distances
 from dpppsynth.mechanisms.lgcp.bound.fields import field_sensitivity
 from dpppsynth.mechanisms.lgcp.bound.increments import element_pairs, farthest_corners, increments
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale
-from dpppsynth.mechanisms.lgcp.field_plan import lattice_field
+from dpppsynth.mechanisms.lgcp.field_statistic import lattice_field
 from dpppsynth.models.covariances import GeneralisedCauchy, Matern, PoweredExponential, square_root
 from dpppsynth.models.kim_lim_model import KimLimModel
 from dpppsynth.privacy import (

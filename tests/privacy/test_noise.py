@@ -17,7 +17,7 @@ from support.seams import randomise_by
 from support.subclasses import recast
 
 from dpppsynth.contract import additive_noise as statistic_module
-from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, laplace_noise, laplace_scale
@@ -242,11 +242,11 @@ RUNS = 6000
 
 
 def cells_plan(relation, epsilon=1.0):
-    return StatisticPlan("cells", regular_squares(WINDOW, shape=(3, 2)), relation, *size(relation), epsilon)
+    return LaplaceMasses("cells", regular_squares(WINDOW, shape=(3, 2)), relation, *size(relation), epsilon)
 
 
 def tents_plan(relation, epsilon=1.0):
-    return StatisticPlan("tents", regular_triangulation(WINDOW, shape=(2, 2)), relation, *size(relation), epsilon)
+    return LaplaceMasses("tents", regular_triangulation(WINDOW, shape=(2, 2)), relation, *size(relation), epsilon)
 
 
 def size(relation):

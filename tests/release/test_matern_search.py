@@ -13,7 +13,7 @@ from dpppsynth.linear_network import network_mesh
 from dpppsynth.models import NoisyMasses, regular_triangulation
 from dpppsynth.models.regular_meshes import refine
 from dpppsynth.release import matern_search
-from dpppsynth.release.matern_search import MaternSearch, ascend, coarser, weighty
+from dpppsynth.release.matern_search import MaternSearch, ascend, coarser, non_negligible
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 CLAW = Window(Polygon([(0, 0), (1000, 0), (1000, 1000), (600, 150), (0, 90)]))
@@ -98,7 +98,7 @@ def test_a_range_as_good_on_the_coarse_mesh_is_tried_on_the_fine_one(monkeypatch
 def test_priors_without_weight_are_let_go():
     fit = search(waves(120.0), 300.0, spacing=150.0, n=300.0).posterior((1.0, 250.0), None)
     fits = {(1.0, r): replace(fit, log_evidence=value) for r, value in ((1.0, 0.0), (2.0, -4.5), (3.0, -4.7))}
-    assert set(weighty(fits)) == {(1.0, 1.0), (1.0, 2.0)}
+    assert set(non_negligible(fits)) == {(1.0, 1.0), (1.0, 2.0)}
 
 
 @pytest.mark.parametrize("peak", range(7))

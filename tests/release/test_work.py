@@ -13,7 +13,7 @@ from dpppsynth.contract import effort
 from dpppsynth.core.errors import DpppsynthError, InformationWarning, TooLargeError
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.mesh import NetworkMesh
-from dpppsynth.mechanisms.local import grid_plan
+from dpppsynth.mechanisms.local import grid_statistic
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.privacy import verify
 from dpppsynth.release import certificate, load_release, work
@@ -100,8 +100,8 @@ def test_too_much_is_refused_before_it_is_done(name, changes, forbidden, tmp_pat
 def test_the_grids_of_a_made_up_plan_are_not_made(tmp_path, monkeypatch):
     """An adaptive grid whose first level would have millions of cells, and a second level that is stated to fit."""
     folder, made = shutil.copytree(STORED / "adaptive-grid", tmp_path / "public"), []
-    monkeypatch.setattr(grid_plan, "even_cells", lambda first, sides: made.append(len(first)) or first)
-    monkeypatch.setattr(grid_plan, "adaptive_cells", lambda first, *_, **__: made.append(len(first)) or first)
+    monkeypatch.setattr(grid_statistic, "even_cells", lambda first, sides: made.append(len(first)) or first)
+    monkeypatch.setattr(grid_statistic, "adaptive_cells", lambda first, *_, **__: made.append(len(first)) or first)
     rewritten(
         folder,
         (("n",), 10**8),

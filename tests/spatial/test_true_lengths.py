@@ -25,8 +25,8 @@ from dpppsynth import (
     write_report,
 )
 from dpppsynth.auditing.targets import audit_of
-from dpppsynth.contract.additive_noise import StatisticPlan
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.additive_noise import LaplaceMasses
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.linear_network import network_mesh
 from dpppsynth.models import regular_squares, regular_triangulation
@@ -120,7 +120,7 @@ MECHANISMS = {
 
 
 def planned(name, crs, alpha):
-    """Plan of a mechanism, on the map or on a plane of the same coordinates."""
+    """ReleasePlan of a mechanism, on the map or on a plane of the same coordinates."""
     make, build, synthesizer = MECHANISMS[name]
     # Kim & Lim's sum over pairs of elements changes where a move reaches the next ones, at 177.
     alpha *= 8.6 if name.startswith("kim-lim") else 1
@@ -277,8 +277,8 @@ class TestCertificates:
     def test_a_last_digit_of_another_version_of_proj_is_allowed(self, tmp_path, off, holds):
         stated = domain_of_release(window().to_geojson(), round(FACTOR + off * 1e-6, 6))
         mesh = regular_triangulation(stated, spacing=250.0)
-        plan = Plan(
-            "laplace-tents", StatisticPlan("tents", mesh, AlphaNeighbours(ALPHA), N, None, 1.0), Projection("clip")
+        plan = ReleasePlan(
+            "laplace-tents", LaplaceMasses("tents", mesh, AlphaNeighbours(ALPHA), N, None, 1.0), Projection("clip")
         )
         folder = plan.release(stretched_pattern(stated)).save(tmp_path / "public")
         assert verify(folder).holds == holds
@@ -301,8 +301,8 @@ def old_release(tmp_path, crs, side, y0=7_000_000.0, relation=None):
     named = {"type": "name", "properties": {"name": f"urn:ogc:def:crs:{crs.replace(':', '::')}"}}
     domain = domain_of_release(plain | {"crs": named}, None)
     mesh = regular_triangulation(domain, spacing=side / 4)
-    statistic = StatisticPlan("tents", mesh, relation or AlphaNeighbours(side / 50), N, None, 1.0)
-    release = Plan("laplace-tents", statistic, Projection("clip")).release(stretched_pattern(domain))
+    statistic = LaplaceMasses("tents", mesh, relation or AlphaNeighbours(side / 50), N, None, 1.0)
+    release = ReleasePlan("laplace-tents", statistic, Projection("clip")).release(stretched_pattern(domain))
     return release.save(tmp_path / "old", patterns=1)
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.spatial.patterns import PointPattern
 from support.chance import Chance
 
@@ -22,7 +22,7 @@ def randomised_by(stand_in):
 
 def randomise_by(monkeypatch, stand_in):
     """The same until the patch is undone."""
-    monkeypatch.setattr(Measurement, "randomise", stand_in)
+    monkeypatch.setattr(Statistic, "apply_noise", stand_in)
 
 
 def touched(*_):

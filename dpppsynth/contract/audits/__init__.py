@@ -1,4 +1,4 @@
-"""The parts of an audit that mechanisms bring along: their `PlanAudit`, and what these are made of.
+"""The parts of an audit that mechanisms bring along: their `StatisticAudit`, and what these are made of.
 
 Audits that several mechanisms share stand here by what is released, and are loaded when one is wanted.
 """
@@ -8,18 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpppsynth.contract.additive_noise import StatisticPlan
-    from dpppsynth.contract.audits.plan_audit import PlanAudit
+    from dpppsynth.contract.additive_noise import LaplaceMasses
+    from dpppsynth.contract.audits.statistic_audit import StatisticAudit
 
 
-def counts(plan: StatisticPlan) -> PlanAudit:
+def counts(plan: LaplaceMasses) -> StatisticAudit:
     """Audit of counts or masses with added noise."""
     from dpppsynth.contract.audits.additive_audits import CountsAudit
 
     return CountsAudit(plan)
 
 
-def masses_and_pairs(plan: Any) -> PlanAudit:
+def masses_and_pairs(plan: Any) -> StatisticAudit:
     """Audit of masses and sums over pairs."""
     from dpppsynth.contract.audits.masses_and_pairs_audit import MassesAndPairsAudit
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import MeasurementPlan
+from dpppsynth.contract.additive_noise import AdditiveStatistic
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
 from dpppsynth.contract.audits.target import Noise, Released
 from dpppsynth.spatial.mesh import Ints
@@ -23,7 +23,7 @@ class Added:
     exact: tuple[Ints, Ints]
 
     @classmethod
-    def at(cls, plan: MeasurementPlan, pair: Pair) -> "Added":
+    def at(cls, plan: AdditiveStatistic, pair: Pair) -> "Added":
         """The added noise of a plan at its two patterns."""
         first, second = (plan.exact(pattern.positions) for pattern in pair)
         return cls((first, second))

@@ -7,24 +7,24 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from dpppsynth.contract.additive_noise import MeasurementPlan, StatisticPlan
+from dpppsynth.contract.additive_noise import AdditiveStatistic, LaplaceMasses
 from dpppsynth.contract.audits.added_noise import Added, log_laplace
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
 from dpppsynth.contract.audits.noise_laws import DiscreteLaplace, StatedNoise
 from dpppsynth.contract.audits.noise_tests import stated_laws
-from dpppsynth.contract.audits.plan_audit import UNKNOWN, PlanAudit
+from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
 from dpppsynth.contract.audits.statistics import LaplaceRatio, Weighted, coarse_sums, one_by_one
-from dpppsynth.contract.audits.target import Released, StatedLaw, Statistic, Weakened
+from dpppsynth.contract.audits.target import AuditStatistic, Released, StatedLaw, Weakened
 from dpppsynth.contract.audits.weaker_noise import LessLaplace
 from dpppsynth.privacy.profiles import Profile, PureDP
 from dpppsynth.spatial.mesh import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class AdditiveNoiseAudit(PlanAudit):
+class AdditiveNoiseAudit(StatisticAudit):
     """Base of audits of a statistic whose numbers add up over the points, with independent symmetric noise on each."""
 
-    plan: MeasurementPlan
+    plan: AdditiveStatistic
     symmetric: ClassVar[bool] = True
 
     @property
@@ -36,7 +36,7 @@ class AdditiveNoiseAudit(PlanAudit):
         """Log-likelihood ratio of both patterns, a function of what is released."""
         self._unknown("the likelihood ratio of two patterns", "likelihood_ratio")
 
-    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+    def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """The likelihood ratio; the matched filter for the move; the total; coarse cells; and single numbers.
 
         Examples
@@ -47,16 +47,16 @@ class AdditiveNoiseAudit(PlanAudit):
         >>> [statistic.name for statistic in audit.statistics(audit.pair(plan.relation))]
         ['likelihood ratio', 'near', 'total', 'cells', 'one number']
         """
-        return (Statistic("likelihood ratio", self.likelihood_ratio(pair)), *self.sums(pair))
+        return (AuditStatistic("likelihood ratio", self.likelihood_ratio(pair)), *self.sums(pair))
 
-    def sums(self, pair: Pair) -> tuple[Statistic, ...]:
+    def sums(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """Weighted sums of the released numbers, and single ones."""
         first, second = self.exact(pair)
         unit = 2.0**-self.plan.bits
         return (
             # Difference of the exact statistics: the matched filter for the move.
-            Statistic("near", Weighted(np.asarray((first - second) * unit, dtype=np.float64), unit)),
-            Statistic("total", Weighted(np.ones(len(first)), unit)),
+            AuditStatistic("near", Weighted(np.asarray((first - second) * unit, dtype=np.float64), unit)),
+            AuditStatistic("total", Weighted(np.ones(len(first)), unit)),
             coarse_sums(self.plan, len(first), unit),
             *one_by_one(len(first)),
         )
@@ -106,7 +106,7 @@ class AdditiveNoiseAudit(PlanAudit):
 class CountsAudit(AdditiveNoiseAudit):
     """Counts of cells, or tent masses, with discrete Laplace noise."""
 
-    plan: StatisticPlan
+    plan: LaplaceMasses
 
     def separation(self, first: Floats, second: Floats) -> Floats:
         """(P,) changes: 2 where the cells differ; of tents the Kullback-Leibler divergence of the noised masses.

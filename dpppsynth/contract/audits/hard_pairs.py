@@ -10,7 +10,7 @@ import numpy as np
 
 from dpppsynth.contract.audits.moves import moves, places, uniform_places
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
-from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.relations import CappedRelation
@@ -29,12 +29,12 @@ PLACES, MOST_POINTS = 4000, 10**7
 NO_MOVE = "pair: no move inside the domain was found within the privacy radius; pass a pair of your own (pair=)."
 
 
-def moved_pair(plan: Measurement, relation: CappedRelation, separation: Callable[[Floats, Floats], Floats]) -> Pair:
+def moved_pair(plan: Statistic, relation: CappedRelation, separation: Callable[[Floats, Floats], Floats]) -> Pair:
     """Two patterns with `n` points each, in which one person's points move.
 
     Parameters
     ----------
-    plan : Measurement
+    plan : Statistic
     relation : CappedRelation
         Under which the number of points is public.
     separation : callable
@@ -51,15 +51,15 @@ def moved_pair(plan: Measurement, relation: CappedRelation, separation: Callable
         When the number of points is none that can be made up, or no move is possible.
     """
     size, rng = made_up_size(plan), np.random.default_rng(SEED)
-    ends = hardest_move(plan, relation, separation, rng)
+    ends = worst_case_move(plan, relation, separation, rng)
     count = min(relation.max_points_per_person, size)
     others = far_from(plan.domain, ends, size - count, rng)
     one, other = (np.concatenate([others, np.tile(end, (count, 1))]) for end in ends)
     return PointPattern.at(one, plan.domain), PointPattern.at(other, plan.domain)
 
 
-def hardest_move(
-    plan: Measurement,
+def worst_case_move(
+    plan: Statistic,
     relation: CappedRelation,
     separation: Callable[[Floats, Floats], Floats],
     rng: np.random.Generator,
@@ -74,12 +74,12 @@ def hardest_move(
     return np.stack([before[worst], after[worst]])
 
 
-def there_and_not(plan: Measurement, relation: CappedRelation, presence: Callable[[Floats], Floats]) -> Pair:
+def add_remove_pair(plan: Statistic, relation: CappedRelation, presence: Callable[[Floats], Floats]) -> Pair:
     """Two patterns of which the first, of about `expected_n` points, has those of one person, and the second has not.
 
     Parameters
     ----------
-    plan : Measurement
+    plan : Statistic
     relation : CappedRelation
         Under which the number of points is secret.
     presence : callable
@@ -91,7 +91,7 @@ def there_and_not(plan: Measurement, relation: CappedRelation, presence: Callabl
         When the number of points is none that can be made up.
     """
     size, rng = made_up_size(plan), np.random.default_rng(SEED)
-    place = plainest_place(plan, presence, rng)
+    place = worst_location(plan, presence, rng)
     count = relation.max_points_per_person
     # A pattern must not be empty.
     others = far_from(plan.domain, place[None], max(1, size - count), rng)
@@ -99,13 +99,13 @@ def there_and_not(plan: Measurement, relation: CappedRelation, presence: Callabl
     return PointPattern.at(there, plan.domain), PointPattern.at(others, plan.domain)
 
 
-def plainest_place(plan: Measurement, presence: Callable[[Floats], Floats], rng: np.random.Generator) -> Floats:
+def worst_location(plan: Statistic, presence: Callable[[Floats], Floats], rng: np.random.Generator) -> Floats:
     """(2,) position at which a point shows most."""
     start = places(plan.domain, getattr(plan, "mesh", None), rng)
     return start[np.argmax(presence(start))]
 
 
-def made_up_size(plan: Measurement) -> int:
+def made_up_size(plan: Statistic) -> int:
     """Number of points of made-up patterns: the plan's public number, or the guess of it.
 
     Raises

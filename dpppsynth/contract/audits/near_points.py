@@ -11,7 +11,7 @@ import numpy as np
 from dpppsynth.contract.audits.hard_pairs import NO_MOVE, SEED, far_from, made_up_size
 from dpppsynth.contract.audits.moves import moves, places
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
-from dpppsynth.contract.pairs_plan import PairsPlan
+from dpppsynth.contract.pairs_statistic import PairsStatistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.lengths import on_map
@@ -32,12 +32,12 @@ MOST, PLACES = 5000, 6
 Ends = tuple[Floats, Floats]
 
 
-def hardest(plan: PairsPlan, relation: Relation, ends: Sequence[Ends] = ()) -> Pair:
+def hardest(plan: PairsStatistic, relation: Relation, ends: Sequence[Ends] = ()) -> Pair:
     """The pair whose exact numbers differ most, in scales of their noise.
 
     Parameters
     ----------
-    plan : PairsPlan
+    plan : PairsStatistic
     relation : Relation
     ends : sequence of (places, places)
         Tried first, beside moves out of reach of all that is near.
@@ -46,19 +46,19 @@ def hardest(plan: PairsPlan, relation: Relation, ends: Sequence[Ends] = ()) -> P
     return pairs[int(np.argmax([differences(plan, pair).sum() for pair in pairs]))]
 
 
-def differences(plan: PairsPlan, pair: Pair) -> Floats:
+def differences(plan: PairsStatistic, pair: Pair) -> Floats:
     """(size,) differences of exact numbers in scales of their noise."""
     first, second = (plan.exact_numbers(pattern) for pattern in pair)
     return np.abs(first - second) / scales(plan)
 
 
-def scales(plan: PairsPlan) -> Floats:
+def scales(plan: PairsStatistic) -> Floats:
     """(size,) scale of each number's noise."""
     groups = plan.noise_groups()
     return np.repeat([group.scale for group in groups], [group.size for group in groups])
 
 
-def candidates(plan: PairsPlan, relation: Relation, ends: Sequence[Ends] = ()) -> Iterator[Pair]:
+def candidates(plan: PairsStatistic, relation: Relation, ends: Sequence[Ends] = ()) -> Iterator[Pair]:
     """Neighbouring patterns with one person here or elsewhere, or not at all, among partners."""
     own = relation.max_points_per_person if isinstance(relation, CappedRelation) else 1
     own = min(own, made_up_size(plan) if relation.n_is_public else MOST)
@@ -66,7 +66,7 @@ def candidates(plan: PairsPlan, relation: Relation, ends: Sequence[Ends] = ()) -
         yield from _among_partners(plan, own, moved, known=relation.n_is_public)
 
 
-def _among_partners(plan: PairsPlan, own: int, ends: Ends, *, known: bool) -> Iterator[Pair]:
+def _among_partners(plan: PairsStatistic, own: int, ends: Ends, *, known: bool) -> Iterator[Pair]:
     """Patterns with `own` points of one person at either end; at the first or nowhere unless n is known."""
     size, rng = made_up_size(plan), np.random.default_rng(SEED)
     here, there = (np.resize(each, (own, 2)) for each in ends)
@@ -79,12 +79,12 @@ def _among_partners(plan: PairsPlan, own: int, ends: Ends, *, known: bool) -> It
         yield _pattern(plan, one), _pattern(plan, np.concatenate([others, there]) if known else others)
 
 
-def _pattern(plan: PairsPlan, positions: Floats) -> PointPattern:
-    mark = plan.counted_by
+def _pattern(plan: PairsStatistic, positions: Floats) -> PointPattern:
+    mark = plan.count_unit
     return PointPattern.at(positions, plan.domain, None if mark is None else {mark: np.arange(len(positions))})
 
 
-def _ends(plan: PairsPlan, relation: Relation, count: int) -> Ends:
+def _ends(plan: PairsStatistic, relation: Relation, count: int) -> Ends:
     """Moves (k, 2), (k, 2) as long as is allowed and matters, inside the domain, out of reach of each other."""
     rng = np.random.default_rng(SEED)
     reach = on_map(relation, plan.domain).reach if isinstance(relation, CappedRelation) else np.inf
@@ -109,7 +109,7 @@ def _length(ways: Floats) -> Floats:
     return np.asarray(np.hypot(*ways.T), dtype=np.float64)
 
 
-def _surroundings(plan: PairsPlan, starts: Floats) -> Iterator[Floats]:
+def _surroundings(plan: PairsStatistic, starts: Floats) -> Iterator[Floats]:
     """(m, 2) partners of points at some places (k, 2)."""
     for cap in dict.fromkeys(plan.caps):
         for times in PARTNERS:

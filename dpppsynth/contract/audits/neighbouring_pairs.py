@@ -99,7 +99,7 @@ def _matched(domain: Domain, gone: Floats, came: Floats, reach: float) -> bool:
     return bool(near[rows, columns].all())
 
 
-def peopled(pair: Pair, relation: Relation) -> Pair:
+def with_user_ids(pair: Pair, relation: Relation) -> Pair:
     """The pair with the mark that tells persons, where the relation names one: all that differs is one person's.
 
     Where that person has as many points as count, all in one place, they get further ones there, which must not count.

@@ -8,35 +8,35 @@ from dpppsynth.contract.audits.near_points import differences, hardest, scales
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
 from dpppsynth.contract.audits.noise_laws import DiscreteLaplace
 from dpppsynth.contract.audits.noise_tests import stated_laws
-from dpppsynth.contract.audits.plan_audit import UNKNOWN, PlanAudit
 from dpppsynth.contract.audits.stated_profile import MOST_SHIFTS, AsStated
+from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
 from dpppsynth.contract.audits.statistics import LaplaceRatio, one_by_one
-from dpppsynth.contract.audits.target import StatedLaw, Statistic, Weakened
+from dpppsynth.contract.audits.target import AuditStatistic, StatedLaw, Weakened
 from dpppsynth.contract.audits.weaker_noise import LessLaplace
-from dpppsynth.contract.pairs_plan import PairsPlan
+from dpppsynth.contract.pairs_statistic import PairsStatistic
 from dpppsynth.privacy.profiles import Profile, PureDP
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Ints
 
 
 @dataclass(frozen=True, eq=False)
-class PairSumsAudit(PlanAudit):
+class PairSumsAudit(StatisticAudit):
     """Capped pair sums with discrete Laplace noise, of a scale for each radius."""
 
-    plan: PairsPlan
+    plan: PairsStatistic
     symmetric: ClassVar[bool] = True
 
     def pair(self, relation: Relation) -> Pair:
         """The worst of several made-up surroundings of a point."""
         return hardest(self.plan, relation)
 
-    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+    def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """The likelihood ratio, and single numbers."""
         return (self.ratio(pair), *one_by_one(self.numbers))
 
-    def ratio(self, pair: Pair) -> Statistic:
+    def ratio(self, pair: Pair) -> AuditStatistic:
         """Log-likelihood ratio of both patterns, of all numbers."""
-        return Statistic("likelihood ratio", LaplaceRatio(*self.exact(pair), scales(self.plan)))
+        return AuditStatistic("likelihood ratio", LaplaceRatio(*self.exact(pair), scales(self.plan)))
 
     def exact(self, pair: Pair) -> tuple[Ints, Ints]:
         """(size,), (size,) numbers of both patterns without noise."""

@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpppsynth.contract.additive_noise import LatticePlan
+from dpppsynth.contract.additive_noise import LatticeStatistic
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
-from dpppsynth.contract.audits.target import Released, Statistic
+from dpppsynth.contract.audits.target import AuditStatistic, Released
 from dpppsynth.core.arguments import elements
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.relations import Relation
@@ -132,7 +132,7 @@ class CoarseCells:
         return np.bincount(_rectangles(self.bounds, xy), minlength=COARSE**2)
 
 
-def for_patterns(domain: Domain, pair: Pair, relation: Relation | None = None) -> tuple[Statistic, ...]:
+def for_patterns(domain: Domain, pair: Pair, relation: Relation | None = None) -> tuple[AuditStatistic, ...]:
     """Statistics for anything that releases synthetic patterns: a `PointPattern`, several, or what holds `patterns`.
 
     Counts near the moved point, at several radii; all points; and a direction learned in the counts of coarse cells.
@@ -148,11 +148,11 @@ def for_patterns(domain: Domain, pair: Pair, relation: Relation | None = None) -
     reach = np.inf if relation is None else relation.reach
     scale = reach if np.isfinite(reach) else NO_RADIUS * domain.extent
     first, second = (domain.coordinates(places) for places in changed(pair))
-    near = (Statistic(f"near {r * scale:.4g}", Near(first, second, r * scale)) for r in RADII)
-    return (*near, Statistic("total", Total()), Statistic("cells", CoarseCells(domain.bounds), learned=True))
+    near = (AuditStatistic(f"near {r * scale:.4g}", Near(first, second, r * scale)) for r in RADII)
+    return (*near, AuditStatistic("total", Total()), AuditStatistic("cells", CoarseCells(domain.bounds), learned=True))
 
 
-def named(statistics: Iterable[Statistic | Callable[[Released], ArrayLike]]) -> tuple[Statistic, ...]:
+def named(statistics: Iterable[AuditStatistic | Callable[[Released], ArrayLike]]) -> tuple[AuditStatistic, ...]:
     """A caller's statistics, plain functions under their own names.
 
     Raises
@@ -161,12 +161,16 @@ def named(statistics: Iterable[Statistic | Callable[[Released], ArrayLike]]) -> 
         When it is no sequence of statistics and functions.
     """
     given = elements(statistics)
-    odd = [statistics] if given is None else [each for each in given if not isinstance(each, Statistic | Callable)]
+    odd = [statistics] if given is None else [each for each in given if not isinstance(each, AuditStatistic | Callable)]
     if given is None or odd:
-        msg = f"statistics: needs a list of functions or Statistic, got {type(odd[0]).__name__}; put one in brackets."
+        msg = (
+            f"statistics: needs functions or AuditStatistics, got {type(odd[0]).__name__}; put one in brackets."
+        )
         raise InputError(msg)
     return tuple(
-        each if isinstance(each, Statistic) else Statistic(getattr(each, "__name__", type(each).__name__), each)
+        each
+        if isinstance(each, AuditStatistic)
+        else AuditStatistic(getattr(each, "__name__", type(each).__name__), each)
         for each in given
     )
 
@@ -186,23 +190,23 @@ def patterns_of(released: object) -> tuple[PointPattern, ...]:
     raise InputError(msg)
 
 
-def coarse_sums(plan: LatticePlan, count: int, unit: float, *, others: int = 0) -> Statistic:
+def coarse_sums(plan: LatticeStatistic, count: int, unit: float, *, others: int = 0) -> AuditStatistic:
     """A direction learned in the sums of released numbers, one per vertex or element, over coarse rectangles.
 
     After them come numbers of `others`, which are not added.
     """
     weight = np.pad(_coarse(plan, count), ((0, 0), (0, others)))
-    return Statistic("cells", Weighted(weight, unit), learned=True)
+    return AuditStatistic("cells", Weighted(weight, unit), learned=True)
 
 
-def one_by_one(count: int) -> tuple[Statistic, ...]:
+def one_by_one(count: int) -> tuple[AuditStatistic, ...]:
     """The one of the released numbers that tells most, where they are few enough."""
     if not 1 < count <= MOST_NUMBERS:
         return ()
-    return (Statistic("one number", Each(), learned=True, alone=True),)
+    return (AuditStatistic("one number", Each(), learned=True, alone=True),)
 
 
-def _coarse(plan: LatticePlan, count: int) -> Floats:
+def _coarse(plan: LatticeStatistic, count: int) -> Floats:
     """(k, count) sums of the released numbers over the rectangles of a coarse grid; empty ones left out."""
     mesh = plan.mesh
     at = mesh.vertices if count == len(mesh.vertices) else mesh.vertices[mesh.elements].mean(axis=1)

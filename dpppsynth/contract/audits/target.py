@@ -25,7 +25,7 @@ Weakened = Callable[[float], Scores]
 
 
 @dataclass(frozen=True, eq=False)
-class Statistic:
+class AuditStatistic:
     """A number, or several, read off what one run releases.
 
     Whatever is computed from a release alone is post-processing, so no choice of statistic can make a mechanism look
@@ -52,11 +52,11 @@ class Statistic:
     alone: bool = False
     claimed: Profile | None = None
 
-    def at_claim(self) -> "Statistic":
+    def at_claim(self) -> "AuditStatistic":
         """Copy that is held to the target's claim alone."""
         return replace(self, claimed=None)
 
-    def held_to(self, claimed: Profile) -> "Statistic":
+    def held_to(self, claimed: Profile) -> "AuditStatistic":
         """Copy with a claim of its own."""
         return replace(self, claimed=claimed)
 
@@ -141,7 +141,7 @@ class Target:
         Neighbouring inputs, made up from public parameters.
     claimed : Profile
         Claimed privacy profile.
-    statistics : tuple of Statistic
+    statistics : tuple of AuditStatistic
         At least one, with names of their own.
     words : str
         Name of the mechanism, for readers.
@@ -163,7 +163,7 @@ class Target:
     run: Callable[[Input], Released]
     pair: tuple[Input, Input]
     claimed: Profile
-    statistics: tuple[Statistic, ...]
+    statistics: tuple[AuditStatistic, ...]
     words: str = ""
     weakened: Weakened | None = None
     alike: bool = False
@@ -173,11 +173,11 @@ class Target:
     counted: CountedRuns | None = None
 
     def __post_init__(self) -> None:
-        named = several("statistics", self.statistics, Statistic, "Statistic(name, features) makes one")
+        named = several("statistics", self.statistics, AuditStatistic, "AuditStatistic(name, features) makes one")
         names = [statistic.name for statistic in named]
         if not names or len(set(names)) < len(names):
             msg = (
-                f"statistics: expected at least one, each with a name of its own, got {names!r}; Statistic(name, "
+                f"statistics: expected at least one, each with a name of its own, got {names!r}; AuditStatistic(name, "
                 "features) gives a function another name."
             )
             raise InputError(msg)

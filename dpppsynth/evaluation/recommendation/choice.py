@@ -3,7 +3,7 @@
 from typing import Any
 
 from dpppsynth.contract import registry
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.result import MechanismResult
 from dpppsynth.contract.synthesizer import AnySynthesizer, PointSynthesizer, require_true_lengths
 from dpppsynth.core.arguments import instance, positive
@@ -103,7 +103,7 @@ def recommend(
 
 def _settle(
     each: Ranked, budget: PrivacyTerms, domain: Domain, sizes: dict[str, Any]
-) -> tuple[AnySynthesizer, Plan] | Alternative:
+) -> tuple[AnySynthesizer, ReleasePlan] | Alternative:
     """Synthesizer and plan, its guarantee checked, or why there is none."""
     try:
         synthesizer = each.candidate.build(budget)

@@ -14,7 +14,7 @@ def no_better_than_uniform(plan: Any) -> str | None:
 
     Parameters
     ----------
-    plan : Plan
+    plan : ReleasePlan
         Of a mechanism of the study, under a relation with a cap; of others nothing is known.
 
     Examples

@@ -3,11 +3,11 @@
 from typing import Any
 
 from dpppsynth.contract.mesh_sizes import fineness
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.spatial.mesh import Mesh
 
 
-def settings(plan: Plan) -> dict[str, Any]:
+def settings(plan: ReleasePlan) -> dict[str, Any]:
     """Settings of one release by the default rules.
 
     Returns

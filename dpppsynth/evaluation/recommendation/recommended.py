@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.synthesizer import AnySynthesizer
 from dpppsynth.core.html_card import html_text
 from dpppsynth.evaluation.recommendation.evidence import DOCUMENT, Reading
@@ -44,8 +44,8 @@ class Recommendation:
     ----------
     synthesizer : Synthesizer
         Ready to use: `synthesizer.release(pattern)`; where the number of points is secret, with `**sizes`.
-    plan : Plan
-        Plan by the synthesizer's rules; its guarantee was checked against the budget.
+    plan : ReleasePlan
+        ReleasePlan by the synthesizer's rules; its guarantee was checked against the budget.
     sizes : dict
         Public size, as `check` and `plan` of the synthesizer take it: `{"n": ...}`, or `{"expected_n": ...}`.
     settings : dict
@@ -67,7 +67,7 @@ class Recommendation:
 
     _: KW_ONLY
     synthesizer: AnySynthesizer
-    plan: Plan
+    plan: ReleasePlan
     sizes: dict[str, Any]
     settings: dict[str, Any]
     expected: float

@@ -16,9 +16,9 @@ import numpy as np
 from dpppsynth.contract.audits.additive_audits import CountsAudit
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
 from dpppsynth.contract.audits.noise_laws import StatedNoise, Truncated
-from dpppsynth.contract.audits.plan_audit import UNKNOWN
-from dpppsynth.contract.audits.target import Scores, Statistic, Weakened
-from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.contract.audits.statistic_audit import UNKNOWN
+from dpppsynth.contract.audits.target import AuditStatistic, Scores, Weakened
+from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
@@ -32,7 +32,7 @@ SEED, COUNT = 20261128, 20_000
 class BoundedCountsAudit(CountsAudit):
     """Counts of cells with discrete Laplace noise within a bound."""
 
-    plan: BoundedCountsPlan
+    plan: BoundedCounts
 
     @property
     def law(self) -> StatedNoise:
@@ -44,12 +44,12 @@ class BoundedCountsAudit(CountsAudit):
         """Logarithm of the probability that a count has no noise."""
         return math.log(float(TruncatedGeometric(self.plan.scale, self.plan.max_error).pmf(0)))
 
-    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+    def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """Likelihood ratio of the changing counts, their edges, and sums of all."""
         plan = self.plan
         return (
-            Statistic("likelihood ratio", BoundedRatio.at(plan, pair, scale=plan.scale, bound=plan.max_error)),
-            Statistic("edges", Edges.at(plan, pair), learned=True, alone=True),
+            AuditStatistic("likelihood ratio", BoundedRatio.at(plan, pair, scale=plan.scale, bound=plan.max_error)),
+            AuditStatistic("edges", Edges.at(plan, pair), learned=True, alone=True),
             *self.sums(pair),
         )
 
@@ -79,7 +79,7 @@ class ChangingCounts:
     second: Ints
 
     @classmethod
-    def at(cls, plan: BoundedCountsPlan, pair: Pair, **law: Any) -> Self:
+    def at(cls, plan: BoundedCounts, pair: Pair, **law: Any) -> Self:
         """The changing counts of a pair; `law` are further attributes."""
         first, second = (plan.exact(pattern.positions) for pattern in pair)
         cells = np.flatnonzero(first != second)

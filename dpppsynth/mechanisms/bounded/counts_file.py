@@ -5,7 +5,7 @@ from typing import Any
 
 import shapely
 
-from dpppsynth.contract.measurement import require
+from dpppsynth.contract.statistic import require
 from dpppsynth.core.crs import crs_member
 from dpppsynth.core.published_files import strict_json
 from dpppsynth.spatial.domains import canonical_json

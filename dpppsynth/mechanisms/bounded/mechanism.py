@@ -3,8 +3,8 @@
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.bounded import examples, options, words
 from dpppsynth.mechanisms.bounded.audit import BoundedCountsAudit
-from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
+from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
 from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
 from dpppsynth.release.matern_inference import MaternInference
 from dpppsynth.release.projection import Projection
@@ -13,7 +13,7 @@ from dpppsynth.release.street_inference import StreetInference
 CELLS = Mechanism(
     name="bounded-cells",
     settings=BoundedErrorSynthesizer,
-    plan=BoundedCountsPlan,
+    plan=BoundedCounts,
     estimators=(Projection, MaternInference, StreetInference),
     result=BoundedErrorRelease,
     audit=BoundedCountsAudit,

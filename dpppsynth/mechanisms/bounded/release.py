@@ -12,7 +12,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.bounded.counts_file import counted_cells
-from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
 from dpppsynth.release import folder_writing
 from dpppsynth.release.certificate import COUNTS
 from dpppsynth.release.cox import CoxRelease
@@ -37,7 +37,7 @@ def corners(mesh: Mesh) -> list[list[float]]:
     return [[*a, *b] for a, b in zip(low.tolist(), high.tolist(), strict=True)]
 
 
-class BoundedErrorRelease(CoxRelease[BoundedCountsPlan]):
+class BoundedErrorRelease(CoxRelease[BoundedCounts]):
     """Result of counting points in cells with bounded error: everything in it is public."""
 
     series: ClassVar[type["BoundedErrorSeries"]]

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, PRIVACY, SPACING, setting
 from dpppsynth.contract.stratified_plan import StratifiedPlan, level_names, sizes
 from dpppsynth.contract.synthesizer import (
@@ -26,8 +26,8 @@ from dpppsynth.mechanisms.bounded.bound import (
     smallest_max_error,
     worst_shifts,
 )
-from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
+from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
 from dpppsynth.privacy.bounds import FROM_BOUND, counts_sensitivity, laplace_scale, require_modest
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.relations import CappedRelation
@@ -160,7 +160,7 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
         epsilon, relation = self.budget.epsilon, self.neighbouring()
         return statistic_mesh(self.postprocess, domain, "cells", size, epsilon, relation)
 
-    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         relation, size, budget = self.neighbouring(), self.public_size(n, expected_n), self.budget
@@ -172,7 +172,7 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
             mesh = rules.of(domain).spaced_mesh(domain, "cells", self.spacing)
         else:
             mesh = self._rule_mesh(domain, size)
-        statistic = BoundedCountsPlan(
+        statistic = BoundedCounts(
             "cells", mesh, relation, *exact_or_guess(n, size), budget.epsilon, budget.delta, budget.max_error
         )
-        return Plan("bounded-cells", statistic, estimator_by_rule(self.postprocess, statistic))
+        return ReleasePlan("bounded-cells", statistic, estimator_by_rule(self.postprocess, statistic))

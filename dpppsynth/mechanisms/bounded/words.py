@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from dpppsynth.contract.result import Result
 from dpppsynth.contract.words import MechanismWords
-from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.odds import cost_of_bound
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedWords(MechanismWords[BoundedCountsPlan, Result]):
+class BoundedWords(MechanismWords[BoundedCounts, Result]):
     """Text on counts with bounded error.
 
     Examples
@@ -22,14 +22,14 @@ class BoundedWords(MechanismWords[BoundedCountsPlan, Result]):
     'No count is off by more than 28: larger noise was drawn again.'
     """
 
-    def errors(self, plan: BoundedCountsPlan, by: str | None = None) -> list[str]:
+    def errors(self, plan: BoundedCounts, by: str | None = None) -> list[str]:
         """Bound on the errors of counts, and on those of counts made smoother over levels."""
         most = plan.max_error
         holds = (
             "That holds for the noisy counts, also with zero in place of those below it. The intensity and the "
             "synthetic points have errors of their own."
         )
-        cap = plan.relation.kept_cap
+        cap = plan.relation.user_cap
         counts, few = "count", ""
         if cap is not None:
             counts = f"count of the points that were drawn, at most {cap.most} of each person,"
@@ -39,7 +39,7 @@ class BoundedWords(MechanismWords[BoundedCountsPlan, Result]):
             said.append(f"Counts that a filter made smoother over the levels of {by} may be off by up to {2 * most:,}.")
         return said
 
-    def costs(self, plan: BoundedCountsPlan, guarantee: Guarantee) -> list[str]:
+    def costs(self, plan: BoundedCounts, guarantee: Guarantee) -> list[str]:
         """Cost of the bound."""
         return [cost_of_bound(guarantee)]
 

@@ -218,7 +218,7 @@ def measure_tree(
     w: int,
     rng: RngLike = None,
     inside: Any = None,
-    randomise: Callable[[Callable[[Ints], Ints], Ints], Ints] = apply,
+    apply_noise: Callable[[Callable[[Ints], Ints], Ints], Ints] = apply,
 ) -> CellTree:
     """Spend the budgets: noised counts of the pyramid cells that selection visits.
 
@@ -237,8 +237,8 @@ def measure_tree(
         None: secret noise. Anything else makes the run reproducible and therefore not private.
     inside : array, optional
         Public mask or areas of the grid's cells, as `grow` takes it.
-    randomise : callable
-        `Measurement.randomise` of a plan.
+    apply_noise : callable
+        `Statistic.apply_noise` of a plan.
 
     Returns
     -------
@@ -258,7 +258,7 @@ def measure_tree(
     def read(level: int, cells: Ints) -> Floats:
         k = budgets.levels.index(level)
         noise = laplace_noise(scales[k], sensitivity=2**bits, epsilon=budgets.epsilons[k], rng=source)
-        noised = randomise(noise.add, lattice_pyramid[level].ravel()[cells])
+        noised = apply_noise(noise.add, lattice_pyramid[level].ravel()[cells])
         if np.abs(noised).max() >= EXACT:
             msg = "noise: a noised count is beyond the whole numbers that doubles hold; nothing was returned."
             raise PrivacyCheckError(msg)

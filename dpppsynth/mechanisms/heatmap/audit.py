@@ -9,10 +9,10 @@ from dpppsynth.contract.audits.hard_pairs import made_up_size
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
 from dpppsynth.contract.audits.noise_laws import DiscreteLaplace
 from dpppsynth.contract.audits.noise_tests import stated_laws
-from dpppsynth.contract.audits.plan_audit import UNKNOWN, PlanAudit
 from dpppsynth.contract.audits.stated_profile import MOST_SHIFTS, AsStated
+from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
 from dpppsynth.contract.audits.statistics import one_by_one
-from dpppsynth.contract.audits.target import StatedLaw, Statistic, Weakened
+from dpppsynth.contract.audits.target import AuditStatistic, StatedLaw, Weakened
 from dpppsynth.contract.audits.weaker_noise import LessLaplace
 from dpppsynth.mechanisms.heatmap.audit_branches import (
     CellRatio,
@@ -27,45 +27,45 @@ from dpppsynth.mechanisms.heatmap.audit_branches import (
 )
 from dpppsynth.mechanisms.heatmap.audit_pairs import MISSED, person_pair
 from dpppsynth.mechanisms.heatmap.audit_residuals import AddedToPyramid, Extremes, SharedNoise
-from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.privacy.profiles import Profile, PureDP
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class HeatmapAudit(PlanAudit):
+class HeatmapAudit(StatisticAudit):
     """Counts of the fullest cells of each level, with discrete Laplace noise."""
 
-    plan: HeatmapPlan
+    plan: HeatmapStatistic
 
     def pair(self, relation: Relation) -> Pair:
         """Worst-case pair under adding or removing a person (`person_pair`)."""
         made_up_size(self.plan)
         return person_pair(self.plan)
 
-    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+    def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """Likelihood ratios of all levels and of each, and statistics that look for other noise than is stated."""
         plan, changing = self.plan, (self.plan, branches(self.plan, pair))
         return (
-            Statistic("likelihood ratio", PyramidRatio(*changing)),
-            Statistic("levels", LevelRatios(*changing), learned=True),
-            Statistic("looked at", LookedAt(*changing), learned=True, alone=True),
+            AuditStatistic("likelihood ratio", PyramidRatio(*changing)),
+            AuditStatistic("levels", LevelRatios(*changing), learned=True),
+            AuditStatistic("looked at", LookedAt(*changing), learned=True, alone=True),
             *self._of_levels(pair),
-            Statistic("shared noise", SharedNoise.at(plan, pair), learned=True, alone=True),
-            Statistic("extremes", Extremes.at(plan, pair), learned=True, alone=True),
-            Statistic("total", LevelTotals(plan), learned=True, alone=True),
+            AuditStatistic("shared noise", SharedNoise.at(plan, pair), learned=True, alone=True),
+            AuditStatistic("extremes", Extremes.at(plan, pair), learned=True, alone=True),
+            AuditStatistic("total", LevelTotals(plan), learned=True, alone=True),
             *one_by_one(sum(lengths(plan))),
         )
 
-    def _of_levels(self, pair: Pair) -> tuple[Statistic, ...]:
+    def _of_levels(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """One number of each level, which may tell no more than the level's own noise lets it."""
         found = []
         for number, branch in enumerate(sure_branches(self.plan, pair)):
             if len(branch.cells):
                 name, ratio = f"level {self.plan.budgets.levels[number]}", CellRatio(self.plan, number, branch)
-                found.append(Statistic(name, ratio, claimed=self.of_number(branch.scale)))
+                found.append(AuditStatistic(name, ratio, claimed=self.of_number(branch.scale)))
         return tuple(found)
 
     def of_number(self, scale: float) -> AsStated:

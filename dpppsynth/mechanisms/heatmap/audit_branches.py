@@ -14,8 +14,8 @@ from dpppsynth.contract.audits.neighbouring_pairs import Pair
 from dpppsynth.mechanisms.heatmap.audit_pairs import attention
 from dpppsynth.mechanisms.heatmap.bound import layout
 from dpppsynth.mechanisms.heatmap.cell_tree import Level
-from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.persons import persons
@@ -45,12 +45,12 @@ class Branch:
         return np.asarray((np.abs(noised - self.second[at]) - np.abs(noised - self.first[at])) / self.scale)
 
 
-def branches(plan: HeatmapPlan, pair: Pair) -> tuple[Branch, ...]:
+def branches(plan: HeatmapStatistic, pair: Pair) -> tuple[Branch, ...]:
     """The cells in which a pair differs, for each measured level.
 
     Parameters
     ----------
-    plan : HeatmapPlan
+    plan : HeatmapStatistic
     pair : tuple of PointPattern
     """
     found = []
@@ -60,13 +60,13 @@ def branches(plan: HeatmapPlan, pair: Pair) -> tuple[Branch, ...]:
     return tuple(found)
 
 
-def level_masses(plan: HeatmapPlan, pattern: PointPattern) -> list[Ints]:
+def level_masses(plan: HeatmapStatistic, pattern: PointPattern) -> list[Ints]:
     """(4^i,) masses of each measured level in lattice units, without noise."""
     levels = pyramid(plan.users(pattern).lattice(plan.bits))
     return [levels[number].ravel() for number in plan.budgets.levels]
 
 
-def own_masses(plan: HeatmapPlan, pattern: PointPattern) -> list[tuple[Ints, Ints]]:
+def own_masses(plan: HeatmapStatistic, pattern: PointPattern) -> list[tuple[Ints, Ints]]:
     """Codes (k,), rising, of the cells of each measured level that hold points, and their masses in lattice units.
 
     They are worked out from the points here, and not by the code that is audited.
@@ -89,7 +89,7 @@ def own_masses(plan: HeatmapPlan, pattern: PointPattern) -> list[tuple[Ints, Int
 
 # All statistics look at one release before the next is made.
 @lru_cache(maxsize=1)
-def looked_at(plan: HeatmapPlan, released: Any) -> tuple[tuple[Level, ...], list[Ints]]:
+def looked_at(plan: HeatmapStatistic, released: Any) -> tuple[tuple[Level, ...], list[Ints]]:
     """The levels of a release, and the noised masses (m,) of each in lattice units."""
     return plan.tree(released.lattice).levels, np.split(released.lattice, np.cumsum(lengths(plan))[:-1])
 
@@ -98,7 +98,7 @@ def looked_at(plan: HeatmapPlan, released: Any) -> tuple[tuple[Level, ...], list
 class OfBranch:
     """Base of statistics of the measured cells in which two patterns differ."""
 
-    plan: HeatmapPlan
+    plan: HeatmapStatistic
     branches: tuple[Branch, ...]
 
     def seen(self, released: Any) -> list[tuple[Branch, Ints, Ints]]:
@@ -133,7 +133,7 @@ class PyramidRatio(LevelRatios):
 class CellRatio:
     """Log-likelihood ratio of two patterns, given one number: the cell of a level that differs most."""
 
-    plan: HeatmapPlan
+    plan: HeatmapStatistic
     number: int
     branch: Branch
 
@@ -162,7 +162,7 @@ class LookedAt(OfBranch):
 class LevelTotals:
     """Sum of all noised masses of each level, in persons: how many there are is secret."""
 
-    plan: HeatmapPlan
+    plan: HeatmapStatistic
 
     def __call__(self, released: Any) -> Floats:
         """(levels,) numbers."""
@@ -171,13 +171,13 @@ class LevelTotals:
         return np.asarray(sums * 2.0**-self.plan.bits, dtype=np.float64)
 
 
-def lengths(plan: HeatmapPlan) -> tuple[int, ...]:
+def lengths(plan: HeatmapStatistic) -> tuple[int, ...]:
     """Number of measured cells on each level."""
     budgets = plan.budgets
     return layout(budgets.first, budgets.depth, plan.kept, budgets.step)
 
 
-def always_seen(plan: HeatmapPlan, pair: Pair) -> tuple[Ints, Floats]:
+def always_seen(plan: HeatmapStatistic, pair: Pair) -> tuple[Ints, Floats]:
     """Changes (k,) between two patterns in lattice units, and scales (k,) of their noise, of measured cells.
 
     Left out are cells that are not looked at in some runs, but for one run in a thousand.
@@ -187,7 +187,7 @@ def always_seen(plan: HeatmapPlan, pair: Pair) -> tuple[Ints, Floats]:
     return change, np.repeat([branch.scale for branch in sure], [len(branch.cells) for branch in sure])
 
 
-def sure_branches(plan: HeatmapPlan, pair: Pair) -> tuple[Branch, ...]:
+def sure_branches(plan: HeatmapStatistic, pair: Pair) -> tuple[Branch, ...]:
     """The branches of a pair, restricted to cells that are measured in every run, up to probability `MISSED`."""
     sums = [level_masses(plan, pattern) for pattern in pair]
     found: list[Branch] = []
@@ -210,7 +210,7 @@ def parents_of(cells: Ints, level: int, step: int = 1) -> Ints:
     return np.asarray((u >> step) * 2 ** max(level - step, 0) + (v >> step))
 
 
-def _ahead(masses: Ints, cells: Ints, plan: HeatmapPlan) -> Any:
+def _ahead(masses: Ints, cells: Ints, plan: HeatmapStatistic) -> Any:
     """(k,) whether cells are among the w fullest of a level whatever the noise, by its masses (4^i,) without noise."""
     if len(masses) <= plan.kept:
         return np.full(len(cells), True)

@@ -14,7 +14,7 @@ import numpy as np
 from dpppsynth.contract.audits.moves import uniform_places
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
 from dpppsynth.mechanisms.heatmap.bound import PUBLISHED, start_level
-from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -28,7 +28,7 @@ MISSED = 1e-3
 PLAIN, MOST_OTHERS = 6.0, 100_000
 
 
-def person_pair(plan: HeatmapPlan) -> Pair:
+def person_pair(plan: HeatmapStatistic) -> Pair:
     """Two patterns of which the first has one person more than the second, all of whose points come last.
 
     How many others there are follows from the noise, not from `expected_n`.
@@ -52,7 +52,7 @@ def person_pair(plan: HeatmapPlan) -> Pair:
     return _pattern(plan, places, persons), _pattern(plan, places[:rest], persons[:rest])
 
 
-def attention(plan: HeatmapPlan) -> float:
+def attention(plan: HeatmapStatistic) -> float:
     """Persons by which a cell must exceed the others of its level to be kept on all levels, but for `MISSED`."""
     choosing = plan.scales[:-1]
     if not choosing or plan.variant not in PUBLISHED:
@@ -62,11 +62,11 @@ def attention(plan: HeatmapPlan) -> float:
     return 2 * _persons(plan, max(choosing)) * math.log(chances / MISSED)
 
 
-def _persons(plan: HeatmapPlan, masses: float) -> float:
+def _persons(plan: HeatmapStatistic, masses: float) -> float:
     return masses / 2.0**plan.bits
 
 
-def _others(plan: HeatmapPlan) -> Floats:
+def _others(plan: HeatmapStatistic) -> Floats:
     """(m, 2) places of everybody else: the crowd's first, the far one's last."""
     candidates = uniform_places(plan.domain, CANDIDATES, np.random.default_rng(SEED))
     # On this level, the first one where not all are, cells are chosen; on the next one that shows.
@@ -87,7 +87,7 @@ def _others(plan: HeatmapPlan) -> Floats:
     return np.concatenate([np.tile(alone[0], (min(crowd, MOST_OTHERS), 1)), alone[1:]])
 
 
-def _rank(plan: HeatmapPlan, places: Floats, level: int) -> Ints:
+def _rank(plan: HeatmapStatistic, places: Floats, level: int) -> Ints:
     """(k,) rank of the cell that holds each place, among all cells of a level in the order of selection."""
     i, j = plan.places[plan.mesh.locate(places)].T
     first, depth = plan.budgets.first, plan.depth
@@ -97,5 +97,5 @@ def _rank(plan: HeatmapPlan, places: Floats, level: int) -> Ints:
     return rank
 
 
-def _pattern(plan: HeatmapPlan, places: Floats, persons: Any) -> PointPattern:
+def _pattern(plan: HeatmapStatistic, places: Floats, persons: Any) -> PointPattern:
     return PointPattern(places, plan.domain, None if plan.user is None else {plan.user: persons})

@@ -20,7 +20,7 @@ from dpppsynth.mechanisms.heatmap.audit_branches import (
     own_masses,
     parents_of,
 )
-from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.spatial.mesh import Floats, Ints
 
 
@@ -36,12 +36,12 @@ class Noise(NamedTuple):
 class Residuals:
     """Base of statistics of the noise: the measured counts less the masses without the change."""
 
-    plan: HeatmapPlan
+    plan: HeatmapStatistic
     branches: tuple[Branch, ...]
     others: tuple[tuple[Ints, Ints], ...]
 
     @classmethod
-    def at(cls, plan: HeatmapPlan, pair: Pair) -> Self:
+    def at(cls, plan: HeatmapStatistic, pair: Pair) -> Self:
         """Test statistic with the cells and the masses of the second pattern, level by level, where there are any."""
         filled = [(np.flatnonzero(masses), masses[masses != 0]) for masses in level_masses(plan, pair[1])]
         return cls(plan, branches(plan, pair), tuple(filled))
@@ -119,7 +119,7 @@ class Extremes(Residuals):
 class AddedToPyramid:
     """Noise added to the masses of the measured cells, level by level."""
 
-    plan: HeatmapPlan
+    plan: HeatmapStatistic
     pair: Pair
 
     @cached_property

@@ -3,14 +3,14 @@
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.heatmap import examples, options, words
 from dpppsynth.mechanisms.heatmap.audit import HeatmapAudit
-from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
+from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer
 
 HEATMAP = Mechanism(
     name="heatmap",
     settings=HeatmapSynthesizer,
-    plan=HeatmapPlan,
+    plan=HeatmapStatistic,
     estimators=(Reconstruction,),
     result=HeatmapRelease,
     audit=HeatmapAudit,

@@ -13,7 +13,7 @@ from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.heatmap.bound import FITS
 from dpppsynth.mechanisms.heatmap.exact_maps import HeatMaps
 from dpppsynth.mechanisms.heatmap.fitting import fitted, require_fit
-from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
 from dpppsynth.spatial.domains import Domain
@@ -34,7 +34,7 @@ def usual_bandwidth(domain: Domain) -> float:
 
 
 @dataclass(frozen=True)
-class Reconstruction(Estimator[HeatmapPlan]):
+class Reconstruction(Estimator[HeatmapStatistic]):
     """Estimator of grid masses from noised counts of a pyramid's cells.
 
     Attributes
@@ -49,18 +49,18 @@ class Reconstruction(Estimator[HeatmapPlan]):
     def __post_init__(self) -> None:
         one_of("fit", self.fit, FITS)
 
-    def require(self, plan: HeatmapPlan) -> None:
+    def require(self, plan: HeatmapStatistic) -> None:
         """Refuse a fit that the measured levels do not allow, or whose field is too large."""
         require_fit(self.fit, plan.budgets)
 
-    def masses(self, statistic: PrivateStatistic[HeatmapPlan]) -> Floats:
+    def masses(self, statistic: PrivateStatistic[HeatmapStatistic]) -> Floats:
         """(nx, ny) masses of the grid cells, whose sum estimates the number of persons."""
         plan = statistic.plan
         nx, ny = plan.shape
         tree = plan.tree(statistic.lattice)
         return fitted(tree, plan.budgets, self.fit, inside=plan.inside, lengths=plan.lengths)[:nx, :ny]
 
-    def intensity(self, statistic: PrivateStatistic[HeatmapPlan]) -> PiecewiseConstant:
+    def intensity(self, statistic: PrivateStatistic[HeatmapStatistic]) -> PiecewiseConstant:
         """Persons per unit area, constant on every cell."""
         plan = statistic.plan
         return PiecewiseConstant(plan.mesh, self.masses(statistic)[tuple(plan.places.T)] / plan.mesh.element_measure)
@@ -83,7 +83,7 @@ class Reconstruction(Estimator[HeatmapPlan]):
         return {"kind": self.kind, "fit": self.fit}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: HeatmapPlan) -> Beside:
+    def beside(cls, stated: JsonRead, plan: HeatmapStatistic) -> Beside:
         """Nothing, once the fit is a known one."""
         known = [{"kind": cls.kind, "fit": fit} for fit in FITS]
         among(stated, known, f"the estimator is reconstruction by {' or '.join(FITS)}")
@@ -91,13 +91,13 @@ class Reconstruction(Estimator[HeatmapPlan]):
         return Beside()
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: HeatmapPlan, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: HeatmapStatistic, offset: Offset | None) -> Self:
         """The reconstruction that is stated."""
         return cls(stated["fit"])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeatmapRelease(CoxRelease[HeatmapPlan]):
+class HeatmapRelease(CoxRelease[HeatmapStatistic]):
     """Result of a heat map synthesizer: everything in it is public.
 
     Its intensity is of persons: every person counts once, however many points they have, and a synthetic pattern has

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, EXPERT, PRIVACY, setting
 from dpppsynth.contract.synthesizer import Synthesizer, require_true_lengths
 from dpppsynth.core.arguments import one_of, positive, shown, whole, whole_number
@@ -23,8 +23,8 @@ from dpppsynth.mechanisms.heatmap.bound import (
     require_measure,
     require_plain,
 )
-from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
+from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.models.regular_meshes import MOST_VERTICES, grid_cells, regular_squares
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
@@ -126,7 +126,7 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))
 
-    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Settle every choice from public parameters alone.
 
         Parameters
@@ -149,8 +149,8 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
         mesh = regular_squares(domain, shape=(nx + 1, ny + 1))
         settings: dict[str, Any] = {"w": self.w, "variant": self.variant, "decay": self.decay, "user": self.user}
         finest = self._finest(mesh, guess)
-        measured = HeatmapPlan(mesh, guess, float(self.epsilon), finest=finest, **settings)
-        return Plan("heatmap", measured, Reconstruction(self.fit))
+        measured = HeatmapStatistic(mesh, guess, float(self.epsilon), finest=finest, **settings)
+        return ReleasePlan("heatmap", measured, Reconstruction(self.fit))
 
     def _finest(self, mesh: Mesh, guess: float | None) -> int | None:
         """Side of the finest measured level; None where its cells are those of the grid."""

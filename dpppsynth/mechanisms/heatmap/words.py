@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
 
@@ -11,7 +11,7 @@ DROWNED = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeatmapWords(MechanismWords[Measurement, HeatmapRelease]):
+class HeatmapWords(MechanismWords[Statistic, HeatmapRelease]):
     """Text on heat maps."""
 
     def remarks(self, release: HeatmapRelease) -> list[str]:
@@ -24,7 +24,7 @@ class HeatmapWords(MechanismWords[Measurement, HeatmapRelease]):
 
     def alarm(self, release: HeatmapRelease) -> str | None:
         """Warning of a map of noise."""
-        return drowned(release)
+        return noise_warning(release)
 
 
 HEATMAP = HeatmapWords(
@@ -48,7 +48,7 @@ def persons_in_words(release: HeatmapRelease) -> str:
     return f"{start}, of which {made_up} may be noise"
 
 
-def drowned(release: HeatmapRelease) -> str | None:
+def noise_warning(release: HeatmapRelease) -> str | None:
     """Warning that noise alone might look like this map."""
     if release.masses.sum() >= DROWNED * release.noise_persons:
         return None

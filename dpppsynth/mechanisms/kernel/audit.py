@@ -9,12 +9,12 @@ import numpy as np
 
 from dpppsynth.contract.audits.added_noise import Positions
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
-from dpppsynth.contract.audits.plan_audit import UNKNOWN, PlanAudit
+from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
 from dpppsynth.contract.audits.statistics import for_patterns
-from dpppsynth.contract.audits.target import StatedLaw, Statistic
+from dpppsynth.contract.audits.target import AuditStatistic, StatedLaw
 from dpppsynth.linear_network.diffusion import diffusion_density
 from dpppsynth.mechanisms.kernel.audit_children import TINY, DiffusionRatio, KernelRatio, laws_of_children
-from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan, PatternPlan
+from dpppsynth.mechanisms.kernel.statistic import DiffusionStatistic, KernelStatistic, PatternStatistic
 from dpppsynth.privacy.profiles import PoissonGaussianDP, Profile
 from dpppsynth.spatial.gaussian_kernel import hull, mass
 from dpppsynth.spatial.mesh import Floats
@@ -24,18 +24,18 @@ BLOCK = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class PatternAudit(PlanAudit):
+class PatternAudit(StatisticAudit):
     """Base of audits of patterns of children, whose places are the noise."""
 
-    plan: PatternPlan
+    plan: PatternStatistic
 
     def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
         """Log-likelihood ratio of both patterns, a function of the children."""
         self._unknown("the likelihood ratio of two patterns", "likelihood_ratio")
 
-    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+    def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """The likelihood ratio, and numbers of children near the person, in coarse cells, and in all."""
-        ratio = Statistic("likelihood ratio", self.likelihood_ratio(pair))
+        ratio = AuditStatistic("likelihood ratio", self.likelihood_ratio(pair))
         return (ratio, *for_patterns(self.plan.domain, pair, self.plan.relation))
 
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:
@@ -59,7 +59,7 @@ class PatternAudit(PlanAudit):
 class KernelAudit(PatternAudit):
     """Gaussian kernels on a window."""
 
-    plan: KernelPlan
+    plan: KernelStatistic
 
     def separation(self, first: Floats, second: Floats) -> Floats:
         """(P,) distances moved, times the share of the kernel that is not cut off."""
@@ -101,7 +101,7 @@ class KernelAudit(PatternAudit):
 class DiffusionAudit(PatternAudit):
     """Heat flow on the segments of a network."""
 
-    plan: DiffusionPlan
+    plan: DiffusionStatistic
 
     def separation(self, first: Floats, second: Floats) -> Floats:
         """(P,) L1 distances of the laws of a child."""

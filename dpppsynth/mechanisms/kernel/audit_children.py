@@ -12,7 +12,7 @@ from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed, unchange
 from dpppsynth.contract.audits.noise_tests import LUCK
 from dpppsynth.contract.audits.statistics import patterns_of
 from dpppsynth.contract.audits.target import StatedLaw
-from dpppsynth.mechanisms.kernel.plan import KernelPlan
+from dpppsynth.mechanisms.kernel.statistic import KernelStatistic
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.gaussian_kernel import gaussian_sum, hull, mass
 from dpppsynth.spatial.mesh import Floats, Mesh
@@ -32,7 +32,7 @@ class KernelRatio:
     `f` and `f'` are the plan's densities at both patterns. Kernels of points that both have are summed once.
     """
 
-    plan: KernelPlan
+    plan: KernelStatistic
     pair: Pair
 
     @cached_property
@@ -65,7 +65,7 @@ class DiffusionRatio:
 class Children:
     """Poisson test of the number of children in a part of the window, one for each input; mean up to `ROUNDING`."""
 
-    plan: KernelPlan
+    plan: KernelStatistic
     pair: Pair
     regions: tuple[Window, Window]
 
@@ -106,7 +106,7 @@ class Children:
         return (unlucky - stated) * (mean - stated) > 0 and self.log_chance(unlucky, 0, runs) <= log_level
 
 
-def laws_of_children(plan: KernelPlan, pair: Pair) -> tuple[StatedLaw, ...]:
+def laws_of_children(plan: KernelStatistic, pair: Pair) -> tuple[StatedLaw, ...]:
     """Laws of all children, and of those within shares of the bandwidth from the first of the person's places.
 
     Where that is wider than the window, of a fourth of the window's extent.

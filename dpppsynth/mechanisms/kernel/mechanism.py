@@ -3,14 +3,14 @@
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.kernel import examples, options, words
 from dpppsynth.mechanisms.kernel.audit import DiffusionAudit, KernelAudit
-from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
 from dpppsynth.mechanisms.kernel.release import PoissonRelease
+from dpppsynth.mechanisms.kernel.statistic import DiffusionStatistic, KernelStatistic
 from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
 
 KERNEL = Mechanism(
     name="kernel",
     settings=KernelSynthesizer,
-    plan=KernelPlan,
+    plan=KernelStatistic,
     estimators=(),
     result=PoissonRelease,
     audit=KernelAudit,
@@ -22,7 +22,7 @@ KERNEL = Mechanism(
 DIFFUSION = Mechanism(
     name="kernel-diffusion",
     settings=KernelSynthesizer,
-    plan=DiffusionPlan,
+    plan=DiffusionStatistic,
     estimators=(),
     result=PoissonRelease,
     audit=DiffusionAudit,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dpppsynth.core.progress import ProgressLike
 from dpppsynth.io.writing import geojson_text
-from dpppsynth.mechanisms.kernel.plan import PatternPlan, PrivatePatterns
+from dpppsynth.mechanisms.kernel.statistic import PatternStatistic, PrivatePatterns
 from dpppsynth.release.certificate import synthetic
 from dpppsynth.release.release import PatternRelease
 from dpppsynth.spatial.patterns import PointPattern
@@ -17,9 +17,9 @@ class PoissonRelease(PatternRelease):
     `release(pattern, patterns=m)`.
     """
 
-    statistic: PrivatePatterns[PatternPlan]
+    statistic: PrivatePatterns[PatternStatistic]
 
-    def bought(self) -> dict[str, str]:
+    def paid_files(self) -> dict[str, str]:
         """Text of the patterns' files, by name."""
         return {synthetic(k): geojson_text(pattern) for k, pattern in enumerate(self.patterns)}
 

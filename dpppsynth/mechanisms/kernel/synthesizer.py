@@ -6,18 +6,18 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, setting
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_true_lengths, safe_digits
 from dpppsynth.core.arguments import one_of, positive, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
-from dpppsynth.core.last_result import LastResult
+from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.core.wording import either, mention
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.mechanisms.kernel.bound.heat import smallest_diffusion_bandwidth
 from dpppsynth.mechanisms.kernel.bound.kernels import smallest_bandwidth, smallest_bandwidth_36, superposition
-from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
 from dpppsynth.mechanisms.kernel.release import PoissonRelease
+from dpppsynth.mechanisms.kernel.statistic import DiffusionStatistic, KernelStatistic
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.profiles import ApproximateDP, Profile
 from dpppsynth.privacy.relations import CappedRelation
@@ -103,7 +103,9 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
             )
             raise InputError(msg)
 
-    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None, patterns: int = 1) -> Plan:
+    def plan(
+        self, domain: Domain, *, n: int | None = None, expected_n: float | None = None, patterns: int = 1
+    ) -> ReleasePlan:
         """Settle every choice from public parameters alone.
 
         Parameters
@@ -130,16 +132,16 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
         public: dict[str, Any] = {"bandwidth": bandwidth, "patterns": patterns, "delta": self.delta}
         return superposition(domain, self.neighbouring(), **public).profile
 
-    def _on_window(self, domain: Any, n: int, patterns: int) -> Plan:
+    def _on_window(self, domain: Any, n: int, patterns: int) -> ReleasePlan:
         if self.spacing is not None:
             msg = "spacing: a kernel on a window has no cells; leave it out."
             raise InputError(msg)
         least = smallest_bandwidth if self.bound == "superposition" else partial(smallest_bandwidth_36, n=n)
         bandwidth = self._bandwidth(self._smallest(partial(least, domain), patterns), domain, n, patterns)
         budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
-        return Plan("kernel", KernelPlan(domain, *budget, bandwidth, self.bound, patterns), None)
+        return ReleasePlan("kernel", KernelStatistic(domain, *budget, bandwidth, self.bound, patterns), None)
 
-    def _on_network(self, domain: LinearNetwork, n: int, patterns: int) -> Plan:
+    def _on_network(self, domain: LinearNetwork, n: int, patterns: int) -> ReleasePlan:
         if self.bound != "superposition":
             msg = f"bound: {self.bound!r} is for Gaussian kernels on windows; take 'superposition' on a network."
             raise InputError(msg)
@@ -153,25 +155,27 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
             least = self._again(self._last_bandwidth, (domain, patterns), lambda: self._smallest(search, patterns))
             self._require_bandwidth(least, domain, patterns)
             plan = self._heat(mesh, n, least if self.bandwidth is None else self.bandwidth, patterns)
-        return Plan("kernel-diffusion", plan, None)
+        return ReleasePlan("kernel-diffusion", plan, None)
 
-    def _heat(self, mesh: NetworkMesh, n: int, bandwidth: float, patterns: int) -> DiffusionPlan:
+    def _heat(self, mesh: NetworkMesh, n: int, bandwidth: float, patterns: int) -> DiffusionStatistic:
         """The plan of one bandwidth, whose heat flow and guarantee are those of any number of points."""
         budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
         public = mesh.domain, (bandwidth, patterns)
-        return self._again(self._last_heat, public, lambda: DiffusionPlan(mesh, *budget, bandwidth, patterns)).of(n)
+        return self._again(self._last_heat, public, lambda: DiffusionStatistic(mesh, *budget, bandwidth, patterns)).of(
+            n
+        )
 
     @cached_property
-    def _last_mesh(self) -> LastResult[tuple[NetworkMesh, object]]:
-        return LastResult()
+    def _last_mesh(self) -> SingleEntryCache[tuple[NetworkMesh, object]]:
+        return SingleEntryCache()
 
     @cached_property
-    def _last_heat(self) -> LastResult[tuple[DiffusionPlan, object]]:
-        return LastResult()
+    def _last_heat(self) -> SingleEntryCache[tuple[DiffusionStatistic, object]]:
+        return SingleEntryCache()
 
     @cached_property
-    def _last_bandwidth(self) -> LastResult[tuple[float, object]]:
-        return LastResult()
+    def _last_bandwidth(self) -> SingleEntryCache[tuple[float, object]]:
+        return SingleEntryCache()
 
     def _segments(self, domain: LinearNetwork) -> NetworkMesh:
         if self.spacing is not None:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.audits import counts
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.laplace import examples, options, words
@@ -15,7 +15,7 @@ from dpppsynth.release.street_inference import StreetInference
 CELLS = Mechanism(
     name="laplace-cells",
     settings=LaplaceSynthesizer,
-    plan=StatisticPlan,
+    plan=LaplaceMasses,
     estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
     audit=counts,
@@ -27,7 +27,7 @@ CELLS = Mechanism(
 TENTS = Mechanism(
     name="laplace-tents",
     settings=LaplaceSynthesizer,
-    plan=StatisticPlan,
+    plan=LaplaceMasses,
     estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
     audit=counts,

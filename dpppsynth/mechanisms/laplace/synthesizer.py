@@ -4,8 +4,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.additive_noise import BASES, StatisticPlan
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.additive_noise import BASES, LaplaceMasses
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import ALPHA, EPSILON, SPACING, setting
 from dpppsynth.contract.synthesizer import PointSynthesizer, covering, exact_or_guess, require_true_lengths
 from dpppsynth.core.arguments import one_of, positive
@@ -28,7 +28,7 @@ ESTIMATES = (FIELD, PLAIN, *POSTPROCESSES[:-1])
 
 
 @dataclass(frozen=True, eq=False)
-class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
+class LaplaceSynthesizer(PointSynthesizer[CoxRelease[LaplaceMasses]]):
     """Private counts per cell, or private tent masses per vertex, and an intensity made of them.
 
     Parameters
@@ -88,7 +88,7 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))
 
-    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         plain = "keep-n" if self.neighbouring().n_is_public else "clip"
@@ -100,8 +100,8 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
                 return self._plan_with(plain, domain, *size)
         return self._plan_with(plain if self.postprocess == PLAIN else self.postprocess, domain, *size)
 
-    def _plan_with(self, postprocess: str, domain: Domain, n: int | None, expected_n: float | None) -> Plan:
-        """Plan with this estimate."""
+    def _plan_with(self, postprocess: str, domain: Domain, n: int | None, expected_n: float | None) -> ReleasePlan:
+        """ReleasePlan with this estimate."""
         relation = self.neighbouring()
         if self.mesh is not None:
             mesh = covering(domain, self.mesh)
@@ -110,5 +110,5 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
         else:
             size = expected_n if n is None else n
             mesh = statistic_mesh(postprocess, domain, self.basis, size, self.epsilon, relation)
-        statistic = StatisticPlan(self.basis, mesh, relation, n, expected_n, float(self.epsilon))
-        return Plan(f"laplace-{self.basis}", statistic, estimator_by_rule(postprocess, statistic))
+        statistic = LaplaceMasses(self.basis, mesh, relation, n, expected_n, float(self.epsilon))
+        return ReleasePlan(f"laplace-{self.basis}", statistic, estimator_by_rule(postprocess, statistic))

@@ -10,14 +10,14 @@ import numpy as np
 from dpppsynth.contract.audits.additive_audits import AdditiveNoiseAudit
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
 from dpppsynth.contract.audits.noise_laws import DiscreteGaussian, StatedNoise
-from dpppsynth.contract.audits.plan_audit import UNKNOWN, PlanAudit
+from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
 from dpppsynth.contract.audits.statistics import GaussianRatio, Weighted, coarse_sums, one_by_one
-from dpppsynth.contract.audits.target import StatedLaw, Statistic, Weakened
+from dpppsynth.contract.audits.target import AuditStatistic, StatedLaw, Weakened
 from dpppsynth.contract.audits.weaker_noise import LessGaussian
 from dpppsynth.mechanisms.lgcp.audit_priors import WiderPrior
-from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_plan import PosteriorDrawPlan
+from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_statistic import DrawStatistic
+from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_statistic import PosteriorDrawStatistic
 from dpppsynth.privacy.profiles import GaussianDP, Profile
 from dpppsynth.spatial.mesh import Floats
 
@@ -26,7 +26,7 @@ from dpppsynth.spatial.mesh import Floats
 class FieldStatisticAudit(AdditiveNoiseAudit):
     """Tent masses smoothed by a covariance, with discrete Gaussian noise."""
 
-    plan: FieldStatisticPlan
+    plan: FieldMasses
 
     def separation(self, first: Floats, second: Floats) -> Floats:
         """(P,) prior standard deviations of `Y(x) - Y(x')`."""
@@ -64,10 +64,10 @@ class FieldStatisticAudit(AdditiveNoiseAudit):
 
 
 @dataclass(frozen=True, eq=False)
-class DrawAudit(PlanAudit):
+class DrawAudit(StatisticAudit):
     """Posterior draws under a prior whose exact privacy is not known at a pair."""
 
-    plan: DrawPlan
+    plan: DrawStatistic
 
     def separation(self, first: Floats, second: Floats) -> Floats:
         """(P,) prior standard deviations of `Y(x) - Y(x')`."""
@@ -77,12 +77,12 @@ class DrawAudit(PlanAudit):
         """(P,) prior standard deviations of `Y(x)`."""
         return field_sd(self.plan, at)
 
-    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+    def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """The likelihood ratio: a move multiplies the posterior by `e^-(Y(x) - Y(x'))`. Totals, and single numbers."""
         mesh, unit = self.plan.mesh, 2.0**-self.plan.bits
         return (
-            Statistic("likelihood ratio", Weighted(self.weight(pair), unit)),
-            Statistic("total", LogTotal(mesh.measure, unit)),
+            AuditStatistic("likelihood ratio", Weighted(self.weight(pair), unit)),
+            AuditStatistic("total", LogTotal(mesh.measure, unit)),
             coarse_sums(self.plan, len(mesh.vertices), unit),
             *one_by_one(len(mesh.vertices)),
         )
@@ -121,7 +121,7 @@ class DrawAudit(PlanAudit):
 class PosteriorDrawAudit(DrawAudit):
     """Posterior draws under a Gaussian prior, by Theorem A."""
 
-    plan: PosteriorDrawPlan
+    plan: PosteriorDrawStatistic
 
     def weakened(self, pair: Pair) -> Weakened:
         """Approximate law under a prior that is too wide."""
@@ -153,7 +153,7 @@ class LogTotal:
         return float(top + np.log(self.measure @ np.exp(field - top)))
 
 
-def increment_sd(plan: FieldStatisticPlan | DrawPlan, first: Floats, second: Floats) -> Floats:
+def increment_sd(plan: FieldMasses | DrawStatistic, first: Floats, second: Floats) -> Floats:
     """(P,) prior standard deviations of a field's increments between positions (P, 2) and (P, 2)."""
     mesh = plan.mesh
     (one, here), (other, there) = mesh.values(first), mesh.values(second)
@@ -161,7 +161,7 @@ def increment_sd(plan: FieldStatisticPlan | DrawPlan, first: Floats, second: Flo
     return _sd(plan.covariance.matrix(mesh), vertices, np.concatenate([here, -there], axis=1))
 
 
-def field_sd(plan: FieldStatisticPlan | DrawPlan, at: Floats) -> Floats:
+def field_sd(plan: FieldMasses | DrawStatistic, at: Floats) -> Floats:
     """(P,) prior standard deviations of a field at positions (P, 2)."""
     element, weight = plan.mesh.values(at)
     return _sd(plan.covariance.matrix(plan.mesh), plan.mesh.elements[element], weight)

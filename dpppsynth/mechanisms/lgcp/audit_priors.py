@@ -13,7 +13,7 @@ from dpppsynth.contract.audits.neighbouring_pairs import Pair
 from dpppsynth.contract.audits.target import Scores
 from dpppsynth.contract.audits.weaker_noise import COUNT
 from dpppsynth.core.errors import QualityError
-from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_plan import PosteriorDrawPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_statistic import PosteriorDrawStatistic
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.target_posterior import FieldPrior
 from dpppsynth.spatial.mesh import Floats
@@ -30,7 +30,7 @@ class WiderPrior:
     Where n is secret the intercept's prior is wider by the same factor: it protects n.
     """
 
-    plan: PosteriorDrawPlan
+    plan: PosteriorDrawStatistic
     pair: Pair
     weight: Floats
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from dpppsynth.contract.additive_noise import LatticePlan
+from dpppsynth.contract.additive_noise import LatticeStatistic
 from dpppsynth.contract.effort import vertices
-from dpppsynth.contract.measurement import Parameters, capped, require
 from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, Form, const
+from dpppsynth.contract.statistic import Parameters, capped, require
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.models.covariances import Covariance, covariance_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -48,7 +48,7 @@ def on_field(parameters: Parameters, relation: Relation, domain: Domain) -> Comm
     return mesh, covariance, capped(relation), p["n"], p["expected_n"], p["epsilon"], p["delta"]
 
 
-def of_field(plan: LatticePlan, covariance: Covariance, delta: float) -> JsonObject:
+def of_field(plan: LatticeStatistic, covariance: Covariance, delta: float) -> JsonObject:
     """The parameters that `on_field` reads, and the lattice."""
     return {
         "mesh": plan.mesh.recipe,

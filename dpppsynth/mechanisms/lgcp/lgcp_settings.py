@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dpppsynth.contract.additive_noise import LatticePlan
+from dpppsynth.contract.additive_noise import LatticeStatistic
 from dpppsynth.contract.synthesizer import PointSynthesizer
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.mesh import Mesh
@@ -12,7 +12,7 @@ from dpppsynth.spatial.offset import Offset
 CLUSTER_PLACES = ("apart", "shared")
 
 
-class LGCPSettings(PointSynthesizer[CoxRelease[LatticePlan]]):
+class LGCPSettings(PointSynthesizer[CoxRelease[LatticeStatistic]]):
     """Base of `LGCPSynthesizer`, which declares these settings as its fields, with defaults, and validates them."""
 
     mechanism: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.audits import counts
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.lgcp import examples, options, words
-from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
+from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.lgcp_inference import LGCPInference
@@ -17,11 +17,11 @@ from dpppsynth.release.precision_inference import PrecisionInference
 from dpppsynth.release.street_inference import StreetInference
 
 if TYPE_CHECKING:
-    from dpppsynth.contract.audits.plan_audit import PlanAudit
+    from dpppsynth.contract.audits.statistic_audit import StatisticAudit
 
 
 # Loaded when an audit is wanted.
-def _field_audit(plan: FieldStatisticPlan) -> PlanAudit:
+def _field_audit(plan: FieldMasses) -> StatisticAudit:
     from dpppsynth.mechanisms.lgcp.audit import FieldStatisticAudit
 
     return FieldStatisticAudit(plan)
@@ -30,7 +30,7 @@ def _field_audit(plan: FieldStatisticPlan) -> PlanAudit:
 TENTS = Mechanism(
     name="lgcp-tents",
     settings=LGCPSynthesizer,
-    plan=StatisticPlan,
+    plan=LaplaceMasses,
     estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
     result=CoxRelease,
     audit=counts,
@@ -42,7 +42,7 @@ TENTS = Mechanism(
 CELLS = Mechanism(
     name="lgcp-cells",
     settings=LGCPSynthesizer,
-    plan=StatisticPlan,
+    plan=LaplaceMasses,
     estimators=(StreetInference,),
     result=CoxRelease,
     audit=counts,
@@ -54,7 +54,7 @@ CELLS = Mechanism(
 FIELD = Mechanism(
     name="lgcp-field",
     settings=LGCPSynthesizer,
-    plan=FieldStatisticPlan,
+    plan=FieldMasses,
     estimators=(LGCPInference,),
     result=CoxRelease,
     audit=_field_audit,

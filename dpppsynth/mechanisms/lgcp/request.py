@@ -42,7 +42,7 @@ class LGCPRequest:
         return float(self.settings.epsilon) * (1 - (self.settings.clusters or 0.0))
 
     def measured(self, basis: str, mesh: Mesh) -> tuple[str, Mesh, CappedRelation, int | None, float | None, float]:
-        """Statistic, mesh, relation, sizes and budget, in the order of the arguments of statistics' plans."""
+        """AuditStatistic, mesh, relation, sizes and budget, in the order of the arguments of statistics' plans."""
         s = self.settings
         return basis, mesh, s.neighbouring(), *exact_or_guess(self.n, self.size), float(s.epsilon)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import scipy
 
 from dpppsynth.contract.pair_settings import caps_of, increasing_reals, numbers
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, METHOD, setting
 from dpppsynth.contract.stratified_plan import StratifiedPlan, level_names, sizes
 from dpppsynth.contract.synthesizer import require_true_lengths
@@ -15,7 +15,7 @@ from dpppsynth.core.arguments import elements, one_of, positive, probability, re
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.lgcp.lgcp_settings import CLUSTER_PLACES, LGCPSettings
-from dpppsynth.mechanisms.lgcp.plans import MECHANISMS, PRIORS, SAMPLERS
+from dpppsynth.mechanisms.lgcp.variants import MECHANISMS, PRIORS, SAMPLERS
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.privacy.assumed import AVERAGED
@@ -188,7 +188,7 @@ class LGCPSynthesizer(LGCPSettings):
         self._settle_clusters()
         MECHANISMS[self.mechanism].require(self)
 
-    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         self.public_size(n, expected_n)

@@ -1,7 +1,7 @@
 """Text and rows of tables on the log-Gaussian Cox mechanisms."""
 
-from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.result import Result
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.spatial.domains import Domain
@@ -10,7 +10,7 @@ FITTED = "A log-Gaussian Cox model that knows the law of the noise was fitted to
 DRAWN = "The synthetic points were drawn from that intensity."
 
 
-def _fitted(description: str) -> MechanismWords[Measurement, Result]:
+def _fitted(description: str) -> MechanismWords[Statistic, Result]:
     end = f"{FITTED}, and the synthetic points were drawn from the model."
     return MechanismWords(
         description=f"{description} {end}",
@@ -19,7 +19,7 @@ def _fitted(description: str) -> MechanismWords[Measurement, Result]:
     )
 
 
-def _drawn(description: str) -> MechanismWords[Measurement, Result]:
+def _drawn(description: str) -> MechanismWords[Statistic, Result]:
     return MechanismWords(
         description=f"{description} {DRAWN}",
         intensity="the released draw",

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.contract.audits.plan_audit import AuditRun, Margin, More, PlanAudit
+from dpppsynth.contract.audits.statistic_audit import AuditRun, Margin, More, StatisticAudit
 from dpppsynth.contract.audits.target import Target
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.audit_clients import ClientAudit
 from dpppsynth.mechanisms.local.audit_reports import ReportCounts, RoundCounts
 from dpppsynth.mechanisms.local.audit_shuffled import MOST as MOST_SHUFFLED
 from dpppsynth.mechanisms.local.audit_shuffled import among_others
-from dpppsynth.mechanisms.local.displacement_plan import DisplacementPlan
-from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, GridPlan, UniformGridPlan
-from dpppsynth.mechanisms.local.plan import LocalPlan
+from dpppsynth.mechanisms.local.displacement_statistic import DisplacementStatistic
+from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, GridStatistic, UniformGridStatistic
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import oracle
+from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -27,10 +27,10 @@ MOST, WORK, FEW = 10_000, 20_000_000, 100
 
 
 @dataclass(frozen=True, eq=False)
-class ReportsAudit(PlanAudit):
+class ReportsAudit(StatisticAudit):
     """Base of audits of counts of reports: one report of a client, and the counts of whole releases."""
 
-    plan: LocalPlan | GridPlan | DisplacementPlan
+    plan: AreaStatistic | GridStatistic | DisplacementStatistic
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
@@ -46,7 +46,7 @@ class ReportsAudit(PlanAudit):
         """Released counts of each round, of reports about one place (1, 2)."""
         self._unknown("what its counts are of", "counts")
 
-    def smaller(self) -> LocalPlan | GridPlan | DisplacementPlan | None:
+    def smaller(self) -> AreaStatistic | GridStatistic | DisplacementStatistic | None:
         """The plan for so many persons that a release is quick; None where there is no such plan."""
         self._unknown("how a smaller plan is made", "smaller")
 
@@ -87,14 +87,14 @@ class ReportsAudit(PlanAudit):
 class CellsAudit(ReportsAudit):
     """Reports about cells of a square grid."""
 
-    plan: LocalPlan
+    plan: AreaStatistic
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
         """Law of the one round."""
         return (self.plan.randomizer,)
 
-    def smaller(self) -> LocalPlan:
+    def smaller(self) -> AreaStatistic:
         """The plan for fewer persons."""
         return replace(self.plan, n=self.few, shuffle=None)
 
@@ -108,14 +108,14 @@ class CellsAudit(ReportsAudit):
 class DisplacementAudit(ReportsAudit):
     """Reports about the start or the displacement of a trajectory."""
 
-    plan: DisplacementPlan
+    plan: DisplacementStatistic
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
         """Law of the one round."""
         return (self.plan.law,)
 
-    def smaller(self) -> DisplacementPlan:
+    def smaller(self) -> DisplacementStatistic:
         """The plan for fewer persons, each of whom stays in one place."""
         return replace(self.plan, n=self.few, user=None, shuffle=None)
 
@@ -129,14 +129,14 @@ class DisplacementAudit(ReportsAudit):
 class GridAudit(ReportsAudit):
     """Reports about rectangles of a uniform grid, to a frequency oracle."""
 
-    plan: UniformGridPlan
+    plan: UniformGridStatistic
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
         """Law of the one round."""
         return self.plan.randomizers
 
-    def smaller(self) -> UniformGridPlan:
+    def smaller(self) -> UniformGridStatistic:
         """The plan for fewer persons."""
         return replace(self.plan, n=self.few, shuffle=None)
 
@@ -149,7 +149,7 @@ class GridAudit(ReportsAudit):
 class AdaptiveGridAudit(ReportsAudit):
     """Reports about rectangles of a coarse grid, and of others about those of a finer one made from their counts."""
 
-    plan: AdaptiveGridPlan
+    plan: AdaptiveGridStatistic
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
@@ -165,7 +165,7 @@ class AdaptiveGridAudit(ReportsAudit):
         rounds = [(plan.first, plan.randomizers[0]), plan.second_round(plan.parts(lattice)[0])]
         yield from _of_grids(plan, rounds, [*plan.reports], lattice, place)
 
-    def smaller(self) -> AdaptiveGridPlan | None:
+    def smaller(self) -> AdaptiveGridStatistic | None:
         """The plan itself, unless it is for too many persons: the rounds have the sizes that it gives them."""
         return None if self.plan.n > MOST else self.plan
 
@@ -176,7 +176,7 @@ class AdaptiveGridAudit(ReportsAudit):
 
 
 def _of_grids(
-    plan: GridPlan, rounds: list[Any], numbers: list[int], lattice: Ints, place: Floats
+    plan: GridStatistic, rounds: list[Any], numbers: list[int], lattice: Ints, place: Floats
 ) -> Iterator[RoundCounts]:
     xy = np.asarray(plan.domain.coordinates(place))
     for (grid, clients), counts, n in zip(rounds, plan.parts(lattice), numbers, strict=True):

@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from dpppsynth.contract.audits.neighbouring_pairs import GIVEN
-from dpppsynth.contract.audits.plan_audit import Margin, More
+from dpppsynth.contract.audits.statistic_audit import Margin, More
 from dpppsynth.contract.audits.statistics import MOST_NUMBERS, named
-from dpppsynth.contract.audits.target import Scores, Statistic, Target, require_two
+from dpppsynth.contract.audits.target import AuditStatistic, Scores, Target, require_two
 from dpppsynth.core.arguments import whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
@@ -188,7 +188,7 @@ class ClientAudit:
             values one cell apart.
         pair : tuple of two int, optional
             Two values; unless given, the hardest ones.
-        statistics : sequence of Statistic or callable
+        statistics : sequence of AuditStatistic or callable
             Functions of reports (1, columns), looked at beside the built-in ones.
 
         Raises
@@ -242,17 +242,20 @@ class ClientAudit:
         away = cell_distance(self.randomizer, values) if self.randomizer.metric else 1.0
         return level * away or self.randomizer.epsilon
 
-    def statistics(self, values: Values) -> tuple[Statistic, ...]:
+    def statistics(self, values: Values) -> tuple[AuditStatistic, ...]:
         """Likelihood ratio, counts, integers and bits of the report."""
-        ratio = Statistic("likelihood ratio", ReportRatio(self.randomizer, values))
+        ratio = AuditStatistic("likelihood ratio", ReportRatio(self.randomizer, values))
         numbers = (
-            Statistic("numbers", Numbers(), learned=True),
-            Statistic("one bit", Bits(), learned=True, alone=True),
+            AuditStatistic("numbers", Numbers(), learned=True),
+            AuditStatistic("one bit", Bits(), learned=True, alone=True),
         )
         if not 1 < self.randomizer.size <= MOST_NUMBERS:
             return ratio, *numbers
         counted = CountedReports(self.randomizer)
-        counts = (Statistic("counts", counted, learned=True), Statistic("one count", counted, learned=True, alone=True))
+        counts = (
+            AuditStatistic("counts", counted, learned=True),
+            AuditStatistic("one count", counted, learned=True, alone=True),
+        )
         return ratio, *counts, *numbers
 
 

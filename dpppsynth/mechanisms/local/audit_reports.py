@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from dpppsynth.contract.audits.moves import uniform_places
-from dpppsynth.contract.audits.plan_audit import AuditRun
+from dpppsynth.contract.audits.statistic_audit import AuditRun
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern

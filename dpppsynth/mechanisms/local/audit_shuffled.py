@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpppsynth.contract.audits.statistics import MOST_NUMBERS
-from dpppsynth.contract.audits.target import Statistic, Target
+from dpppsynth.contract.audits.target import AuditStatistic, Target
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.local.audit_clients import ClientLaw, CountedReports, ReportRatio
 from dpppsynth.privacy.profiles import ApproximateDP
@@ -53,8 +53,8 @@ def among_others(target: Target, clients: ClientLaw, statement: ShuffledPrivacy)
     other = next((value for value in range(clients.inputs) if value not in (first, second)), second)
     own = tuple(replace(each, features=OwnReport(each.features)) for each in target.statistics)
     claim = ApproximateDP(statement.epsilon, statement.delta)
-    mixed = [Statistic("likelihood ratio, shuffled", ReportRatio(clients, target.pair), claimed=claim)]
+    mixed = [AuditStatistic("likelihood ratio, shuffled", ReportRatio(clients, target.pair), claimed=claim)]
     if 1 < clients.size <= MOST_NUMBERS:
-        mixed.append(Statistic("counts, shuffled", CountedReports(clients), learned=True, claimed=claim))
+        mixed.append(AuditStatistic("counts, shuffled", CountedReports(clients), learned=True, claimed=claim))
     run = RespondAmong(clients, other, statement.reports - 1)
     return replace(target, run=run, statistics=(*own, *mixed))

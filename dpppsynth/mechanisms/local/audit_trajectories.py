@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.contract.audits.plan_audit import AuditRun, Margin, More, PlanAudit
+from dpppsynth.contract.audits.statistic_audit import AuditRun, Margin, More, StatisticAudit
 from dpppsynth.contract.audits.statistics import MOST_NUMBERS, named
-from dpppsynth.contract.audits.target import Scores, Statistic, Target, require_two
+from dpppsynth.contract.audits.target import AuditStatistic, Scores, Target, require_two
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.audit_clients import BITS, COUNT, SEED, Bits, CountedReports, held_to, with_epsilon
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceRound
 from dpppsynth.mechanisms.local.trajectories.rounds import RoundPart
-from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
+from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation
@@ -146,10 +146,10 @@ class LargerShares:
 
 
 @dataclass(frozen=True, eq=False)
-class TrajectoriesAudit(PlanAudit):
+class TrajectoriesAudit(StatisticAudit):
     """All that one client sends in both rounds."""
 
-    plan: TracePlan
+    plan: TraceStatistic
 
     def target(
         self,
@@ -182,7 +182,7 @@ class TrajectoriesAudit(PlanAudit):
         )
 
 
-def hard_walks(plan: TracePlan) -> Walks:
+def hard_walks(plan: TraceStatistic) -> Walks:
     """Two trajectories that differ in every report: one to and fro in a corner, one at rest in the opposite corner."""
     cells, longest = plan.cells, plan.max_length
     moving = np.arange(longest if cells > 1 else 1) % 2
@@ -200,16 +200,16 @@ def _differing(rounds: Rounds, walks: Walks) -> Iterable[Differing]:
                 yield Differing(part.name, part.randomizer, first, second)
 
 
-def _statistics(rounds: Rounds, walks: Walks, parts: tuple[Differing, ...]) -> tuple[Statistic, ...]:
+def _statistics(rounds: Rounds, walks: Walks, parts: tuple[Differing, ...]) -> tuple[AuditStatistic, ...]:
     counted = TranscriptCounts(_looked_at(rounds, walks))
     form = TranscriptForm(tuple(part for each in rounds for part in each.parts))
     return (
-        Statistic("likelihood ratio", TranscriptRatio(parts)),
-        *((Statistic("ratio of a part", PartRatios(parts), learned=True, alone=True),) if parts else ()),
-        Statistic("counts", counted, learned=True),
-        Statistic("one count", counted, learned=True, alone=True),
-        Statistic("numbers and bits", form, learned=True),
-        Statistic("one number or bit", form, learned=True, alone=True),
+        AuditStatistic("likelihood ratio", TranscriptRatio(parts)),
+        *((AuditStatistic("ratio of a part", PartRatios(parts), learned=True, alone=True),) if parts else ()),
+        AuditStatistic("counts", counted, learned=True),
+        AuditStatistic("one count", counted, learned=True, alone=True),
+        AuditStatistic("numbers and bits", form, learned=True),
+        AuditStatistic("one number or bit", form, learned=True, alone=True),
     )
 
 

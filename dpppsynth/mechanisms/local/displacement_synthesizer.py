@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
 from dpppsynth.core.arguments import flag, instance, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.mechanisms.local.displacement_plan import DisplacementPlan, trajectory_values
+from dpppsynth.mechanisms.local.displacement_statistic import DisplacementStatistic, trajectory_values
 from dpppsynth.mechanisms.local.randomizers.displacements import MOST_CELLS, DisplacementLaw
 from dpppsynth.mechanisms.local.randomizers.radius import grid_radius
 from dpppsynth.mechanisms.local.reports import Counts
@@ -19,8 +19,8 @@ from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, number_of_reports, require_window
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories
 from dpppsynth.mechanisms.local.trajectories.lines import LineModel
-from dpppsynth.mechanisms.local.trajectory_plan import checked_user
 from dpppsynth.mechanisms.local.trajectory_release import LineEstimator
+from dpppsynth.mechanisms.local.trajectory_statistic import checked_user
 from dpppsynth.mechanisms.local.trajectory_synthesizer import OfTrajectories
 from dpppsynth.spatial.domains import Domain
 
@@ -59,7 +59,7 @@ class LineTrace(OfTrajectories, LocalMechanism):
 
     epsilon: float = setting(**EPSILON)
     _: KW_ONLY
-    basis: ClassVar[str] = DisplacementPlan.basis
+    basis: ClassVar[str] = DisplacementStatistic.basis
     cells: int = setting(help="Number of cells along each side of the grid", example="8")
     reach: int = setting(3, help="Cells from start to end that are told apart")
     user: str | None = setting(
@@ -125,7 +125,7 @@ class LineTrace(OfTrajectories, LocalMechanism):
         inside: Any = np.ones(self.cells**2, dtype=bool)
         return LineModel(cells=self.cells, n=own.n, starts=starts, displacements=moves, reach=self.reach, inside=inside)
 
-    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Settle every choice from public parameters alone.
 
         Parameters
@@ -138,4 +138,6 @@ class LineTrace(OfTrajectories, LocalMechanism):
         """
         window, number = require_window(domain), number_of_reports(n, expected_n)
         shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
-        return Plan(self.basis, DisplacementPlan(window, self.randomizer, number, self.user, shuffle), LineEstimator())
+        return ReleasePlan(
+            self.basis, DisplacementStatistic(window, self.randomizer, number, self.user, shuffle), LineEstimator()
+        )

@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 import scipy.sparse as sp
 
-from dpppsynth.mechanisms.local.grid_plan import Level
+from dpppsynth.mechanisms.local.grid_statistic import Level
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.models.grid_meshes import CellFinder, rectangle_mesh
 from dpppsynth.models.likelihood import NormalMasses

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.registry import mechanism
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, EXPERT, setting
 from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import POSTS
-from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, Fitted, UniformGridPlan, estimated
+from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, Fitted, UniformGridStatistic, estimated
 from dpppsynth.mechanisms.local.grids.cuts import PIECES
 from dpppsynth.mechanisms.local.grids.groups import group_sizes, split_users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
@@ -228,14 +228,14 @@ class UniformGrid(Round):
         """The cells."""
         return uniform_grid(self.window.bounds, *self.cells)
 
-    def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+    def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
         window, number = self.own_window(domain), number_of_reports(n, expected_n)
         columns, rows = self.cells
         shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
         public = (float(self.epsilon), number, columns, rows, stated_oracle(self.oracle), shuffle)
-        plan = UniformGridPlan(window, *public, self.user)
-        return Plan("uniform-grid", plan, GridEstimator(self.post))
+        plan = UniformGridStatistic(window, *public, self.user)
+        return ReleasePlan("uniform-grid", plan, GridEstimator(self.post))
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ class SecondRound(Round):
         settings = {name: data[name] for name in keys[2:]}
         return cls(domain_from_geojson(data["window"]), grid=grid, **settings)
 
-    def plan(self, *_: Any, **__: Any) -> Plan:
+    def plan(self, *_: Any, **__: Any) -> ReleasePlan:
         """Refused: one round alone is no release."""
         msg = "plan: one round of an adaptive grid is no release; combine() both rounds' counts."
         raise InputError(msg)
@@ -286,7 +286,7 @@ class AdaptiveCounts:
     """Counts of both rounds."""
 
     mechanism: "AdaptiveGrid"
-    plan: AdaptiveGridPlan
+    plan: AdaptiveGridStatistic
     first: Counts
     second: Counts
 
@@ -358,9 +358,9 @@ class AdaptiveGrid(GridMechanism):
 
     def settings(
         self, n: int, reports: tuple[int, int] | None = None, shuffle: Shuffle | None = None
-    ) -> AdaptiveGridPlan:
+    ) -> AdaptiveGridStatistic:
         """Both rounds for n persons, of whom so many report in each; by default as `sigma` splits them."""
-        return AdaptiveGridPlan(
+        return AdaptiveGridStatistic(
             self.window,
             float(self.epsilon),
             n,
@@ -376,15 +376,15 @@ class AdaptiveGrid(GridMechanism):
             drawn_by=self.user,
         )
 
-    def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+    def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
         self.own_window(domain)
         shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
         return self.settled(self.settings(number_of_reports(n, expected_n), shuffle=shuffle))
 
-    def settled(self, plan: AdaptiveGridPlan) -> Plan:
+    def settled(self, plan: AdaptiveGridStatistic) -> ReleasePlan:
         """The plan of these rounds, with the estimator."""
-        return Plan("adaptive-grid", plan, GridEstimator(self.post, self.consistent))
+        return ReleasePlan("adaptive-grid", plan, GridEstimator(self.post, self.consistent))
 
     def first(self, n: int) -> UniformGrid:
         """The first round for a public number of persons, with clients and an aggregator of its own."""
@@ -399,7 +399,7 @@ class AdaptiveGrid(GridMechanism):
         own: dict[str, Any] = {"oracle": self.oracle, "post": self.post, "user": self.user}
         return SecondRound(self.window, epsilon=self.epsilon, grid=grid, **own)
 
-    def _rounds(self, first: int, second: int, n: int) -> AdaptiveGridPlan:
+    def _rounds(self, first: int, second: int, n: int) -> AdaptiveGridStatistic:
         return self.settings(n, (first, second))
 
     def combine(self, first: Counts, second: Counts, n: int) -> AdaptiveCounts:

@@ -10,22 +10,22 @@ from dpppsynth.mechanisms.local.area_synthesizers import (
 )
 from dpppsynth.mechanisms.local.audit import AdaptiveGridAudit, CellsAudit, DisplacementAudit, GridAudit
 from dpppsynth.mechanisms.local.audit_trajectories import TrajectoriesAudit
-from dpppsynth.mechanisms.local.displacement_plan import DisplacementPlan
+from dpppsynth.mechanisms.local.displacement_statistic import DisplacementStatistic
 from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
-from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, UniformGridPlan
+from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, UniformGridStatistic
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, UniformGrid
 from dpppsynth.mechanisms.local.hierarchy_release import HierarchyRelease
 from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
-from dpppsynth.mechanisms.local.plan import LocalPlan
 from dpppsynth.mechanisms.local.release import GridEstimator, GridRelease, LocalRelease, ReportEstimator
-from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
+from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.mechanisms.local.trajectory_release import LineEstimator, TraceEstimator, TraceRelease
+from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 
 DISK_AREA = Mechanism(
     name="disk-area",
     settings=DiskAreaMechanism,
-    plan=LocalPlan,
+    plan=AreaStatistic,
     estimators=(ReportEstimator,),
     result=LocalRelease,
     audit=CellsAudit,
@@ -37,7 +37,7 @@ DISK_AREA = Mechanism(
 HYBRID_AREA = Mechanism(
     name="hybrid-area",
     settings=HybridUniformExponential,
-    plan=LocalPlan,
+    plan=AreaStatistic,
     estimators=(ReportEstimator,),
     result=LocalRelease,
     audit=CellsAudit,
@@ -49,7 +49,7 @@ HYBRID_AREA = Mechanism(
 SQUARE_WAVE = Mechanism(
     name="square-wave",
     settings=MultidimensionalSquareWave,
-    plan=LocalPlan,
+    plan=AreaStatistic,
     estimators=(ReportEstimator,),
     result=LocalRelease,
     audit=CellsAudit,
@@ -61,7 +61,7 @@ SQUARE_WAVE = Mechanism(
 SUBSET_EXPONENTIAL = Mechanism(
     name="subset-exponential",
     settings=SEMGeoI,
-    plan=LocalPlan,
+    plan=AreaStatistic,
     estimators=(ReportEstimator,),
     result=LocalRelease,
     audit=CellsAudit,
@@ -73,7 +73,7 @@ SUBSET_EXPONENTIAL = Mechanism(
 UNIFORM_GRID = Mechanism(
     name="uniform-grid",
     settings=UniformGrid,
-    plan=UniformGridPlan,
+    plan=UniformGridStatistic,
     estimators=(GridEstimator,),
     result=GridRelease,
     audit=GridAudit,
@@ -85,7 +85,7 @@ UNIFORM_GRID = Mechanism(
 ADAPTIVE_GRID = Mechanism(
     name="adaptive-grid",
     settings=AdvancedAdaptiveGrid,
-    plan=AdaptiveGridPlan,
+    plan=AdaptiveGridStatistic,
     estimators=(GridEstimator,),
     result=GridRelease,
     audit=AdaptiveGridAudit,
@@ -97,7 +97,7 @@ ADAPTIVE_GRID = Mechanism(
 RANGE_HIERARCHY = Mechanism(
     name="range-hierarchy",
     settings=RangeHierarchy,
-    plan=LocalPlan,
+    plan=AreaStatistic,
     estimators=(ReportEstimator,),
     result=HierarchyRelease,
     audit=CellsAudit,
@@ -109,7 +109,7 @@ RANGE_HIERARCHY = Mechanism(
 TRAJECTORIES = Mechanism(
     name="trajectories",
     settings=LDPTrace,
-    plan=TracePlan,
+    plan=TraceStatistic,
     estimators=(TraceEstimator,),
     result=TraceRelease,
     audit=TrajectoriesAudit,
@@ -121,7 +121,7 @@ TRAJECTORIES = Mechanism(
 DISPLACEMENTS = Mechanism(
     name="displacements",
     settings=LineTrace,
-    plan=DisplacementPlan,
+    plan=DisplacementStatistic,
     estimators=(LineEstimator,),
     result=TraceRelease,
     audit=DisplacementAudit,

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dpppsynth.contract.measurement import measured_number
 from dpppsynth.contract.mechanism_options import NO_CAP, NO_RADIUS, NO_RELATION, Given, MechanismOptions, require_window
 from dpppsynth.contract.settings import Setting
+from dpppsynth.contract.statistic import measured_number
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.area_synthesizers import (
     DiskAreaMechanism,
@@ -23,7 +23,7 @@ from dpppsynth.mechanisms.local.saved_counts import counts_in
 from dpppsynth.mechanisms.local.shuffle import Shuffle
 from dpppsynth.mechanisms.local.sinks import new_file
 from dpppsynth.mechanisms.local.synthesizer import number_of_reports
-from dpppsynth.mechanisms.local.trajectory_plan import number_of_trajectories
+from dpppsynth.mechanisms.local.trajectory_statistic import number_of_trajectories
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import GeoIndistinguishability, Local, Relation

@@ -9,8 +9,8 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
 from dpppsynth.mechanisms.local.one_report import PersonCodes
-from dpppsynth.mechanisms.local.plan import LocalPlan
 from dpppsynth.mechanisms.local.point_files import PointFile
+from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -28,7 +28,7 @@ def values_in(mechanism: CellMechanism | Round, window: Window) -> Callable[[Flo
     """
     if not isinstance(mechanism, CellMechanism):
         return lambda xy: mechanism.values(PointPattern(xy, window))
-    plan = LocalPlan(mechanism.mesh(window), mechanism.randomizer, 1)
+    plan = AreaStatistic(mechanism.mesh(window), mechanism.randomizer, 1)
 
     def values(xy: Floats) -> Ints:
         pattern = PointPattern(xy, window)

@@ -15,10 +15,10 @@ from dpppsynth.core.errors import InformationWarning, QualityError
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import FIELD, POSTS
-from dpppsynth.mechanisms.local.grid_plan import Fitted, GridPlan
+from dpppsynth.mechanisms.local.grid_statistic import Fitted, GridStatistic
 from dpppsynth.mechanisms.local.grids.integrals import rectangle_integrals
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
-from dpppsynth.mechanisms.local.plan import LocalPlan
+from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.models.grid_meshes import CellFinder, rectangle_mesh
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
@@ -29,7 +29,7 @@ from dpppsynth.spatial.offset import Offset
 
 
 @dataclass(frozen=True)
-class ReportEstimator(Estimator[LocalPlan]):
+class ReportEstimator(Estimator[AreaStatistic]):
     """Estimator of the cells' shares from counts of reports, by the method of their client mechanism.
 
     Attributes
@@ -41,11 +41,11 @@ class ReportEstimator(Estimator[LocalPlan]):
     settings: Mapping[str, Any] = field(default_factory=dict)
     kind: ClassVar[str] = "reports"
 
-    def shares(self, statistic: PrivateStatistic[LocalPlan]) -> Floats:
+    def shares(self, statistic: PrivateStatistic[AreaStatistic]) -> Floats:
         """(inputs,) estimated shares of the values; they sum to one."""
         return statistic.plan.shares(statistic, self.settings)
 
-    def intensity(self, statistic: PrivateStatistic[LocalPlan]) -> PiecewiseConstant:
+    def intensity(self, statistic: PrivateStatistic[AreaStatistic]) -> PiecewiseConstant:
         """Persons per unit area, constant on every cell: as many in all as there are reports."""
         plan = statistic.plan
         masses = plan.n * self.shares(statistic)[plan.element_values]
@@ -63,20 +63,20 @@ class ReportEstimator(Estimator[LocalPlan]):
         return {"kind": self.kind, "settings": dict(self.settings)}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LocalPlan) -> Beside:
+    def beside(cls, stated: JsonRead, plan: AreaStatistic) -> Beside:
         """Nothing, once the clients' estimator has all its settings."""
         settled = {"kind": cls.kind, "settings": plan.randomizer.settings(**stated.get("settings", {}))}
         among(stated, [settled], "the estimator has all its settings")
         return Beside()
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: LocalPlan, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: AreaStatistic, offset: Offset | None) -> Self:
         """The estimator that is stated."""
         return cls(stated["settings"])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LocalRelease(CoxRelease[LocalPlan]):
+class LocalRelease(CoxRelease[AreaStatistic]):
     """Result of a local mechanism on a regular grid: everything in it is public."""
 
     estimator: ReportEstimator
@@ -103,7 +103,7 @@ class LocalRelease(CoxRelease[LocalPlan]):
 
 
 @dataclass(frozen=True)
-class GridEstimator(Estimator[GridPlan]):
+class GridEstimator(Estimator[GridStatistic]):
     """Estimator of persons in the cells of a grid from counts of a frequency oracle's reports.
 
     Attributes
@@ -124,11 +124,11 @@ class GridEstimator(Estimator[GridPlan]):
         one_of("post", self.post, POSTS)
         flag("consistent", self.consistent)
 
-    def fitted(self, statistic: PrivateStatistic[GridPlan]) -> Fitted:
+    def fitted(self, statistic: PrivateStatistic[GridStatistic]) -> Fitted:
         """Cells and unbiased estimates of the persons in them."""
         return statistic.plan.fitted(statistic.lattice, consistent=self.consistent)
 
-    def intensity(self, statistic: PrivateStatistic[GridPlan]) -> PiecewiseConstant:
+    def intensity(self, statistic: PrivateStatistic[GridStatistic]) -> PiecewiseConstant:
         """Persons per unit area, constant on every cell, or on every piece of a field."""
         plan = statistic.plan
         if self.post == FIELD:
@@ -159,19 +159,19 @@ class GridEstimator(Estimator[GridPlan]):
         return {"kind": self.kind, "post": self.post, "consistent": self.consistent}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: GridPlan) -> Beside:
+    def beside(cls, stated: JsonRead, plan: GridStatistic) -> Beside:
         """Nothing, once the settings are known ones."""
         known = [{"kind": cls.kind, "post": post, "consistent": both} for post in POSTS for both in (False, True)]
         among(stated, known, f"the estimator is a grid's, with post {' or '.join(POSTS)}")
         return Beside()
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: GridPlan, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: GridStatistic, offset: Offset | None) -> Self:
         """The estimator that is stated."""
         return cls(stated["post"], stated["consistent"])
 
 
-class GridRelease(CoxRelease[GridPlan]):
+class GridRelease(CoxRelease[GridStatistic]):
     """Result of a local mechanism on grids for range queries: everything in it is public."""
 
     estimator: GridEstimator

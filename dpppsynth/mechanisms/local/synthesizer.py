@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.contract.audits.plan_audit import OwnAudit
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.audits.statistic_audit import OwnAudit
 from dpppsynth.contract.registry import mechanism
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, setting
 from dpppsynth.contract.synthesizer import Synthesizer, require_true_lengths
 from dpppsynth.core.arguments import entries, flag, instance, plain_array, whole
@@ -20,12 +20,12 @@ from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.bound import local_report
 from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each
 from dpppsynth.mechanisms.local.outside import everybody, held_in_box
-from dpppsynth.mechanisms.local.plan import LocalPlan, tally
 from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
+from dpppsynth.mechanisms.local.statistic import AreaStatistic, tally
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation, require_mark
@@ -281,7 +281,7 @@ class CellMechanism(LocalMechanism):
         chosen = self.randomizer.settings(**{**own, **settings})
         return np.asarray(self.randomizer.estimate(values, n, **chosen)).reshape(self.cells, self.cells)
 
-    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Settle every choice from public parameters alone.
 
         Parameters
@@ -294,8 +294,8 @@ class CellMechanism(LocalMechanism):
             n is public here.
         """
         shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
-        plan = LocalPlan(self.mesh(domain), self.randomizer, number_of_reports(n, expected_n), shuffle, self.user)
-        return Plan(self.randomizer.kind, plan, ReportEstimator(self.settings()))
+        plan = AreaStatistic(self.mesh(domain), self.randomizer, number_of_reports(n, expected_n), shuffle, self.user)
+        return ReleasePlan(self.randomizer.kind, plan, ReportEstimator(self.settings()))
 
     def mesh(self, domain: Domain) -> Any:
         """The grid on a window; InputError on a network."""

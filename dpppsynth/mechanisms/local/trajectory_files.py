@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
@@ -20,7 +20,7 @@ from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, require_window
 from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories, starts
 from dpppsynth.mechanisms.local.trajectories.rounds import TraceCounts, TraceReports, TraceRound
-from dpppsynth.mechanisms.local.trajectory_plan import grid_mesh, grid_values
+from dpppsynth.mechanisms.local.trajectory_statistic import grid_mesh, grid_values
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, Local, Relation
@@ -159,7 +159,7 @@ class FiledRound(LocalMechanism):
         values = self.round.values(trajectories)
         return np.concatenate([values[each.name] for each in self.round.parts], axis=1)
 
-    def plan(self, *_: Any, **__: Any) -> Plan:
+    def plan(self, *_: Any, **__: Any) -> ReleasePlan:
         """Refused: one round alone is no release."""
         msg = "plan: one round of LDPTrace is no release; combine() both rounds' counts."
         raise InputError(msg)

@@ -12,7 +12,7 @@ from dpppsynth.core.json_types import JsonRead
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories
-from dpppsynth.mechanisms.local.trajectory_plan import WalkModel, WalksPlan
+from dpppsynth.mechanisms.local.trajectory_statistic import WalkModel, WalksStatistic
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
 from dpppsynth.spatial.intensity import PiecewiseConstant
@@ -21,16 +21,16 @@ from dpppsynth.spatial.patterns import PointPattern
 
 
 @dataclass(frozen=True)
-class TraceEstimator(Estimator[WalksPlan]):
+class TraceEstimator(Estimator[WalksStatistic]):
     """Estimator of random walks and their expected visits from counts of reports about trajectories."""
 
     kind: ClassVar[str] = "trajectories"
 
-    def model(self, statistic: PrivateStatistic[WalksPlan]) -> WalkModel:
+    def model(self, statistic: PrivateStatistic[WalksStatistic]) -> WalkModel:
         """The walks."""
         return statistic.plan.model(statistic.lattice)
 
-    def intensity(self, statistic: PrivateStatistic[WalksPlan]) -> PiecewiseConstant:
+    def intensity(self, statistic: PrivateStatistic[WalksStatistic]) -> PiecewiseConstant:
         """Visits per unit area, constant on every cell: those of as many walks as there were trajectories."""
         return self.model(statistic).intensity(statistic.plan.window)
 
@@ -39,13 +39,13 @@ class TraceEstimator(Estimator[WalksPlan]):
         return [("intensity", "expected visits of random walks that were fitted to the reports")]
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: WalksPlan) -> Beside:
+    def beside(cls, stated: JsonRead, plan: WalksStatistic) -> Beside:
         """Nothing: the estimator has no settings."""
         among(stated, [{"kind": cls.kind}], "the estimator has no settings")
         return Beside()
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: WalksPlan, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: WalksStatistic, offset: Offset | None) -> Self:
         """The estimator."""
         return cls()
 
@@ -61,7 +61,7 @@ class LineEstimator(TraceEstimator):
         return [("intensity", "expected visits of straight lines that were fitted to the reports")]
 
 
-class TraceRelease(CoxRelease[WalksPlan]):
+class TraceRelease(CoxRelease[WalksStatistic]):
     """Result of reports about trajectories: everything in it is public.
 
     `trajectories` draws walks, whose cells follow one another; `sample` draws points alone, from the intensity of their

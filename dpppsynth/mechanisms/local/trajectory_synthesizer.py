@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.arguments import instance, whole
@@ -25,8 +25,8 @@ from dpppsynth.mechanisms.local.trajectories import (
     TraceRound,
 )
 from dpppsynth.mechanisms.local.trajectory_files import FiledRound, traced
-from dpppsynth.mechanisms.local.trajectory_plan import TracePlan, checked_user, number_of_trajectories
 from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator, TraceRelease
+from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic, checked_user, number_of_trajectories
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, Relation
 from dpppsynth.privacy.relations import Local as LocalRelation
@@ -77,7 +77,7 @@ class OfTrajectories(Synthesizer[TraceRelease]):
         ledger : Ledger, optional
             Must authorise the release before the pattern is touched.
         subset : dict, optional
-            As in `Plan.release`.
+            As in `ReleasePlan.release`.
         """
         domain = self._domain(pattern)
         require_match(pattern, domain, None, self.user)
@@ -95,7 +95,7 @@ class OfTrajectories(Synthesizer[TraceRelease]):
 
 @dataclass(frozen=True)
 class LDPTrace(OfTrajectories):
-    """Synthetic trajectories from clients who randomise what they tell about theirs, in two rounds.
+    """Synthetic trajectories from clients who apply_noise what they tell about theirs, in two rounds.
 
     Where real clients report, `first` is what they are asked, then `second(longest(counts))`; both have `clients` and
     `aggregate`, and `combine` makes a release of the counts. A custodian who holds the points runs `release(pattern)`.
@@ -130,7 +130,7 @@ class LDPTrace(OfTrajectories):
 
     epsilon: float = setting(**EPSILON)
     _: KW_ONLY
-    basis: ClassVar[str] = TracePlan.basis
+    basis: ClassVar[str] = TraceStatistic.basis
     cells: int = setting(help="Number of cells along each side of the grid", example="8")
     max_length: int = setting(200, help="Cells of a trajectory, beyond which it is cut")
     user: str | None = setting(
@@ -210,7 +210,7 @@ class LDPTrace(OfTrajectories):
 
     def plan(
         self, domain: Domain, *, n: int | None = None, expected_n: float | None = None, clients: Any = None
-    ) -> Plan:
+    ) -> ReleasePlan:
         """Settle every choice from public parameters alone.
 
         Parameters
@@ -226,8 +226,8 @@ class LDPTrace(OfTrajectories):
         window, number = require_window(domain), number_of_reports(n, expected_n)
         shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
         split: dict[str, Any] = {"clients": clients, "user": self.user, "shuffle": shuffle}
-        plan = TracePlan(window, self.epsilon, self.cells, self.max_length, number, **split)
-        return Plan(plan.basis, plan, TraceEstimator())
+        plan = TraceStatistic(window, self.epsilon, self.cells, self.max_length, number, **split)
+        return ReleasePlan(plan.basis, plan, TraceEstimator())
 
 
 @dataclass(frozen=True, eq=False, repr=False)

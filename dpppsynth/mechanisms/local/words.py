@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from dpppsynth.contract.result import Result
 from dpppsynth.contract.words import MechanismWords
-from dpppsynth.mechanisms.local.plan import ReportsPlan
-from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
+from dpppsynth.mechanisms.local.statistic import ReportsStatistic
+from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic
 
 OWN = "Every person's location was turned into a random report on its own"
 TOGETHER = (
@@ -16,21 +16,21 @@ TOGETHER = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportWords(MechanismWords[ReportsPlan, Result]):
+class ReportWords(MechanismWords[ReportsStatistic, Result]):
     """Text on one report of each person's location."""
 
     intensity: str = "estimated from their reports"
     counts: str = "persons"
 
-    def reports(self, plans: Sequence[ReportsPlan]) -> str | None:
+    def reports(self, plans: Sequence[ReportsStatistic]) -> str | None:
         """Number of all reports."""
         return f"{sum(sum(plan.parameters().get('reports', [plan.n])) for plan in plans):,}, a public number"
 
 
-class TrajectoryWords(MechanismWords[TracePlan, Result]):
+class TrajectoryWords(MechanismWords[TraceStatistic, Result]):
     """Text on reports of each person's trajectory."""
 
-    def reports(self, plans: Sequence[TracePlan]) -> str | None:
+    def reports(self, plans: Sequence[TraceStatistic]) -> str | None:
         """Number of each person's reports."""
         (plan,) = plans
         return f"{plan.parameters()['longest'] + 2} from each of {max(plan.clients):,} persons, both public numbers"

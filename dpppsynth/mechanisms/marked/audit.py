@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.audits.added_noise import log_laplace
 from dpppsynth.contract.audits.additive_audits import AdditiveNoiseAudit, CountsAudit
 from dpppsynth.contract.audits.moves import within
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
 from dpppsynth.contract.audits.noise_laws import DiscreteLaplace, StatedNoise
-from dpppsynth.contract.audits.plan_audit import UNKNOWN
+from dpppsynth.contract.audits.statistic_audit import UNKNOWN
 from dpppsynth.contract.audits.statistics import LaplaceRatio, Weighted, one_by_one
-from dpppsynth.contract.audits.target import Released, Statistic, Weakened, require_two
+from dpppsynth.contract.audits.target import AuditStatistic, Released, Weakened, require_two
 from dpppsynth.contract.audits.weaker_noise import LessLaplace
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.marked.plan import MarkedPlan
+from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.profiles import Profile, PureDP
 from dpppsynth.privacy.relations import CappedRelation, MovedPoint, Relation
@@ -36,7 +36,7 @@ Row = tuple[float, float, int, float]
 class MarkedAudit(AdditiveNoiseAudit):
     """Masses of tents, hats and types, with discrete Laplace noise."""
 
-    plan: MarkedPlan
+    plan: MarkedMasses
 
     def pair(self, relation: Relation) -> Pair:
         """The hardest pair of places, whose moved points change their marks as far as they may."""
@@ -62,7 +62,7 @@ class MarkedAudit(AdditiveNoiseAudit):
         """Audit of the tents alone."""
         p = self.plan
         bare = p.relation.without_marks if isinstance(p.relation, MovedPoint) else p.relation
-        return CountsAudit(StatisticPlan("tents", p.mesh, bare, p.n, p.expected_n, p.epsilon))
+        return CountsAudit(LaplaceMasses("tents", p.mesh, bare, p.n, p.expected_n, p.epsilon))
 
     def neighbours(self, relation: Relation, pair: object = None) -> Pair:
         """The pair given, if it is neighbouring with its marks, or else the hard pair.
@@ -77,14 +77,14 @@ class MarkedAudit(AdditiveNoiseAudit):
         require_marked_neighbours((one, other), instance("relation", relation, CappedRelation), self.plan.marks)
         return one, other
 
-    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+    def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """The likelihood ratio; the matched filter for the change; the total; single numbers."""
         first, second = self.exact(pair)
         unit = 2.0**-self.plan.bits
         return (
-            Statistic("likelihood ratio", self.likelihood_ratio(pair)),
-            Statistic("near", Weighted(np.asarray((first - second) * unit, dtype=np.float64), unit)),
-            Statistic("total", Weighted(np.ones(len(first)), unit)),
+            AuditStatistic("likelihood ratio", self.likelihood_ratio(pair)),
+            AuditStatistic("near", Weighted(np.asarray((first - second) * unit, dtype=np.float64), unit)),
+            AuditStatistic("total", Weighted(np.ones(len(first)), unit)),
             *one_by_one(len(first)),
         )
 

@@ -11,18 +11,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import Beside
-from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.rules import MATERN_SIGMA
+from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress, Step, each_of
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean
 from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh
-from dpppsynth.mechanisms.marked.plan import MarkedPlan
+from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.marked_fields import MarkedPrior, clock_field
@@ -137,20 +137,20 @@ class MarkedInference(SparseInference):
     def _combined(self) -> Iterator[tuple[float, ...]]:
         return product(*(getattr(self, name) for name in AVERAGED))
 
-    def require(self, plan: LatticePlan) -> None:
+    def require(self, plan: LatticeStatistic) -> None:
         """Refuse statistics without marks."""
-        require(isinstance(plan, MarkedPlan), "a field of places, times and types stands behind marked tents")
+        require(isinstance(plan, MarkedMasses), "a field of places, times and types stands behind marked tents")
 
-    def likelihood(self, statistic: PrivateStatistic[LatticePlan]) -> NoisyMasses:
+    def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         """Likelihood of the field given the noised masses."""
-        plan = cast(MarkedPlan, statistic.plan)
+        plan = cast(MarkedMasses, statistic.plan)
         each = sp.eye_array(self.grid.shape[0] * self.grid.shape[1])
         return plan.likelihood(statistic, self.measure, sp.kron(each, self.grid.space.shares(plan.mesh), format="csr"))
 
     def _space(self, range_: float) -> SparseMatern:
         return SparseMatern(self.sigma, range_, SMOOTHNESS[1 if self.grid.space.kind == "segment" else 2][0])
 
-    def _prior(self, plan: LatticePlan, range_: float, own: float, time: float, together: float) -> SparseField:
+    def _prior(self, plan: LatticeStatistic, range_: float, own: float, time: float, together: float) -> SparseField:
         """Prior at all values, with an intercept where n is secret, and effects of covariates."""
         space = self._space(range_).on(self.grid.space)
         field = MarkedPrior(own, time, together).on(
@@ -163,7 +163,7 @@ class MarkedInference(SparseInference):
         times = self.grid.marks.times
         return None if times is None else clock_field(times, self.time_range)
 
-    def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
+    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
         tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
         # From the middle to a neighbour or two along each axis, about.
@@ -246,7 +246,7 @@ class MarkedInference(SparseInference):
         return 2 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
         """The posterior draws, and the offset and covariates where there are any."""
         own = stated.keys() - {"offset", "covariates"}
         require(own == STATED, f"a field with marks states exactly {', '.join(sorted(STATED))}")
@@ -260,10 +260,10 @@ class MarkedInference(SparseInference):
         return files_beside(cast(Mesh, model.mesh), model.scales, offset, model.covariates, model.places)
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         """The model that is stated."""
-        require(isinstance(plan, MarkedPlan), "a field of places, times and types stands behind marked tents")
-        marked = cast(MarkedPlan, plan)
+        require(isinstance(plan, MarkedMasses), "a field of places, times and types stands behind marked tents")
+        marked = cast(MarkedMasses, plan)
         return cls(
             grid=MarkedMesh(field_mesh(stated["mesh"], marked.mesh), marked.marks, offset),
             **{name: tuple(stated[name]) for name in AVERAGED},

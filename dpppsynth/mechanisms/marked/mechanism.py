@@ -4,14 +4,14 @@ from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.marked import examples, options, words
 from dpppsynth.mechanisms.marked.audit import MarkedAudit
 from dpppsynth.mechanisms.marked.inference import MarkedInference
-from dpppsynth.mechanisms.marked.plan import MarkedPlan
 from dpppsynth.mechanisms.marked.release import MarkedRelease
+from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.mechanisms.marked.synthesizer import MarkedSynthesizer
 
 TENTS = Mechanism(
     name="marked-tents",
     settings=MarkedSynthesizer,
-    plan=MarkedPlan,
+    plan=MarkedMasses,
     estimators=(MarkedInference,),
     result=MarkedRelease,
     audit=MarkedAudit,

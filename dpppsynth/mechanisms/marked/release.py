@@ -11,8 +11,8 @@ from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.marked.inference import MarkedInference
 from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean, coordinates, marked_pattern
-from dpppsynth.mechanisms.marked.plan import MarkedPlan
 from dpppsynth.mechanisms.marked.risk import marked_risk
+from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.release.cox import CoxRelease, CredibleInterval
 from dpppsynth.release.relative_risk import RelativeRisk
 from dpppsynth.spatial.intensity import Intensity
@@ -25,7 +25,7 @@ MARGINALS = ("types", "time")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarkedRelease(CoxRelease[MarkedPlan]):
+class MarkedRelease(CoxRelease[MarkedMasses]):
     """Result of a release of points with marks; attributes as in `CoxRelease`.
 
     `intensity(xy)` is per unit of area (or length), `intensity(xy, time=17.5, type="theft")` per unit of time as well

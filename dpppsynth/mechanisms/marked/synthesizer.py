@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.rules import planar_rules
 from dpppsynth.contract.settings import EPSILON, SPACING, setting
 from dpppsynth.contract.synthesizer import (
@@ -20,9 +20,9 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.marked.bound import require_told
 from dpppsynth.mechanisms.marked.inference import MarkedInference
 from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh
-from dpppsynth.mechanisms.marked.plan import MarkedPlan
 from dpppsynth.mechanisms.marked.release import MarkedRelease
 from dpppsynth.mechanisms.marked.rule import field_mesh, tents_by_rule
+from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import PROTECTED, PUBLIC, CappedRelation, MovedPoint, ReplaceOne
 from dpppsynth.spatial.covariates import covariates_from
@@ -129,7 +129,7 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         )
         raise InputError(msg)
 
-    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         size = self.public_size(n, expected_n)
@@ -140,8 +140,8 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
             mesh = rules.of(domain).spaced_mesh(domain, "tents", self.spacing)
         else:
             mesh = tents_by_rule(domain, self.marks, need_size(size), float(self.epsilon), relation)
-        statistic = MarkedPlan(mesh, self.marks, relation, *exact_or_guess(n, size), float(self.epsilon))
-        return Plan("marked-tents", statistic, self._estimator(mesh))
+        statistic = MarkedMasses(mesh, self.marks, relation, *exact_or_guess(n, size), float(self.epsilon))
+        return ReleasePlan("marked-tents", statistic, self._estimator(mesh))
 
     def _estimator(self, mesh: Mesh) -> MarkedInference:
         types, hats = self.marks.shape

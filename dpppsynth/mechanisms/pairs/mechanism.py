@@ -3,14 +3,14 @@
 from dpppsynth.contract.audits.pair_sums_audit import PairSumsAudit
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.pairs import examples, options, words
-from dpppsynth.mechanisms.pairs.plan import PairSumsPlan, PersonPairSumsPlan
 from dpppsynth.mechanisms.pairs.release import PairSumsRelease
+from dpppsynth.mechanisms.pairs.statistic import PairSumsStatistic, PersonPairSumsStatistic
 from dpppsynth.mechanisms.pairs.synthesizer import PairSums
 
 POINTS = Mechanism(
     name="pair-sums",
     settings=PairSums,
-    plan=PairSumsPlan,
+    plan=PairSumsStatistic,
     estimators=(),
     result=PairSumsRelease,
     audit=PairSumsAudit,
@@ -21,7 +21,7 @@ POINTS = Mechanism(
 PERSONS = Mechanism(
     name="pair-sums-persons",
     settings=PairSums,
-    plan=PersonPairSumsPlan,
+    plan=PersonPairSumsStatistic,
     estimators=(),
     result=PairSumsRelease,
     audit=PairSumsAudit,

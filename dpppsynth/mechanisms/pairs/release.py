@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpppsynth.core.progress import ProgressLike
-from dpppsynth.mechanisms.pairs.plan import PairSumsPlan
+from dpppsynth.mechanisms.pairs.statistic import PairSumsStatistic
 from dpppsynth.release import folder_writing
 from dpppsynth.release.certificate import PAIR_SUMS
 from dpppsynth.release.release import PatternRelease, StatisticRelease
@@ -13,7 +13,7 @@ from dpppsynth.spatial.patterns import PointPattern
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairSumsRelease(StatisticRelease[PairSumsPlan], PatternRelease):
+class PairSumsRelease(StatisticRelease[PairSumsStatistic], PatternRelease):
     """Result of adding up pairs: everything in it is public. It holds numbers and no patterns."""
 
     @property

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from dpppsynth.contract.pair_settings import caps_of, numbers, reals, require_levels
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import ALPHA, EPSILON, EXPERT, LENGTH, PRIVACY, setting
 from dpppsynth.contract.synthesizer import (
     Synthesizer,
@@ -16,8 +16,8 @@ from dpppsynth.contract.synthesizer import (
 from dpppsynth.core.arguments import positive, shown, whole_number
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
-from dpppsynth.mechanisms.pairs.plan import PairSumsPlan, PersonPairSumsPlan
 from dpppsynth.mechanisms.pairs.release import PairSumsRelease
+from dpppsynth.mechanisms.pairs.statistic import PairSumsStatistic, PersonPairSumsStatistic
 from dpppsynth.models.pair_limits import MOST_STEPS, finest, require_radius
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemovePerson, Relation
@@ -129,7 +129,7 @@ class PairSums(Synthesizer[PairSumsRelease]):
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))
 
-    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         relation = self.neighbouring()
@@ -139,5 +139,5 @@ class PairSums(Synthesizer[PairSumsRelease]):
         steps = tuple(finest(domain, radius, exact) if self.steps is None else self.steps for radius in self.radii)
         settled = exact, guess, float(self.epsilon), self.radii, self.cap, self.shares, steps
         if isinstance(relation, AddRemovePerson):
-            return Plan("pair-sums-persons", PersonPairSumsPlan(domain, relation, *settled), None)
-        return Plan("pair-sums", PairSumsPlan(domain, relation, *settled), None)
+            return ReleasePlan("pair-sums-persons", PersonPairSumsStatistic(domain, relation, *settled), None)
+        return ReleasePlan("pair-sums", PairSumsStatistic(domain, relation, *settled), None)

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.core.units import short_unit
-from dpppsynth.mechanisms.pairs.plan import PairSumsPlan
 from dpppsynth.mechanisms.pairs.release import PairSumsRelease
+from dpppsynth.mechanisms.pairs.statistic import PairSumsStatistic
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairWords(MechanismWords[PairSumsPlan, PairSumsRelease]):
+class PairWords(MechanismWords[PairSumsStatistic, PairSumsRelease]):
     """Text on pair sums."""
 
     def remarks(self, release: PairSumsRelease) -> list[str]:

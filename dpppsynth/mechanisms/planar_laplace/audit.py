@@ -8,9 +8,9 @@ from scipy.special import gammainc
 
 from dpppsynth.contract.audits.added_noise import Positions
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
-from dpppsynth.contract.audits.plan_audit import UNKNOWN, PlanAudit
 from dpppsynth.contract.audits.stated_profile import MOST_SHIFTS
-from dpppsynth.contract.audits.target import StatedLaw, Statistic, Weakened
+from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
+from dpppsynth.contract.audits.target import AuditStatistic, StatedLaw, Weakened
 from dpppsynth.mechanisms.planar_laplace.audit_rows import (
     EndRows,
     Farthest,
@@ -20,7 +20,7 @@ from dpppsynth.mechanisms.planar_laplace.audit_rows import (
     move_shifts,
 )
 from dpppsynth.mechanisms.planar_laplace.audit_stated import MovesAsStated
-from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
+from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats
@@ -31,10 +31,10 @@ ASLANT = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class MovedAudit(PlanAudit):
+class MovedAudit(StatisticAudit):
     """Points with planar Laplace noise on each."""
 
-    plan: PlanarLaplacePlan
+    plan: MovedPoints
 
     def separation(self, first: Floats, second: Floats) -> Floats:
         """(P,) distances, and among equal ones those that change both coordinates."""
@@ -49,14 +49,14 @@ class MovedAudit(PlanAudit):
         one, other = super().pair(relation)
         return (one, other) if self.plan.track else (one, PointPattern.at(other.positions[::-1], other.domain))
 
-    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+    def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """Likelihood ratio, distances, coordinates and order of what is released."""
         plan = self.plan
         return (
-            Statistic("likelihood ratio", MoveRatio.at(plan, pair)),
-            Statistic("farthest", Farthest.at(plan, pair), learned=True, alone=True),
-            Statistic("place", Place.at(plan, pair), learned=True, alone=True),
-            Statistic("end rows", EndRows(plan), learned=True, alone=True),
+            AuditStatistic("likelihood ratio", MoveRatio.at(plan, pair)),
+            AuditStatistic("farthest", Farthest.at(plan, pair), learned=True, alone=True),
+            AuditStatistic("place", Place.at(plan, pair), learned=True, alone=True),
+            AuditStatistic("end rows", EndRows(plan), learned=True, alone=True),
         )
 
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:

@@ -13,7 +13,7 @@ from scipy.special import gammainc, gammaincinv
 
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed, unchanged
 from dpppsynth.contract.audits.target import Scores
-from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
+from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.spatial.mesh import Floats
 
 SEED, COUNT = 20261129, 20_000
@@ -28,20 +28,20 @@ class PersonRows:
 
     Attributes
     ----------
-    plan : PlanarLaplacePlan
+    plan : MovedPoints
     first, second : (k, 2) arrays
         Places of the person's points in either pattern.
     others : (m, 2) array
         Everybody else's places.
     """
 
-    plan: PlanarLaplacePlan
+    plan: MovedPoints
     first: Floats
     second: Floats
     others: Floats
 
     @classmethod
-    def at(cls, plan: PlanarLaplacePlan, pair: Pair) -> Self:
+    def at(cls, plan: MovedPoints, pair: Pair) -> Self:
         """The person's rows for a pair of patterns."""
         if plan.track:
             return cls(plan, pair[0].positions, pair[1].positions, np.empty((0, 2)))
@@ -113,7 +113,7 @@ class Place(PersonRows):
 class EndRows:
     """The first and the last row as they are: their order must not be that of the data."""
 
-    plan: PlanarLaplacePlan
+    plan: MovedPoints
 
     def __call__(self, released: Any) -> Floats:
         """(4,) coordinates."""
@@ -160,12 +160,12 @@ def move_ratio(first: Floats, second: Floats, reach: float) -> Floats:
     return np.where(only_first != only_second, certain, (second - first).sum(axis=-1))
 
 
-def move_shifts(plan: PlanarLaplacePlan, pair: Pair) -> Floats | None:
+def move_shifts(plan: MovedPoints, pair: Pair) -> Floats | None:
     """(k,) distances between the person's places, times the rate; None where it is not known which is moved to which.
 
     Parameters
     ----------
-    plan : PlanarLaplacePlan
+    plan : MovedPoints
     pair : tuple of PointPattern
     """
     if plan.track:

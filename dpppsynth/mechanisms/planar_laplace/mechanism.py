@@ -3,14 +3,14 @@
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.planar_laplace import examples, options, words
 from dpppsynth.mechanisms.planar_laplace.audit import MovedAudit
-from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.mechanisms.planar_laplace.release import PointRelease
+from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer
 
 POINTS = Mechanism(
     name="planar-laplace",
     settings=PlanarLaplaceSynthesizer,
-    plan=PlanarLaplacePlan,
+    plan=MovedPoints,
     estimators=(),
     result=PointRelease,
     audit=MovedAudit,

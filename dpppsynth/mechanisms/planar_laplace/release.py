@@ -8,7 +8,7 @@ from typing import Any
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
+from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.release.filters.filtered_series import Filtered
 from dpppsynth.release.filters.position_filters import cartesian_filter
 from dpppsynth.release.release import PatternRelease, StatisticRelease
@@ -17,7 +17,7 @@ from dpppsynth.spatial.patterns import PointPattern
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PointRelease(StatisticRelease[PlanarLaplacePlan], PatternRelease):
+class PointRelease(StatisticRelease[MovedPoints], PatternRelease):
     """Result of moving points: everything in it is public. Points carry no marks, and rows are in random order.
 
     Moving the points once more is a new spend. Of a track, the points of one person in public order, rows keep it.

@@ -4,7 +4,7 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, LENGTH, PRIVACY, setting
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_true_lengths
 from dpppsynth.core.arguments import flag, instance, positive, probability
@@ -18,8 +18,8 @@ from dpppsynth.mechanisms.planar_laplace.bound import (
     require_visible,
     smallest_move_bound,
 )
-from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.mechanisms.planar_laplace.release import PointRelease
+from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.privacy.bounds import FROM_BOUND, require_modest
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
@@ -113,13 +113,13 @@ class PlanarLaplaceSynthesizer(PointSynthesizer[PointRelease]):
         most, delta = self._settled(domain)
         return PureDP(float(self.epsilon)) if most is None else ApproximateDP(float(self.epsilon), delta)
 
-    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
         size, (most, delta) = self.public_size(n, expected_n), self._settled(domain, n)
         self.require_delta(delta, n, expected_n)
         budget = int(size or 0), float(self.epsilon), delta, most
         place: Any = domain
-        return Plan("planar-laplace", PlanarLaplacePlan(place, self.neighbouring(), *budget, track=self.track), None)
+        return ReleasePlan("planar-laplace", MovedPoints(place, self.neighbouring(), *budget, track=self.track), None)
 
     def _settled(self, domain: Any, n: int | None = None) -> tuple[float | None, float]:
         """Largest move, or None, and delta."""

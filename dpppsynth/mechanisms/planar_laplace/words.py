@@ -7,7 +7,7 @@ from dpppsynth.contract.result import Result
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.core.units import short_unit
 from dpppsynth.mechanisms.planar_laplace.displacements import farthest
-from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
+from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.odds import cost_of_bound
 
@@ -15,7 +15,7 @@ MOVED = "Every point was moved at random, by a distance and in a direction of it
 
 
 @dataclass(frozen=True, kw_only=True)
-class MovedWords(MechanismWords[PlanarLaplacePlan, Result]):
+class MovedWords(MechanismWords[MovedPoints, Result]):
     """Text on moved points, which are never called synthetic."""
 
     moved: bool = True
@@ -25,7 +25,7 @@ class MovedWords(MechanismWords[PlanarLaplacePlan, Result]):
         marks = "Marks are not released." if by is None else f"No mark but {by} is released."
         return f"{self.description} {marks}"
 
-    def errors(self, plan: PlanarLaplacePlan, by: str | None = None) -> list[str]:
+    def errors(self, plan: MovedPoints, by: str | None = None) -> list[str]:
         """Bound on the moves, and order of the points."""
         domain, most = plan.domain, plan.max_error
         if most is None:
@@ -48,11 +48,11 @@ class MovedWords(MechanismWords[PlanarLaplacePlan, Result]):
         )
         return [*said, order]
 
-    def costs(self, plan: PlanarLaplacePlan, guarantee: Guarantee) -> list[str]:
+    def costs(self, plan: MovedPoints, guarantee: Guarantee) -> list[str]:
         """Cost of the bound, where there is one."""
         return [] if plan.max_error is None else [cost_of_bound(guarantee)]
 
-    def shown(self, plan: PlanarLaplacePlan) -> str | None:
+    def shown(self, plan: MovedPoints) -> str | None:
         """Caption of the moved points on a map."""
         far = f", by {farthest(plan.error_bound, plan.domain)} at most" if math.isfinite(plan.error_bound) else ""
         return (

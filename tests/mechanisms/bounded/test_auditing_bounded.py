@@ -23,11 +23,11 @@ from dpppsynth.contract.audits.neighbouring_pairs import require_neighbours
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.bounded.audit import BoundedRatio, Edges, LessTruncated, truncated_draws
 from dpppsynth.mechanisms.bounded.bound import bounded_delta
-from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
 from dpppsynth.mechanisms.planar_laplace.audit_rows import MoveRatio, PersonRows, ShorterMoves, move_shifts
 from dpppsynth.mechanisms.planar_laplace.audit_stated import MovesAsStated
 from dpppsynth.mechanisms.planar_laplace.bound import moved_delta
-from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
+from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.models import regular_squares
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ApproximateDP, PureDP, ReplaceOne
 from dpppsynth.privacy.bounds import counts_sensitivity, laplace_scale
@@ -46,14 +46,14 @@ def counts_plan(relation=None, epsilon=1.0, max_error=3, n=20):
     scale = laplace_scale(counts_sensitivity(relation), epsilon)
     delta = bounded_delta(relation, scale=scale, max_error=max_error) * (1 + 1e-6)
     size = (n, None) if relation.n_is_public else (None, float(n))
-    return BoundedCountsPlan("cells", CELLS, relation, *size, epsilon, delta, max_error)
+    return BoundedCounts("cells", CELLS, relation, *size, epsilon, delta, max_error)
 
 
 def moved_plan(n=1, epsilon=1.0, alpha=100.0, max_error=300.0, cap=1, window=SQUARE, **options):
     relation = AlphaNeighbours(alpha, max_points_per_person=cap)
     if max_error is None:
-        return PlanarLaplacePlan(window, relation, n, epsilon, 0.0, None, **options)
-    loose = PlanarLaplacePlan(window, relation, n, epsilon, 0.999, max_error, **options)
+        return MovedPoints(window, relation, n, epsilon, 0.0, None, **options)
+    loose = MovedPoints(window, relation, n, epsilon, 0.999, max_error, **options)
     return replace(loose, delta=moved_delta(relation, rate=loose.rate, bound=loose.bound))
 
 
@@ -137,7 +137,7 @@ def one_coordinate(plan):
 class Moved:
     """Points moved by noise whose distances and directions any function draws; inputs are positions."""
 
-    plan: PlanarLaplacePlan
+    plan: MovedPoints
     radius: object
     shuffled: bool = True
     only_x: bool = False

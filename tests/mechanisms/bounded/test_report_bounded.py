@@ -14,7 +14,7 @@ import shapely
 from dpppsynth import BoundedErrorSynthesizer, LaplaceSynthesizer, PlanarLaplaceSynthesizer, PointPattern, Window
 from dpppsynth.cli import plot
 from dpppsynth.contract import registry
-from dpppsynth.contract.words import loosest
+from dpppsynth.contract.words import largest_error_plan
 from dpppsynth.plotting import surfaces
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, odds
 from dpppsynth.privacy.odds import fraction
@@ -109,7 +109,7 @@ class TestErrors:
         guarantee = moves().guarantee
         for other in (far, free):
             release = StratifiedRelease("month", {"1": near, "2": other}, guarantee)
-            assert loosest(release.plans) is other.statistic.plan
+            assert largest_error_plan(release.plans) is other.statistic.plan
 
     def test_points_put_back_into_a_window_that_is_not_convex_may_be_twice_as_far(self):
         plan = moves(NOTCHED, max_error=500.0)

@@ -28,8 +28,8 @@ from dpppsynth.mechanisms.heatmap.audit_branches import always_seen, branches
 from dpppsynth.mechanisms.heatmap.audit_pairs import POINTS
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
 from dpppsynth.mechanisms.heatmap.cell_tree import grow
-from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.privacy import AddRemovePerson, PureDP
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace
@@ -218,7 +218,7 @@ def with_budgets(plan, epsilons):
     return other
 
 
-class EveryPointCounts(HeatmapPlan):
+class EveryPointCounts(HeatmapStatistic):
     """A person with several points is counted as often."""
 
     def users(self, pattern):
@@ -226,7 +226,7 @@ class EveryPointCounts(HeatmapPlan):
         return Users.from_columns(np.arange(len(i)), i, j, side=2**self.depth)
 
 
-class TrueTotal(HeatmapPlan):
+class TrueTotal(HeatmapStatistic):
     """Noised counts that are made to sum to the true number of persons."""
 
     def measure(self, pattern, rng=None):
@@ -236,7 +236,7 @@ class TrueTotal(HeatmapPlan):
         return replace(released, lattice=lattice)
 
 
-class TrueSelection(HeatmapPlan):
+class TrueSelection(HeatmapStatistic):
     """The fullest cells are chosen by their true counts; all that is released has noise."""
 
     def measure(self, pattern, rng=None):
@@ -251,7 +251,7 @@ class TrueSelection(HeatmapPlan):
         return PrivateStatistic(self, np.concatenate(noised), "broken", False)
 
 
-class OneStream(HeatmapPlan):
+class OneStream(HeatmapStatistic):
     """One stream of noise, begun anew on every level; each number's noise is right, and no two of a level are alike."""
 
     def measure(self, pattern, rng=None):
@@ -259,7 +259,7 @@ class OneStream(HeatmapPlan):
         return noised(self, pattern, lambda level, many: stream[:many] * self.scales[level])
 
 
-class OneBranch(HeatmapPlan):
+class OneBranch(HeatmapStatistic):
     """One number per run is the noise of the first cells of every level, in scales."""
 
     def measure(self, pattern, rng=None):
@@ -273,14 +273,14 @@ class OneBranch(HeatmapPlan):
         return noised(self, pattern, noise)
 
 
-class Clipped(HeatmapPlan):
+class Clipped(HeatmapStatistic):
     """Noise of at most so many scales."""
 
     def measure(self, pattern, rng=None):
         return noised(self, pattern, lambda k, many: np.clip(SECRET.laplace(size=many), -1.5, 1.5) * self.scales[k])
 
 
-class CountedTwice(HeatmapPlan):
+class CountedTwice(HeatmapStatistic):
     """A person has mass two."""
 
     def users(self, pattern):
@@ -372,7 +372,7 @@ class Shares(NamedTuple):
         return sums
 
 
-class OneShareTooMany(HeatmapPlan):
+class OneShareTooMany(HeatmapStatistic):
     """Points of a person weigh 1 / (k - 1) where there are k, so a person weighs k / (k - 1)."""
 
     def users(self, pattern):

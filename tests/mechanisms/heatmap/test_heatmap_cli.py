@@ -16,7 +16,7 @@ from support.subclasses import recast
 
 import dpppsynth as dps
 from dpppsynth import InputError, PointPattern
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.evaluation import utility_report as reports
 from dpppsynth.heatmaps import emd, gaussian_heatmap, kl, pearson, similarity
 from dpppsynth.io import inspect_points, pattern_from_geodataframe, read_pattern
@@ -324,8 +324,8 @@ class TestRelease:
         # Half of the first level's 16 cells lie outside a window of half a square.
         scale = weak.statistic.plan.noise_scale
         assert weak.noise_persons == pytest.approx(8 * scale / 2)
-        assert "nothing but noise" in heatmaps.drowned(weak)
-        assert heatmaps.drowned(plenty) is None
+        assert "nothing but noise" in heatmaps.noise_warning(weak)
+        assert heatmaps.noise_warning(plenty) is None
         assert re.fullmatch(
             r"about 6\d persons, of which less than one may be noise", heatmaps.persons_in_words(plenty)
         )
@@ -334,7 +334,7 @@ class TestRelease:
         assert heatmaps.persons_in_words(little) == f"{start}of which up to about 2 may be noise"
         assert heatmaps.persons_in_words(much) == f"{start}where noise alone makes up about 1,000,000 on average"
         monkeypatch.setitem(plenty.__dict__, "masses", np.full((16, 8), 1.99 * plenty.noise_persons / 128))
-        assert heatmaps.drowned(plenty) is not None
+        assert heatmaps.noise_warning(plenty) is not None
 
     def test_noise_makes_up_as_many_persons_as_it_says(self):
         """Fixed seeds, next to nobody: noise counted in cells outside the window, too, would say twice as many."""
@@ -395,7 +395,7 @@ class TestRehearse:
     def test_persons_have_one_point_each(self, user):
         plan, seen = HeatmapSynthesizer(1.0, shape=(4, 4), user=user).plan(WINDOW, expected_n=30), []
 
-        class Seeing(Plan):
+        class Seeing(ReleasePlan):
             def release(self, pattern, rng=None, **options):
                 seen.append(pattern)
                 return super().release(pattern, rng, **options)

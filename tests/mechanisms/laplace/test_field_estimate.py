@@ -22,10 +22,10 @@ from dpppsynth import (
     datasets,
     load_release,
 )
-from dpppsynth.contract.additive_noise import PrivateStatistic, StatisticPlan
+from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
 from dpppsynth.contract.rules import planar_rules
 from dpppsynth.linear_network import network_mesh
-from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
 from dpppsynth.models import regular_squares, regular_triangulation, trace_mesh
 from dpppsynth.models.cell_triangles import triangles_within
 from dpppsynth.models.likelihood import NoisyMasses
@@ -258,7 +258,7 @@ class TestEstimates:
                 counts = rng.poisson(total * rng.dirichlet(np.full(size, 0.05)))
             secret = rng.random() < 0.3
             sizes = (None, max(1.0, counts.sum())) if secret else (int(max(1, counts.sum())), None)
-            plan = StatisticPlan("cells", mesh, AddRemove() if secret else ReplaceOne(), *sizes, float(epsilon))
+            plan = LaplaceMasses("cells", mesh, AddRemove() if secret else ReplaceOne(), *sizes, float(epsilon))
             noised = np.rint(counts + rng.laplace(scale=plan.scale, size=size)).astype(np.int64)
             posterior = field_by_rule(plan).fit(PrivateStatistic(plan, noised, "made up", True), k)
             assert np.isfinite(posterior.flat).all()
@@ -276,7 +276,7 @@ class TestTruncatedNoise:
 
     def plan(self, max_error=20, epsilon=0.1, n=4000):
         """Noise of scale 20 that is cut off there: its variance is a sixth of that without a bound."""
-        return BoundedCountsPlan("cells", self.MESH, ReplaceOne(), n, None, epsilon, 0.5, max_error)
+        return BoundedCounts("cells", self.MESH, ReplaceOne(), n, None, epsilon, 0.5, max_error)
 
     def test_its_variance_is_the_likelihoods(self):
         plan = self.plan()
@@ -294,7 +294,7 @@ class TestTruncatedNoise:
 
     def test_the_right_variance_leads_nearer_to_the_truth(self):
         """Five patterns each: with the untruncated law nothing seems to be told."""
-        plan, untruncated = self.plan(n=400), StatisticPlan("cells", self.MESH, ReplaceOne(), 400, None, 0.1)
+        plan, untruncated = self.plan(n=400), LaplaceMasses("cells", self.MESH, ReplaceOne(), 400, None, 0.1)
         found = {True: [], False: []}
         for seed in range(5):
             measured = plan.measure(points(400, seed=seed), seed)
@@ -391,7 +391,7 @@ def test_tents_may_be_squares():
 
 
 def test_a_field_behind_counts_is_nested_in_them():
-    plan = StatisticPlan("cells", SQUARES, AlphaNeighbours(25.0), 100, None, 1.0)
+    plan = LaplaceMasses("cells", SQUARES, AlphaNeighbours(25.0), 100, None, 1.0)
     MaternInference(triangles_within(SQUARES, 3), (300.0,)).require(plan)
     with pytest.raises(InputError, match="nested in their cells"):
         MaternInference(regular_triangulation(SQUARE, shape=(9, 9)), (300.0,)).require(plan)

@@ -16,7 +16,7 @@ from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckEr
 from dpppsynth.io import write_pattern
 from dpppsynth.mechanisms.lgcp.clusters import clustered_release
 from dpppsynth.mechanisms.lgcp.clusters.cluster_file import cluster_text, read_clusters, require_clusters
-from dpppsynth.mechanisms.lgcp.clusters.clustered_plan import ClusteredPlan
+from dpppsynth.mechanisms.lgcp.clusters.statistic import MassesAndPairs
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.cluster_parents import LEAST
 from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
@@ -177,7 +177,7 @@ class TestRefusals:
     def test_a_plan_by_hand_spends_no_more_than_its_epsilon(self):
         plan = LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, **FAST).plan(SQUARE, n=400).statistic
         same = (plan.basis, plan.mesh, plan.relation, plan.n, None, plan.epsilon)
-        assert ClusteredPlan(*same, 0.5, (20.0,), (5,), (8,)).guarantee.epsilon() <= 1 + 1e-9
+        assert MassesAndPairs(*same, 0.5, (20.0,), (5,), (8,)).guarantee.epsilon() <= 1 + 1e-9
         for wrong in (
             (0.0, (20.0,), (5,), (8,)),
             (0.5, (), (), ()),
@@ -185,7 +185,7 @@ class TestRefusals:
             (-0.5, (20.0,), (5,), (8,)),
         ):
             with pytest.raises((InputError, PrivacyCheckError)):
-                ClusteredPlan(*same, *wrong)
+                MassesAndPairs(*same, *wrong)
 
 
 class TestTogether:

@@ -16,7 +16,7 @@ from support.seams import randomise_by
 from dpppsynth import LGCPSynthesizer, datasets
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.mechanisms.lgcp.bound.fields import discrete_mu, field_sensitivity, field_statistic, largest_field_sigma
-from dpppsynth.mechanisms.lgcp.field_plan import BATCH, FieldStatisticPlan, lattice_field
+from dpppsynth.mechanisms.lgcp.field_statistic import BATCH, FieldMasses, lattice_field
 from dpppsynth.models import (
     NoisyField,
     PoweredExponential,
@@ -280,7 +280,7 @@ def planned(relation, epsilon=1.0, *, mesh=MESH, share=1.0, length_scale=3.0, n=
     mu = gaussian_mu(epsilon, 1e-6)
     sigma = share * largest_field_sigma(mesh, PoweredExponential(1.0, length_scale), relation, mu)
     sizes = (n, None) if relation.n_is_public else (None, float(n))
-    return FieldStatisticPlan(mesh, PoweredExponential(sigma, length_scale), relation, *sizes, epsilon, 1e-6)
+    return FieldMasses(mesh, PoweredExponential(sigma, length_scale), relation, *sizes, epsilon, 1e-6)
 
 
 class TestGuarantee:
@@ -379,7 +379,7 @@ class TestRelease:
         assert statistic.noise.startswith("discrete Gaussian, OpenDP")
         assert statistic.noise_scale == 1.0
 
-        class Careless(FieldStatisticPlan):
+        class Careless(FieldMasses):
             mu, scale = plan.mu, 2.0**19
 
         careless = object.__new__(Careless)

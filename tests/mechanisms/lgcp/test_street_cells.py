@@ -17,7 +17,7 @@ from dpppsynth import (
     datasets,
     load_release,
 )
-from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.rules import network_rules
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.segment_cells import SegmentCells
@@ -345,7 +345,7 @@ def test_masses_that_jump_are_not_measured():
     cells = SegmentCells.of(network_mesh(SOHO, 100.0))
     for basis, rule in (("tents", "mesh: tents need functions that do not jump"),):
         with pytest.raises(InputError, match=f"^{rule}"):
-            StatisticPlan(basis, cells, NEAR, 392, None, 1.0)
+            LaplaceMasses(basis, cells, NEAR, 392, None, 1.0)
     # A caller's own becomes the segments that its recipe names.
     assert not isinstance(
         LaplaceSynthesizer(1.0, relation=ReplaceOne(), mesh=cells, postprocess="plain").plan(SOHO, n=9).statistic.mesh,

@@ -12,7 +12,7 @@ from dpppsynth.core.errors import InformationWarning, QualityError
 from dpppsynth.grids import adaptive_cells, query_workload, true_answers, uniform_grid
 from dpppsynth.mechanisms.local import grid_field
 from dpppsynth.mechanisms.local.grid_field import area_shares, even_pieces, own_masses
-from dpppsynth.mechanisms.local.grid_plan import Level
+from dpppsynth.mechanisms.local.grid_statistic import Level
 
 WINDOW = Window.rectangle(-100, 50, 900, 850)
 HOLED = Window(WINDOW.geometry.difference(shapely.box(-100, 50, 300, 400)).difference(shapely.box(500, 600, 700, 800)))

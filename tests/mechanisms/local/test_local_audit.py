@@ -17,8 +17,8 @@ from dpppsynth.auditing import audit
 from dpppsynth.auditing.examine import examine
 from dpppsynth.auditing.power import Rating
 from dpppsynth.auditing.targets import audit_of, target_of
-from dpppsynth.contract.audits.plan_audit import Audited
-from dpppsynth.contract.audits.target import Statistic
+from dpppsynth.contract.audits.statistic_audit import Audited
+from dpppsynth.contract.audits.target import AuditStatistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
 from dpppsynth.local import AdvancedAdaptiveGrid, DiskAreaMechanism, SEMGeoI, UniformGrid
@@ -28,9 +28,9 @@ from dpppsynth.mechanisms.local.audit_clients import (
     cell_distance,
     with_epsilon,
 )
-from dpppsynth.mechanisms.local.plan import LocalPlan
 from dpppsynth.mechanisms.local.randomizers.area import LiteralHybridArea
 from dpppsynth.mechanisms.local.randomizers.hashing import hash_classes
+from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.privacy import PureDP
 from dpppsynth.randomizers import (
     DiskArea,
@@ -271,7 +271,7 @@ def refuted(made, law, count, statistic=None):
     """Findings of the auditor in many reports of clients with a law, drawn at once."""
     score = statistic or (lambda reports: made.run.randomizer.log_ratio(reports, *made.pair))
     runs = [score(law.draw(np.full(count, value), SECRET))[:, None].astype(float) for value in made.pair]
-    bound, findings = examine([Statistic("score", score)], [runs], made.claimed, delta=0.0, false_alarm=1e-6)
+    bound, findings = examine([AuditStatistic("score", score)], [runs], made.claimed, delta=0.0, false_alarm=1e-6)
     return bound > made.claimed.epsilon(0.0) or any(finding.violated for finding in findings)
 
 
@@ -338,7 +338,7 @@ def among_the_eight(reports):
 
 def unclipped_shares():
     honest = target_of(DiskArea(epsilon=1.0, cells=15, radius=6))
-    seen = Statistic("the eight cells", functools.partial(_only, among_the_eight))
+    seen = AuditStatistic("the eight cells", functools.partial(_only, among_the_eight))
     return replace(honest, run=Respond(Unclipped(epsilon=1.0, cells=15, radius=6)), statistics=(seen,))
 
 
@@ -461,7 +461,7 @@ def test_of_two_rounds_one_in_which_there_is_something_to_tell_is_audited():
 
 
 @dataclass(frozen=True, eq=False)
-class Generous(LocalPlan):
+class Generous(AreaStatistic):
     """A plan that claims less than its clients spend."""
 
     @functools.cached_property

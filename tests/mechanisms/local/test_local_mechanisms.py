@@ -13,7 +13,7 @@ from dpppsynth import baselines, load_release, local, randomizers
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.grids import average_query_error, even_cells, query_workload, true_answers, uniform_grid
-from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan
+from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic
 from dpppsynth.models.grid_meshes import rectangle_mesh
 from dpppsynth.privacy import GeoIndistinguishability, Local, ReplaceOne, local_rounds, verify
 from dpppsynth.privacy.relations import AlphaNeighbours, relation_from_dict
@@ -326,7 +326,7 @@ class TestAdaptiveGrids:
 
     def test_nobody_reports_twice(self):
         with pytest.raises(InputError, match="together at most n"):
-            AdaptiveGridPlan(WINDOW, 1.0, 100, (60, 50))
+            AdaptiveGridStatistic(WINDOW, 1.0, 100, (60, 50))
 
     def test_there_is_no_client_of_both_rounds(self):
         for call in (lambda m: m.client((1.0, 2.0)), lambda m: m.aggregate([]), lambda m: m.matrix()):

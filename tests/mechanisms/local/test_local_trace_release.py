@@ -26,8 +26,8 @@ from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.randomizers.packing import pack
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceProtocol
 from dpppsynth.mechanisms.local.trajectories.rounds import TraceCounts
-from dpppsynth.mechanisms.local.trajectory_plan import TracePlan, number_of_trajectories
 from dpppsynth.mechanisms.local.trajectory_release import TraceRelease
+from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic, number_of_trajectories
 from dpppsynth.mechanisms.local.trajectory_synthesizer import CombinedTraces
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Local, PureDP, ReplaceOne, verify
 from dpppsynth.privacy.relations import relation_from_dict
@@ -323,12 +323,12 @@ def test_rounds_that_spend_more_are_refused(moving):
         def second(self, longest):
             return more(super().second(longest))
 
-    class GenerousPlan(TracePlan):
+    class GenerousStatistic(TraceStatistic):
         protocol = property(lambda self: Generous(epsilon=self.epsilon, cells=self.cells, max_length=self.max_length))
 
     made = TRACE.plan(SQUARE, n=5)
     with pytest.raises(PrivacyCheckError, match=r"^epsilon: the rounds spend more"):
-        recast(made.statistic, GenerousPlan)
+        recast(made.statistic, GenerousStatistic)
 
 
 def test_the_likelihood_ratio_of_any_two_trajectories_is_below_e_to_the_epsilon():
@@ -537,11 +537,11 @@ def test_wild_arguments(bad):
     good = {"window": SQUARE, "epsilon": 1.0, "cells": 2, "max_length": 3, "n": 5}
     for name in ("window", "cells", "max_length", "n", *(("epsilon",) if bad is not WILD[6] else ())):
         with pytest.raises(InputError):
-            TracePlan(**(good | {name: bad}))
+            TraceStatistic(**(good | {name: bad}))
     for name in ("clients", "longest", "user"):
         if bad is not None:
             with pytest.raises(InputError):
-                TracePlan(**(good | {name: bad}))
+                TraceStatistic(**(good | {name: bad}))
     with pytest.raises(InputError):
         local_trajectories(bad)
     with pytest.raises(InputError):

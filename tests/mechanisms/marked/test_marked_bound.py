@@ -8,7 +8,7 @@ from dpppsynth import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.contract.additive_noise import lattice_tents
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.marked import bound
-from dpppsynth.mechanisms.marked.plan import MarkedPlan
+from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.models import regular_triangulation, trace_mesh
 from dpppsynth.privacy import bounds
 from dpppsynth.spatial.mark_space import Marks, Times, Types
@@ -22,7 +22,7 @@ UNIT = 2.0 ** -(bounds.LATTICE_BITS + bound.TIME_BITS)
 def changes(marks, relation, tries=1200, seed=1):
     """Largest change of the numbers over random and steepest neighbouring points, in lattice units."""
     rng = np.random.default_rng(seed)
-    plan = MarkedPlan(MESH, marks, relation, 10, None, 1.0)
+    plan = MarkedMasses(MESH, marks, relation, 10, None, 1.0)
     time, types = relation.marks_reach
     times = marks.times
     # From vertices and instants, where one tent and one hat hold all, and from anywhere.
@@ -71,7 +71,7 @@ def test_no_point_changes_more_and_some_come_near(marks, relation):
 
 def test_numbers_are_products_of_rounded_factors():
     """Products that are rounded themselves may change by more than the bound of the factors."""
-    plan = MarkedPlan(MESH, BOTH, AlphaNeighbours(25.0, time=0.5, types="public"), 10, None, 1.0)
+    plan = MarkedMasses(MESH, BOTH, AlphaNeighbours(25.0, time=0.5, types="public"), 10, None, 1.0)
     place, time = np.array([[313.0, 271.0]]), np.array([7.3])
     exact = plan.exact_at(place, np.zeros(1, dtype=np.int64), time).reshape(2, 6, 36)
     vertex, tent = lattice_tents(MESH, place, bounds.LATTICE_BITS)
@@ -99,7 +99,7 @@ def test_bounds_by_relation(cap):
 
 def test_types_alone_have_no_bits_of_hats():
     kinds = Marks(KINDS)
-    plan = MarkedPlan(MESH, kinds, AlphaNeighbours(25.0, types="public"), 10, None, 1.0)
+    plan = MarkedMasses(MESH, kinds, AlphaNeighbours(25.0, types="public"), 10, None, 1.0)
     assert plan.bits == bounds.LATTICE_BITS
     assert plan.sensitivity == bounds.tents_sensitivity(MESH, AlphaNeighbours(25.0))
 

@@ -77,7 +77,7 @@ class TestPlan:
     def test_many_points_are_added_up_in_parts(self, monkeypatch):
         plan, pattern = self.plan(), original()
         whole = plan.exact_numbers(pattern)
-        monkeypatch.setattr("dpppsynth.mechanisms.marked.plan.AT_ONCE", 7)
+        monkeypatch.setattr("dpppsynth.mechanisms.marked.statistic.AT_ONCE", 7)
         assert (plan.exact_numbers(pattern) == whole).all()
 
     def test_noise_has_the_scale_of_the_plan(self):
@@ -305,13 +305,13 @@ class TestFiles:
     )
     def test_nothing_else_lies_beside_a_point(self, properties, written):
         plan = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=250.0).plan(SQUARE, n=N).statistic
-        assert plan.written(json.dumps(properties).encode()) == written
+        assert plan.accepts_properties(json.dumps(properties).encode()) == written
 
     def test_digits_behind_a_time_have_no_room(self):
         plan = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=250.0).plan(SQUARE, n=N).statistic
-        assert not plan.written(b'{"offence": "theft", "hour": 3.50}')
-        assert not plan.written(b'{"offence": "theft", "hour": 3.5} ')
-        assert not plan.written(b"[" * 10_000)
+        assert not plan.accepts_properties(b'{"offence": "theft", "hour": 3.50}')
+        assert not plan.accepts_properties(b'{"offence": "theft", "hour": 3.5} ')
+        assert not plan.accepts_properties(b"[" * 10_000)
 
 
 class TestIntensity:

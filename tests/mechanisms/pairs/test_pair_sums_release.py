@@ -16,12 +16,12 @@ from dpppsynth import AddRemove, AddRemovePerson, AlphaNeighbours, PairSums, Poi
 from dpppsynth.auditing.targets import audit_of, target_of
 from dpppsynth.cli import app
 from dpppsynth.contract.audits.near_points import differences, hardest
-from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.noised_pairs import NoisedPairs
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import write_pattern
 from dpppsynth.ledger import Ledger
-from dpppsynth.mechanisms.pairs.plan import PairSumsPlan
+from dpppsynth.mechanisms.pairs.statistic import PairSumsStatistic
 from dpppsynth.models import capped_flow, pair_sums
 from dpppsynth.privacy import verify
 from dpppsynth.privacy.noise import OpenDPLaplace
@@ -123,7 +123,7 @@ class TestNoise:
             seen.append((draw.__self__.scale, exact.tolist()))
             return draw(exact)
 
-        monkeypatch.setattr(Measurement, "randomise", watched)
+        monkeypatch.setattr(Statistic, "apply_noise", watched)
         plan, pattern = made(), points(3, 200, SQUARE)
         plan.measure(pattern)
         assert seen == [(scale, [value]) for scale, value in zip(plan.scales, plan.exact_numbers(pattern), strict=True)]
@@ -258,7 +258,7 @@ class TestAudit:
         assert dps.audit(target_of(plan), trials=300).violated
 
     def test_a_forgotten_budget_split_is_found(self, monkeypatch):
-        monkeypatch.setattr(PairSumsPlan, "epsilons", property(lambda plan: (plan.epsilon,) * plan.size))
+        monkeypatch.setattr(PairSumsStatistic, "epsilons", property(lambda plan: (plan.epsilon,) * plan.size))
         with pytest.raises(dps.PrivacyCheckError):
             made()
 
@@ -353,7 +353,7 @@ class TestCommands:
 
 def test_a_plan_by_hand_keeps_what_the_relation_keeps_secret():
     with pytest.raises(InputError, match="n is not stated"):
-        PairSumsPlan(SQUARE, AddRemove(), 4, None, 1.0, (15.0,), (10,), (1.0,), (4,))
+        PairSumsStatistic(SQUARE, AddRemove(), 4, None, 1.0, (15.0,), (10,), (1.0,), (4,))
 
 
 def test_shares_do_not_pass_the_budget():

@@ -15,7 +15,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.filters import cartesian_filter
 from dpppsynth.io import write_pattern
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
+from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.privacy import (
     AddRemove,
     AlphaNeighbours,
@@ -106,7 +106,7 @@ class TestMoves:
         near = near[window.contains(near)]
         xy = np.concatenate([points.xy, near])
         relation = AlphaNeighbours(0.05, max_points_per_person=len(xy))
-        plan = PlanarLaplacePlan(window, relation, len(xy), 1.0, 0.1, 90.0, track=True)
+        plan = MovedPoints(window, relation, len(xy), 1.0, 0.1, 90.0, track=True)
         release = PointRelease("planar-laplace", plan.measure(PointPattern(xy, window)))
         moved = np.hypot(*(release.raw - xy).T)
         assert 60 < moved.max() <= 90.0
@@ -250,7 +250,7 @@ class TestRefusals:
         ):
             PlanarLaplaceSynthesizer(1.0, delta=1e-6, alpha=25.0, max_error=100.0).check(WINDOW, n=50)
         with pytest.raises(InputError, match=r"^max_error: must be well above the public grid"):
-            PlanarLaplacePlan(WINDOW, AlphaNeighbours(1.0), 5, 1.0, 0.5, 1e-4)
+            MovedPoints(WINDOW, AlphaNeighbours(1.0), 5, 1.0, 0.5, 1e-4)
 
     def test_of_networks(self):
         streets = LinearNetwork([[0.0, 0.0], [100.0, 0.0]], [[0, 1]])

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from dpppsynth.contract.measurement import require
+from dpppsynth.contract.statistic import require
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
 

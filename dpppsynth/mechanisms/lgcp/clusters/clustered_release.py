@@ -12,7 +12,7 @@ from dpppsynth.contract.result import Saved
 from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.core.progress import Progress, silent
 from dpppsynth.mechanisms.lgcp.clusters.cluster_file import CLUSTERS, cluster_text, read_clusters
-from dpppsynth.mechanisms.lgcp.clusters.clustered_plan import MOST_SIMULATED, ClusteredPlan
+from dpppsynth.mechanisms.lgcp.clusters.statistic import MOST_SIMULATED, MassesAndPairs
 from dpppsynth.models.cluster_parents import ParentRule, SharedTents
 from dpppsynth.models.cluster_posterior import ClusterPosterior
 from dpppsynth.models.cluster_process import NO_CLUSTERS, ClusterLaw, clustered_pattern
@@ -30,7 +30,7 @@ MANY, FAR = 100_000, 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClusteredRelease(CoxRelease[ClusteredPlan]):
+class ClusteredRelease(CoxRelease[MassesAndPairs]):
     """Result of a release with clusters; other attributes as in `CoxRelease`.
 
     Attributes

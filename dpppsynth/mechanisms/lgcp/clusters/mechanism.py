@@ -4,8 +4,8 @@ from dpppsynth.contract.audits import masses_and_pairs
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.lgcp import examples, options
 from dpppsynth.mechanisms.lgcp.clusters import words
-from dpppsynth.mechanisms.lgcp.clusters.clustered_plan import ClusteredPlan
 from dpppsynth.mechanisms.lgcp.clusters.clustered_release import ClusteredRelease
+from dpppsynth.mechanisms.lgcp.clusters.statistic import MassesAndPairs
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.release.matern_inference import MaternInference
@@ -15,7 +15,7 @@ from dpppsynth.release.street_inference import StreetInference
 CLUSTERS = Mechanism(
     name="lgcp-clusters",
     settings=LGCPSynthesizer,
-    plan=ClusteredPlan,
+    plan=MassesAndPairs,
     estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
     result=ClusteredRelease,
     audit=masses_and_pairs,

@@ -2,13 +2,13 @@
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.pair_settings import caps_of
-from dpppsynth.mechanisms.lgcp.clusters.clustered_plan import ClusteredPlan, require_simulated
+from dpppsynth.mechanisms.lgcp.clusters.statistic import MassesAndPairs, require_simulated
 from dpppsynth.mechanisms.lgcp.request import LGCPRequest
 from dpppsynth.models.pair_limits import finest, require_radius
 from dpppsynth.spatial.mesh import Mesh
 
 
-def with_pairs(request: LGCPRequest, basis: str, mesh: Mesh) -> ClusteredPlan:
+def with_pairs(request: LGCPRequest, basis: str, mesh: Mesh) -> MassesAndPairs:
     """Masses or counts on a mesh, and pair sums within the radii that are given or follow from a public rule."""
     s = request.settings
     share = float(s.clusters or 0.0)
@@ -24,4 +24,4 @@ def with_pairs(request: LGCPRequest, basis: str, mesh: Mesh) -> ClusteredPlan:
     if s.cluster_caps is not None:
         caps = caps_of(s.cluster_caps, len(radii), name="cluster_caps")
     steps = tuple(finest(request.domain, radius, request.n) for radius in radii)
-    return ClusteredPlan(*request.measured(basis, mesh), share, radii, caps, steps, s.cluster_places)
+    return MassesAndPairs(*request.measured(basis, mesh), share, radii, caps, steps, s.cluster_places)

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.core.units import short_unit
-from dpppsynth.mechanisms.lgcp.clusters.clustered_plan import ClusteredPlan
 from dpppsynth.mechanisms.lgcp.clusters.clustered_release import ClusteredRelease
+from dpppsynth.mechanisms.lgcp.clusters.statistic import MassesAndPairs
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterWords(MechanismWords[ClusteredPlan, ClusteredRelease]):
+class ClusterWords(MechanismWords[MassesAndPairs, ClusteredRelease]):
     """Text on releases with clusters."""
 
     def remarks(self, release: ClusteredRelease) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.wording import mention
-from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawStatistic
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.nested_boxes import NestedBoxes
 from dpppsynth.spatial.mesh import Floats
@@ -25,7 +25,7 @@ PATIENCE, TRIALS, ENOUGH, TRYING = 60.0, 2000, 10, 3.0
 # Points of the largest surrogate pattern.
 MOST_POINTS = 1e7
 
-P = TypeVar("P", bound=DrawPlan)
+P = TypeVar("P", bound=DrawStatistic)
 
 
 def choose_sampler(build: Callable[[str], P], asked: str, otherwise: str) -> P:
@@ -34,7 +34,7 @@ def choose_sampler(build: Callable[[str], P], asked: str, otherwise: str) -> P:
     Parameters
     ----------
     build : callable
-        Plan from the name of a sampler.
+        ReleasePlan from the name of a sampler.
     asked : str
         The caller's choice.
     otherwise : str
@@ -57,7 +57,7 @@ def choose_sampler(build: Callable[[str], P], asked: str, otherwise: str) -> P:
     raise InputError(msg)
 
 
-def expected_seconds(plan: DrawPlan) -> tuple[float, str]:
+def expected_seconds(plan: DrawStatistic) -> tuple[float, str]:
     """Expected time of the first exact draw, on the worst kind of surrogate pattern, and that kind's name."""
     size = float(plan.n if plan.n is not None else plan.expected_n or 1.0)
     if size > MOST_POINTS:
@@ -70,7 +70,7 @@ def expected_seconds(plan: DrawPlan) -> tuple[float, str]:
     return max(times)
 
 
-def _first_draw(plan: DrawPlan, masses: Floats, rng: np.random.Generator) -> float:
+def _first_draw(plan: DrawStatistic, masses: Floats, rng: np.random.Generator) -> float:
     """Set-up, and time of attempts divided by the number accepted among them."""
     start = time.perf_counter()
     try:

@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING
 
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.lgcp import examples, options, words
-from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim_plan import KimLimPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.lipschitz_plan import LipschitzPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_plan import PosteriorDrawPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim_statistic import KimLimStatistic
+from dpppsynth.mechanisms.lgcp.posterior_sampling.lipschitz_statistic import LipschitzStatistic
+from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_statistic import PosteriorDrawStatistic
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.drawn import Drawn
 
 if TYPE_CHECKING:
-    from dpppsynth.contract.audits.plan_audit import PlanAudit
-    from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawPlan
+    from dpppsynth.contract.audits.statistic_audit import StatisticAudit
+    from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_statistic import DrawStatistic
 
 
 # Loaded when an audit is wanted.
-def _posterior_draw_audit(plan: PosteriorDrawPlan) -> PlanAudit:
+def _posterior_draw_audit(plan: PosteriorDrawStatistic) -> StatisticAudit:
     from dpppsynth.mechanisms.lgcp.audit import PosteriorDrawAudit
 
     return PosteriorDrawAudit(plan)
 
 
-def _draw_audit(plan: DrawPlan) -> PlanAudit:
+def _draw_audit(plan: DrawStatistic) -> StatisticAudit:
     from dpppsynth.mechanisms.lgcp.audit import DrawAudit
 
     return DrawAudit(plan)
@@ -35,7 +35,7 @@ def _draw_audit(plan: DrawPlan) -> PlanAudit:
 POSTERIOR_DRAW = Mechanism(
     name="lgcp-posterior-draw",
     settings=LGCPSynthesizer,
-    plan=PosteriorDrawPlan,
+    plan=PosteriorDrawStatistic,
     estimators=(Drawn,),
     result=CoxRelease,
     audit=_posterior_draw_audit,
@@ -47,7 +47,7 @@ POSTERIOR_DRAW = Mechanism(
 LIPSCHITZ = Mechanism(
     name="lgcp-lipschitz",
     settings=LGCPSynthesizer,
-    plan=LipschitzPlan,
+    plan=LipschitzStatistic,
     estimators=(Drawn,),
     result=CoxRelease,
     audit=_draw_audit,
@@ -59,7 +59,7 @@ LIPSCHITZ = Mechanism(
 KIM_LIM_38 = Mechanism(
     name="lgcp-kim-lim-3.8",
     settings=LGCPSynthesizer,
-    plan=KimLimPlan,
+    plan=KimLimStatistic,
     estimators=(Drawn,),
     result=CoxRelease,
     audit=_draw_audit,
@@ -71,7 +71,7 @@ KIM_LIM_38 = Mechanism(
 KIM_LIM_39 = Mechanism(
     name="lgcp-kim-lim-3.9",
     settings=LGCPSynthesizer,
-    plan=KimLimPlan,
+    plan=KimLimStatistic,
     estimators=(Drawn,),
     result=CoxRelease,
     audit=_draw_audit,

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from functools import partial
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.synthesizer import safe_digits
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
 from dpppsynth.mechanisms.lgcp.posterior_sampling.feasibility import choose_sampler
-from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim_plan import KimLimPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.lipschitz_plan import LipschitzPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_plan import PosteriorDrawPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim_statistic import KimLimStatistic
+from dpppsynth.mechanisms.lgcp.posterior_sampling.lipschitz_statistic import LipschitzStatistic
+from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_statistic import PosteriorDrawStatistic
 from dpppsynth.mechanisms.lgcp.request import LGCPRequest, admissible_covariance, field_mesh, settled
 from dpppsynth.models.covariances import Covariance, PoweredExponential
 from dpppsynth.models.kim_lim_model import require_small_network
@@ -30,14 +30,14 @@ from dpppsynth.spatial.mesh import Mesh
 LITTLE = 1e-3
 
 
-def posterior_draw(request: LGCPRequest) -> Plan:
+def posterior_draw(request: LGCPRequest) -> ReleasePlan:
     """A posterior draw under a Gaussian prior."""
     mesh = field_mesh(request)
     plan = choose_sampler(lambda sampler: _draw_with(request, mesh, sampler), request.settings.sampler, "proximal")
-    return Plan("lgcp-posterior-draw", plan, Drawn(request.settings.offset))
+    return ReleasePlan("lgcp-posterior-draw", plan, Drawn(request.settings.offset))
 
 
-def _draw_with(request: LGCPRequest, mesh: Mesh, sampler: str) -> PosteriorDrawPlan:
+def _draw_with(request: LGCPRequest, mesh: Mesh, sampler: str) -> PosteriorDrawStatistic:
     s, relation = request.settings, request.settings.neighbouring()
     factor = proximal_factor() if sampler == "proximal" else 1.0
     given = s.sigma is not None or s.covariance is not None
@@ -53,7 +53,7 @@ def _draw_with(request: LGCPRequest, mesh: Mesh, sampler: str) -> PosteriorDrawP
         mu = gaussian_mu(s.epsilon, s.delta)
         field_sd = point_sd(covariance.matrix(mesh))
         intercept_sd = largest_intercept_sd(relation, mu, field_sd, factor=factor)
-    return PosteriorDrawPlan(
+    return PosteriorDrawStatistic(
         mesh,
         covariance,
         *settled(request),
@@ -64,7 +64,7 @@ def _draw_with(request: LGCPRequest, mesh: Mesh, sampler: str) -> PosteriorDrawP
     )
 
 
-def lipschitz(request: LGCPRequest) -> Plan:
+def lipschitz(request: LGCPRequest) -> ReleasePlan:
     """A posterior draw under a prior of bounded slope."""
     s, relation, domain = request.settings, request.settings.neighbouring(), request.domain
     mesh = field_mesh(request, request.rules.smooth_mesh)
@@ -74,19 +74,19 @@ def lipschitz(request: LGCPRequest) -> Plan:
     slope = s.epsilon / (2 * reach * relation.max_points_per_person) * (1 - 1e-12)
     length_scale = request.length_scale
 
-    def build(sampler: str) -> LipschitzPlan:
+    def build(sampler: str) -> LipschitzStatistic:
         sigma = s.sigma or rules.lipschitz_sigma(slope, length_scale, request.size, sampler)
         covariance = s.covariance or PoweredExponential(sigma, length_scale, mesh.smoothest_power)
-        return LipschitzPlan(
+        return LipschitzStatistic(
             mesh, covariance, *settled(request), sampler=sampler, engine=s.engine, offset=s.offset, slope=slope
         )
 
     many = s.sampler == "auto" and request.size > rules.LIPSCHITZ_EXACT
     plan = build("nuts") if many else choose_sampler(build, s.sampler, "nuts")
-    return Plan("lgcp-lipschitz", plan, Drawn(s.offset))
+    return ReleasePlan("lgcp-lipschitz", plan, Drawn(s.offset))
 
 
-def kim_lim(request: LGCPRequest, bound: str) -> Plan:
+def kim_lim(request: LGCPRequest, bound: str) -> ReleasePlan:
     """Kim and Lim's own synthesizer, by their bound "3.8" or "3.9"."""
     s, relation = request.settings, request.settings.neighbouring()
     if not isinstance(relation, AlphaNeighbours) or relation.max_points_per_person > 1:
@@ -114,7 +114,9 @@ def kim_lim(request: LGCPRequest, bound: str) -> Plan:
         )
         raise PrivacyCheckError(msg)
     covariance = RandomScale(ratio, mesh.smoothest_power).at(length_scale)
-    plan = KimLimPlan(mesh, covariance, *settled(request), sampler="nuts", engine=s.engine, bound=bound, ratio=ratio)
+    plan = KimLimStatistic(
+        mesh, covariance, *settled(request), sampler="nuts", engine=s.engine, bound=bound, ratio=ratio
+    )
     if carries_no_information(covariance.sigma):
         msg = (
             f"mechanism: under Kim & Lim's bound {bound} the field has a standard deviation of about "
@@ -122,11 +124,11 @@ def kim_lim(request: LGCPRequest, bound: str) -> Plan:
             "'tents', 'field' or 'posterior-draw'."
         )
         warnings.warn(msg, InformationWarning, stacklevel=2)
-    return Plan(f"lgcp-kim-lim-{bound}", plan, Drawn())
+    return ReleasePlan(f"lgcp-kim-lim-{bound}", plan, Drawn())
 
 
 # By the settings' `mechanism`.
-PLANNERS: dict[str, Callable[[LGCPRequest], Plan]] = {
+PLANNERS: dict[str, Callable[[LGCPRequest], ReleasePlan]] = {
     "posterior-draw": posterior_draw,
     "lipschitz": lipschitz,
     "kim-lim-3.8": partial(kim_lim, bound="3.8"),

@@ -1,6 +1,6 @@
 """Base class of plans that release one posterior draw of a log-Gaussian Cox field (docs/theory/posterior_draw.md).
 
-A `DrawPlan` is made from public parameters alone and knows its guarantee; `measure` spends the budget and returns a
+A `DrawStatistic` is made from public parameters alone and knows its guarantee; `measure` spends the budget, returns a
 `PrivateStatistic`, public from then on. Everything else about the run stays on a `ConfidentialFit`.
 """
 
@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
-from dpppsynth.contract.measurement import Parameters, Releasing, Trial
+from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import Form, one_among
 from dpppsynth.contract.result import UNFITTED, Fit
+from dpppsynth.contract.statistic import Parameters, Releasing, Trial
 from dpppsynth.core.confidential import Confidential
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
@@ -47,7 +47,7 @@ FAILED = (
     "the settings on surrogate patterns before the next release."
 )
 
-P_co = TypeVar("P_co", bound="DrawPlan", covariant=True)
+P_co = TypeVar("P_co", bound="DrawStatistic", covariant=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,8 +84,8 @@ class ConfidentialFit(Confidential, Generic[P_co]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawPlan(LatticePlan):
-    """Plan of one posterior draw and its guarantee, from public parameters alone.
+class DrawStatistic(LatticeStatistic):
+    """ReleasePlan of one posterior draw and its guarantee, from public parameters alone.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class DrawPlan(LatticePlan):
         """The plan with the offset of its estimator."""
         return replace(self, offset=offset)
 
-    def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
+    def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         """One draw, with what the run was like."""
         fit = self.fit(pattern, rng)
         estimate = Drawn(self.offset).intensity(fit.draw)
@@ -242,7 +242,7 @@ class DrawPlan(LatticePlan):
         start = time.perf_counter()
         with blocking(FAILED):
             sample = partial(self._sample, rng=generator(rng))
-            outcome = self.randomise(sample, tent_masses(pattern, self.mesh))
+            outcome = self.apply_noise(sample, tent_masses(pattern, self.mesh))
         seconds = time.perf_counter() - start
         lattice = np.round(outcome.field * 2.0**self.bits).astype(np.int64)
         seeded = rng is not None

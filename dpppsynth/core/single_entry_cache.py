@@ -1,4 +1,4 @@
-"""`LastResult`: the last result of a computation, for who asks for the same again."""
+"""`SingleEntryCache`: the last result of a computation, for who asks for the same again."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 
-class LastResult(Generic[T]):
+class SingleEntryCache(Generic[T]):
     """One result with what it was made from; another question takes its place.
 
     Threads that ask at once may compute twice, and never see the result of another question. Copies to other processes
@@ -14,7 +14,7 @@ class LastResult(Generic[T]):
 
     Examples
     --------
-    >>> last = LastResult()
+    >>> last = SingleEntryCache()
     >>> last.get((2, 3), lambda: 2 * 3), last.get((2, 3), lambda: "made again"), last.get((2, 4), lambda: 2 * 4)
     (6, 6, 8)
     """
@@ -31,4 +31,4 @@ class LastResult(Generic[T]):
         return held[1]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LastResult, ()
+        return SingleEntryCache, ()

@@ -1,4 +1,4 @@
-"""`DisplacementPlan`: one report of each person about their whole trajectory, and the counts of all of them."""
+"""`DisplacementStatistic`: one report of each person about their whole trajectory, and the counts of all of them."""
 
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -8,20 +8,20 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.effort import number
-from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.parameter_forms import TEXT, WHOLE, Form, const, or_null
+from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectory
-from dpppsynth.mechanisms.local.plan import ReportsPlan, randomness_name, tally
 from dpppsynth.mechanisms.local.randomizers.displacements import DisplacementLaw, displacement_of
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import randomizer_from_dict
 from dpppsynth.mechanisms.local.shuffle import Shuffle
+from dpppsynth.mechanisms.local.statistic import ReportsStatistic, randomness_name, tally
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories
 from dpppsynth.mechanisms.local.trajectories.lines import LineModel
-from dpppsynth.mechanisms.local.trajectory_plan import WalksPlan, checked_user
+from dpppsynth.mechanisms.local.trajectory_statistic import WalksStatistic, checked_user
 from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
@@ -35,7 +35,7 @@ CELL, WAY = 20.0, 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DisplacementPlan(WalksPlan):
+class DisplacementStatistic(WalksStatistic):
     """Counts of one report of each person, about the start or the displacement of their trajectory.
 
     Attributes
@@ -57,7 +57,7 @@ class DisplacementPlan(WalksPlan):
     user: str | None = "trajectory"
     shuffle: Shuffle | None = None
     basis: ClassVar[str] = "displacements"
-    form: ClassVar[Form] = ReportsPlan.form | {
+    form: ClassVar[Form] = ReportsStatistic.form | {
         "basis": const("displacements"),
         "randomizer": {"type": "object", "required": ["kind", "epsilon", "cells", "reach", "radius"]},
         "user": or_null(TEXT | {"minLength": 1}),
@@ -73,7 +73,10 @@ class DisplacementPlan(WalksPlan):
         self.settle_shuffle()
 
     def __repr__(self) -> str:
-        return f"DisplacementPlan({self.cells} x {self.cells} cells, reach {self.law.reach}, epsilon={self.epsilon:g})"
+        return (
+            f"DisplacementStatistic({self.cells} x {self.cells} cells, reach {self.law.reach}, "
+            f"epsilon={self.epsilon:g})"
+        )
 
     @property
     def epsilon(self) -> float:
@@ -120,7 +123,7 @@ class DisplacementPlan(WalksPlan):
         """Number of counts."""
         return self.law.size
 
-    def possible(self, lattice: Ints) -> None:
+    def validate_released(self, lattice: Ints) -> None:
         """Refuse counts (size,) that n reports do not give."""
         self.law.counts_of(lattice, self.n)
 
@@ -146,7 +149,7 @@ class DisplacementPlan(WalksPlan):
         The pattern is marked with `user` and with nothing else; the points of a trajectory in the order of its visits.
         """
         reports = partial(tally, self.law, rng=generator(rng))
-        counts = self.randomise(reports, self.values(self.walks(pattern)))
+        counts = self.apply_noise(reports, self.values(self.walks(pattern)))
         return self.counted(counts, seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:

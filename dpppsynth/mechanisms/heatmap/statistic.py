@@ -1,4 +1,4 @@
-"""`HeatmapPlan`: the certified measurement of a heat map, noised counts of adaptively selected pyramid cells.
+"""`HeatmapStatistic`: the certified measurement of a heat map, noised counts of adaptively selected pyramid cells.
 
 A plan is made from public parameters alone; `measure` spends the budget. What it returns, the noised integers of all
 cells looked at, is public, and everything after it is post-processing (docs/theory/heatmaps.md).
@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, require_few_made_up
-from dpppsynth.contract.measurement import Parameters, Releasing, Trial, require
+from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic, require_few_made_up
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import NULL, OBJECT, POSITIVE, TEXT, WHOLE, Form, const, one_among, or_null
 from dpppsynth.contract.result import require_heat_map
+from dpppsynth.contract.statistic import Parameters, Releasing, Trial, require
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
@@ -51,7 +51,7 @@ MOST_MADE_UP = 1e6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeatmapPlan(LatticePlan):
+class HeatmapStatistic(LatticeStatistic):
     """Noised counts of persons in the cells of a pyramid over a grid of squares.
 
     Attributes
@@ -112,7 +112,7 @@ class HeatmapPlan(LatticePlan):
 
     def __repr__(self) -> str:
         nx, ny = self.shape
-        return f"HeatmapPlan({nx} x {ny} cells, w={self.w}, {self.variant}, epsilon={self.epsilon:g})"
+        return f"HeatmapStatistic({nx} x {ny} cells, w={self.w}, {self.variant}, epsilon={self.epsilon:g})"
 
     @property
     def kept(self) -> int:
@@ -232,7 +232,7 @@ class HeatmapPlan(LatticePlan):
         """Name of the sampler."""
         return (SeededLaplace if seeded else OpenDPLaplace).name
 
-    def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
+    def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         """One release, as far from the exact map as a uniform one or not: masses of single fine cells are noise."""
         maps = require_heat_map(release(pattern, rng)).exact_maps(pattern)
         return Trial(None, distances=(maps.moved(maps.released), maps.moved(maps.uniform)))
@@ -279,7 +279,7 @@ class HeatmapPlan(LatticePlan):
         public: dict[str, Any] = {"bits": self.bits, "w": self.kept, "inside": self.measured_inside}
         side = 2**self.depth
         sums = pyramid(exact.reshape(side, side))
-        tree = measure_tree(sums, self.budgets, **public, rng=rng, randomise=self.randomise)
+        tree = measure_tree(sums, self.budgets, **public, rng=rng, apply_noise=self.apply_noise)
         counts = np.concatenate([level.counts for level in tree.levels])
         # The sampler of all levels, for its name.
         noise = laplace_noise(self.scales[0], sensitivity=2**self.bits, epsilon=self.budgets.epsilons[0], rng=rng)

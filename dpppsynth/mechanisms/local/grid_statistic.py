@@ -14,8 +14,8 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.effort import number
-from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.parameter_forms import POSITIVE, TEXT, WHOLE, Form, const, one_among, two
+from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import elements, instance, one_of, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
@@ -28,10 +28,10 @@ from dpppsynth.mechanisms.local.grids.groups import split_users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, clipped_frequencies, first_side, second_sides
 from dpppsynth.mechanisms.local.one_report import require_no_marks
-from dpppsynth.mechanisms.local.plan import ReportsPlan, drawn_by, randomness_name, tally
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import oracle
 from dpppsynth.mechanisms.local.shuffle import Shuffle
+from dpppsynth.mechanisms.local.statistic import ReportsStatistic, drawn_by, randomness_name, tally
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
@@ -86,7 +86,7 @@ class Level(NamedTuple):
         return np.asarray(n**2 * (noise + chosen * shares * (1 - shares)))
 
 
-class GridPlan(ReportsPlan):
+class GridStatistic(ReportsStatistic):
     """Base of plans to count the reports of a frequency oracle on the cells of a grid.
 
     Attributes
@@ -179,8 +179,8 @@ class GridPlan(ReportsPlan):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UniformGridPlan(GridPlan):
-    """Counts of reports on a grid of equal cells; `columns` by `rows` of them, other attributes as in `GridPlan`."""
+class UniformGridStatistic(GridStatistic):
+    """Counts of reports on a grid of equal cells; `columns` by `rows` of them, others as in `GridStatistic`."""
 
     window: Window
     epsilon: float
@@ -191,7 +191,7 @@ class UniformGridPlan(GridPlan):
     shuffle: Shuffle | None = None
     drawn_by: str | None = None
     basis: ClassVar[str] = "uniform-grid"
-    form: ClassVar[Form] = ReportsPlan.form | {
+    form: ClassVar[Form] = ReportsStatistic.form | {
         "basis": const("uniform-grid"),
         "columns": WHOLE,
         "rows": WHOLE,
@@ -202,7 +202,7 @@ class UniformGridPlan(GridPlan):
         self._settle()
 
     def __repr__(self) -> str:
-        return f"UniformGridPlan({self.columns} x {self.rows} cells, {self.oracle}, epsilon={self.epsilon:g})"
+        return f"UniformGridStatistic({self.columns} x {self.rows} cells, {self.oracle}, epsilon={self.epsilon:g})"
 
     @cached_property
     def first(self) -> Rectangles:
@@ -232,7 +232,7 @@ class UniformGridPlan(GridPlan):
         """Number of counts."""
         return self.randomizers[0].size
 
-    def possible(self, lattice: Ints) -> None:
+    def validate_released(self, lattice: Ints) -> None:
         """Refuse counts (size,) that n reports do not give."""
         self.randomizers[0].counts_of(lattice, self.n)
 
@@ -250,11 +250,11 @@ class UniformGridPlan(GridPlan):
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every person, and count their reports; as `LocalPlan.measure`."""
+        """Run one client for every person, and count their reports; as `AreaStatistic.measure`."""
         source = generator(rng)
         values = self.first.locate(self.places(self.admitted(pattern, source)))
         reports = partial(tally, self.randomizers[0], rng=source)
-        return self.counted(self.randomise(reports, values), seeded=rng is not None)
+        return self.counted(self.apply_noise(reports, values), seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
         """Counts (size,) of n reports as what was released."""
@@ -274,13 +274,13 @@ class UniformGridPlan(GridPlan):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AdaptiveGridPlan(GridPlan):
+class AdaptiveGridStatistic(GridStatistic):
     """Counts of reports on a coarse grid by some persons, and on one that follows from them by all the others.
 
     Attributes
     ----------
     window, epsilon, n, oracle
-        As in `GridPlan`.
+        As in `GridStatistic`.
     reports : (int, int)
         Numbers of persons who report on the first and on the second level.
     cuts : {"even", "adaptive"}
@@ -315,7 +315,7 @@ class AdaptiveGridPlan(GridPlan):
     shuffle: Shuffle | None = None
     drawn_by: str | None = None
     basis: ClassVar[str] = "adaptive-grid"
-    form: ClassVar[Form] = ReportsPlan.form | {
+    form: ClassVar[Form] = ReportsStatistic.form | {
         "basis": const("adaptive-grid"),
         "reports": two(WHOLE),
         "cuts": one_among(*CUTS),
@@ -344,7 +344,9 @@ class AdaptiveGridPlan(GridPlan):
 
     def __repr__(self) -> str:
         side = len(self.first.columns) - 1
-        return f"AdaptiveGridPlan({side} x {side} cells, {self.cuts} cuts, {self.oracle}, epsilon={self.epsilon:g})"
+        return (
+            f"AdaptiveGridStatistic({side} x {side} cells, {self.cuts} cuts, {self.oracle}, epsilon={self.epsilon:g})"
+        )
 
     def table_rows(self) -> Rows:
         """Reports of both levels."""
@@ -420,7 +422,7 @@ class AdaptiveGridPlan(GridPlan):
         """Number of counts of both levels."""
         return sum(clients.size for clients, _ in self._rounds)
 
-    def possible(self, lattice: Ints) -> None:
+    def validate_released(self, lattice: Ints) -> None:
         """Refuse counts (size,) that so many reports in both rounds do not give."""
         for (clients, reports), counts in zip(self._rounds, self.parts(lattice), strict=True):
             clients.counts_of(counts, reports)
@@ -445,7 +447,7 @@ class AdaptiveGridPlan(GridPlan):
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every person, in two rounds, and count their reports; as `LocalPlan.measure`."""
+        """Run one client for every person, in two rounds, and count their reports; as `AreaStatistic.measure`."""
         source = generator(rng)
         places = self.places(self.admitted(pattern, source))
         groups = split_users(self.n, self.sigma, source)
@@ -453,9 +455,9 @@ class AdaptiveGridPlan(GridPlan):
             msg = "reports: running all clients here, the rounds have the sizes that sigma gives them."
             raise InputError(msg)
         reports = partial(tally, self.randomizers[0], rng=source)
-        first = self.randomise(reports, self.first.locate(places[groups[0]]))
+        first = self.apply_noise(reports, self.first.locate(places[groups[0]]))
         grid, clients = self.second_round(first)
-        second = self.randomise(partial(tally, clients, rng=source), grid.locate(places[groups[1]]))
+        second = self.apply_noise(partial(tally, clients, rng=source), grid.locate(places[groups[1]]))
         return self.counted(np.concatenate([first, second]), seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:

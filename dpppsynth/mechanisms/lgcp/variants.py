@@ -4,15 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.estimator import AnyEstimator
-from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.synthesizer import covering, need_size
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
-from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
+from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses
 from dpppsynth.mechanisms.lgcp.lgcp_settings import LGCPSettings
 from dpppsynth.mechanisms.lgcp.request import (
     LGCPRequest,
@@ -40,7 +40,7 @@ MOST_SAMPLED = 3_000_000
 SAMPLERS = ("auto", "exact", "nuts", "proximal")
 
 
-Planner = Callable[[LGCPRequest], Plan]
+Planner = Callable[[LGCPRequest], ReleasePlan]
 
 
 def _pure(settings: LGCPSettings) -> Profile:
@@ -62,7 +62,7 @@ class LGCPVariant:
     Attributes
     ----------
     settle : callable
-        From a `LGCPRequest` to a `Plan`.
+        From a `LGCPRequest` to a `ReleasePlan`.
     ceiling : callable
         From settings to the profile of all their budget.
     spends_delta : bool
@@ -138,17 +138,17 @@ class LGCPVariant:
             msg = f"covariates: they go with the prior by the rule; leave {mention('covariance')} out."
             raise InputError(msg)
 
-    def plan(self, settings: LGCPSettings, domain: Domain, n: int | None, expected_n: float | None) -> Plan:
+    def plan(self, settings: LGCPSettings, domain: Domain, n: int | None, expected_n: float | None) -> ReleasePlan:
         """Settle every choice from public parameters."""
         size = need_size(settings.public_size(n, expected_n))
         return self.settle(LGCPRequest(settings, domain, n, size))
 
 
-def _auto(request: LGCPRequest) -> Plan:
+def _auto(request: LGCPRequest) -> ReleasePlan:
     return _cells(request) if request.basis == "cells" else _tents(request)
 
 
-def _cells(request: LGCPRequest) -> Plan:
+def _cells(request: LGCPRequest) -> ReleasePlan:
     """Counts along streets, with a field behind them that knows where streets carry on."""
     s, network = request.settings, request.domain
     if not isinstance(network, LinearNetwork):
@@ -161,18 +161,20 @@ def _cells(request: LGCPRequest) -> Plan:
     return _planned(request, statistic, field)
 
 
-def _measured(request: LGCPRequest, basis: str, mesh: Mesh) -> StatisticPlan:
+def _measured(request: LGCPRequest, basis: str, mesh: Mesh) -> LaplaceMasses:
     """Masses or counts, and pair sums where clusters are asked for."""
     if not request.settings.clusters:
-        return StatisticPlan(*request.measured(basis, mesh))
+        return LaplaceMasses(*request.measured(basis, mesh))
     # Loaded when clusters are asked for.
     from dpppsynth.mechanisms.lgcp.clusters.planning import with_pairs
 
     return with_pairs(request, basis, mesh)
 
 
-def _planned(request: LGCPRequest, statistic: StatisticPlan, estimator: AnyEstimator) -> Plan:
-    return Plan("lgcp-clusters" if request.settings.clusters else f"lgcp-{statistic.basis}", statistic, estimator)
+def _planned(request: LGCPRequest, statistic: LaplaceMasses, estimator: AnyEstimator) -> ReleasePlan:
+    return ReleasePlan(
+        "lgcp-clusters" if request.settings.clusters else f"lgcp-{statistic.basis}", statistic, estimator
+    )
 
 
 def _segments(request: LGCPRequest) -> NetworkMesh:
@@ -182,7 +184,7 @@ def _segments(request: LGCPRequest) -> NetworkMesh:
     return mesh
 
 
-def _tents(request: LGCPRequest) -> Plan:
+def _tents(request: LGCPRequest) -> ReleasePlan:
     s, domain, relation = request.settings, request.domain, request.settings.neighbouring()
     if s.mesh is not None:
         mesh = covering(domain, s.mesh)
@@ -195,7 +197,7 @@ def _tents(request: LGCPRequest) -> Plan:
     return _planned(request, statistic, _sparse(request, statistic) if request.sparse else _denoiser(request, mesh))
 
 
-def _sparse(request: LGCPRequest, statistic: StatisticPlan) -> MaternInference | StreetInference | PrecisionInference:
+def _sparse(request: LGCPRequest, statistic: LaplaceMasses) -> MaternInference | StreetInference | PrecisionInference:
     """The posterior of a sparse field after noised tents."""
     s, own, tents = request.settings, request.settings.covariance, statistic.mesh
     if isinstance(own, SparseMatern):
@@ -224,17 +226,17 @@ def _denoiser(request: LGCPRequest, mesh: Mesh) -> LGCPInference:
     return LGCPInference(field, scales, sigma, **settings, even=own is None and not s.length_scale)
 
 
-def _field(request: LGCPRequest) -> Plan:
+def _field(request: LGCPRequest) -> ReleasePlan:
     s = request.settings
     mesh = field_mesh(request)
     covariance = admissible_covariance(
         request, mesh, lambda shape, mu: largest_field_sigma(mesh, shape, s.neighbouring(), mu)
     )
-    statistic = FieldStatisticPlan(mesh, covariance, *settled(request))
-    return Plan("lgcp-field", statistic, _denoiser(request, mesh))
+    statistic = FieldMasses(mesh, covariance, *settled(request))
+    return ReleasePlan("lgcp-field", statistic, _denoiser(request, mesh))
 
 
-def _draw(request: LGCPRequest) -> Plan:
+def _draw(request: LGCPRequest) -> ReleasePlan:
     # Loaded when a draw is asked for: its models are other ones.
     from dpppsynth.mechanisms.lgcp.posterior_sampling.planning import PLANNERS
 

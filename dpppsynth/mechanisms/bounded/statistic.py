@@ -1,4 +1,4 @@
-"""`BoundedCountsPlan`: cell counts with truncated discrete Laplace noise, so that no error exceeds a bound."""
+"""`BoundedCounts`: cell counts with truncated discrete Laplace noise, so that no error exceeds a bound."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, StatisticPlan
-from dpppsynth.contract.measurement import Following, Parameters, capped, require
+from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.parameter_forms import GIVEN, WHOLE, Form, const
+from dpppsynth.contract.statistic import Following, Parameters, capped, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike
@@ -27,7 +27,7 @@ from dpppsynth.spatial.mesh import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BoundedCountsPlan(StatisticPlan):
+class BoundedCounts(LaplaceMasses):
     """Counts per cell with discrete Laplace noise that is drawn again where it exceeds `max_error`.
 
     Attributes
@@ -45,7 +45,7 @@ class BoundedCountsPlan(StatisticPlan):
 
     delta: float
     max_error: int
-    form: ClassVar[Form] = StatisticPlan.form | {
+    form: ClassVar[Form] = LaplaceMasses.form | {
         "basis": const("cells"),
         "lattice_bits": const(0),
         "delta": GIVEN,
@@ -64,7 +64,7 @@ class BoundedCountsPlan(StatisticPlan):
 
     def __repr__(self) -> str:
         budget = f"epsilon={self.epsilon:g}, delta={self.delta:g}, max_error={self.max_error}"
-        return f"BoundedCountsPlan({self.mesh!r}, {self.relation!r}, {budget})"
+        return f"BoundedCounts({self.mesh!r}, {self.relation!r}, {budget})"
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -88,7 +88,7 @@ class BoundedCountsPlan(StatisticPlan):
         """Name of the sampler."""
         return TRUNCATED + super().noise_name(seeded=seeded)
 
-    def possible(self, lattice: Ints) -> None:
+    def validate_released(self, lattice: Ints) -> None:
         """Refuse counts (k,) that are off by more than `max_error`, alone or together."""
         low, high = int(lattice.min()), int(lattice.max())
         total, room = int(lattice.sum()), self.max_error * len(lattice)
@@ -104,7 +104,9 @@ class BoundedCountsPlan(StatisticPlan):
     def _require_counts(self, content: bytes, lattice: Ints) -> None:
         require_counts(content, self.mesh, np.maximum(lattice, 0))
 
-    def likelihood(self, statistic: PrivateStatistic[LatticePlan], measure: Floats, tents: Floats) -> MassLikelihood:
+    def likelihood(
+        self, statistic: PrivateStatistic[LatticeStatistic], measure: Floats, tents: Floats
+    ) -> MassLikelihood:
         """Likelihood of a field given noised counts, with the variance of the truncated noise."""
         masses = (statistic.masses, self.noise_scale, measure, tents, self.n)
         return NoisyMasses(*masses, own_variance=self.noise_variance)

@@ -1,4 +1,4 @@
-"""`LocalPlan`: randomised reports about the cells of a regular grid, and their counts.
+"""`AreaStatistic`: randomised reports about the cells of a regular grid, and their counts.
 
 A plan is made from public parameters alone; `measure` runs all clients in one process. What it returns, the counts of
 the reports, is public, and everything after it is post-processing (docs/theory/local.md).
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.effort import number
-from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import NULL, OBJECT, WHOLE, Form, const
+from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
@@ -53,7 +53,7 @@ def tally(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Int
 
 def drawn_by(relation: Relation) -> str | None:
     """Mark by which a relation tells persons, of each of whom one point is drawn."""
-    return None if relation.kept_cap is None else relation.kept_cap.user
+    return None if relation.user_cap is None else relation.user_cap.user
 
 
 def randomness_name(seeded: bool) -> str:
@@ -61,7 +61,7 @@ def randomness_name(seeded: bool) -> str:
     return SEEDED if seeded else REPORTS
 
 
-class ReportsPlan(LatticePlan):
+class ReportsStatistic(LatticeStatistic):
     """Base of plans to count reports: the counts are whole, and their number is public."""
 
     if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class ReportsPlan(LatticePlan):
 
     def require_batch(self, pattern: PointPattern) -> None:
         """Refuse marks, one of which may tell persons, and what other plans refuse; InputError."""
-        if self.counted_by is None and self.persons_by is None:
+        if self.count_unit is None and self.persons_by is None:
             require_no_marks(instance("pattern", pattern, PointPattern))
         super().require_batch(pattern)
 
@@ -139,7 +139,7 @@ class ReportsPlan(LatticePlan):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LocalPlan(ReportsPlan):
+class AreaStatistic(ReportsStatistic):
     """Counts of the reports of n clients, whose values are the cells of a regular grid.
 
     Attributes
@@ -162,7 +162,7 @@ class LocalPlan(ReportsPlan):
     shuffle: Shuffle | None = None
     drawn_by: str | None = None
     basis: ClassVar[str] = "reports"
-    form: ClassVar[Form] = ReportsPlan.form | {
+    form: ClassVar[Form] = ReportsStatistic.form | {
         "basis": const("reports"),
         "mesh": OBJECT,
         "randomizer": {"type": "object", "required": ["kind", "epsilon"]},
@@ -182,10 +182,10 @@ class LocalPlan(ReportsPlan):
 
     def __repr__(self) -> str:
         nx, ny = self.shape
-        return f"LocalPlan({self.randomizer.kind} on {nx} x {ny} cells, epsilon={self.epsilon:g})"
+        return f"AreaStatistic({self.randomizer.kind} on {nx} x {ny} cells, epsilon={self.epsilon:g})"
 
     def settle_shuffle(self) -> None:
-        """Refuse as `ReportsPlan` does, and reports that tell near places apart less than others."""
+        """Refuse as `ReportsStatistic` does, and reports that tell near places apart less than others."""
         if self.shuffle is not None and self.randomizer.metric:
             msg = "shuffled: nothing is stated of a shuffler under geo-indistinguishability; take a local mechanism."
             raise InputError(msg)
@@ -251,7 +251,7 @@ class LocalPlan(ReportsPlan):
         size: int = self.randomizer.size
         return size
 
-    def possible(self, lattice: Ints) -> None:
+    def validate_released(self, lattice: Ints) -> None:
         """Refuse counts (size,) that n reports do not give."""
         self.randomizer.counts_of(lattice, self.n)
 
@@ -277,7 +277,9 @@ class LocalPlan(ReportsPlan):
         """Run one client for every person, and count their reports."""
         source = generator(rng)
         values = self.values(self.admitted(pattern, source))
-        return self.counted(self.randomise(partial(tally, self.randomizer, rng=source), values), seeded=rng is not None)
+        return self.counted(
+            self.apply_noise(partial(tally, self.randomizer, rng=source), values), seeded=rng is not None
+        )
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
         """Counts (size,) of n reports as what was released."""

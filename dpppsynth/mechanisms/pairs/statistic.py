@@ -1,4 +1,4 @@
-"""`PairSumsPlan`: capped sums over pairs of near points with discrete Laplace noise (docs/theory/pair_sums.md)."""
+"""`PairSumsStatistic`: capped sums over pairs of near points with discrete Laplace noise (docs/theory/pair_sums.md)."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.measurement import Following, Parameters, Releasing, Trial, capped, require
 from dpppsynth.contract.noised_pairs import NoisedPairs, NoiseGroup
 from dpppsynth.contract.pair_settings import listed, require_levels
-from dpppsynth.contract.pairs_plan import PairsPlan
+from dpppsynth.contract.pairs_statistic import PairsStatistic
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, const
+from dpppsynth.contract.statistic import Following, Parameters, Releasing, Trial, capped, require
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
@@ -35,7 +35,7 @@ MOST_PERSON_CAP = 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairSumsPlan(PairsPlan):
+class PairSumsStatistic(PairsStatistic):
     """Noised capped sums over pairs, one for each radius; the cap holds for every point.
 
     Attributes
@@ -94,7 +94,7 @@ class PairSumsPlan(PairsPlan):
 
     def __repr__(self) -> str:
         pairs = ", ".join(f"{r:g}: {cap}" for r, cap in zip(self.radii, self.caps, strict=True))
-        return f"PairSumsPlan(caps by radius {{{pairs}}}, {self.relation!r}, epsilon={self.epsilon:g})"
+        return f"PairSumsStatistic(caps by radius {{{pairs}}}, {self.relation!r}, epsilon={self.epsilon:g})"
 
     @property
     def domain(self) -> Domain:
@@ -190,7 +190,7 @@ class PairSumsPlan(PairsPlan):
         """Spend the budget: add up the pairs and add noise."""
         rng = None if rng is None else generator(rng)
         pattern = self.admitted(pattern, rng)
-        noised = self.part.add(self.randomise, self.exact_numbers(pattern), rng)
+        noised = self.part.add(self.apply_noise, self.exact_numbers(pattern), rng)
         seeded = rng is not None
         return PrivateStatistic(self, noised, self.noise_name(seeded=seeded), seeded)
 
@@ -222,7 +222,7 @@ class PairSumsPlan(PairsPlan):
     def _require_table(self, content: bytes, lattice: Ints) -> None:
         require(content == self.table(lattice).encode(), "the table holds the released sums")
 
-    def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
+    def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         """One release: error of the sums in shares of the exact ones, and that of no sums at all."""
         made: Any = release(pattern, rng)
         exact, released = self.values(self.exact_numbers(pattern)), self.values(made.statistic.lattice)
@@ -230,7 +230,7 @@ class PairSumsPlan(PairsPlan):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PersonPairSumsPlan(PairSumsPlan):
+class PersonPairSumsStatistic(PairSumsStatistic):
     """Noised capped sums over pairs; the cap holds for a person with all their points."""
 
     relation: AddRemovePerson
@@ -248,7 +248,7 @@ class PersonPairSumsPlan(PairSumsPlan):
             raise InputError(msg)
 
     @property
-    def counted_by(self) -> str:
+    def count_unit(self) -> str:
         """Mark that tells the persons."""
         return self.relation.user
 
@@ -258,4 +258,4 @@ class PersonPairSumsPlan(PairSumsPlan):
         return "person"
 
     def _persons(self, pattern: PointPattern) -> Ints:
-        return persons((pattern.marks or {})[self.counted_by])
+        return persons((pattern.marks or {})[self.count_unit])

@@ -1,4 +1,4 @@
-"""`FieldStatisticPlan`: smoothed tent masses with discrete Gaussian noise (docs/theory/field.md, Theorem C)."""
+"""`FieldMasses`: smoothed tent masses with discrete Gaussian noise (docs/theory/field.md, Theorem C)."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -6,10 +6,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import LatticePlan, MeasurementPlan, PrivateStatistic
-from dpppsynth.contract.measurement import Parameters
+from dpppsynth.contract.additive_noise import AdditiveStatistic, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import POSITIVE, Form, const
+from dpppsynth.contract.statistic import Parameters
 from dpppsynth.core.errors import PrivacyCheckError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike
@@ -63,7 +63,7 @@ def lattice_field(mesh: Mesh, root: Floats, positions: Floats, bits: int) -> Int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FieldStatisticPlan(MeasurementPlan):
+class FieldMasses(AdditiveStatistic):
     """Tent masses smoothed by the root of a covariance, with discrete Gaussian noise of standard deviation 1.
 
     Attributes
@@ -108,7 +108,7 @@ class FieldStatisticPlan(MeasurementPlan):
 
     def __repr__(self) -> str:
         budget = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
-        return f"FieldStatisticPlan({self.covariance!r} on {self.mesh!r}, {self.relation!r}, {budget})"
+        return f"FieldMasses({self.covariance!r} on {self.mesh!r}, {self.relation!r}, {budget})"
 
     @property
     def bits(self) -> int:
@@ -166,15 +166,17 @@ class FieldStatisticPlan(MeasurementPlan):
         return (SeededGaussian if seeded else OpenDPGaussian).name
 
     def table_rows(self) -> Rows:
-        """Statistic, covariance and noise."""
+        """AuditStatistic, covariance and noise."""
         return [
             ("measured", f"smooth functionals on {mesh_words(self.mesh)}"),
             covariance_row(self.covariance, self.domain),
             ("noise", f"discrete Gaussian of standard deviation {self.noise_scale:.4g}"),
         ]
 
-    def likelihood(self, statistic: PrivateStatistic[LatticePlan], measure: Floats, tents: Floats) -> MassLikelihood:
-        """Likelihood of a field, set to uniform masses; other arguments as in `StatisticPlan.likelihood`."""
+    def likelihood(
+        self, statistic: PrivateStatistic[LatticeStatistic], measure: Floats, tents: Floats
+    ) -> MassLikelihood:
+        """Likelihood of a field, set to uniform masses; other arguments as in `LaplaceMasses.likelihood`."""
         # The root of the covariance has its eigenvectors, those of the smallest eigenvalues being of no use.
         columns = factor(self.covariance.matrix(self.mesh))
         values = statistic.values @ (columns / np.linalg.norm(columns, axis=0))

@@ -1,4 +1,4 @@
-"""`Plan`: a release settled from public parameters, and the one way to spend its budget."""
+"""`ReleasePlan`: a release settled from public parameters, and the one way to spend its budget."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -9,11 +9,11 @@ from typing import Any
 from dpppsynth.contract.account import Account, Subset, authorise, record
 from dpppsynth.contract.cautions import cautions
 from dpppsynth.contract.estimator import AnyEstimator
-from dpppsynth.contract.measurement import Measured, Measurement, counted_few, require_kept_cap
 from dpppsynth.contract.partial_sums import Partial, batches_of, require_whole, total
 from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
 from dpppsynth.contract.result import Result
+from dpppsynth.contract.statistic import Measured, Statistic, counted_few, require_kept_cap
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.progress import ProgressLike, announced, require_progress
@@ -38,20 +38,20 @@ def require_unshared(marks: Sequence[str], subset: Subset) -> None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan:
+class ReleasePlan:
     """A release settled down to the last public number, before any data are touched.
 
     Attributes
     ----------
     mechanism : str
-    statistic : Measurement
+    statistic : Statistic
         What the budget will be spent on: a noised statistic, a posterior draw, moved points or patterns.
     estimator : Estimator or None
         How the intensity will be made from it; None where patterns are all that is released.
     """
 
     mechanism: str
-    statistic: Measurement
+    statistic: Statistic
     estimator: AnyEstimator | None
 
     def __post_init__(self) -> None:
@@ -64,11 +64,11 @@ class Plan:
 
     def _repr_html_(self) -> str:
         rows = [("mechanism", self.mechanism), ("domain", repr(self.domain))]
-        return html_card("Plan", rows) + self.guarantee._repr_html_()
+        return html_card("ReleasePlan", rows) + self.guarantee._repr_html_()
 
     def __repr__(self) -> str:
         made = "" if self.estimator is None else f", {self.estimator!r}"
-        return f"Plan({self.mechanism}, {self.statistic!r}{made})"
+        return f"ReleasePlan({self.mechanism}, {self.statistic!r}{made})"
 
     @property
     def domain(self) -> Domain:
@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def n(self) -> int | None:
-        """Public number of points, or of what `counted_by` tells; None where it is secret."""
+        """Public number of points, or of what `count_unit` tells; None where it is secret."""
         return self.statistic.n
 
     @property
@@ -97,9 +97,9 @@ class Plan:
         return cautions(self.guarantee, self.domain, guess if n is None else n)
 
     @property
-    def counted_by(self) -> str | None:
+    def count_unit(self) -> str | None:
         """Mark that tells what n counts, such as trajectories, and how many points of each; None counts points."""
-        return self.statistic.counted_by or counted_few(self.guarantee.relation)
+        return self.statistic.count_unit or counted_few(self.guarantee.relation)
 
     @property
     def levels(self) -> None:
@@ -204,7 +204,7 @@ class Plan:
         """
         self._require_additive()
 
-        def measure(rng: RngLike) -> Measured[Measurement]:
+        def measure(rng: RngLike) -> Measured[Statistic]:
             found = total(partials)
             require_whole(found, self.fingerprint, self.n)
             return self.statistic.noised(found.numbers, rng)
@@ -235,7 +235,7 @@ class Plan:
 
     def _spend(
         self,
-        measure: Callable[[RngLike], Measured[Measurement]],
+        measure: Callable[[RngLike], Measured[Statistic]],
         rng: RngLike,
         *,
         progress: ProgressLike,

@@ -19,7 +19,7 @@ FEWEST = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Gathering:
+class KSummary:
     """`L(r) - r` in a window, `K(r) - r` on a network, of several synthetic patterns; zero for a Poisson process.
 
     Attributes
@@ -43,7 +43,7 @@ class Gathering:
     correction: str
 
 
-def gathering(patterns: Iterable[PointPattern]) -> Gathering | None:
+def gathering(patterns: Iterable[PointPattern]) -> KSummary | None:
     """Summarise the K-functions of patterns on one domain; None where none has two points.
 
     A large pattern is thinned by a fixed rule, which leaves K as it is on average.
@@ -64,7 +64,7 @@ def gathering(patterns: Iterable[PointPattern]) -> Gathering | None:
     excess = np.array([curve.l - r for curve in curves])
     large = any(len(each) > _most(domain) for each in usable)
     spread = excess.mean(axis=0), excess.min(axis=0), excess.max(axis=0)
-    return Gathering(r, *spread, len(usable), large, curves[0].correction)
+    return KSummary(r, *spread, len(usable), large, curves[0].correction)
 
 
 def _thinned(pattern: PointPattern) -> PointPattern:

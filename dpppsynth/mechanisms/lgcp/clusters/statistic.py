@@ -1,4 +1,4 @@
-"""`ClusteredPlan`: tent masses or counts, and capped pair sums, each with noise of its share of the budget."""
+"""`MassesAndPairs`: tent masses or counts, and capped pair sums, each with noise of its share of the budget."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,12 +7,12 @@ from typing import ClassVar, Self
 import numpy as np
 import scipy
 
-from dpppsynth.contract.additive_noise import PrivateStatistic, StatisticPlan
-from dpppsynth.contract.measurement import Following, Parameters, capped
+from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
 from dpppsynth.contract.noised_pairs import NoisedPairs, NoiseGroup
 from dpppsynth.contract.pair_settings import listed, require_levels
-from dpppsynth.contract.pairs_plan import PairsPlan
+from dpppsynth.contract.pairs_statistic import PairsStatistic
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, one_among
+from dpppsynth.contract.statistic import Following, Parameters, capped
 from dpppsynth.core.arguments import one_of, probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
@@ -40,8 +40,8 @@ MOST_SIMULATED = 2_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClusteredPlan(StatisticPlan, PairsPlan):
-    """Noised masses or counts, followed by noised pair sums, in one vector; other attributes as in `StatisticPlan`.
+class MassesAndPairs(LaplaceMasses, PairsStatistic):
+    """Noised masses or counts, followed by noised pair sums, in one vector; other attributes as in `LaplaceMasses`.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class ClusteredPlan(StatisticPlan, PairsPlan):
     caps: tuple[int, ...]
     steps: tuple[int, ...]
     places: str = "apart"
-    form: ClassVar[Form] = StatisticPlan.form | {
+    form: ClassVar[Form] = LaplaceMasses.form | {
         "clusters": POSITIVE,
         "radii": listed(POSITIVE),
         "caps": listed(WHOLE),
@@ -87,7 +87,7 @@ class ClusteredPlan(StatisticPlan, PairsPlan):
         self.guarantee.require(self.epsilon, 0.0)
 
     def __repr__(self) -> str:
-        return f"ClusteredPlan({super().__repr__()}, {self.share:g} of it for pairs within {self.radii})"
+        return f"MassesAndPairs({super().__repr__()}, {self.share:g} of it for pairs within {self.radii})"
 
     @property
     def mass_epsilon(self) -> float:
@@ -130,7 +130,7 @@ class ClusteredPlan(StatisticPlan, PairsPlan):
             "places": self.places,
         }
 
-    def serves(self, mechanism: str) -> bool:
+    def implements(self, mechanism: str) -> bool:
         """True: one mechanism has both bases."""
         return True
 
@@ -198,8 +198,8 @@ class ClusteredPlan(StatisticPlan, PairsPlan):
         source = None if rng is None else generator(rng)
         pattern = self.admitted(pattern, source)
         noise, sums = self.source(source), self.pairs.statistic.doubled(pattern.positions)
-        masses = self.randomise(noise.add, self.exact(pattern.positions))
-        noised = np.concatenate([masses, self.pairs.add(self.randomise, sums, source)])
+        masses = self.apply_noise(noise.add, self.exact(pattern.positions))
+        noised = np.concatenate([masses, self.pairs.add(self.apply_noise, sums, source)])
         return PrivateStatistic(self, noised, noise.name, noise.seeded)
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:

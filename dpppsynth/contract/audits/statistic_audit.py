@@ -1,4 +1,4 @@
-"""`PlanAudit`: what an auditor asks of one plan, answered by the mechanism that the plan belongs to."""
+"""`StatisticAudit`: what an auditor asks of one plan, answered by the mechanism that the plan belongs to."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -8,11 +8,11 @@ from typing import ClassVar, NoReturn, Protocol, Self, runtime_checkable
 from numpy.typing import ArrayLike
 
 from dpppsynth.contract.audits.added_noise import NoiseOf, One
-from dpppsynth.contract.audits.hard_pairs import moved_pair, there_and_not
-from dpppsynth.contract.audits.neighbouring_pairs import Pair, own_pair, peopled, what_changes
+from dpppsynth.contract.audits.hard_pairs import add_remove_pair, moved_pair
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, own_pair, what_changes, with_user_ids
 from dpppsynth.contract.audits.statistics import named
-from dpppsynth.contract.audits.target import Draws, Released, Scores, StatedLaw, Statistic, Target, Weakened
-from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.audits.target import AuditStatistic, Draws, Released, Scores, StatedLaw, Target, Weakened
+from dpppsynth.contract.statistic import Statistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import Profile
@@ -20,17 +20,17 @@ from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 
-More = Iterable[Statistic | Callable[[Released], ArrayLike]]
+More = Iterable[AuditStatistic | Callable[[Released], ArrayLike]]
 
 
 class AuditRun(Protocol):
     """One run of a mechanism, with secret randomness. Picklable."""
 
     @property
-    def plan(self) -> Measurement:
+    def plan(self) -> Statistic:
         """The plan that the budget is spent on."""
 
-    def on(self, plan: Measurement) -> Self:
+    def on(self, plan: Statistic) -> Self:
         """The same run of another plan of the same class."""
 
     def __call__(self, pattern: PointPattern, /) -> Released:
@@ -52,7 +52,7 @@ class OwnAudit(Protocol):
     """Audit of something that needs no plan."""
 
     def target(self, margin: Margin, *, pair: object = None, statistics: More = ()) -> Target:
-        """Target of its runs; parameters as in `PlanAudit.target`."""
+        """Target of its runs; parameters as in `StatisticAudit.target`."""
 
 
 @runtime_checkable
@@ -64,7 +64,7 @@ class Audited(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class PlanAudit:
+class StatisticAudit:
     """Base of the audits of plans, one class for each kind: the pair, the statistics, and the laws that are stated.
 
     All follows from public parameters and made-up points. A question that a mechanism does not answer is refused by its
@@ -72,10 +72,10 @@ class PlanAudit:
 
     Attributes
     ----------
-    plan : Measurement
+    plan : Statistic
     """
 
-    plan: Measurement
+    plan: Statistic
     # Whether the noise is independent and symmetric, number by number.
     symmetric: ClassVar[bool] = False
 
@@ -112,9 +112,9 @@ class PlanAudit:
             self._unknown(f"the hardest pair where {relation.describe()}", "pair")
         if relation.n_is_public:
             return moved_pair(self.plan, relation, self.separation)
-        return there_and_not(self.plan, relation, self.presence)
+        return add_remove_pair(self.plan, relation, self.presence)
 
-    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+    def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """Numbers that give the person away: first the likelihood ratio, by which the audit is rated."""
         self._unknown("what to look at in a release", "statistics")
 
@@ -210,7 +210,7 @@ class PlanAudit:
             Rating by which some mechanisms choose the pair.
         pair : tuple of two, optional
             Of the caller's own; unless given, the hardest one.
-        statistics : sequence of Statistic or callable
+        statistics : sequence of AuditStatistic or callable
             Looked at beside the built-in ones.
         relation : Relation, optional
             The one asked for; unless given, the guarantee's own.
@@ -224,7 +224,7 @@ class PlanAudit:
         pair = self.neighbours(relation, pair)
         return Target(
             run=run,
-            pair=peopled(pair, relation),
+            pair=with_user_ids(pair, relation),
             claimed=self.as_stated(pair, claim.profile),
             statistics=(*self.statistics(pair), *named(statistics)),
             words=f"{name}: {what_changes(pair, relation, given=given)}",

@@ -10,13 +10,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.parameter_forms import POSITIVE, Form
+from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
-from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField, DrawPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_statistic import DrawnField, DrawStatistic
 from dpppsynth.models.kim_lim_model import KimLimModel
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
@@ -25,7 +25,7 @@ from dpppsynth.spatial.mesh import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KimLimPlan(DrawPlan):
+class KimLimStatistic(DrawStatistic):
     """One draw by NUTS, the length scale sampled with a log-normal prior and `sigma = ratio * length scale`.
 
     Attributes
@@ -38,7 +38,7 @@ class KimLimPlan(DrawPlan):
 
     bound: str = "3.8"
     ratio: float = float("nan")
-    form: ClassVar[Form] = DrawPlan.form | {"ratio": POSITIVE}
+    form: ClassVar[Form] = DrawStatistic.form | {"ratio": POSITIVE}
 
     @cached_property
     def model(self) -> KimLimModel:
@@ -59,7 +59,7 @@ class KimLimPlan(DrawPlan):
         bound = {"3.8": kim_lim_38, "3.9": kim_lim_39}[self.bound]
         return bound(self.mesh, None, self.relation, epsilon=self.epsilon, ratio=self.ratio, sampler=self.sampler)
 
-    def serves(self, mechanism: str) -> bool:
+    def implements(self, mechanism: str) -> bool:
         """Whether the mechanism's name ends with the bound."""
         return mechanism.rpartition("-")[2] == self.bound
 

@@ -1,10 +1,10 @@
-"""`PairsPlan`: base of plans that release noised pair sums, alone or after other noised numbers."""
+"""`PairsStatistic`: base of plans that release noised pair sums, alone or after other noised numbers."""
 
 from typing import TYPE_CHECKING, Self
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
-from dpppsynth.contract.measurement import Parameters
+from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.noised_pairs import NoiseGroup
+from dpppsynth.contract.statistic import Parameters
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonRead
 from dpppsynth.linear_network import LinearNetwork
@@ -15,7 +15,7 @@ from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
 
 
-class PairsPlan(LatticePlan):
+class PairsStatistic(LatticeStatistic):
     """Base of plans whose last released numbers are capped sums over pairs, one for each radius.
 
     All have discrete Laplace noise, each of its group's scale.

@@ -6,13 +6,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.parameter_forms import POSITIVE, Form
+from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
-from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField, DrawPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_statistic import DrawnField, DrawStatistic
 from dpppsynth.models.draws import nuts_draw
 from dpppsynth.models.lipschitz_prior import LipschitzSet
 from dpppsynth.models.nested_boxes import NestedBoxes
@@ -23,7 +23,7 @@ from dpppsynth.spatial.mesh import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LipschitzPlan(DrawPlan):
+class LipschitzStatistic(DrawStatistic):
     """One draw from the posterior whose prior is a Gaussian field restricted to slopes of at most `slope`.
 
     Attributes
@@ -33,7 +33,7 @@ class LipschitzPlan(DrawPlan):
     """
 
     slope: float = float("nan")
-    form: ClassVar[Form] = DrawPlan.form | {"slope": POSITIVE}
+    form: ClassVar[Form] = DrawStatistic.form | {"slope": POSITIVE}
 
     @cached_property
     def guarantee(self) -> Guarantee:

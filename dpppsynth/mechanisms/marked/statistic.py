@@ -1,4 +1,4 @@
-"""`MarkedPlan`: masses of tents in space times hats in time times types, with discrete Laplace noise."""
+"""`MarkedMasses`: masses of tents in space times hats in time times types, with discrete Laplace noise."""
 
 import json
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from typing import ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from dpppsynth.contract.additive_noise import LatticePlan, MeasurementPlan, PrivateStatistic, lattice_tents
-from dpppsynth.contract.measurement import Parameters, capped
+from dpppsynth.contract.additive_noise import AdditiveStatistic, LatticeStatistic, PrivateStatistic, lattice_tents
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
+from dpppsynth.contract.statistic import Parameters, capped
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike
@@ -37,7 +37,7 @@ AT_ONCE = 50_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarkedPlan(MeasurementPlan):
+class MarkedMasses(AdditiveStatistic):
     """Masses of points with marks, and the bound they satisfy.
 
     Numbers are in the order of types, of hats of each type, and of vertices of each hat.
@@ -82,7 +82,7 @@ class MarkedPlan(MeasurementPlan):
         require_room(self.scale, self.sensitivity, self.epsilon)
 
     def __repr__(self) -> str:
-        return f"MarkedPlan({self.mesh!r}, {self.marks!r}, {self.relation!r}, epsilon={self.epsilon:g})"
+        return f"MarkedMasses({self.mesh!r}, {self.marks!r}, {self.relation!r}, epsilon={self.epsilon:g})"
 
     @property
     def bits(self) -> int:
@@ -182,7 +182,7 @@ class MarkedPlan(MeasurementPlan):
         number = (kinds[:, None] * hats + hat)[:, :, None] * places + vertex[:, None, :]
         np.add.at(total, number.ravel(), (share[:, :, None] * tent[:, None, :]).ravel())
 
-    def dressed(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
+    def with_surrogate_marks(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
         """A surrogate pattern with types and times that are spread evenly, wherever a point is."""
         times, size = self.marks.times, len(pattern)
         kinds = rng.integers(self.marks.shape[0], size=size)
@@ -190,7 +190,7 @@ class MarkedPlan(MeasurementPlan):
         persons = {} if self.persons_by is None else {self.persons_by: np.arange(size)}
         return PointPattern.at(pattern.positions, pattern.domain, {**self.marks.columns(kinds, at), **persons})
 
-    def written(self, properties: bytes) -> bool:
+    def accepts_properties(self, properties: bytes) -> bool:
         """Whether these are the properties of a point with these marks."""
         try:
             found = json.loads(properties)
@@ -204,7 +204,9 @@ class MarkedPlan(MeasurementPlan):
         )
         return plain and json.dumps({name: found[name] for name in self.marks.names}).encode() == properties
 
-    def likelihood(self, statistic: PrivateStatistic[LatticePlan], measure: Floats, tents: sp.csr_array) -> NoisyMasses:
+    def likelihood(
+        self, statistic: PrivateStatistic[LatticeStatistic], measure: Floats, tents: sp.csr_array
+    ) -> NoisyMasses:
         """Likelihood of a field given the noised masses."""
         return NoisyMasses(statistic.masses, self.noise_scale, measure, tents, self.n)
 

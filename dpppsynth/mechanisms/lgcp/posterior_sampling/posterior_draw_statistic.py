@@ -6,12 +6,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.parameter_forms import POSITIVE, Form, or_null
+from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import theorem_a
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
-from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField, DrawPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_statistic import DrawnField, DrawStatistic
 from dpppsynth.models.draws import nuts_draw
 from dpppsynth.models.nested_boxes import NestedBoxes
 from dpppsynth.models.proximal import proximal_draw
@@ -22,10 +22,10 @@ from dpppsynth.spatial.mesh import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PosteriorDrawPlan(DrawPlan):
+class PosteriorDrawStatistic(DrawStatistic):
     """One draw from the posterior of the log-Gaussian Cox process."""
 
-    form: ClassVar[Form] = DrawPlan.form | {"intercept_sd": or_null(POSITIVE)}
+    form: ClassVar[Form] = DrawStatistic.form | {"intercept_sd": or_null(POSITIVE)}
 
     @cached_property
     def guarantee(self) -> Guarantee:

@@ -1,4 +1,4 @@
-"""`Measurement`: what the budget is spent on, settled from public parameters; `Measured`: what came out."""
+"""`Statistic`: what the budget is spent on, settled from public parameters; `Measured`: what came out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Releasing = Callable[[PointPattern, np.random.Generator], Result]
 Parameters = JsonRead
 Exact = TypeVar("Exact")
 Drawn = TypeVar("Drawn")
-P_co = TypeVar("P_co", bound="Measurement", covariant=True)
+P_co = TypeVar("P_co", bound="Statistic", covariant=True)
 
 
 class Following(NamedTuple):
@@ -81,7 +81,7 @@ class Trial:
     distances: tuple[float, float] | None = None
 
 
-class Measurement:
+class Statistic:
     """Base of plans that settle what the budget is spent on, from public parameters alone.
 
     Attributes
@@ -128,7 +128,7 @@ class Measurement:
 
         @property
         def n(self) -> int | None:
-            """Public number of points, or of what `counted_by` tells; None where it is secret."""
+            """Public number of points, or of what `count_unit` tells; None where it is secret."""
 
         @property
         def expected_n(self) -> float | None:
@@ -139,7 +139,7 @@ class Measurement:
             """Synthetic patterns that the budget pays for one by one; any number is free where it is 0."""
 
     @property
-    def counted_by(self) -> str | None:
+    def count_unit(self) -> str | None:
         """Mark that tells what n counts, such as trajectories; None counts points."""
         mark: str | None = getattr(self, "user", None)
         return mark
@@ -147,7 +147,7 @@ class Measurement:
     @property
     def persons_by(self) -> str | None:
         """Mark that tells persons of whom a few points, drawn at random, are measured; None where all points are."""
-        cap = self.guarantee.relation.kept_cap
+        cap = self.guarantee.relation.user_cap
         return None if cap is None else cap.user
 
     @property
@@ -192,7 +192,7 @@ class Measurement:
         """Public parameters for the certificate: enough to make this plan, and derive its guarantee, again."""
         raise NotImplementedError
 
-    def serves(self, mechanism: str) -> bool:
+    def implements(self, mechanism: str) -> bool:
         """Whether it belongs to a mechanism, where one class of plans serves several."""
         return True
 
@@ -213,7 +213,7 @@ class Measurement:
             When it has other marks than are needed, lives in another domain, or has another number of points.
         """
         self.require_batch(pattern)
-        if self.counted_by is None and self.n is not None and self.numbered(pattern) != self.n:
+        if self.count_unit is None and self.n is not None and self.numbered(pattern) != self.n:
             raise InputError(ANOTHER_NUMBER)
 
     def numbered(self, pattern: PointPattern) -> int:
@@ -231,12 +231,12 @@ class Measurement:
             As for `require_pattern`.
         """
         self.require_pattern(pattern)
-        cap = self.guarantee.relation.kept_cap
+        cap = self.guarantee.relation.user_cap
         return pattern if cap is None else few_points_each(pattern, *cap, rng)
 
     def require_batch(self, pattern: PointPattern) -> None:
         """Refuse some of the points, whatever their number; errors as in `require_pattern`."""
-        require_match(pattern, self.domain, None, self.counted_by or self.persons_by)
+        require_match(pattern, self.domain, None, self.count_unit or self.persons_by)
 
     @property
     def shuffled(self) -> ShuffledPrivacy | None:
@@ -287,7 +287,7 @@ class Measurement:
         """
         raise NotImplementedError
 
-    def randomise(self, draw: Callable[[Exact], Drawn], exact: Exact) -> Drawn:
+    def apply_noise(self, draw: Callable[[Exact], Drawn], exact: Exact) -> Drawn:
         """Pass what is exact, and therefore sensitive, to the randomness that protects it.
 
         Each `measure` draws through here and nowhere else, so that conformance can put something public in the place of
@@ -305,7 +305,7 @@ class Measurement:
         """Sampler and entropy of the randomness that protects, as certificates name them."""
         raise NotImplementedError
 
-    def possible(self, lattice: Ints) -> None:
+    def validate_released(self, lattice: Ints) -> None:
         """Refuse released numbers (k,) that no run gives, where that follows from public parameters.
 
         Raises
@@ -328,7 +328,7 @@ class Measurement:
         scale = {} if noise is None else {"noise_scale": noise}
         return scale if mesh is None else scale | {"mesh": mesh_json(mesh)}
 
-    def written(self, properties: bytes) -> bool:
+    def accepts_properties(self, properties: bytes) -> bool:
         """Whether these are the properties of a synthetic point, as JSON, that its releases write."""
         return properties == b"{}"
 
@@ -336,7 +336,7 @@ class Measurement:
         """The plan with the public offset, of which a certificate states the fingerprint with its estimator."""
         return self
 
-    def dressed(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
+    def with_surrogate_marks(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
         """A surrogate pattern with the marks that the plan asks for: of so many persons where it asks whose points are.
 
         Parameters
@@ -344,12 +344,12 @@ class Measurement:
         pattern : PointPattern
         rng : Generator
         """
-        user = self.counted_by or self.persons_by
+        user = self.count_unit or self.persons_by
         if user is None:
             return pattern
         return PointPattern.at(pattern.positions, pattern.domain, {user: np.arange(len(pattern))})
 
-    def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> "Trial":
+    def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> "Trial":
         """One run on a surrogate pattern, for a rehearsal.
 
         Parameters
@@ -363,14 +363,14 @@ class Measurement:
         return Trial(released_intensity(released), fit=released_fit(released))
 
 
-def require_kept_cap(kind: type[Measurement], relation: Relation) -> None:
+def require_kept_cap(kind: type[Statistic], relation: Relation) -> None:
     """Refuse a relation that lets a few points of each person count where all points would be measured.
 
     Raises
     ------
     InputError
     """
-    if relation.kept_cap is not None and not kind.keeps_cap:
+    if relation.user_cap is not None and not kind.keeps_cap:
         msg = (
             "relation: this mechanism measures all points of a person, whatever the cap; leave its user out, and vouch "
             "for the cap."
@@ -380,13 +380,13 @@ def require_kept_cap(kind: type[Measurement], relation: Relation) -> None:
 
 def measured_number(relation: Relation, pattern: PointPattern) -> int:
     """Number of points that are measured under a relation, which caps those of each person where it tells persons."""
-    cap = relation.kept_cap
+    cap = relation.user_cap
     return len(pattern) if cap is None else number_of_few(pattern, *cap)
 
 
 def counted_few(relation: Relation) -> str | None:
     """Name for a ledger of what n counts where a mark tells persons: it hangs on the cap; None where all points are."""
-    cap = relation.kept_cap
+    cap = relation.user_cap
     return None if cap is None else f"{cap.user}, at most {cap.most} each"
 
 

@@ -1,4 +1,4 @@
-"""`PlanarLaplacePlan`: every point moved by planar Laplace noise, with or without a bound on the displacement.
+"""`MovedPoints`: every point moved by planar Laplace noise, with or without a bound on the displacement.
 
 What is released are the moved points, rounded to the window's public grid, in random order. Moving them back into the
 window is post-processing (docs/theory/bounded_error.md, Theorem M).
@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import shapely
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
-from dpppsynth.contract.measurement import Following, Parameters, Releasing, Trial, require
+from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.parameter_forms import GIVEN, NULL, POSITIVE, WHOLE, Form, const, or_null
+from dpppsynth.contract.statistic import Following, Parameters, Releasing, Trial, require
 from dpppsynth.core.arguments import flag, instance, positive, probability, whole
 from dpppsynth.core.decimal_grid import multiples
 from dpppsynth.core.errors import InputError, PrivacyCheckError
@@ -49,7 +49,7 @@ MARGIN = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlanarLaplacePlan(LatticePlan):
+class MovedPoints(LatticeStatistic):
     """Points of a window moved by planar Laplace noise, all rows shuffled unless they are one person's track.
 
     Attributes
@@ -125,7 +125,7 @@ class PlanarLaplacePlan(LatticePlan):
     def __repr__(self) -> str:
         most = "" if self.max_error is None else f", max_error={self.max_error:g}"
         budget = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
-        return f"PlanarLaplacePlan({self.window!r}, {self.relation!r}, {budget}{most})"
+        return f"MovedPoints({self.window!r}, {self.relation!r}, {budget}{most})"
 
     def _require_room(self) -> None:
         """Refuse what cannot be moved exactly; later, in `measure`, a refusal could tell points apart."""
@@ -228,7 +228,7 @@ class PlanarLaplacePlan(LatticePlan):
         """Name of the moves' randomness."""
         return SEEDED if seeded else MOVES
 
-    def possible(self, lattice: Ints) -> None:
+    def validate_released(self, lattice: Ints) -> None:
         """Refuse positions (2 n,) beyond the window by more than `max_error`."""
         xy, (x0, y0, x1, y1) = lattice.reshape(-1, 2) * self.step, self.window.bounds
         near = math.inf if self.max_error is None else self.max_error
@@ -252,7 +252,7 @@ class PlanarLaplacePlan(LatticePlan):
         allowed = np.where(self.window.contains(raw), 0, border + self.step)
         require(bool((moved <= allowed).all()), "points are those drawn")
 
-    def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
+    def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         """One run; what it is drawn from is known."""
         self.measure(pattern, rng)
         return Trial(partial(self.density, pattern))
@@ -277,7 +277,7 @@ class PlanarLaplacePlan(LatticePlan):
         secret = generator(rng)
         pattern = self.admitted(pattern, None if rng is None else secret)
         noise = partial(move, epsilon=self.rate, bound=self.bound, step=self.step, rng=secret)
-        moved = self.randomise(noise, pattern.positions)
+        moved = self.apply_noise(noise, pattern.positions)
         # In random order: rows must not tell which point is whose.
         moved = moved if self.track else secret.permutation(moved)
         seeded = rng is not None

@@ -1,4 +1,4 @@
-"""`TracePlan`: the two rounds of LDPTrace reports, the second adapted to the first.
+"""`TraceStatistic`: the two rounds of LDPTrace reports, the second adapted to the first.
 
 A plan is made from public parameters alone; `measure` runs all clients in one process. What is released are the counts
 of the reports of both rounds. The second round is a function of the first counts, so anybody can make it again, and
@@ -13,17 +13,17 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.effort import number
-from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import TEXT, WHOLE, Form, const, or_null, two
+from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
-from dpppsynth.mechanisms.local.plan import ReportsPlan, randomness_name
 from dpppsynth.mechanisms.local.shuffle import Shuffle
+from dpppsynth.mechanisms.local.statistic import ReportsStatistic, randomness_name
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceCounts, TraceModel, TraceProtocol
 from dpppsynth.mechanisms.local.trajectories.grid_trajectories import starts
 from dpppsynth.mechanisms.local.trajectories.protocol import FOR_LENGTH
@@ -57,7 +57,7 @@ class WalkModel(Protocol):
         """Synthetic trajectories."""
 
 
-class WalksPlan(ReportsPlan):
+class WalksStatistic(ReportsStatistic):
     """Base of plans to count reports about trajectories on a square grid over a window.
 
     Attributes
@@ -120,7 +120,7 @@ class WalksPlan(ReportsPlan):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TracePlan(WalksPlan):
+class TraceStatistic(WalksStatistic):
     """Counts of the reports of both rounds of LDPTrace, those of the second after those of the first.
 
     In each round they are in the order of `TraceRound.parts`: of lengths; of first cells, last cells and moves.
@@ -158,7 +158,7 @@ class TracePlan(WalksPlan):
     longest: int | None = None
     shuffle: Shuffle | None = None
     basis: ClassVar[str] = "trajectories"
-    form: ClassVar[Form] = ReportsPlan.form | {
+    form: ClassVar[Form] = ReportsStatistic.form | {
         "basis": const("trajectories"),
         "cells": WHOLE,
         "max_length": WHOLE,
@@ -180,7 +180,9 @@ class TracePlan(WalksPlan):
         self.settle_shuffle()
 
     def __repr__(self) -> str:
-        return f"TracePlan({self.cells} x {self.cells} cells, up to {self.max_length} long, epsilon={self.epsilon:g})"
+        return (
+            f"TraceStatistic({self.cells} x {self.cells} cells, up to {self.max_length} long, epsilon={self.epsilon:g})"
+        )
 
     def table_rows(self) -> Rows:
         """Reports of every person in both rounds, and the grid."""
@@ -231,7 +233,7 @@ class TracePlan(WalksPlan):
         """Number of counts of both rounds; the longest length is known by now."""
         return self.protocol.first.size + self.protocol.second(whole("longest", self.longest, 1)).size
 
-    def possible(self, lattice: Ints) -> None:
+    def validate_released(self, lattice: Ints) -> None:
         """Refuse counts (size,) of both rounds that do not belong together; the longest length follows from them."""
         self.counts(lattice)
 
@@ -259,7 +261,7 @@ class TracePlan(WalksPlan):
         walks, source = self.walks(pattern), None if rng is None else generator(rng)
 
         def reports(asked: TraceRound) -> TraceCounts:
-            counts = self.randomise(partial(asked.tally, rng=generator(source)), asked.values(walks))
+            counts = self.apply_noise(partial(asked.tally, rng=generator(source)), asked.values(walks))
             return TraceCounts(asked, len(walks), counts, rng is not None)
 
         lengths = reports(self.protocol.first)

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from dpppsynth.contract.effort import vertices
-from dpppsynth.contract.measurement import Measurement, Parameters, Releasing, Trial, capped
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, WHOLE, Form, one_among
 from dpppsynth.contract.result import Saved
+from dpppsynth.contract.statistic import Parameters, Releasing, Statistic, Trial, capped
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import CHILDREN, RngLike, generator, source
@@ -35,12 +35,12 @@ from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import MOST_POINTS
 
-P_co = TypeVar("P_co", bound="PatternPlan", covariant=True)
+P_co = TypeVar("P_co", bound="PatternStatistic", covariant=True)
 # Work of the curves of a kernel's losses, and of the square of the segments of a heat kernel, or of those within reach.
 CURVES, HEAT = 2e5, 8.0
 
 
-class PatternPlan(Measurement):
+class PatternStatistic(Statistic):
     """Base of plans of Poisson cluster patterns and their guarantee, from public parameters alone.
 
     Attributes
@@ -94,7 +94,7 @@ class PatternPlan(Measurement):
             ("patterns", f"{self.patterns}, all paid for by this budget"),
         ]
 
-    def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
+    def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         """One draw; what it is drawn from is known."""
         self.measure(pattern, rng)
         return Trial(partial(self.density, pattern))
@@ -138,7 +138,7 @@ class PatternPlan(Measurement):
         secret = generator(rng)
         pattern = self.admitted(pattern, None if rng is None else secret)
         children = partial(self.children, rng=secret)
-        drawn = [self.randomise(children, pattern) for _ in range(self.patterns)]
+        drawn = [self.apply_noise(children, pattern) for _ in range(self.patterns)]
         # In random order: rows must not tell which point a child belongs to.
         patterns = tuple(PointPattern.at(secret.permutation(at), self.domain, synthetic=True) for at in drawn)
         seeded = rng is not None
@@ -151,7 +151,7 @@ class PatternPlan(Measurement):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KernelPlan(PatternPlan):
+class KernelStatistic(PatternStatistic):
     """Gaussian kernels on a window.
 
     Attributes
@@ -168,10 +168,10 @@ class KernelPlan(PatternPlan):
     bandwidth: float
     bound: str
     patterns: int
-    form: ClassVar[Form] = PatternPlan.form | {"bound": one_among("superposition", "kim-lim-3.6")}
+    form: ClassVar[Form] = PatternStatistic.form | {"bound": one_among("superposition", "kim-lim-3.6")}
 
     def __repr__(self) -> str:
-        return f"KernelPlan({self.domain!r}, {self.relation!r}, bandwidth={self.bandwidth:.4g}, {self.bound})"
+        return f"KernelStatistic({self.domain!r}, {self.relation!r}, bandwidth={self.bandwidth:.4g}, {self.bound})"
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -202,7 +202,7 @@ class KernelPlan(PatternPlan):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DiffusionPlan(PatternPlan):
+class DiffusionStatistic(PatternStatistic):
     """Heat flow on the segments of a network.
 
     Attributes
@@ -218,10 +218,10 @@ class DiffusionPlan(PatternPlan):
     delta: float
     bandwidth: float
     patterns: int
-    form: ClassVar[Form] = PatternPlan.form | {"mesh": OBJECT}
+    form: ClassVar[Form] = PatternStatistic.form | {"mesh": OBJECT}
 
     def __repr__(self) -> str:
-        return f"DiffusionPlan({self.mesh!r}, {self.relation!r}, bandwidth={self.bandwidth:.4g})"
+        return f"DiffusionStatistic({self.mesh!r}, {self.relation!r}, bandwidth={self.bandwidth:.4g})"
 
     @property
     def domain(self) -> Domain:
@@ -280,7 +280,7 @@ class PrivatePatterns(Generic[P_co]):
 
     Attributes
     ----------
-    plan : PatternPlan
+    plan : PatternStatistic
     patterns : tuple of PointPattern
     noise : str
         Name of the randomness.
