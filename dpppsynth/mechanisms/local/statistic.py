@@ -277,9 +277,8 @@ class AreaStatistic(ReportsStatistic):
         """Run one client for every person, and count their reports."""
         source = generator(rng)
         values = self.values(self.admitted(pattern, source))
-        return self.counted(
-            self.apply_noise(partial(tally, self.randomizer, rng=source), values), seeded=rng is not None
-        )
+        counts = self.apply_noise(partial(tally, self.randomizer, rng=source), values)
+        return self.counted(counts, seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
         """Counts (size,) of n reports as what was released."""
