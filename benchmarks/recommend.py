@@ -41,8 +41,8 @@ from dpppsynth.evaluation.recommendation.evidence import (
 from dpppsynth.evaluation.recommendation.plan_settings import settings
 from dpppsynth.evaluation.recommendation.ranking import MARGIN, Case, rank
 from dpppsynth.evaluation.recommendation.recommended import USELESS
+from dpppsynth.inference import lgcp_inference as field
 from dpppsynth.models import regular_triangulation
-from dpppsynth.release import lgcp_inference as field
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseLinear
 from dpppsynth.spatial.sampling import binomial_pattern
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpppsynth.core.arguments import instance, positive, probability
+from dpppsynth.inference.risk import RelativeRisk
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import INK, draw_domain, legend_below, map_figure, set_view
 from dpppsynth.plotting.surfaces import PIXELS, draw_raster, raster_of, street_values
-from dpppsynth.release.relative_risk import RelativeRisk
 from dpppsynth.spatial.mesh import Floats
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import numpy as np
 
 from dpppsynth.contract.result import HeatMapped, has_marks
 from dpppsynth.core.rounding import stated
+from dpppsynth.inference.risk import Effects
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.crowds import people_within, require_reach
 from dpppsynth.release import CoxRelease, Release
 from dpppsynth.release.certificate import FILENAME
-from dpppsynth.release.effects import Effects
 from dpppsynth.reporting import cautions, certificate_tables, distance_text, promise, report_pictures
 from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.k_summary import gathering

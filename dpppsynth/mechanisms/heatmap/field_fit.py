@@ -14,17 +14,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from dpppsynth.core.errors import InformationWarning, InputError, QualityError
+from dpppsynth.inference.field_inference import INTERCEPT_SD
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
 from dpppsynth.mechanisms.heatmap.cell_tree import CellTree
 from dpppsynth.mechanisms.heatmap.least_squares import least_squares
 from dpppsynth.mechanisms.heatmap.spreading import divisor
 from dpppsynth.models.likelihood import NoisyCounts
+from dpppsynth.models.matern_search import averaged_mode
 from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
 from dpppsynth.models.sparse_solver import SparseFactor
-from dpppsynth.release.field_inference import INTERCEPT_SD
-from dpppsynth.release.matern_search import averaged_mode
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.contract.estimator import Beside, Estimator, among
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.units import short_unit
@@ -15,7 +15,6 @@ from dpppsynth.mechanisms.heatmap.exact_maps import HeatMaps
 from dpppsynth.mechanisms.heatmap.fitting import fitted, require_fit
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.estimators import among
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.grid_smoothing import gaussian_heatmap
 from dpppsynth.spatial.intensity import PiecewiseConstant

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.contract.estimator import Beside, Estimator, among
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonRead
@@ -14,7 +14,6 @@ from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories
 from dpppsynth.mechanisms.local.trajectory_statistic import WalkModel, WalksStatistic
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.estimators import among
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
