@@ -4,7 +4,7 @@ import math
 
 from dpppsynth.core.rounding import stated
 from dpppsynth.core.units import short_unit
-from dpppsynth.plotting.relation_words import what_changes
+from dpppsynth.plotting.curves import what_changes
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, GeoIndistinguishability
 from dpppsynth.reporting import local_privacy as local
