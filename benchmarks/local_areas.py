@@ -5,9 +5,9 @@ from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
+from baselines import LiteralHybridUniformExponential
 from local_data import Points, area_data, source
 
-from dpppsynth.baselines import LiteralHybridUniformExponential
 from dpppsynth.core.errors import InputError
 from dpppsynth.local import (
     CellMechanism,
