@@ -7,7 +7,7 @@ counts with bounded error are one vector of counts. None exceeds the largest of 
 pair or a table is known need one point per person (docs/theory/strata.md).
 
 In sequence, Gaussian releases compose to a Gaussian one and pure ones to a pure one, whether or not the settings of
-later releases depend on what earlier ones published. For other kinds, and mixtures, the law of the summed privacy losses
+later releases depend on what earlier ones published. For other kinds, and mixtures, the law of summed privacy losses
 is computed; all budgets must be settled beforehand (docs/theory/composition.md).
 """
 

@@ -16,7 +16,7 @@ from dpppsynth.core.arguments import whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.truncated.arguments import (
-    LARGEST,
+    LARGEST_LENGTH,
     bounded,
     nonnegative,
     points_in_plane,
@@ -291,7 +291,7 @@ def planar_laplace_bound(epsilon: float, delta: float, distance: float = 1.0) ->
     delta = require_bound_delta(delta, least=SMALLEST_DELTA)
     half = distance / 2
     bound = smallest_number(lambda bound: exposed_mass(epsilon, bound, distance) <= delta, half, 2 * half, close=CLOSE)
-    if bound > LARGEST:
-        msg = f"distance: no bound up to {LARGEST:g} costs so little, got {distance!r}; choose a larger unit of length."
+    if bound > LARGEST_LENGTH:
+        msg = f"distance: no bound up to {LARGEST_LENGTH:g} costs so little, got {distance!r}; choose a larger unit of length."
         raise InputError(msg)
     return bound
