@@ -292,6 +292,6 @@ def planar_laplace_bound(epsilon: float, delta: float, distance: float = 1.0) ->
     half = distance / 2
     bound = smallest_number(lambda bound: exposed_mass(epsilon, bound, distance) <= delta, half, 2 * half, close=CLOSE)
     if bound > LARGEST_LENGTH:
-        msg = f"distance: no bound up to {LARGEST_LENGTH:g} costs so little, got {distance!r}; take a larger unit of length."
+        msg = f"distance: no bound up to {LARGEST_LENGTH:g} costs so little, got {distance!r}; choose another unit."
         raise InputError(msg)
     return bound
