@@ -4,7 +4,7 @@ import numpy as np
 
 import dpppsynth as dps
 from dpppsynth import client, grids, local, privacy, randomizers
-from dpppsynth.mechanisms.local import trajectories
+from dpppsynth.mechanisms.local.trajectories.protocol import TraceProtocol, TraceRound
 from dpppsynth.spatial import transport as histograms
 
 SQUARE = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -358,9 +358,9 @@ LOCAL = {
         local.CombinedTraces, {"mechanism": TRACE, "lengths": TRACED[0], "mobility": TRACED[1], "n": 2},
     ),
     "CombinedTraces.release": (TRACE.combine(*TRACED).release, {"domain": SQUARE}),
-    "TraceProtocol": (trajectories.TraceProtocol, {"epsilon": 2.0, "cells": 3, "max_length": 5}),
+    "TraceProtocol": (TraceProtocol, {"epsilon": 2.0, "cells": 3, "max_length": 5}),
     "TraceRound": (
-        trajectories.TraceRound,
+        TraceRound,
         {"cells": 3, "longest": 5, "epsilon": 0.2, "moving": False},
     ),
     "LDPTrace.second": (TRACE.second, {"longest": 3}),
@@ -439,7 +439,7 @@ PRIVACY = {
     "local_rounds": (privacy.local_rounds, {"epsilon": 1.0, "randomizers": ORACLES[:2]}),
 }
 
-MODULES = client, grids, histograms, local, randomizers, trajectories
+MODULES = client, grids, histograms, local, randomizers
 ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **PRIVACY}
 # What the package makes, constants, bases, and what needs Dask.
 MADE = {

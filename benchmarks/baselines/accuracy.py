@@ -10,7 +10,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import plain_array, probability
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.grids.grid_arguments import reals
+from dpppsynth.mechanisms.local.grids.rectangles import reals
 from dpppsynth.spatial.mesh import Floats
 
 MOST_ERROR = 1e70

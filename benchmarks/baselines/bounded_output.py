@@ -15,7 +15,7 @@ from baselines.generalised_gaussian import convex_power, half_length, half_mass
 from dpppsynth.core.arguments import finite
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.mechanisms.local.grids.grid_arguments import reals
+from dpppsynth.mechanisms.local.grids.rectangles import reals
 from dpppsynth.privacy.truncated.truncated_laplace import LARGEST, SMALLEST, in_range
 from dpppsynth.spatial.mesh import Floats
 

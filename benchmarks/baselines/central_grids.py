@@ -12,10 +12,8 @@ from typing import Any, ClassVar
 
 from dpppsynth.core.arguments import positive, probability, whole
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local.grids.consistency import central_consistency
-from dpppsynth.mechanisms.local.grids.cuts import even_cells
-from dpppsynth.mechanisms.local.grids.grid_arguments import Bounds, checked_bounds
-from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
+from dpppsynth.mechanisms.local.grids.cuts import central_consistency, even_cells
+from dpppsynth.mechanisms.local.grids.rectangles import Bounds, Rectangles, checked_bounds, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import (
     CENTRAL_C,
     CENTRAL_C2,

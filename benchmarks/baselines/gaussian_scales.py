@@ -8,7 +8,7 @@ import math
 from scipy.special import ndtri
 
 from baselines.baseline_arguments import budgets, noise_scale
-from dpppsynth.privacy.gaussian import gaussian_mu
+from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.privacy.truncated.truncated_laplace import in_range
 
 

@@ -14,7 +14,7 @@ from dpppsynth.core.arguments import one_of, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.grids.grid_arguments import reals
+from dpppsynth.mechanisms.local.grids.rectangles import reals
 from dpppsynth.privacy.truncated.truncated_laplace import LARGEST, in_range
 from dpppsynth.spatial.mesh import Floats
 

@@ -14,7 +14,7 @@ from baselines.noisy_answers import Unreleasable
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local.grids.grid_arguments import reals
+from dpppsynth.mechanisms.local.grids.rectangles import reals
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Cells are told apart by floats, and probes are made one after the other.

@@ -15,7 +15,7 @@ from dpppsynth.mechanisms.local.grid_synthesizer import GridCounts, UniformGrid
 from dpppsynth.mechanisms.local.grids.queries import average_query_error, true_answers
 from dpppsynth.mechanisms.local.one_report import one_point_each
 from dpppsynth.mechanisms.local.randomizers.area import LiteralHybridArea
-from dpppsynth.mechanisms.local.randomizers.radius import grid_radius
+from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism
 from dpppsynth.models.regular_meshes import grid_cells

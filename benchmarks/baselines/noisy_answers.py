@@ -16,7 +16,7 @@ from baselines.uniform import UniformNoise
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.mechanisms.local.grids.grid_arguments import reals
+from dpppsynth.mechanisms.local.grids.rectangles import reals
 from dpppsynth.privacy.truncated.truncated_laplace import TruncatedLaplace, in_range
 from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
 from dpppsynth.spatial.mesh import Floats

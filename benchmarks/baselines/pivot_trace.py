@@ -18,7 +18,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local.trajectories.point_trajectories import Trajectories
+from dpppsynth.mechanisms.local.trajectories.paths import Trajectories
 from dpppsynth.spatial.mesh import Floats, Ints
 
 WARNING = (

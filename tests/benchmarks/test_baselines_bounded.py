@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.grids import even_cells, pooled_levels, uniform_grid
-from dpppsynth.privacy.gaussian import delta_gaussian
+from dpppsynth.privacy.profiles import delta_gaussian
 
 DRAWS = 20_000
 ALARM = math.sqrt(math.log(2 / 1e-8) / (2 * DRAWS))

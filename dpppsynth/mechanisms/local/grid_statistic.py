@@ -22,16 +22,13 @@ from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_report, local_rounds
-from dpppsynth.mechanisms.local.grids.consistency import pooled_levels
-from dpppsynth.mechanisms.local.grids.cuts import adaptive_cells, even_cells
-from dpppsynth.mechanisms.local.grids.groups import split_users
+from dpppsynth.mechanisms.local.grids.cuts import adaptive_cells, even_cells, pooled_levels
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
-from dpppsynth.mechanisms.local.grids.sides import AAG, clipped_frequencies, first_side, second_sides
+from dpppsynth.mechanisms.local.grids.sides import AAG, clipped_frequencies, first_side, second_sides, split_users
 from dpppsynth.mechanisms.local.one_report import require_no_marks
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.randomizer_names import oracle
-from dpppsynth.mechanisms.local.shuffle import Shuffle
-from dpppsynth.mechanisms.local.statistic import ReportsStatistic, drawn_by, randomness_name, tally
+from dpppsynth.mechanisms.local.randomizers.oracle_choice import oracle
+from dpppsynth.mechanisms.local.statistic import ReportsStatistic, Shuffle, drawn_by, randomness_name, tally
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.guarantee import Guarantee

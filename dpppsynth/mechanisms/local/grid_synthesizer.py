@@ -14,18 +14,17 @@ from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_arra
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import POSTS
+from dpppsynth.mechanisms.local.client import everybody, held_in_box
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, Fitted, UniformGridStatistic, estimated
 from dpppsynth.mechanisms.local.grids.cuts import PIECES
-from dpppsynth.mechanisms.local.grids.groups import group_sizes, split_users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
-from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, ROUNDINGS, uniform_side
+from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, ROUNDINGS, group_sizes, split_users, uniform_side
 from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each, require_no_marks
-from dpppsynth.mechanisms.local.outside import everybody, held_in_box
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.randomizer_names import AUTO, ORACLES, oracle, stated_oracle
+from dpppsynth.mechanisms.local.randomizers.oracle_choice import AUTO, ORACLES, oracle, stated_oracle
 from dpppsynth.mechanisms.local.release import GridEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
-from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
+from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, number_of_reports
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.privacy.relations import Local, require_mark

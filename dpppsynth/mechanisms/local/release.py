@@ -16,7 +16,7 @@ from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import FIELD, POSTS
 from dpppsynth.mechanisms.local.grid_statistic import Fitted, GridStatistic
-from dpppsynth.mechanisms.local.grids.integrals import rectangle_integrals
+from dpppsynth.mechanisms.local.grids.queries import rectangle_integrals
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.models.grid_meshes import CellFinder, rectangle_mesh

@@ -18,14 +18,12 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.bound import local_report
+from dpppsynth.mechanisms.local.client import everybody, held_in_box
 from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each
-from dpppsynth.mechanisms.local.outside import everybody, held_in_box
-from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
-from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer, fingerprint
 from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
-from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
-from dpppsynth.mechanisms.local.statistic import AreaStatistic, tally
+from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, AreaStatistic, Shuffle, tally
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation, require_mark

@@ -13,13 +13,12 @@ from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
 from dpppsynth.mechanisms.local.bound import local_round
-from dpppsynth.mechanisms.local.places import person_rows, point_batches
-from dpppsynth.mechanisms.local.point_files import PointFile
+from dpppsynth.mechanisms.local.point_files import PointFile, person_rows, point_batches
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, require_window
-from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories, starts
-from dpppsynth.mechanisms.local.trajectories.rounds import TraceCounts, TraceReports, TraceRound
+from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
+from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts, TraceReports, TraceRound
 from dpppsynth.mechanisms.local.trajectory_statistic import grid_mesh, grid_values
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP

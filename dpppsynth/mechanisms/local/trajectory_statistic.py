@@ -22,12 +22,10 @@ from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
-from dpppsynth.mechanisms.local.shuffle import Shuffle
-from dpppsynth.mechanisms.local.statistic import ReportsStatistic, randomness_name
-from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceCounts, TraceModel, TraceProtocol
-from dpppsynth.mechanisms.local.trajectories.grid_trajectories import starts
-from dpppsynth.mechanisms.local.trajectories.protocol import FOR_LENGTH
-from dpppsynth.mechanisms.local.trajectories.rounds import TraceRound
+from dpppsynth.mechanisms.local.statistic import ReportsStatistic, Shuffle, randomness_name
+from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
+from dpppsynth.mechanisms.local.trajectories.protocol import FOR_LENGTH, TraceCounts, TraceProtocol, TraceRound
+from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import grid_cells, regular_squares
 from dpppsynth.privacy.guarantee import Guarantee

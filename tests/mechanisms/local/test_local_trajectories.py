@@ -27,16 +27,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOVES, neighbouring_cells
-from dpppsynth.mechanisms.local.trajectories.model import TraceModel
-from dpppsynth.mechanisms.local.trajectories.point_trajectories import (
+from dpppsynth.mechanisms.local.trajectories.paths import (
+    MOVES,
     GridTrajectories,
     PointsBudget,
     Trajectories,
+    neighbouring_cells,
     points_budget,
     random_trajectories,
 )
-from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace, TraceCounts, TraceReports, TraceRound
+from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts, TraceReports, TraceRound
+from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
+from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Local
 from dpppsynth.spatial.domains import Window

@@ -16,24 +16,22 @@ from scipy import integrate, optimize, stats
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
-from dpppsynth.mechanisms.local.randomizers import area_law
+from dpppsynth.mechanisms.local.randomizers import area
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea, LiteralHybridArea
 from dpppsynth.mechanisms.local.randomizers.continuous import ContinuousDiskArea, ContinuousHybrid, SpatialAreaMechanism
 from dpppsynth.mechanisms.local.randomizers.em import expectation_maximisation
 from dpppsynth.mechanisms.local.randomizers.footprint import (
     closed_form_sizes,
+    discrete_radius,
     footprint_parts,
+    grid_radius,
     high,
     high_shares,
+    information_bound,
     offsets,
+    optimal_radius,
     output_mask,
     reached,
-)
-from dpppsynth.mechanisms.local.randomizers.radius import (
-    discrete_radius,
-    grid_radius,
-    information_bound,
-    optimal_radius,
 )
 
 FALSE_ALARM = 1e-8
@@ -384,7 +382,7 @@ class TestReports:
         law, values = DiskArea(**SMALL), np.arange(1000) % 16
         reports = law.draw(values, generator(3))
         counts = law.count(reports)
-        monkeypatch.setattr(area_law, "CHUNK", 7)
+        monkeypatch.setattr(area, "CHUNK", 7)
         np.testing.assert_array_equal(law.draw(values, generator(3)), reports)
         np.testing.assert_array_equal(law.count(reports), counts)
         np.testing.assert_array_equal(law.count(reports[:300]) + law.count(reports[300:]), counts)

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers.binary import BinaryLaw, binary_law
+from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, BinaryLaw, binary_law
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.weights import TOTAL
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

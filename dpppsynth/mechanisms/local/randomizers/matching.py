@@ -19,11 +19,10 @@ from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
-from dpppsynth.mechanisms.local.randomizers.radius import grid_radius
+from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.randomizers.shells import all_subsets, mean_distance, shells
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential
-from dpppsynth.mechanisms.local.randomizers.subset_law import ratios
+from dpppsynth.mechanisms.local.randomizers.subset_law import all_subsets, mean_distance, ratios, shells
 
 # Subsets that a brute force looks at, and probabilities held in memory at once.
 MOST_SUBSETS, BATCH = 10**6, 2**21

@@ -17,7 +17,6 @@ from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.randomizers.cell_randomizer import CellRandomizer
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
     binomial_smoothing,
@@ -25,7 +24,7 @@ from dpppsynth.mechanisms.local.randomizers.em import (
     expectation_maximisation,
     mask,
 )
-from dpppsynth.mechanisms.local.randomizers.weights import (
+from dpppsynth.mechanisms.local.randomizers.exact_sampling import (
     BITS,
     TOTAL,
     ExcessLaw,
@@ -33,6 +32,7 @@ from dpppsynth.mechanisms.local.randomizers.weights import (
     excess_law,
     with_likelier,
 )
+from dpppsynth.mechanisms.local.randomizers.randomizer import CellRandomizer
 from dpppsynth.models.channel_likelihood import FastChannel, Multinomial, ReportLikelihood
 
 # Clients drawn at once.

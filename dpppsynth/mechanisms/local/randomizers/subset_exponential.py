@@ -17,11 +17,17 @@ from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.randomizers.cell_randomizer import LEAST_SQUARES, CellRandomizer
-from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, groups, meeting
-from dpppsynth.mechanisms.local.randomizers.shells import Shells, all_subsets, mean_distance, shells
-from dpppsynth.mechanisms.local.randomizers.subset_law import SubsetLaw, ratios, subset_law
-from dpppsynth.mechanisms.local.randomizers.weights import draws
+from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, draws, groups, meeting
+from dpppsynth.mechanisms.local.randomizers.randomizer import LEAST_SQUARES, CellRandomizer
+from dpppsynth.mechanisms.local.randomizers.subset_law import (
+    Shells,
+    SubsetLaw,
+    all_subsets,
+    mean_distance,
+    ratios,
+    shells,
+    subset_law,
+)
 from dpppsynth.models.channel_likelihood import Law, MatrixChannel, Multinomial, Subsets
 from dpppsynth.spatial.simplex import norm_mul, possible
 

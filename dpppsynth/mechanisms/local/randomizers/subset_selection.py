@@ -12,10 +12,9 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import whole
 from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers.designs import DesignOracle, ideal_variance
-from dpppsynth.mechanisms.local.randomizers.frequency import checked_budget
-from dpppsynth.mechanisms.local.randomizers.packing import WORD, bit, pack, unpack
-from dpppsynth.mechanisms.local.randomizers.weights import draws
+from dpppsynth.mechanisms.local.randomizers.exact_sampling import draws
+from dpppsynth.mechanisms.local.randomizers.frequency import DesignOracle, checked_budget, ideal_variance
+from dpppsynth.mechanisms.local.randomizers.unary import WORD, bit, pack, unpack
 
 # Bits of the random keys whose smallest ones make a subset; ties at its end are drawn again.
 KEY_BITS = 48

@@ -10,7 +10,7 @@ import shapely
 
 from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.privacy.crowds import people_within
+from dpppsynth.privacy.nearby_population import people_within
 from dpppsynth.privacy.relations import ReplaceOne
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.layers import RasterLayer

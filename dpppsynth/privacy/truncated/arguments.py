@@ -1,9 +1,14 @@
 """Validation of error bounds and their deltas, neither of which may be 0."""
 
+import math
 from typing import Any
 
-from dpppsynth.core.arguments import COMMON, positive, real, shown, whole, whole_number
+import numpy as np
+
+from dpppsynth.core.arguments import COMMON, plain_array, positive, real, shown, whole, whole_number
 from dpppsynth.core.errors import InputError
+from dpppsynth.privacy.truncated.truncated_laplace import in_range
+from dpppsynth.spatial.mesh import Floats
 
 # Bounds, shifts and noise stay within 64-bit integers, also once they are added to counts.
 LARGEST = 2**60
@@ -46,3 +51,42 @@ def whole_bound(value: Any, least: int = 1, *, remedy: str = "") -> int:
     """A `max_error` as an int, 30 for 30.0 as well, unless it is no whole number from `least` to 2^60."""
     number = whole_number(value)
     return require_whole("max_error", value if number is None else number, least, remedy=remedy)
+
+
+# Epsilons and lengths whose products, squared, neither overflow nor vanish.
+SMALLEST_LENGTH, LARGEST_LENGTH = 1e-60, 1e60
+
+
+def bounded(name: str, value: Any) -> float:
+    """The bound, which may be infinite, unless it is none: then an InputError."""
+    infinite = isinstance(value, float) and value == math.inf
+    return math.inf if infinite else scaled(name, value)
+
+
+def scaled(name: str, value: Any) -> float:
+    """The number, unless products of such numbers may overflow or vanish: then an InputError."""
+    return in_range(name, value, SMALLEST_LENGTH, LARGEST_LENGTH, remedy="choose a larger unit of length")
+
+
+def nonnegative(name: str, values: Any, *, most: float = LARGEST_LENGTH) -> Floats:
+    """An array of numbers from 0 to `most`, of any shape."""
+    array = _floats(values)
+    if array is None or not ((array >= 0) & (array <= most)).all():
+        msg = f"{name}: must be numbers from 0 to {most:g}."
+        raise InputError(msg)
+    return array
+
+
+def points_in_plane(name: str, points: Any) -> Floats:
+    """An array of shape (n, 2), unless it is none or a coordinate is too large to square: then an InputError."""
+    array = _floats(points)
+    if array is None or array.ndim != 2 or array.shape[1] != 2 or not (np.abs(array) <= LARGEST_LENGTH).all():
+        msg = f"{name}: must be coordinates of shape (n, 2), none above {LARGEST_LENGTH:g}."
+        raise InputError(msg)
+    return array
+
+
+def _floats(values: Any) -> Floats | None:
+    """An array of real numbers as floats; None for anything else."""
+    array = plain_array(values)
+    return array.astype(float) if array is not None and array.dtype.kind in "iuf" else None
