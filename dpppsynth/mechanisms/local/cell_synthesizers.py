@@ -12,7 +12,6 @@ from dpppsynth.mechanisms.local.grids.rectangles import uniform_grid
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
 from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
 from dpppsynth.mechanisms.local.randomizers.hierarchy import NEAREST, SHRUNK, RangeHierarchyLaw, hierarchy_side
-from dpppsynth.mechanisms.local.randomizers.matching import matched_epsilon
 from dpppsynth.mechanisms.local.randomizers.randomizer import EM, FIELD, LEAST_SQUARES, CellRandomizer
 from dpppsynth.mechanisms.local.randomizers.square_wave import SquareWave, square_wave_half_width
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential, subset_size
@@ -246,22 +245,6 @@ class SEMGeoI(FieldMechanism):
     subset: int | None = setting(
         None, help="Cells in a report", option="--subset-size", otherwise="a rule", panel=EXPERT
     )
-
-    @classmethod
-    def matching(cls, epsilon: float, *, cells: int = 15, empty: bool = False) -> "SEMGeoI":
-        """The mechanism that leaves one Bayesian adversary with the same error as the disk area mechanism at `epsilon`.
-
-        Parameters
-        ----------
-        epsilon : float
-            Of the disk area mechanism, with `shrink=True`.
-        cells : int
-        empty : bool
-            Let the adversary look at empty reports too, which published comparisons leave out. At small epsilon
-            there is no match without it.
-        """
-        match = matched_epsilon(epsilon, cells, empty=empty)
-        return cls(match.epsilon, cells=cells, subset=match.subset)
 
     def _randomizer(self) -> CellRandomizer:
         size = subset_size(self.epsilon, self.cells) if self.subset is None else self.subset

@@ -12,22 +12,26 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from area_theory import (
+    ContinuousDiskArea,
+    ContinuousHybrid,
+    SpatialAreaMechanism,
+    closed_form_sizes,
+    discrete_radius,
+    footprint_parts,
+    information_bound,
+)
 from scipy import integrate, optimize, stats
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.local.randomizers import area
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea, LiteralHybridArea
-from dpppsynth.mechanisms.local.randomizers.continuous import ContinuousDiskArea, ContinuousHybrid, SpatialAreaMechanism
 from dpppsynth.mechanisms.local.randomizers.em import expectation_maximisation
 from dpppsynth.mechanisms.local.randomizers.footprint import (
-    closed_form_sizes,
-    discrete_radius,
-    footprint_parts,
     grid_radius,
     high,
     high_shares,
-    information_bound,
     offsets,
     optimal_radius,
     output_mask,
