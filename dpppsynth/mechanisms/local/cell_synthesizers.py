@@ -67,7 +67,6 @@ class FieldMechanism(CellMechanism):
         return cast("CellRandomizer", self.randomizer)
 
     def settings(self) -> dict[str, Any]:
-        """Settings of the estimator."""
         law, own = self.law, self.law.published_settings(**self._published())
         chosen = one_of("estimator", self.estimator, (AUTO, FIELD, law.published))
         plain = own == law.published_settings()
@@ -306,7 +305,6 @@ class RangeHierarchy(CellMechanism):
         return RangeHierarchyLaw(epsilon=self.epsilon, cells=self.cells)
 
     def settings(self) -> dict[str, Any]:
-        """Settings of the estimator."""
         return self.randomizer.settings(estimator=self.estimator)
 
     def query(self, counts: Counts, window: Window, rectangles: Any) -> Floats:

@@ -431,14 +431,14 @@ class TestEstimate:
         law = KINDS[kind](epsilon=1.5, cells=cells, radius=radius)
         matrix, rng = law.matrix(), generator(4)
         theta, ratios = rng.random(law.inputs), rng.random(law.size)
-        np.testing.assert_allclose(law.convolution.forward(theta), matrix @ theta, rtol=1e-13)
-        np.testing.assert_allclose(law.convolution.backward(ratios), matrix.T @ ratios, rtol=1e-13)
+        np.testing.assert_allclose(law.channel.forward(theta), matrix @ theta, rtol=1e-13)
+        np.testing.assert_allclose(law.channel.backward(ratios), matrix.T @ ratios, rtol=1e-13)
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_expected_counts_give_the_truth_back(self, kind):
         law = KINDS[kind](epsilon=3.5, cells=3, radius=1)
         truth = generator(8).dirichlet(np.ones(9))
-        ahead, back = law.convolution.forward, law.convolution.backward
+        ahead, back = law.channel.forward, law.channel.backward
         expected = 1e6 * law.matrix() @ truth
         errors = []
         for tolerance in (1e-1, 1e-4, 1e-10):
