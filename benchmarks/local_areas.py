@@ -5,11 +5,11 @@ from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-from area_theory import discrete_radius
+from baselines import LiteralHybridUniformExponential
+from baselines.area_theory import discrete_radius
+from baselines.local_matching import matched_epsilon
 from local_data import Points, area_data, source
-from local_matching import matched_epsilon
 
-from dpppsynth.baselines import LiteralHybridUniformExponential
 from dpppsynth.core.errors import InputError
 from dpppsynth.local import (
     CellMechanism,

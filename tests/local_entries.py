@@ -3,7 +3,7 @@
 import numpy as np
 
 import dpppsynth as dps
-from dpppsynth import baselines, client, grids, local, privacy, randomizers
+from dpppsynth import client, grids, local, privacy, randomizers
 from dpppsynth.mechanisms.local.trajectories.protocol import TraceProtocol, TraceRound
 from dpppsynth.spatial import transport as histograms
 
@@ -213,7 +213,6 @@ BOTH = ADAPTIVE.simulate(PATTERN, rng=1)
 SECOND = ADAPTIVE.second(BOTH.first, 20)
 REPORTS = CELLED[0].clients([1, 2, 3], 1)
 SQUARES = {"bounds": [0, 0, 1000, 1000], "cells": CELLED[0].cells}
-CENTRAL = {"bounds": BOX, "epsilon": 1.0, "expected_n": 100}
 WALKS = local.Trajectories(PATTERN.xy, [0, 8, 20])
 CELLS = WALKS.on_grid(SQUARE, 3)
 LINES = local.LineTrace(epsilon=2.0, cells=3, reach=2)
@@ -224,7 +223,6 @@ SENT = ROUND.clients(CELLS, rng=1)
 ONE = ROUND.clients(CELLS.part(0, 1), rng=1)
 WALKED = dps.PointPattern(PATTERN.xy, SQUARE, {"trajectory": np.arange(20) // 10})
 MODEL = TRACE.estimate(*TRACED)
-LITERAL = baselines.LiteralHybridUniformExponential(epsilon=2.0, cells=3)
 
 LOCAL = {
     "DiskAreaMechanism": (local.DiskAreaMechanism, {**AREA, "shrink": True}),
@@ -305,17 +303,6 @@ LOCAL = {
             "user": "id",
             "batch": 1000, "rng": 1, "progress": None,
         },
-    ),
-    "CentralUniformGrid": (local.CentralUniformGrid, {**CENTRAL, "c": 10.0}),
-    "CentralUniformGrid.release_counts": (
-        local.CentralUniformGrid(**CENTRAL).release_counts, {"xy": PATTERN.xy, "rng": 1},
-    ),
-    "CentralAdaptiveGrid": (local.CentralAdaptiveGrid, {**CENTRAL, "share": 0.5, "c": 10.0, "c2": 5.0}),
-    "CentralAdaptiveGrid.release_counts": (
-        local.CentralAdaptiveGrid(**CENTRAL).release_counts, {"xy": PATTERN.xy, "rng": 1},
-    ),
-    "CentralEstimate.query": (
-        local.CentralUniformGrid(**CENTRAL).release_counts(PATTERN.xy, 1).query, {"rectangles": QUERIES},
     ),
     "Trajectories": (local.Trajectories, {"xy": PATTERN.xy, "offsets": [0, 8, 20]}),
     "Trajectories.of": (local.Trajectories.of, {"paths": [PATTERN.xy[:2], PATTERN.xy[2:]]}),
@@ -403,25 +390,6 @@ LOCAL |= of_mechanism(HIERARCHY, (1, 2), VALUES) | {
     "HierarchyRelease.query": (HIERARCHY.release(PATTERN, rng=1).query, {"rectangles": QUERIES}),
 }  # fmt: skip
 
-BASELINES = {
-    "LiteralHybridUniformExponential": (
-        baselines.LiteralHybridUniformExponential, {"epsilon": 2.0, "cells": 3, "radius": 1, "unsafe": True},
-    ),
-    "LiteralHybridUniformExponential.plan": (LITERAL.plan, {"domain": SQUARE, "n": 20}),
-    "LiteralHybridUniformExponential.simulate": (LITERAL.simulate, {"pattern": PATTERN, "rng": 1, "fast": True}),
-    "best_uniform_grid": (
-        baselines.best_uniform_grid,
-        {
-            "xy": PATTERN.xy, "window": SQUARE, "queries": QUERIES, "epsilon": 1.0, "sides": [2, 3], "rng": 1,
-            "fast": True,
-        },
-    ),
-    "pivot_trace": (baselines.pivot_trace, {"trajectories": WALKS, "epsilon": 1.0, "rng": 1}),
-    "PaperLaplaceSynthesizer": (
-        baselines.PaperLaplaceSynthesizer, {"epsilon": 1.0, "shape": (4, 4), "resolution": None},
-    ),
-}  # fmt: skip
-
 PRIVACY = {
     "Local": (privacy.Local, {"of": "location"}),
     "Local.implies": (privacy.Local().implies, {"other": privacy.ReplaceOne()}),
@@ -447,13 +415,12 @@ PRIVACY = {
     "local_rounds": (privacy.local_rounds, {"epsilon": 1.0, "randomizers": ORACLES[:2]}),
 }
 
-MODULES = baselines, client, grids, histograms, local, randomizers
-ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **BASELINES, **PRIVACY}
+MODULES = client, grids, histograms, local, randomizers
+ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **PRIVACY}
 # What the package makes, constants, bases, and what needs Dask.
 MADE = {
     "AAG", "PIECES", "PRIVAG", "ROUNDINGS", "UNIFORM_ALPHA", "Agreeing", "Constants", "Ratios", "KINDS", "ORACLES",
     "Fit", "FrequencyOracle", "Randomizer", "CellMechanism", "Mechanism",
     "PointsBudget", "TraceCounts", "aggregate_dask", "GridRelease", "LocalRelease", "local", "grids", "randomizers",
     "HierarchyRelease",
-    "BaselineRelease", "BestUniformGrid", "PivotTrace",
 }  # fmt: skip

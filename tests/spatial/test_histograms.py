@@ -7,7 +7,7 @@ import numpy as np
 import ot
 import pytest
 import scipy.optimize
-from area_theory import ContinuousDiskArea
+from baselines.area_theory import ContinuousDiskArea
 from scipy.optimize import linprog
 
 from dpppsynth.core.errors import DpppsynthError, InputError

@@ -11,17 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.core.arguments import elements, one_of, shown
+from dpppsynth.core.arguments import elements, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, Level, grow, require_every_level
-from dpppsynth.mechanisms.heatmap.linear_programs import compact_lp, full_lp
 from dpppsynth.mechanisms.heatmap.pyramid import square
 from dpppsynth.mechanisms.heatmap.spreading import divisor, spread_evenly
 
-SOLVERS = ("tree", "compact-lp", "full-lp")
 
-
-def reconstruct(levels: Sequence[Any], w: int, *, solver: str = "tree", inside: np.ndarray | None = None) -> np.ndarray:
+def reconstruct(levels: Sequence[Any], w: int, *, inside: np.ndarray | None = None) -> np.ndarray:
     """Masses that fit the noisy counts of a pyramid best, among those in few cells of every level.
 
     The w fullest cells of each level are kept, among the children of those kept above. The masses minimise the sum over
@@ -35,9 +32,6 @@ def reconstruct(levels: Sequence[Any], w: int, *, solver: str = "tree", inside: 
         by its side, to the grid.
     w : int
         Cells to keep per level.
-    solver : {"tree", "compact-lp", "full-lp"}
-        "tree" is exact and quick; it settles ties evenly. The linear programs, of `w * levels` and of `side^2`
-        variables, reach the same objective, and are there to check it.
     inside : (side, side) array of bool or float, optional
         Public mask of the grid cells that may hold mass, or the area of each that may.
 
@@ -59,11 +53,7 @@ def reconstruct(levels: Sequence[Any], w: int, *, solver: str = "tree", inside: 
     >>> reconstruct([[[10]], [[4, 3], [2, 1]]], w=1).tolist()
     [[5.5, 1.5], [1.5, 1.5]]
     """
-    one_of("solver", solver, SOLVERS)
-    tree = select_cells(levels, w, inside)
-    if solver == "tree":
-        return solve(tree)
-    return (compact_lp if solver == "compact-lp" else full_lp)(tree).masses
+    return solve(select_cells(levels, w, inside))
 
 
 def select_cells(levels: Sequence[Any], w: int, inside: np.ndarray | None = None) -> CellTree:

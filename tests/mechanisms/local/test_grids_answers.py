@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from grid_errors import noise_variance, non_uniformity_bound, report_variance, sampling_variance
+from baselines.grid_errors import noise_variance, non_uniformity_bound, report_variance, sampling_variance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

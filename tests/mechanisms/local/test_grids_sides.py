@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from grid_errors import report_variance, side_objective
+from baselines.grid_errors import report_variance, side_objective
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar

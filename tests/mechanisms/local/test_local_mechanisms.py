@@ -4,12 +4,13 @@ import json
 import math
 from dataclasses import replace
 
+import baselines
 import numpy as np
 import pytest
 import shapely
 from scipy import stats
 
-from dpppsynth import baselines, load_release, local, randomizers
+from dpppsynth import load_release, local, randomizers
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.grids import average_query_error, even_cells, query_workload, true_answers, uniform_grid

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from area_theory import (
+from baselines.area_theory import (
     ContinuousDiskArea,
     ContinuousHybrid,
     SpatialAreaMechanism,

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from local_matching import local_privacy, matched_epsilon
+from baselines.local_matching import local_privacy, matched_epsilon
 from scipy.stats import chi2
 from support.chance import Words
 

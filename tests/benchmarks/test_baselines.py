@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from baselines import PaperLaplaceSynthesizer
+from baselines.paper_laplace import WARNING, density_sensitivity
 
-from dpppsynth.baselines import PaperLaplaceSynthesizer
-from dpppsynth.baselines.paper_laplace import WARNING, density_sensitivity
 from dpppsynth.cli import app
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.linear_network import LinearNetwork

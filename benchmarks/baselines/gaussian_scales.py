@@ -7,7 +7,7 @@ import math
 
 from scipy.special import ndtri
 
-from dpppsynth.baselines.baseline_arguments import budgets, noise_scale
+from baselines.baseline_arguments import budgets, noise_scale
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.privacy.truncated.truncated_laplace import in_range
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincc, gammaincinv, gammaln
 
-from dpppsynth.baselines.baseline_arguments import bound, budgets, checked_epsilon, real_numbers, uniforms
+from baselines.baseline_arguments import bound, budgets, checked_epsilon, real_numbers, uniforms
 from dpppsynth.core.arguments import finite, real, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike

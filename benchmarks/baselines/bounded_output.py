@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.baselines.baseline_arguments import checked_epsilon, real_numbers, uniforms
-from dpppsynth.baselines.generalised_gaussian import convex_power, half_length, half_mass
+from baselines.baseline_arguments import checked_epsilon, real_numbers, uniforms
+from baselines.generalised_gaussian import convex_power, half_length, half_mass
 from dpppsynth.core.arguments import finite
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike

@@ -15,14 +15,15 @@ Beside release with bounded error stand, all with floating-point noise:
 * `error_summary`: how far a release is off, with its standard error.
 """
 
-from dpppsynth.baselines.accuracy import ErrorSummary, error_summary
-from dpppsynth.baselines.bounded_output import BoundedOutput, bounded_output_scale
-from dpppsynth.baselines.gaussian_scales import analytic_gaussian_scale, probabilistic_gaussian_scale
-from dpppsynth.baselines.generalised_gaussian import GeneralisedGaussian, generalised_gaussian_scale
-from dpppsynth.baselines.hierarchical_counts import NoisyDegrees, NoisyTree, hay_degree, hay_tree, tree_consistency
-from dpppsynth.baselines.interval import Intervals, blum_intervals
-from dpppsynth.baselines.local_baselines import BestUniformGrid, LiteralHybridUniformExponential, best_uniform_grid
-from dpppsynth.baselines.noisy_answers import (
+from baselines.accuracy import ErrorSummary, error_summary
+from baselines.bounded_output import BoundedOutput, bounded_output_scale
+from baselines.central_grids import CentralAdaptiveGrid, CentralUniformGrid
+from baselines.gaussian_scales import analytic_gaussian_scale, probabilistic_gaussian_scale
+from baselines.generalised_gaussian import GeneralisedGaussian, generalised_gaussian_scale
+from baselines.hierarchical_counts import NoisyDegrees, NoisyTree, hay_degree, hay_tree, tree_consistency
+from baselines.interval import Intervals, blum_intervals
+from baselines.local_baselines import BestUniformGrid, LiteralHybridUniformExponential, best_uniform_grid
+from baselines.noisy_answers import (
     NoisyAnswers,
     gaussian_answers,
     generalised_gaussian_answers,
@@ -31,15 +32,17 @@ from dpppsynth.baselines.noisy_answers import (
     staircase_answers,
     uniform_answers,
 )
-from dpppsynth.baselines.paper_laplace import BaselineRelease, PaperLaplaceSynthesizer
-from dpppsynth.baselines.pivot_trace import PivotTrace, pivot_trace
-from dpppsynth.baselines.staircase import Staircase, optimal_gamma
-from dpppsynth.baselines.uniform import UniformNoise
+from baselines.paper_laplace import BaselineRelease, PaperLaplaceSynthesizer
+from baselines.pivot_trace import PivotTrace, pivot_trace
+from baselines.staircase import Staircase, optimal_gamma
+from baselines.uniform import UniformNoise
 
 __all__ = [
     "BaselineRelease",
     "BestUniformGrid",
     "BoundedOutput",
+    "CentralAdaptiveGrid",
+    "CentralUniformGrid",
     "ErrorSummary",
     "GeneralisedGaussian",
     "Intervals",

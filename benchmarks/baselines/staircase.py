@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.baselines.baseline_arguments import checked_epsilon, real_numbers, uniforms
+from baselines.baseline_arguments import checked_epsilon, real_numbers, uniforms
 from dpppsynth.core.arguments import finite, one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike

@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from baselines.kmedian import _seeds, coreset_depth, kmedian, kmedian_coreset, kmedian_cost
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST
-from dpppsynth.mechanisms.heatmap.kmedian import _seeds, coreset_depth, kmedian, kmedian_coreset, kmedian_cost
 from dpppsynth.spatial.map_distances import emd_norm
 
 

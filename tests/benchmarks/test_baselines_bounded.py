@@ -1,4 +1,4 @@
-"""Baselines for bounded error (dpppsynth.baselines), against quadrature, brute force and published values.
+"""Baselines for bounded error (baselines), against quadrature, brute force and published values.
 
 Sampled values pass a test whose false-alarm rate is 1e-8 (Dvoretzky-Kiefer-Wolfowitz).
 """
@@ -6,13 +6,13 @@ Sampled values pass a test whose false-alarm rate is 1e-8 (Dvoretzky-Kiefer-Wolf
 import itertools
 import math
 
+import baselines
 import numpy as np
 import pytest
+from baselines import BoundedOutput, GeneralisedGaussian, Staircase, UniformNoise, optimal_gamma
 from oracles import hockey_stick
 from scipy.special import ndtr
 
-from dpppsynth import baselines
-from dpppsynth.baselines import BoundedOutput, GeneralisedGaussian, Staircase, UniformNoise, optimal_gamma
 from dpppsynth.core.errors import InputError
 from dpppsynth.grids import even_cells, pooled_levels, uniform_grid
 from dpppsynth.privacy.profiles import delta_gaussian

@@ -2,11 +2,11 @@
 
 import math
 
+import baselines.heatmap_error_bounds as error_bounds
 import numpy as np
 import pytest
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.heatmap import error_bounds
 from dpppsynth.mechanisms.heatmap.bound import level_budgets
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid, pyramid_norm
 from dpppsynth.mechanisms.heatmap.reconstruct import select_cells, solve

@@ -8,11 +8,11 @@ therefore be public.
 import numpy as np
 import numpy.typing as npt
 
+from baselines.laplace_heatmap import noised_grid
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.heatmap.aggregation import Estimate
-from dpppsynth.mechanisms.heatmap.dense_laplace import noised_grid
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.spatial.map_distances import DIAMETER
 from dpppsynth.spatial.mesh import Floats

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.baselines.baseline_arguments import real_numbers, uniforms
+from baselines.baseline_arguments import real_numbers, uniforms
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.privacy.truncated.truncated_laplace import in_range
 from dpppsynth.spatial.mesh import Floats

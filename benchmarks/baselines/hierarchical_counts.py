@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.baselines.baseline_arguments import checked_epsilon, noise_scale
-from dpppsynth.baselines.noisy_answers import Unreleasable
+from baselines.baseline_arguments import checked_epsilon, noise_scale
+from baselines.noisy_answers import Unreleasable
 from dpppsynth.core.arguments import one_of, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator

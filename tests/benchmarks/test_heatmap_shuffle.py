@@ -4,18 +4,18 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct
-from dpppsynth.mechanisms.heatmap.shuffle import (
+from baselines.shuffled_heatmap import (
     ShuffleProtocol,
     communication_bits,
     cropped_cells,
     message_count,
     split_cells,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct
 
 # Standard errors beyond which a mean raises an alarm: probability 5.7e-7.
 ALARM = 5.0

@@ -7,12 +7,12 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from dpppsynth.baselines.baseline_arguments import checked_epsilon, noise_scale
-from dpppsynth.baselines.gaussian_scales import analytic_gaussian_scale, probabilistic_gaussian_scale
-from dpppsynth.baselines.generalised_gaussian import GeneralisedGaussian, generalised_gaussian_scale
-from dpppsynth.baselines.paper_laplace import WARNING
-from dpppsynth.baselines.staircase import Staircase, optimal_gamma
-from dpppsynth.baselines.uniform import UniformNoise
+from baselines.baseline_arguments import checked_epsilon, noise_scale
+from baselines.gaussian_scales import analytic_gaussian_scale, probabilistic_gaussian_scale
+from baselines.generalised_gaussian import GeneralisedGaussian, generalised_gaussian_scale
+from baselines.paper_laplace import WARNING
+from baselines.staircase import Staircase, optimal_gamma
+from baselines.uniform import UniformNoise
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike

@@ -1,4 +1,4 @@
-"""The reconstruction as linear programs in two forms: the reference solvers of `reconstruct(..., solver=...)`."""
+"""The reconstruction as linear programs in two forms, which check the tree solver."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
