@@ -352,13 +352,6 @@ class TestSettings:
         assert local.HybridUniformExponential(3.5, cells=5, radius=0).randomizer.radius == 0
         assert local.MultidimensionalSquareWave(1.0, cells=5, half_width=0).randomizer.half_width == 0
 
-    def test_a_matching_subset_mechanism(self):
-        """As published at d = 3; with empty reports looked at, the budget is larger."""
-        published, whole = (local.SEMGeoI.matching(3.5, cells=3, empty=empty) for empty in (False, True))
-        assert (round(published.epsilon, 3), published.subset) == (1.984, 1)
-        assert local.SEMGeoI.matching(3.5, cells=5).subset == 2
-        assert whole.epsilon > published.epsilon
-
     def test_sides(self):
         assert local.UniformGrid.sized((0, 0, 1, 1), epsilon=1.0, n=573_703).cells == (9, 9)
         side = [len(local.PrivAG((0, 0, 1, 1), epsilon=e).first(573_703).grid) for e in (0.5, 1.0, 3.0, 5.0)]

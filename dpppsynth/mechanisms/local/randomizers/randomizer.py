@@ -227,7 +227,6 @@ class CellRandomizer(Randomizer):
 
     @property
     def inputs(self) -> int:
-        """Number of cells."""
         return self.cells**2
 
     @property

@@ -82,7 +82,6 @@ class SubsetSelection(DesignOracle):
 
     @property
     def shares(self) -> tuple[Fraction, Fraction]:
-        """Share of the subsets that hold a value, and of those that hold two given ones."""
         one = Fraction(self.subset, self._pool)
         return one, one * Fraction(self.subset - 1, self._pool - 1)
 
@@ -139,7 +138,6 @@ class SubsetSelection(DesignOracle):
         return counts
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
-        """(n,) whether reports have this value."""
         return bit(reports, value)
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
