@@ -34,8 +34,7 @@ from pages import command_line, fill, table, write_rows
 
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, normalised, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import level_budgets
-from dpppsynth.mechanisms.heatmap.least_squares import least_squares
-from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct
+from dpppsynth.mechanisms.heatmap.reconstruction import least_squares, reconstruct
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.spatial.grid_smoothing import gaussian_heatmap
 from dpppsynth.spatial.map_distances import emd, kl, pearson, similarity

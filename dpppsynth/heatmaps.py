@@ -15,7 +15,7 @@ does the same for point patterns in a window, with a certificate. Inside, from d
 `emd`, `similarity`, ...       how far a heat map is from the truth: `emd_norm`, `pearson`, `kl`
 ============================== ======================================================================================
 
-`read_checkins` reads published check-in data, and docs/theory/heatmaps.md has the proofs.
+docs/theory/heatmaps.md has the proofs.
 
 References
 ----------

@@ -19,7 +19,7 @@ from dpppsynth.core.arguments import each, one_of, plain_array, positive, probab
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST, PUBLISHED, LevelBudgets, level_budgets
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.tree import pyramid
 from dpppsynth.privacy.bounds import laplace_scale
 from dpppsynth.privacy.noise import laplace_noise
 from dpppsynth.spatial.mesh import Floats, Ints

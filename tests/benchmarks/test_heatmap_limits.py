@@ -8,8 +8,8 @@ import pytest
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import level_budgets
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid, pyramid_norm
-from dpppsynth.mechanisms.heatmap.reconstruct import select_cells, solve
+from dpppsynth.mechanisms.heatmap.reconstruction import select_cells, solve
+from dpppsynth.mechanisms.heatmap.tree import pyramid, pyramid_norm
 from dpppsynth.spatial.map_distances import emd, emd_norm
 
 ALARM = 5.0

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct
+from dpppsynth.mechanisms.heatmap.reconstruction import reconstruct
 
 # Standard errors beyond which a mean raises an alarm: probability 5.7e-7.
 ALARM = 5.0

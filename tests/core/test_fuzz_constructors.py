@@ -96,12 +96,10 @@ LOADS = {
 }
 
 GRID = RNG.dirichlet(np.ones(16), 3).reshape(3, 4, 4)
-BOX = (-100.0, 10.0, -99.0, 11.0)
 AGGREGATE = {
     "distributions": GRID, "epsilon": 1.0, "w": 4, "variant": "practical", "decay": None, "pad": False,
     "allow_subprobability": False, "rng": 1,
 }  # fmt: skip
-CHECKINS = heatmaps.CheckIns(*(np.zeros(0, kind) for kind in (int, "datetime64[s]", float, float, int)))
 LEVELS = heatmaps.pyramid(GRID[0])
 TREE = heatmaps.select_cells(LEVELS[BUDGETS.first :], 2)
 
@@ -153,8 +151,6 @@ HEATMAPS = {
     "user_distribution": (
         heatmaps.user_distribution, {"points": GRID[0, :, :2], "side": 4, "outside": "drop"},
     ),
-    "read_checkins": (heatmaps.read_checkins, {"path": "none.txt", "since": None, "until": None, "box": BOX}),
-    "busiest_cells": (heatmaps.busiest_cells, {"checkins": CHECKINS, "box": BOX, "shape": (3, 3), "most": 2}),
 }  # fmt: skip
 
 ENTRIES = {
@@ -438,7 +434,7 @@ MADE_ELSEWHERE = {
     "UtilityReport", "experiments", "simulate", "Combined",
     "Inspection", "NetworkMesh", "Chains", "Covariance", "Diagnostics",
     "LaplacePosterior", "NoisyField", "NoisyMasses", "Sampler", "build_lgcp", "build_noise_aware", "diagnose",
-    "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "CheckIns", "Estimate",
+    "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "Estimate",
     "InfiniteHeatmap", "Level", "measure_tree",
     "solve", "PairSumsRelease", "MarkedRelease", "Crowd", "PointBatches",
 } | local_entries.MADE | bounded_entries.MADE  # fmt: skip

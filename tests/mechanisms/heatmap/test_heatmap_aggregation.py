@@ -18,9 +18,9 @@ from support.opendp import laplace_by
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, measure_tree, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import LATTICE_BITS, LevelBudgets, layout, level_budgets, level_scales
-from dpppsynth.mechanisms.heatmap.mass_rounding import rounded
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid, pyramid_norm
-from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct, solve
+from dpppsynth.mechanisms.heatmap.person_tables import rounded
+from dpppsynth.mechanisms.heatmap.reconstruction import reconstruct, solve
+from dpppsynth.mechanisms.heatmap.tree import pyramid, pyramid_norm
 from dpppsynth.mechanisms.heatmap.users import Users, user_distribution
 from dpppsynth.privacy.noise import SeededLaplace, laplace_noise
 from dpppsynth.spatial.domains import Window

@@ -10,9 +10,8 @@ from scipy.optimize import linprog
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import layout, start_level
-from dpppsynth.mechanisms.heatmap.cell_tree import grow
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid, pyramid_norm
-from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct, select_cells, solve
+from dpppsynth.mechanisms.heatmap.reconstruction import reconstruct, select_cells, solve
+from dpppsynth.mechanisms.heatmap.tree import grow, pyramid, pyramid_norm
 
 SMALL = np.array([[4, 3], [2, 1]])
 

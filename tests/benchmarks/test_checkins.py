@@ -2,12 +2,12 @@
 
 import gzip
 
+import checkins as module
 import numpy as np
 import pytest
+from checkins import busiest_cells, read_checkins
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.heatmap import checkins as module
-from dpppsynth.mechanisms.heatmap.checkins import busiest_cells, read_checkins
 
 LINES = [
     "58186\t2008-12-03T21:09:14Z\t39.633321\t-105.317215\tee8b88dea22411",
