@@ -187,7 +187,7 @@ def _csv_batches(path: Path, kinds: Mapping[str, type], rows: int) -> Iterator[t
     names, start = _header(path)
     with path.open("rb") as stream:
         stream.seek(start)
-        if not stream.read(BLOCK_BYTES).strip():
+        if not opened.read(BLOCK_BYTES).strip():
             return
     # Types said beforehand: those of the first rows need not be those of the last.
     types = {name: {int: pa.int64(), float: pa.float64(), str: pa.string()}[kind] for name, kind in kinds.items()}
