@@ -185,8 +185,8 @@ def _csv_batches(path: Path, kinds: Mapping[str, type], rows: int) -> Iterator[t
     from pyarrow import csv as arrow
 
     names, start = _header(path)
-    with path.open("rb") as stream:
-        stream.seek(start)
+    with path.open("rb") as opened:
+        opened.seek(start)
         if not opened.read(BLOCK_BYTES).strip():
             return
     # Types said beforehand: those of the first rows need not be those of the last.
