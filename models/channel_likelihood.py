@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dpppsynth.core.arrays import Floats, Ints
+from dpppsynth.core.types import Floats, Ints
 
 Product = Callable[[Floats], Floats]
 # Chances are at least this: rounding of fast products may leave less than nothing.

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpppsynth.core.sorted_search import BUCKETS, Floats, add, compiled, table
+from dpppsynth.core.sorted_search import BUCKETS, add, compiled, table
+from dpppsynth.core.types import Floats
 from dpppsynth.evaluation.pairs import Cells, partners
 from dpppsynth.evaluation.ring import MOST, border
 from dpppsynth.spatial.domains import Window

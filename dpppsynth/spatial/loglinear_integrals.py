@@ -4,7 +4,8 @@ import numpy as np
 import scipy
 
 from dpppsynth.core.threads import in_threads
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
+from dpppsynth.core.types import Floats, Ints
+from dpppsynth.spatial.mesh import Mesh, Pieces
 
 
 def chunks(n: int, draws: int) -> list[slice]:

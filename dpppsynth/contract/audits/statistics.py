@@ -163,9 +163,7 @@ def named(statistics: Iterable[AuditStatistic | Callable[[Released], ArrayLike]]
     given = elements(statistics)
     odd = [statistics] if given is None else [each for each in given if not isinstance(each, AuditStatistic | Callable)]
     if given is None or odd:
-        msg = (
-            f"statistics: needs functions or AuditStatistics, got {type(odd[0]).__name__}; put one in brackets."
-        )
+        msg = f"statistics: needs functions or AuditStatistics, got {type(odd[0]).__name__}; put one in brackets."
         raise InputError(msg)
     return tuple(
         each

@@ -14,9 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 from dpppsynth.core.arguments import entries, instance, one_of, positive, whole
-from dpppsynth.core.arrays import Ints
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.system_bits import SystemBits
+from dpppsynth.core.randomness import SystemBits
+from dpppsynth.core.types import Ints
 from dpppsynth.mechanisms.local.grids.grid_arguments import checked_bounds, reals
 from dpppsynth.mechanisms.local.outside import OUTSIDE, held_in_box
 from dpppsynth.mechanisms.local.randomizers.identity import fingerprint

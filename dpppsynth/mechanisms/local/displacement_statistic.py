@@ -11,8 +11,8 @@ from dpppsynth.contract.effort import number
 from dpppsynth.contract.parameter_forms import TEXT, WHOLE, Form, const, or_null
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import instance, whole
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectory
 from dpppsynth.mechanisms.local.randomizers.displacements import DisplacementLaw, displacement_of

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.arguments import one_of
-from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 
 # Treatments of a person outside: both leave the number of reports unchanged.
 OUTSIDE = ("raise", "clip")

@@ -7,7 +7,7 @@ from dpppsynth.contract.parameter_forms import WHOLE
 from dpppsynth.contract.settings import PRIVACY
 from dpppsynth.core.arguments import entries, probability, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.privacy.bounds import void_delta
 from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_reports, shuffled_rounds
 

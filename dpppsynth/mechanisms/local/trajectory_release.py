@@ -8,8 +8,8 @@ from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonRead
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.types import JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories
 from dpppsynth.mechanisms.local.trajectory_statistic import WalkModel, WalksStatistic

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpppsynth.core.arguments import instance, positive, probability
-from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 from dpppsynth.mechanisms.local.grids.grid_arguments import reals, users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpppsynth.core.arguments import one_of, plain_array, real, shown
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.grids.grid_arguments import reals, require_cells
 from dpppsynth.mechanisms.local.grids.rectangles import Edges, Rectangles, nested, one_level
 

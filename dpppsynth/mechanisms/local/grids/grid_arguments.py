@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.arguments import plain_array, whole
-from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 from dpppsynth.mechanisms.local import grid_limits
 
 Bounds = tuple[float, float, float, float]

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 
 from dpppsynth.core.arguments import probability, shown
-from dpppsynth.core.arrays import Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import Ints
 from dpppsynth.mechanisms.local.grids.grid_arguments import users
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from dpppsynth.core.arrays import Floats, Ints
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.grids.grid_arguments import checked_queries
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
 from dpppsynth.spatial.domains import Window

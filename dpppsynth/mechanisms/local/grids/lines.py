@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.grids.grid_arguments import reals
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.arguments import one_of, positive, real, shown, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.grids.grid_arguments import (
     LARGEST,

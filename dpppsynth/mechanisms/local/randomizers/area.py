@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from dpppsynth.core.arguments import flag
-from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 from dpppsynth.mechanisms.local.randomizers.area_law import AreaRandomizer
 from dpppsynth.mechanisms.local.randomizers.footprint import high, high_shares, offsets, reached
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import one_of, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.models.channel_likelihood import Channel, Law, Multinomial, ReportLikelihood

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import gammainc, gammaincinv
 
 from dpppsynth.core.arguments import plain_array, positive
-from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import Floats
 
 # Epsilons and lengths whose exponentials and squares neither overflow nor vanish, together.
 LARGEST_EPSILON, SHORTEST, LONGEST, MOST_RATIO = 500.0, 1e-40, 1e40, 1e6

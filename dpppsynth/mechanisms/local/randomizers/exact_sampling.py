@@ -14,8 +14,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from dpppsynth.core.arrays import Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Ints
 from dpppsynth.mechanisms.local.randomizers.weights import BITS, TOTAL, draws
 
 

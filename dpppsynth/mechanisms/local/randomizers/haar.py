@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arrays import Floats
+from dpppsynth.core.types import Floats
 
 # Standard deviations of contrasts, in shares of the cell, and steps towards how common each is.
 SPREADS = np.array([0.0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1.0])

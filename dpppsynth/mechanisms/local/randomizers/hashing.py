@@ -8,7 +8,7 @@ as seeds are drawn independently of values; that estimates are unbiased needs tw
 
 import numpy as np
 
-from dpppsynth.core.arrays import Ints
+from dpppsynth.core.types import Ints
 from dpppsynth.mechanisms.local.randomizers.splitmix import STEP, Words, mix
 
 # Seeds are drawn from [0, 2^SEED_BITS): far more than there are clients.

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arrays import Ints
+from dpppsynth.core.types import Ints
 
 WORD = 62
 Bits = npt.NDArray[np.bool_]

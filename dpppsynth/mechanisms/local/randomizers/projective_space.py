@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpppsynth.core.arrays import Ints
+from dpppsynth.core.types import Ints
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpppsynth.core.arguments import finite, positive, shown, whole
-from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.footprint import footprint_parts
 

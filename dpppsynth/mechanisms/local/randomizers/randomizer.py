@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dpppsynth.core.arguments import plain_array, positive, shown
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 
 if TYPE_CHECKING:
     from dpppsynth.mechanisms.local.audit_clients import ClientAudit

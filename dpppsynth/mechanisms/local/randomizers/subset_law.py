@@ -17,8 +17,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 from dpppsynth.mechanisms.local.randomizers.shells import Shells
 from dpppsynth.mechanisms.local.randomizers.weights import LOST
 

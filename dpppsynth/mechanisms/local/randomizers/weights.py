@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpppsynth.core.arguments import instance, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 
 BITS = 62
 TOTAL = 2**BITS
