@@ -13,11 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pages
+from baselines.pivot_trace import pivot_trace
 
-from dpppsynth.baselines.pivot_trace import pivot_trace
-from dpppsynth.mechanisms.local.displacement_statistic import trajectory_values
-from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
-from dpppsynth.mechanisms.local.trajectories.point_trajectories import (
+from dpppsynth.mechanisms.local.displacements import LineTrace, trajectory_values
+from dpppsynth.mechanisms.local.trajectories.paths import (
     GridTrajectories,
     Trajectories,
     points_budget,

@@ -3,8 +3,8 @@
 import numpy as np
 import scipy
 
-from dpppsynth.core.threads import in_threads
 from dpppsynth.core.types import Floats, Ints
+from dpppsynth.core.workers import in_threads
 from dpppsynth.spatial.mesh import Mesh, Pieces
 
 

@@ -33,8 +33,7 @@ from dpppsynth.mechanisms.heatmap.bound import (
     require_measure,
     require_plain,
 )
-from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, grow
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.tree import CellTree, grow, pyramid
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.models.regular_meshes import cells_along, grid_cells

@@ -20,9 +20,9 @@ from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.pairs.pair_table import pair_table
 from dpppsynth.models.pair_sums import PairStatistic
+from dpppsynth.privacy.bounds import pair_sums
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace
-from dpppsynth.privacy.pair_bounds import pair_sums
 from dpppsynth.privacy.relations import AddRemovePerson, Relation
 from dpppsynth.release.certificate import PAIR_SUMS, STATISTIC
 from dpppsynth.spatial.domains import Domain

@@ -18,7 +18,7 @@ from support.subclasses import recast
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError
 from dpppsynth.local import DiskAreaMechanism, PrivAG, SEMGeoI, UniformGrid
-from dpppsynth.mechanisms.local import point_files, report_counting, report_tables
+from dpppsynth.mechanisms.local import point_files, report_files, report_tables
 from dpppsynth.mechanisms.local.randomizers import randomizer
 from dpppsynth.mechanisms.local.report_files import (
     aggregate_dask,
@@ -235,10 +235,10 @@ class TestPartitions:
         class Pool:
             submit = staticmethod(lambda *call: Promise(pickle.loads(pickle.dumps(functools.partial(*call)))))
 
-        monkeypatch.setattr(report_counting, "worker_pool", lambda workers: contextlib.nullcontext(Pool()))
+        monkeypatch.setattr(report_files, "worker_pool", lambda workers: contextlib.nullcontext(Pool()))
         assert (aggregate_files(DISK, path, workers=3, progress=said.append).values == COUNTS).all()
         assert len(most) == len(said) == number
-        assert max(most) == 3 * report_counting.AHEAD < number
+        assert max(most) == 3 * report_files.AHEAD < number
         assert said[-1] == "1 000 reports counted"
 
     def test_order_does_not_matter(self, tmp_path):

@@ -25,9 +25,9 @@ from dpppsynth.mechanisms.lgcp.lgcp_settings import CLUSTER_PLACES
 from dpppsynth.models.cluster_posterior import ClusterPrior
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.privacy.bounds import pair_sums
 from dpppsynth.privacy.composition import together
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.pair_bounds import pair_sums
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints

@@ -1,4 +1,4 @@
-"""Grid sizes: the numbers of cells that balance the noise of a query against non-uniformity inside cells.
+"""Grid sizes that balance the noise of a query against non-uniformity inside cells, and who reports on which level.
 
 Under local privacy, `n` reports and budget epsilon, a reference query over half the width and half the height meets
 noise that grows with the side g and cells cut by its border that shrink with it; `errors.side_objective` is their sum
@@ -7,15 +7,17 @@ All of them need public numbers, or numbers that are private already.
 """
 
 import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpppsynth.core.arguments import one_of, positive, probability, real, shown
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.grids.grid_arguments import LARGEST, reals, users
+from dpppsynth.mechanisms.local.grids.rectangles import LARGEST, reals, users
 
 ROUNDINGS = ("nearest", "ceil", "floor")
 # Range of epsilon: below it reports carry no usable information, beyond it they hide nothing.
@@ -229,3 +231,35 @@ def _central(epsilon: float, n: int, c: float, name: str) -> float:
     epsilon, c = positive("epsilon", epsilon, remedy=SMALL), positive(name, c, remedy="10 and 5 are usual")
     # No grid has so many cells; what is beyond need not be told apart.
     return min(float(grid_limits.CELLS), math.sqrt(n) * math.sqrt(epsilon) / math.sqrt(c))
+
+
+def group_sizes(n: int, sigma: float) -> tuple[int, int]:
+    """Numbers of users who report on the first level, `floor(sigma n)`, and on the second.
+
+    Raises
+    ------
+    InputError
+        When one of the groups would be empty.
+
+    Examples
+    --------
+    >>> group_sizes(100, 0.29)
+    (29, 71)
+    """
+    n, sigma = users("n", n), probability("sigma", sigma, remedy="0.2 or 0.5 is usual")
+    # As written: 0.29 * 100 is below 29 in binary.
+    first = math.floor(Fraction(repr(float(sigma))) * n)
+    if not 0 < first < n:
+        msg = f"n: with sigma = {sigma:g} one of the groups of users would be empty, got {shown(n)}; needs more users."
+        raise InputError(msg)
+    return first, n - first
+
+
+def split_users(n: int, sigma: float, rng: RngLike = None) -> tuple[Ints, Ints]:
+    """Numbers of the users of both groups, drawn uniformly: every user reports once, on one level.
+
+    Files are sorted by person or time, so their order must not decide.
+    """
+    first, _ = group_sizes(n, sigma)
+    order = generator(rng).permutation(n)
+    return np.sort(order[:first]), np.sort(order[first:])
