@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpppsynth.core.arguments import finite, flag, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
