@@ -19,7 +19,7 @@ from pages import command_line, fill, table
 
 import dpppsynth as dps
 from dpppsynth.models.sparse_fields import SparseMatern
-from dpppsynth.spatial.layers import RasterLayer
+from dpppsynth.spatial.raster_layers import RasterLayer
 
 WINDOW = dps.Window.rectangle(0, 0, 1000, 1000)
 CELLS, SIDE = 200, 5.0

@@ -14,7 +14,7 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.grid_synthesizer import GridCounts, UniformGrid
 from dpppsynth.mechanisms.local.grids.queries import average_query_error, true_answers
 from dpppsynth.mechanisms.local.one_report import one_point_each
-from dpppsynth.mechanisms.local.randomizers.area import LiteralHybridArea
+from dpppsynth.mechanisms.local.randomizers.area import HybridArea
 from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism
@@ -23,6 +23,47 @@ from dpppsynth.spatial.patterns import PointPattern
 
 PRINTED = "A baseline for published comparisons: it spends 1 whatever epsilon is, so it must not be released."
 TUNED = "A baseline for published comparisons: its side was chosen by the truth, so it must not be released."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LiteralHybridArea(HybridArea):
+    """Hybrid mechanism as the main text prints it, without epsilon in the exponent: for comparison, never for release.
+
+    It spends 1 whatever epsilon is: too much below 1, too little above. Only radius 0 obeys epsilon.
+
+    Attributes
+    ----------
+    epsilon, cells, radius
+        As of every area mechanism.
+    unsafe : bool
+        Has to be True where the law spends more than epsilon.
+
+    References
+    ----------
+    Numerical Estimation of Spatial Distributions under Differential Privacy (disk area mechanism), section IV.
+
+    Examples
+    --------
+    >>> round(LiteralHybridArea(epsilon=3.5, cells=5, radius=2).spent, 9)
+    1.0
+    """
+
+    unsafe: bool = False
+    kind: ClassVar[str] = "literal-hybrid-area"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unsafe", flag("unsafe", self.unsafe))
+        super().__post_init__()
+        if self.spent > self.epsilon and not self.unsafe:
+            msg = (
+                f"epsilon: the printed law spends {self.spent:.3g} and not {self.epsilon:g}; take HybridArea, or "
+                "unsafe=True for a comparison on data that are not private."
+            )
+            raise InputError(msg)
+
+    @property
+    def exponent(self) -> float:
+        return 1.0 if self.radius else self.epsilon
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
+from baselines.city_walks import PointsBudget, points_budget, random_trajectories
 from baselines.pivot_trace import (
     SECTORS,
     _best_sectors,
@@ -30,11 +31,8 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.trajectories.paths import (
     MOVES,
     GridTrajectories,
-    PointsBudget,
     Trajectories,
     neighbouring_cells,
-    points_budget,
-    random_trajectories,
 )
 from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts, TraceReports, TraceRound
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
