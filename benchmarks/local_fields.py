@@ -18,7 +18,7 @@ from dpppsynth.local import (
     SEMGeoI,
     wasserstein2,
 )
-from dpppsynth.mechanisms.local.area_synthesizers import FieldMechanism
+from dpppsynth.mechanisms.local.cell_synthesizers import FieldMechanism
 from dpppsynth.spatial.mesh import Floats
 
 SIZE = 300_000

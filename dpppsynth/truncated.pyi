@@ -1,5 +1,7 @@
 from dpppsynth.privacy.truncated.calibration import Calibration as Calibration
 from dpppsynth.privacy.truncated.calibration import calibrate as calibrate
+from dpppsynth.privacy.truncated.calibration import truncated_laplace_bound as truncated_laplace_bound
+from dpppsynth.privacy.truncated.calibration import truncated_laplace_epsilon as truncated_laplace_epsilon
 from dpppsynth.privacy.truncated.costs import delta_composed as delta_composed
 from dpppsynth.privacy.truncated.costs import delta_of_shifts as delta_of_shifts
 from dpppsynth.privacy.truncated.costs import truncated_laplace_delta as truncated_laplace_delta
@@ -7,8 +9,6 @@ from dpppsynth.privacy.truncated.costs import truncated_laplace_log_delta as tru
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric as TruncatedGeometric
 from dpppsynth.privacy.truncated.geometric import truncated_geometric_bound as truncated_geometric_bound
 from dpppsynth.privacy.truncated.geometric import truncated_geometric_delta as truncated_geometric_delta
-from dpppsynth.privacy.truncated.inverses import truncated_laplace_bound as truncated_laplace_bound
-from dpppsynth.privacy.truncated.inverses import truncated_laplace_epsilon as truncated_laplace_epsilon
 from dpppsynth.privacy.truncated.lattice_noise import move as move
 from dpppsynth.privacy.truncated.optimal import TruncatedStaircase as TruncatedStaircase
 from dpppsynth.privacy.truncated.optimal import optimal_delta as optimal_delta

@@ -13,7 +13,7 @@ from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dpppsynth.privacy.crowds import Crowd
+    from dpppsynth.privacy.nearby_population import Crowd
     from dpppsynth.spatial.domains import Domain
 
 
@@ -57,7 +57,7 @@ def _crowd(
             raise InputError(msg)
         return None
     from dpppsynth.io.layers import read_population
-    from dpppsynth.privacy.crowds import people_within, require_reach
+    from dpppsynth.privacy.nearby_population import people_within, require_reach
 
     reach = require_reach(method.neighbours())
     return people_within(read_population(file, column, domain, crs), domain, reach)

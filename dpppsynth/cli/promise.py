@@ -17,7 +17,7 @@ def show_promise(
     `together` says of releases of one ledger what the assumption of a single release would deny.
     """
     from dpppsynth.privacy.bounds import ONE_RELEASE
-    from dpppsynth.privacy.one_sentence import one_sentence
+    from dpppsynth.privacy.interpretation import one_sentence
 
     assumptions = [together if together and each == ONE_RELEASE else each for each in guarantee.assumptions]
     count = f"{len(assumptions)} assumption{'s' if len(assumptions) > 1 else ''}"

@@ -7,7 +7,7 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.statistic import Following, Parameters, Statistic, require
-from dpppsynth.core.json_types import Json, JsonObject, JsonRead
+from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.spatial.covariates import EFFECT_SD, MEASURES, MOST, Design, is_name
 from dpppsynth.spatial.domains import Domain, canonical_json

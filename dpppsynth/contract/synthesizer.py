@@ -41,7 +41,7 @@ from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 
 if TYPE_CHECKING:
-    from dpppsynth.privacy.crowds import Crowd
+    from dpppsynth.privacy.nearby_population import Crowd
 
 T = TypeVar("T")
 R_co = TypeVar("R_co", bound=MechanismResult, covariant=True)
@@ -184,7 +184,7 @@ class PointSynthesizer(Synthesizer[R_co]):
         ------
         InputError
         """
-        from dpppsynth.privacy.crowds import people_within, require_reach
+        from dpppsynth.privacy.nearby_population import people_within, require_reach
 
         return people_within(population, domain, require_reach(self.neighbouring()))
 

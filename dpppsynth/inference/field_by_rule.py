@@ -11,7 +11,7 @@ from dpppsynth.inference.projection import POSTPROCESSES as PROJECTIONS
 from dpppsynth.inference.projection import Projection
 from dpppsynth.inference.street_inference import StreetInference
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
-from dpppsynth.linear_network.segment_cells import SegmentCells
+from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.covariates import Covariates
 from dpppsynth.spatial.domains import Domain

@@ -16,8 +16,8 @@ from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError, QualityError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import EVEN, INTERCEPT_SD, NO_RANGE, FieldInference, apportion, files_beside
 from dpppsynth.inference.posterior import FitNotes, Posterior

@@ -1,8 +1,8 @@
 """Privacy budget ledgers: the spending of one data set over time, in a file.
 
 `Ledger.create` sets the budget, `authorise` spends part of it before the data are touched, `record` notes what was
-published. `document` is the file, `history` what its events amount to, `budget` what they spend, `readings` which
-points they read, `contradiction` which of their numbers exclude each other, `joint_guarantee` what they promise,
+published. `document` is the file, `history` what its events amount to, `budget` what they spend, `counted_points`
+which points they read and which of their numbers exclude each other, `joint_guarantee` what they promise,
 `authorisation` who may settle and record, `proof` what a certificate proves to have been bought. `compare` tells
 whether a published certificate belongs to a ledger.
 """

@@ -10,11 +10,9 @@ from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import either
 from dpppsynth.ledger.authorisation import token_hash
-from dpppsynth.ledger.budget import Budget, budget_from_dict
-from dpppsynth.ledger.contradiction import contradiction
+from dpppsynth.ledger.budget import Budget, budget_from_dict, nowhere_worse
+from dpppsynth.ledger.counted_points import Reading, contradiction, reading_from_dict
 from dpppsynth.ledger.document import Event, damaged, identify, version_of
-from dpppsynth.ledger.dominance import nowhere_worse
-from dpppsynth.ledger.readings import Reading, reading_from_dict
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.spatial.domains import canonical_json

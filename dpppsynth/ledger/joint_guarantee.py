@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 
 from dpppsynth.ledger.budget import Budget
 from dpppsynth.ledger.history import ACROSS, Entry
-from dpppsynth.privacy.accounting import FIXED_BEFOREHAND
 from dpppsynth.privacy.assumed import ONE_REPORT, TWO_ROUNDS
 from dpppsynth.privacy.bounds import ONE_RELEASE, in_present_words
-from dpppsynth.privacy.composition import STRATA
+from dpppsynth.privacy.composition import FIXED_BEFOREHAND, STRATA
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import MovedPoint, Relation
 from dpppsynth.release.certificate import large_delta

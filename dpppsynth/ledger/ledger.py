@@ -20,6 +20,7 @@ from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.wording import mention
 from dpppsynth.ledger.authorisation import Authorisation, claim, new_token, recording, require_token, settling, token_of
 from dpppsynth.ledger.budget import ROUNDING, Budget
+from dpppsynth.ledger.counted_points import Reading, reading
 from dpppsynth.ledger.document import REMEDY, SCHEMA_VERSION, Event, dump, identify, parse
 from dpppsynth.ledger.history import (
     ACROSS,
@@ -38,7 +39,6 @@ from dpppsynth.ledger.history import (
 )
 from dpppsynth.ledger.joint_guarantee import narrowed, together, void
 from dpppsynth.ledger.proof import Proof, proof
-from dpppsynth.ledger.readings import Reading, reading
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours, MovedPoint, Relation
 from dpppsynth.spatial.domains import Domain

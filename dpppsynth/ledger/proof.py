@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpppsynth.core.errors import DpppsynthError, InputError
-from dpppsynth.ledger.dominance import nowhere_worse
+from dpppsynth.ledger.budget import nowhere_worse
+from dpppsynth.ledger.counted_points import Reading
 from dpppsynth.ledger.history import Entry
-from dpppsynth.ledger.readings import Reading
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release import certificate

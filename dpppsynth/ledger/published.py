@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dpppsynth.ledger.dominance import nowhere_worse
+from dpppsynth.ledger.budget import nowhere_worse
 from dpppsynth.ledger.history import Entry
 from dpppsynth.ledger.ledger import Ledger
 from dpppsynth.ledger.proof import states

@@ -18,7 +18,6 @@ import numpy.typing as npt
 import scipy
 
 from dpppsynth.core.arguments import probability
-from dpppsynth.privacy.gaussian import smallest_epsilon
 from dpppsynth.privacy.losses import LossLattice, LossLaw
 from dpppsynth.privacy.profiles import (
     LARGEST_RATE,
@@ -27,6 +26,7 @@ from dpppsynth.privacy.profiles import (
     PoissonGaussianDP,
     Profile,
     profile_parts,
+    smallest_epsilon,
 )
 
 __all__ = ["Composed", "LossSum", "basic_epsilon", "loss_sum", "merged_profiles", "suitable_step", "symmetric_law"]

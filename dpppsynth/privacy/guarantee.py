@@ -1,22 +1,23 @@
 """`Guarantee`: a privacy profile with its relation, theorem and assumptions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 
-from dpppsynth.core.arguments import elements, entries, instance, several
+from dpppsynth.core.arguments import elements, entries, instance, several, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.rounding import upward
-from dpppsynth.privacy.profiles import Profile, PureDP
+from dpppsynth.privacy.composed import Composed
+from dpppsynth.privacy.losses import DiscreteLosses
+from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
 from dpppsynth.privacy.relations import CappedRelation, Relation, relation_from_dict
-from dpppsynth.privacy.stored_profiles import profile_from_dict
 from dpppsynth.spatial.domains import as_reals
 
-__all__ = ["Guarantee", "Profile", "PureDP", "guarantee_from_dict"]
+__all__ = ["Guarantee", "Profile", "PureDP", "guarantee_from_dict", "profile_from_dict"]
 
 CURVE = "by_distance: needs pairs of a distance and an epsilon."
 
@@ -139,3 +140,35 @@ def guarantee_from_dict(data: Mapping[str, Any]) -> Guarantee:
         assumptions=tuple(several("assumptions", data["assumptions"], str)),
         by_distance=tuple((float(d), float(e)) for d, e in curve),
     )
+
+
+def profile_from_dict(data: Mapping[str, Any]) -> Profile:
+    """Profile from its JSON form; InputError for a kind this version does not know, or without what it needs."""
+    makers: dict[str, tuple[Callable[..., Profile], tuple[str, ...]]] = {
+        "pure": (PureDP, ("epsilon",)),
+        "gaussian": (GaussianDP, ("mu", "delta")),
+        "poisson-gaussian": (PoissonGaussianDP, ("ratio", "rate", "delta")),
+        "approximate": (ApproximateDP, ("level", "slack")),
+        "discrete-losses": (lambda *_: DiscreteLosses.from_dict(data), ("rows", "delta")),
+        "truncated-laplace": (lambda *_: _truncated(data), ("scale", "bound", "shifts", "delta")),
+        "smallest": (lambda parts, at: SmallestOf(_read(parts), at), ("parts", "delta")),
+        "composed": (lambda parts, at: Composed(_read(parts), at), ("parts", "delta")),
+    }
+    kind = entries("profile", data).get("kind")
+    if not isinstance(kind, str) or kind not in makers:
+        known = ", ".join(map(repr, makers))
+        msg = f"profile: kind {shown(kind)} is not known to this version; expected one of {known}."
+        raise InputError(msg)
+    make, keys = makers[kind]
+    entries("profile", data, keys)
+    return make(*(data[key] for key in keys))
+
+
+def _truncated(data: Mapping[str, Any]) -> Profile:
+    from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
+
+    return TruncatedLaplaceDP.from_dict(data)
+
+
+def _read(parts: Any) -> tuple[Profile, ...]:
+    return tuple(map(profile_from_dict, several("parts", parts, Mapping)))

@@ -25,8 +25,7 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import entries
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.tiled_matrix import TiledMatrix
-from dpppsynth.privacy.gaussian import require_delta
-from dpppsynth.privacy.profiles import ApproximateDP
+from dpppsynth.privacy.profiles import ApproximateDP, require_delta
 from dpppsynth.spatial.domains import as_reals
 
 Floats = npt.NDArray[np.float64]

@@ -8,9 +8,8 @@ from typing import Any
 
 from dpppsynth.core.arguments import elements, entries, positive, probability
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.gaussian import RULE
-from dpppsynth.privacy.profiles import ApproximateDP
-from dpppsynth.privacy.truncated.bound_arguments import require_whole
+from dpppsynth.privacy.profiles import RULE, ApproximateDP
+from dpppsynth.privacy.truncated.arguments import require_whole
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 
 __all__ = ["TruncatedLaplaceDP"]

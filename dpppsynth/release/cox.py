@@ -15,9 +15,9 @@ from dpppsynth.contract.estimator import COVARIATES, POSTERIOR, Estimator
 from dpppsynth.contract.result import UNFITTED, Fit, Saved
 from dpppsynth.core.arguments import one_of, probability, real_array
 from dpppsynth.core.errors import InputError, QualityError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress, ProgressLike, announced
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject
 from dpppsynth.inference.field_inference import FieldInference
 from dpppsynth.inference.posterior import FitNotes, Posterior
 from dpppsynth.release.offset_file import write_offset
@@ -134,7 +134,7 @@ class CoxRelease(StatisticRelease[L]):
     def posterior(self) -> Any:
         """`xarray.Dataset` of posterior draws in ArviZ layout, for `arviz.summary` and others; no observed data in it.
 
-        Its attributes hold what is known of the fits (`dpppsynth.inference.posterior.FitNotes`), a number for each prior.
+        Its attributes hold what is known of the fits (`dpppsynth.inference.posterior.FitNotes`), a number each prior.
         """
         mesh = self._field_model().mesh
         return self._require_draws().to_xarray(mesh)

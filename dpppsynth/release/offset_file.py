@@ -7,15 +7,15 @@ import numpy as np
 
 from dpppsynth.contract.estimator import OFFSET, OFFSET_RASTER
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.published_files import plain_text
+from dpppsynth.core.types import JsonObject
 from dpppsynth.inference import netcdf
 from dpppsynth.inference.netcdf import Variable
 from dpppsynth.release.certificate import Published
 from dpppsynth.spatial.domains import canonical_json
-from dpppsynth.spatial.layers import RasterLayer
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.raster_layers import RasterLayer
 
 GROUP = "offset"
 

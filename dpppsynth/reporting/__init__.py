@@ -4,6 +4,6 @@
 gives the same bytes.
 """
 
-from dpppsynth.reporting.report_writer import FILENAME, is_report, render_report, write_report
+from dpppsynth.reporting.page import REPORT, is_report, render_report, write_report
 
-__all__ = ["FILENAME", "is_report", "render_report", "write_report"]
+__all__ = ["REPORT", "is_report", "render_report", "write_report"]

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeGuard
 from dpppsynth.core.rounding import stated
 from dpppsynth.core.units import short_unit
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.odds import NEXT_TO_NOTHING, WEAK, chance, factor, likelihood, right
+from dpppsynth.privacy.interpretation import NEXT_TO_NOTHING, WEAK, chance, factor, likelihood, right
 from dpppsynth.privacy.relations import TRAJECTORY, GeoIndistinguishability, Local, Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain

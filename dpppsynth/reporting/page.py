@@ -3,21 +3,25 @@
 import re
 from collections.abc import Callable
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpppsynth.contract.result import HeatMapped, has_marks
+from dpppsynth.core.atomic_files import whole_file
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import stated
 from dpppsynth.inference.risk import Effects
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.privacy.crowds import people_within, require_reach
-from dpppsynth.release import CoxRelease, Release
+from dpppsynth.privacy.nearby_population import people_within, require_reach
+from dpppsynth.release import CoxRelease, Release, certificate
 from dpppsynth.release.certificate import FILENAME
-from dpppsynth.reporting import cautions, certificate_tables, distance_text, promise, report_pictures
+from dpppsynth.release.folder import release_folder
+from dpppsynth.reporting import certificate_tables, promise, report_pictures
 from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.k_summary import gathering
-from dpppsynth.reporting.subject import Subject
+from dpppsynth.reporting.subject import Subject, open_subject
 from dpppsynth.spatial.offset import Offset
 
 TEMPLATE = "report.html.jinja"
@@ -75,8 +79,8 @@ def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
         "epsilon": stated(guarantee.epsilon()),
         "delta": stated(guarantee.profile.at),
         "version": _version(cert["versions"].get("dpppsynth", "")),
-        "averaged": cautions.averaged(guarantee),
-        "weakened": bool(cautions.cautions(guarantee, cert["parameters"])),
+        "averaged": promise.averaged(guarantee),
+        "weakened": bool(promise.cautions(guarantee, cert["parameters"])),
         "opening": local.opening(guarantee.relation),
         "reports": words.reports(subject.release.plans),
         "promise": promise.promise(guarantee, subject.domain, cert["parameters"], words.costs(plan, guarantee))
@@ -84,10 +88,10 @@ def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
         "not_promised": promise.not_promised(guarantee, subject.domain, subject.by, moved=words.moved),
         "shuffled": subject.verification.shuffled,
         "shuffled_words": [] if (second := subject.verification.shuffled) is None else local.shuffled(second),
-        "by_distance": distance_text.explained(guarantee, subject.domain),
-        "distance_caption": distance_text.caption(guarantee),
-        "distance_title": distance_text.title(guarantee, subject.domain),
-        "unit": distance_text.unit(guarantee, subject.domain),
+        "by_distance": report_pictures.explained(guarantee, subject.domain),
+        "distance_caption": report_pictures.caption(guarantee),
+        "distance_title": report_pictures.title(guarantee, subject.domain),
+        "unit": report_pictures.unit(guarantee, subject.domain),
         "sizes": [len(each) for each in subject.patterns],
     }
 
@@ -128,7 +132,7 @@ def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
     say("drawing")
     return {
         "distance_picture": report_pictures.epsilon_curve(
-            guarantee, domain, distance_text.alternative(guarantee, domain)
+            guarantee, domain, report_pictures.alternative(guarantee, domain)
         ),
         "profile_picture": report_pictures.profile_curve(
             guarantee, "Smallest delta by epsilon; it falls as epsilon grows."
@@ -236,3 +240,108 @@ def _intensities(subject: Subject) -> list[tuple[str, report_pictures.Picture]]:
     return [
         (f"{caption}, under one colour scale, {levels}", report_pictures.intensity_panels(found, alt, words.counts))
     ]
+
+
+REPORT = certificate.REPORT
+# Where the mark of a report stands, in bytes from the beginning.
+HEAD = 1000
+
+
+def write_report(
+    folder: str | Path,
+    out: str | Path | None = None,
+    *,
+    population: Offset | None = None,
+    progress: Callable[[str], object] | None = None,
+    limit: bool = True,
+) -> Path:
+    """Write one self-contained HTML page about a saved release, from its public folder alone.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Folder of a saved release, or its certificate.
+    out : str or Path, optional
+        File to write, ending in .html; ``report.html`` in the folder unless given. An earlier report is replaced, any
+        other file is not. Folders above it are made as needed.
+    population : Offset, optional
+        Public inhabitants, as counts: the page then says how many live within the privacy radius.
+    progress : callable, optional
+        Is told what is being done; large patterns take seconds.
+    limit : bool
+        As in `verify`: refuse what would take long to verify.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        There is no readable release, or `out` is no place for a report.
+    PrivacyCheckError
+        The certificate does not hold; nothing is written. A release whose certificate says itself that it must not be
+        published, such as that of a seeded run, gets a report that says so first.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dpppsynth import LaplaceSynthesizer, PointPattern, Window
+    >>> square = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
+    >>> release = LaplaceSynthesizer(1.0, alpha=25.0).release(PointPattern([[400, 300], [500, 700]], square))
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     written = write_report(release.save(place))
+    >>> written.name
+    'report.html'
+    """
+    place = release_folder(folder)
+    target = _place(place / REPORT if out is None else out)
+    text = render_report(place, progress, population=population, limit=limit)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(target) as file:
+            file.write(text.encode())
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no name for a file here"
+        msg = f"out: cannot write {target} ({reason}); choose another place"
+        raise InputError(msg) from None
+    return target
+
+
+def render_report(
+    folder: str | Path,
+    progress: Callable[[str], object] | None = None,
+    *,
+    population: Offset | None = None,
+    limit: bool = True,
+) -> str:
+    """The page that `write_report` writes, as text; errors as there, but for those of `out`."""
+    return page(open_subject(folder, progress, limit=limit), progress, population)
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is a report that was written here, and may be replaced by another."""
+    try:
+        with path.open("rb") as file:
+            return MARK.encode() in file.read(HEAD)
+    except (OSError, ValueError):
+        return False
+
+
+def _place(out: str | Path) -> Path:
+    """Path of the report; a file that is no earlier report is refused, before any work is done."""
+    try:
+        target = Path(out)
+        # Python's own answer to a name with a NUL has changed over time.
+        taken = "\0" not in str(target) and target.exists()
+    except (TypeError, ValueError, OSError):
+        msg = f"out: must be the name of a file ending in .html, this {type(out).__name__} is none; such as {REPORT}"
+        raise InputError(msg) from None
+    if target.suffix.lower() != ".html" or "\0" in str(target):
+        msg = f"out: a report is a file ending in .html, got {target.name!r}; such as {REPORT}"
+        raise InputError(msg)
+    if taken and not is_report(target):
+        msg = f"out: {target} exists and is no earlier report, which alone is replaced; choose another name"
+        raise InputError(msg)
+    return target

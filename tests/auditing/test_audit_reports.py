@@ -25,10 +25,10 @@ from dpppsynth.local import (
     SEMGeoI,
     UniformGrid,
 )
+from dpppsynth.mechanisms.local.audit import log_tails
 from dpppsynth.mechanisms.local.audit_clients import with_epsilon
-from dpppsynth.mechanisms.local.audit_reports import log_tails
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, UniformGridStatistic
-from dpppsynth.mechanisms.local.randomizers.weights import TOTAL
+from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL
 from dpppsynth.mechanisms.local.statistic import AreaStatistic, tally
 from dpppsynth.privacy import PureDP
 from dpppsynth.randomizers import SquareWave

@@ -19,7 +19,7 @@ BY_STRING = {
     "cli/program.py",
     "core/lazy_names.py",
     "contract/registry.py",
-    "mechanisms/local/randomizers/randomizer_places.py",
+    "mechanisms/local/randomizers/randomizer.py",
 }
 
 

@@ -24,8 +24,8 @@ from dpppsynth.ledger import Authorisation, Ledger
 from dpppsynth.ledger import ledger as module
 from dpppsynth.ledger import proof as proof_module
 from dpppsynth.ledger.authorisation import claim, recording, settling
+from dpppsynth.ledger.budget import nowhere_worse
 from dpppsynth.ledger.document import dump, identify, parse
-from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.history import replay, stored
 from dpppsynth.ledger.joint_guarantee import COMPLETE, EVERYWHERE, MAP_LENGTHS, POINTWISE, SAME_POINTS
 from dpppsynth.privacy import (
@@ -42,8 +42,8 @@ from dpppsynth.privacy import (
     SmallestOf,
     gaussian_mu,
 )
-from dpppsynth.privacy.accounting import FIXED_BEFOREHAND
 from dpppsynth.privacy.assumed import AVERAGED
+from dpppsynth.privacy.composition import FIXED_BEFOREHAND
 from dpppsynth.release import certificate
 from dpppsynth.spatial.domains import Window
 from dpppsynth.synthesizers import LaplaceSynthesizer

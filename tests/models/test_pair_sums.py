@@ -429,7 +429,7 @@ class TestLimits:
             assert pair_limits.most_pairs(SQUARE, 20.0, steps, n) <= pair_limits.MOST_PAIRS
             assert steps == 16 or pair_limits.most_pairs(SQUARE, 20.0, steps + 1, n) > pair_limits.MOST_PAIRS
 
-    def test_crowds_of_persons_with_many_points_take_little_room(self):
+    def test_nearby_population_of_persons_with_many_points_take_little_room(self):
         """2000 persons with two points each in the same two places: four million pairs of nodes, of which few enter."""
         xy = np.tile([[500.0, 500.0], [510.0, 500.0]], (2000, 1))
         persons = np.repeat(np.arange(2000), 2)

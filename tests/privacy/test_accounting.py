@@ -13,7 +13,6 @@ from scipy.special import expit
 from scipy.stats import binom, poisson
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.accounting import FIXED_BEFOREHAND, adaptive, compose, gaussian_filter, largest
 from dpppsynth.privacy.composed import (
     Composed,
     LossSum,
@@ -25,7 +24,7 @@ from dpppsynth.privacy.composed import (
     suitable_step,
     symmetric_law,
 )
-from dpppsynth.privacy.gaussian import smallest_epsilon
+from dpppsynth.privacy.composition import FIXED_BEFOREHAND, adaptive, compose, gaussian_filter, largest
 from dpppsynth.privacy.losses import DiscreteLosses, LossLattice, LossLaw
 from dpppsynth.privacy.profiles import (
     ApproximateDP,
@@ -35,6 +34,7 @@ from dpppsynth.privacy.profiles import (
     SmallestOf,
     delta_gaussian,
     gaussian_mu,
+    smallest_epsilon,
 )
 
 DRAW = GaussianDP(gaussian_mu(1.0, 1e-6), at=1e-6)

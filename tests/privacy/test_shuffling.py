@@ -10,8 +10,16 @@ import pytest
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy import ShuffledPrivacy, shuffled_delta, shuffled_epsilon, shuffled_reports
-from dpppsynth.privacy.binomial_tails import binomial_pmf, most_below, tail_over_pmf
-from dpppsynth.privacy.shuffling import MOST_REPORTS, _least, clone_probability, shuffled_from_dict, shuffled_rounds
+from dpppsynth.privacy.shuffling import (
+    MOST_REPORTS,
+    _least,
+    binomial_pmf,
+    clone_probability,
+    most_below,
+    shuffled_from_dict,
+    shuffled_rounds,
+    tail_over_pmf,
+)
 from dpppsynth.randomizers import (
     DiskArea,
     HadamardResponse,

@@ -48,12 +48,11 @@ from dpppsynth.release import folder as folder_module
 from dpppsynth.release import load_release
 from dpppsynth.release.certificate import LARGE_DELTA, content_hash
 from dpppsynth.release.verify import verify_opened
-from dpppsynth.reporting import certificate_tables, distance_text, k_summary, render_report, write_report
+from dpppsynth.reporting import certificate_tables, k_summary, render_report, write_report
 from dpppsynth.reporting import report_pictures as pictures
 from dpppsynth.reporting import subject as subject_module
-from dpppsynth.reporting.cautions import exposure
 from dpppsynth.reporting.page import MARK, page
-from dpppsynth.reporting.promise import guesses, not_promised, promise
+from dpppsynth.reporting.promise import exposure, guesses, not_promised, promise
 from dpppsynth.reporting.subject import open_subject
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -489,10 +488,10 @@ def test_a_point_that_is_known_to_be_there_is_protected_half_as_well():
 def test_where_a_curve_ends_it_is_not_called_level_everywhere(cap, monkeypatch):
     relation = AlphaNeighbours(5.0, max_points_per_person=cap)
     ending = Guarantee(relation, ApproximateDP(1.0, 1e-6), "t", ("a",))
-    assert "level up to the privacy radius of 5 m" in distance_text.alternative(ending, SQUARE)
-    assert "same at all distances" not in distance_text.alternative(ending, SQUARE)
+    assert "level up to the privacy radius of 5 m" in pictures.alternative(ending, SQUARE)
+    assert "same at all distances" not in pictures.alternative(ending, SQUARE)
     level = replace(ending, profile=PureDP(1.0))
-    assert distance_text.alternative(level, SQUARE).endswith("the same at all distances.")
+    assert pictures.alternative(level, SQUARE).endswith("the same at all distances.")
     drawn = []
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda figure, *_, **__: drawn.append(figure.axes[0]))
     for each in (ending, level):
@@ -507,10 +506,10 @@ def test_where_a_curve_ends_it_is_not_called_level_everywhere(cap, monkeypatch):
 def test_epsilons_are_never_quoted_below_what_is_proved():
     curve = ((10.0, 1.23456), (20.00099, 2.00041))
     guarantee = Guarantee(AlphaNeighbours(10.0, max_points_per_person=2), PureDP(2.46912), "t", ("a",), curve)
-    assert "2.001 at the far end" in distance_text.alternative(guarantee, SQUARE)
+    assert "2.001 at the far end" in pictures.alternative(guarantee, SQUARE)
     assert certificate_tables.distance_rows(guarantee) == [("10", "1.23456"), ("20", "2.00041")]
     assert certificate_tables.distance_rows(replace(guarantee, by_distance=((19.9999, 2.0),))) == [("19.99", "2")]
-    assert "cannot be told apart" not in distance_text.explained(guarantee, SQUARE)
+    assert "cannot be told apart" not in pictures.explained(guarantee, SQUARE)
 
 
 class TestWhichPattern:

@@ -6,7 +6,7 @@ from dpppsynth.contract.result import Result
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.odds import cost_of_bound
+from dpppsynth.privacy.interpretation import cost_of_bound
 
 
 @dataclass(frozen=True, kw_only=True)

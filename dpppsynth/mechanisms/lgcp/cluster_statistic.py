@@ -17,9 +17,9 @@ from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, one_among
 from dpppsynth.contract.statistic import Following, Parameters, capped, require
 from dpppsynth.core.arguments import one_of, probability
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention
 from dpppsynth.linear_network import LinearNetwork
@@ -29,9 +29,9 @@ from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
 from dpppsynth.models.pair_limits import finest, require_radius
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.privacy.bounds import pair_sums
 from dpppsynth.privacy.composition import together
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.pair_bounds import pair_sums
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpppsynth.contract.parameter_forms import POSITIVE, Form, or_null
 from dpppsynth.contract.statistic import Parameters, require
-from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz, theorem_a

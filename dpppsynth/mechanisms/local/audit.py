@@ -1,26 +1,154 @@
-"""Audits of local plans: trials run one client, and whole releases are held to the law of their counts."""
+"""Audits of local plans: trials run one client, and whole releases are held to the law of their counts.
 
-from collections.abc import Iterator
+Trials run one client. A plan that counts anything else than what clients send, true cells say, shows in what it
+releases: where all persons have one value, every count is binomial.
+
+The others' reports are about a third place, where there is one: what they tell of the two places in question, they then
+tell by chance alone. Statistics of all reports do not depend on their order.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import rel_entr
 
+from dpppsynth.contract.audits.moves import uniform_places
 from dpppsynth.contract.audits.statistic_audit import AuditRun, Margin, More, StatisticAudit
-from dpppsynth.contract.audits.target import Target
+from dpppsynth.contract.audits.statistics import MOST_NUMBERS
+from dpppsynth.contract.audits.target import AuditStatistic, Target
+from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.audit_clients import ClientAudit
-from dpppsynth.mechanisms.local.audit_reports import ReportCounts, RoundCounts
-from dpppsynth.mechanisms.local.audit_shuffled import MOST as MOST_SHUFFLED
-from dpppsynth.mechanisms.local.audit_shuffled import among_others
-from dpppsynth.mechanisms.local.displacement_statistic import DisplacementStatistic
+from dpppsynth.mechanisms.local.audit_clients import ClientAudit, ClientLaw, CountedReports, ReportRatio
+from dpppsynth.mechanisms.local.displacements import DisplacementStatistic
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, GridStatistic, UniformGridStatistic
+from dpppsynth.mechanisms.local.randomizers.oracle_choice import oracle
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.randomizers.randomizer_names import oracle
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.profiles import ApproximateDP
 from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern
+
+SEED = 20261124
+# Probabilities are kept off 0 and 1 by so much, which makes what is odd no odder than it is.
+LEAST, NEXT_TO_ONE = 1e-300, 1 - 2.0**-53
+
+
+class RoundCounts(NamedTuple):
+    """Counts of n reports of one round, all about one value."""
+
+    clients: Randomizer
+    counts: Ints
+    value: int
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class ReportCounts:
+    """Releases of a local plan, of two patterns each of which has all persons at one place.
+
+    Attributes
+    ----------
+    run : AuditRun
+        A release, with secret randomness, or the measurement alone.
+    pair : tuple of PointPattern
+    rounds : callable
+        From released counts and the place (1, 2) to the counts of each round.
+    opened : bool
+        Whether releases are saved and opened again.
+    """
+
+    run: AuditRun
+    pair: tuple[PointPattern, PointPattern]
+    rounds: Callable[[Ints, Floats], Iterable[RoundCounts]]
+    opened: bool
+
+    @classmethod
+    def of(
+        cls, run: AuditRun, rounds: Callable[[Ints, Floats], Iterable[RoundCounts]], *, n: int, opened: bool
+    ) -> "ReportCounts":
+        """Releases of two patterns of n persons."""
+        domain = run.plan.domain
+        places = uniform_places(domain, 2, np.random.default_rng(SEED))
+        first, second = (PointPattern.at(np.tile(place, (n, 1)), domain) for place in places)
+        return cls(run, (first, second), rounds, opened)
+
+    def misfits(self, chance: float) -> dict[str, float]:
+        """The oddest count and the logarithm of the probability, at most, of one as odd, if that is below the chance.
+
+        Parameters
+        ----------
+        chance : float
+            Probability, at most, that counts of the stated law show any.
+        """
+        tails = [tails_of(counts) for pattern in self.pair for counts in self._counts(pattern)]
+        # Either tail of every count, of both releases.
+        log_chance = float(np.concatenate(tails).min()) + math.log(2 * sum(map(len, tails)))
+        return {"law of the counts": log_chance} if log_chance < math.log(chance) else {}
+
+    def _counts(self, pattern: PointPattern) -> Iterable[RoundCounts]:
+        return self.rounds(self.run(pattern).lattice, pattern.positions[:1])
+
+
+def tails_of(released: RoundCounts) -> Floats:
+    """(m,) bounds on the logarithms of the tails of all binomial numbers made of the counts."""
+    clients, counts, value, n = released
+    numbers, chances = clients.binomials(clients.counts_of(counts, n), value)
+    return log_tails(numbers, n, chances)
+
+
+def log_tails(counts: Ints, n: int, chances: Floats) -> Floats:
+    """(m,) Chernoff's bounds on the logarithm of a binomial tail, that on the side of the count (m,)."""
+    shares, p = counts / n, np.clip(chances, LEAST, NEXT_TO_ONE)
+    return np.asarray(-n * (rel_entr(shares, p) + rel_entr(1 - shares, 1 - p)))
+
+
+# Reports of a run, at most: the statement for so many is looked at where more are shuffled.
+MOST_SHUFFLED = 500
+
+
+@dataclass(frozen=True, eq=False)
+class RespondAmong:
+    """The reports of a client and of others, the client's first, drawn with secret randomness on every run."""
+
+    randomizer: ClientLaw
+    other: int
+    others: int
+
+    def __call__(self, value: int) -> Ints:
+        """(1 + others, columns) reports of a client with a value, and of others with theirs."""
+        return self.randomizer.draw(np.array([value] + [self.other] * self.others), generator())
+
+
+@dataclass(frozen=True, eq=False)
+class OwnReport:
+    """A number, or several, of the client's own report, which the shuffler alone sees by itself."""
+
+    features: Callable[[Any], ArrayLike]
+
+    def __call__(self, reports: Any) -> ArrayLike:
+        """Features of the first of the reports (m, columns)."""
+        return self.features(np.atleast_2d(reports)[:1])
+
+
+def among_others(target: Target, clients: ClientLaw, statement: ShuffledPrivacy) -> Target:
+    """Audit of one report and, with other persons' reports around it, of the statement on as many as it is of."""
+    first, second = target.pair
+    other = next((value for value in range(clients.inputs) if value not in (first, second)), second)
+    own = tuple(replace(each, features=OwnReport(each.features)) for each in target.statistics)
+    claim = ApproximateDP(statement.epsilon, statement.delta)
+    mixed = [AuditStatistic("likelihood ratio, shuffled", ReportRatio(clients, target.pair), claimed=claim)]
+    if 1 < clients.size <= MOST_NUMBERS:
+        mixed.append(AuditStatistic("counts, shuffled", CountedReports(clients), learned=True, claimed=claim))
+    run = RespondAmong(clients, other, statement.reports - 1)
+    return replace(target, run=run, statistics=(*own, *mixed))
+
 
 # Persons of a release, at most, and persons times cells, but for a few; of two rounds there are as many as planned.
 MOST, WORK, FEW = 10_000, 20_000_000, 100
@@ -71,7 +199,6 @@ class ReportsAudit(StatisticAudit):
         statistics: More = (),
         relation: Relation | None = None,
     ) -> Target:
-        """One report of one client, with either of two values, among others where something is stated of a shuffler."""
         made = ClientAudit(self.clients).target(margin, guarantee=claim, pair=pair, statistics=statistics)
         if self.plan.shuffle is not None:
             fewer = replace(self.plan.shuffle, reports=min(self.plan.shuffle.reports, MOST_SHUFFLED))
@@ -91,15 +218,12 @@ class CellsAudit(ReportsAudit):
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
-        """Law of the one round."""
         return (self.plan.randomizer,)
 
     def smaller(self) -> AreaStatistic:
-        """The plan for fewer persons."""
         return replace(self.plan, n=self.few, shuffle=None)
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        """Counts of reports about the cell of the place."""
         value = int(self.plan.element_values[self.plan.mesh.locate(place)][0])
         yield RoundCounts(self.plan.randomizer, lattice, value, self.plan.n)
 
@@ -112,15 +236,12 @@ class DisplacementAudit(ReportsAudit):
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
-        """Law of the one round."""
         return (self.plan.law,)
 
     def smaller(self) -> DisplacementStatistic:
-        """The plan for fewer persons, each of whom stays in one place."""
         return replace(self.plan, n=self.few, user=None, shuffle=None)
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        """Counts of reports about staying in the cell of the place."""
         start = int(self.plan.element_values[self.plan.mesh.locate(place)][0])
         yield RoundCounts(self.plan.law, lattice, start * self.plan.law.displacements, self.plan.n)
 
@@ -133,15 +254,12 @@ class GridAudit(ReportsAudit):
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
-        """Law of the one round."""
         return self.plan.randomizers
 
     def smaller(self) -> UniformGridStatistic:
-        """The plan for fewer persons."""
         return replace(self.plan, n=self.few, shuffle=None)
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        """Counts of reports about the rectangle of the place."""
         yield from _of_grids(self.plan, [(self.plan.first, self.plan.randomizers[0])], [self.plan.n], lattice, place)
 
 
@@ -153,25 +271,21 @@ class AdaptiveGridAudit(ReportsAudit):
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
-        """Laws of both rounds, the second as after even counts in the first."""
         plan = self.plan
         cells = len(plan.first)
         grid = plan.second(np.full(cells, plan.reports[0] / cells))
         return (*plan.randomizers, oracle(plan.oracle, epsilon=plan.epsilon, domain=len(grid)))
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        """Counts of reports about the rectangles of the place in either round."""
         plan = self.plan
         rounds = [(plan.first, plan.randomizers[0]), plan.second_round(plan.parts(lattice)[0])]
         yield from _of_grids(plan, rounds, [*plan.reports], lattice, place)
 
     def smaller(self) -> AdaptiveGridStatistic | None:
-        """The plan itself, unless it is for too many persons: the rounds have the sizes that it gives them."""
         return None if self.plan.n > MOST else self.plan
 
     @property
     def opened(self) -> bool:
-        """Never: certificates of two rounds tell what the first led to."""
         return False
 
 

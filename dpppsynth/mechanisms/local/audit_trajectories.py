@@ -18,8 +18,8 @@ from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.audit_clients import BITS, COUNT, SEED, Bits, CountedReports, held_to, with_epsilon
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary
-from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceRound
-from dpppsynth.mechanisms.local.trajectories.rounds import RoundPart
+from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
+from dpppsynth.mechanisms.local.trajectories.protocol import RoundPart, TraceRound
 from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
@@ -162,7 +162,6 @@ class TrajectoriesAudit(StatisticAudit):
         statistics: More = (),
         relation: Relation | None = None,
     ) -> Target:
-        """All reports of one client, with either of two trajectories; unless given, those of `hard_walks`."""
         plan, first = self.plan, self.plan.protocol.first
         rounds = first, plan.protocol.second(plan.max_length)
         walks = hard_walks(plan) if pair is None else _two_walks(pair)

@@ -8,8 +8,7 @@ from typing import Any
 from dpppsynth.core.arguments import instance, positive, several, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.trajectories.protocol import TraceProtocol
-from dpppsynth.mechanisms.local.trajectories.rounds import TraceRound
+from dpppsynth.mechanisms.local.trajectories.protocol import TraceProtocol, TraceRound
 from dpppsynth.privacy.assumed import ONE_REPORT, TWO_ROUNDS
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.guarantee import Guarantee, PureDP

@@ -6,15 +6,15 @@ from functools import partial
 import numpy as np
 
 from dpppsynth.contract.examples import Example, N, ring, square
-from dpppsynth.mechanisms.local.area_synthesizers import (
+from dpppsynth.mechanisms.local.cell_synthesizers import (
     DiskAreaMechanism,
     HybridUniformExponential,
     MultidimensionalSquareWave,
+    RangeHierarchy,
     SEMGeoI,
 )
-from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
+from dpppsynth.mechanisms.local.displacements import LineTrace
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
-from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.spatial.mesh import Ints
 

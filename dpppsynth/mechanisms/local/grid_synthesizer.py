@@ -14,18 +14,17 @@ from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_arra
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import POSTS
+from dpppsynth.mechanisms.local.client import everybody, held_in_box
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, Fitted, UniformGridStatistic, estimated
 from dpppsynth.mechanisms.local.grids.cuts import PIECES
-from dpppsynth.mechanisms.local.grids.groups import group_sizes, split_users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
-from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, ROUNDINGS, uniform_side
+from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, ROUNDINGS, group_sizes, split_users, uniform_side
 from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each, require_no_marks
-from dpppsynth.mechanisms.local.outside import everybody, held_in_box
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.randomizer_names import AUTO, ORACLES, oracle, stated_oracle
+from dpppsynth.mechanisms.local.randomizers.oracle_choice import AUTO, ORACLES, oracle, stated_oracle
 from dpppsynth.mechanisms.local.release import GridEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
-from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
+from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, number_of_reports
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.privacy.relations import Local, require_mark
@@ -121,11 +120,9 @@ class Round(GridMechanism):
 
     @cached_property
     def randomizer(self) -> FrequencyOracle:
-        """The client's law."""
         return oracle(stated_oracle(self.oracle), epsilon=self.epsilon, domain=len(self.grid))
 
     def identity(self) -> dict[str, Any]:
-        """The client's law, and the lines of the grid that its values are the cells of."""
         return self.randomizer.parameters() | self.grid.to_dict()
 
     def value(self, place: Any, *, outside: str = "raise") -> int:
@@ -137,7 +134,6 @@ class Round(GridMechanism):
         return int(self.values(given[None, :], outside=outside)[0])
 
     def client(self, place: Any, rng: RngLike = None, *, outside: str = "raise") -> Report:
-        """One person's report, from the point (x, y); `outside` as in `CellMechanism.cell`, the rest as elsewhere."""
         return self._report(self.value(place, outside=outside), rng)
 
     def values(self, xy: Any, *, outside: str = "raise") -> Ints:
@@ -225,7 +221,6 @@ class UniformGrid(Round):
 
     @cached_property
     def grid(self) -> Rectangles:
-        """The cells."""
         return uniform_grid(self.window.bounds, *self.cells)
 
     def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
@@ -345,7 +340,6 @@ class AdaptiveGrid(GridMechanism):
 
     @property
     def randomizer(self) -> Any:
-        """Refused: the client's law depends on the round; `first(n)` and `second(counts)` have one."""
         msg = "randomizer: an adaptive grid has one for each round, first(n).randomizer and second(...).randomizer."
         raise InputError(msg)
 
@@ -353,7 +347,6 @@ class AdaptiveGrid(GridMechanism):
         """None: the clients' law depends on the round, and so on a plan."""
 
     def neighbouring(self) -> Any:
-        """One person's location is another one."""
         return Local(user=self.user)
 
     def settings(
@@ -452,7 +445,6 @@ class AdaptiveGrid(GridMechanism):
         raise InputError(msg)
 
     def aggregate(self, reports: Any) -> Any:
-        """Refused: every round has an aggregator of its own."""
         msg = "aggregate: reports belong to a round; use first(n).aggregate and second(...).aggregate."
         raise InputError(msg)
 

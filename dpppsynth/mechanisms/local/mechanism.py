@@ -2,25 +2,23 @@
 
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.local import examples, options, words
-from dpppsynth.mechanisms.local.area_synthesizers import (
-    DiskAreaMechanism,
-    HybridUniformExponential,
-    MultidimensionalSquareWave,
-    SEMGeoI,
-)
 from dpppsynth.mechanisms.local.audit import AdaptiveGridAudit, CellsAudit, DisplacementAudit, GridAudit
 from dpppsynth.mechanisms.local.audit_trajectories import TrajectoriesAudit
-from dpppsynth.mechanisms.local.displacement_statistic import DisplacementStatistic
-from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
+from dpppsynth.mechanisms.local.cell_synthesizers import (
+    DiskAreaMechanism,
+    HierarchyRelease,
+    HybridUniformExponential,
+    MultidimensionalSquareWave,
+    RangeHierarchy,
+    SEMGeoI,
+)
+from dpppsynth.mechanisms.local.displacements import DisplacementStatistic, LineTrace
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, UniformGridStatistic
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, UniformGrid
-from dpppsynth.mechanisms.local.hierarchy_release import HierarchyRelease
-from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
 from dpppsynth.mechanisms.local.release import GridEstimator, GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
-from dpppsynth.mechanisms.local.trajectory_release import LineEstimator, TraceEstimator, TraceRelease
 from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic
-from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
+from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace, LineEstimator, TraceEstimator, TraceRelease
 
 DISK_AREA = Mechanism(
     name="disk-area",

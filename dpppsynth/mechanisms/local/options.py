@@ -8,20 +8,20 @@ from dpppsynth.contract.mechanism_options import NO_CAP, NO_RADIUS, NO_RELATION,
 from dpppsynth.contract.settings import Setting
 from dpppsynth.contract.statistic import measured_number
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.area_synthesizers import (
+from dpppsynth.mechanisms.local.cell_synthesizers import (
     DiskAreaMechanism,
     HybridUniformExponential,
     MultidimensionalSquareWave,
+    RangeHierarchy,
     SEMGeoI,
 )
-from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
+from dpppsynth.mechanisms.local.displacements import LineTrace
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
-from dpppsynth.mechanisms.local.hierarchy_synthesizer import RangeHierarchy
 from dpppsynth.mechanisms.local.one_report import require_told
 from dpppsynth.mechanisms.local.report_files import require_place_columns
+from dpppsynth.mechanisms.local.report_tables import new_file
 from dpppsynth.mechanisms.local.saved_counts import counts_in
-from dpppsynth.mechanisms.local.shuffle import Shuffle
-from dpppsynth.mechanisms.local.sinks import new_file
+from dpppsynth.mechanisms.local.statistic import Shuffle
 from dpppsynth.mechanisms.local.synthesizer import number_of_reports
 from dpppsynth.mechanisms.local.trajectory_statistic import number_of_trajectories
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace

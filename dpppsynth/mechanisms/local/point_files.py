@@ -1,7 +1,7 @@
 """Files of sensitive points, as `local perturb` reads them: a part at a time, columns of numbers by the fastest way."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,14 +10,18 @@ import numpy as np
 from dpppsynth.core.arguments import shown
 from dpppsynth.core.crs import crs_label, same_crs
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import Progress, Step
 from dpppsynth.core.wording import mention
-from dpppsynth.mechanisms.local.report_tables import header, quietly
+from dpppsynth.mechanisms.local.grid_synthesizer import Round
+from dpppsynth.mechanisms.local.one_report import PersonCodes
+from dpppsynth.mechanisms.local.report_tables import column_names, quietly, record_batches
+from dpppsynth.mechanisms.local.statistic import AreaStatistic
+from dpppsynth.mechanisms.local.synthesizer import CellMechanism
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.formats import SUFFIXES, as_path, is_csv, read_head, there
 
-# Bytes of a CSV file parsed at once.
-BLOCK_BYTES = 2**24
 # Key of a GeoParquet file's metadata.
 GEO = b"geo"
 
@@ -69,7 +73,7 @@ def point_file(path: Any, window: Window | None, layout: Mapping[str, Any]) -> P
         msg = f"points: {source.name[:80]!r} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
         raise InputError(msg)
     if kind == ".csv" and not any(layout.get(name) for name in ("separator", "decimal", "layer")):
-        return _plain(source, quietly(source, lambda: header(source)[0], "points"), layout)
+        return _plain(source, column_names(source, "points"), layout)
     if kind == ".parquet":
         names, geometries = quietly(source, lambda: _parquet_head(source), "points")
         if not geometries or layout.get("x") is not None or layout.get("y") is not None:
@@ -136,39 +140,10 @@ class PlainPoints:
 
     def _batches(self, kinds: dict[str, type], rows: int) -> Iterator[Any]:
         """Batches of some columns, of the kinds that CSV cells are read as."""
-        parquet = self.source.suffix.lower() == ".parquet"
-        opened = (lambda: self._parquet([*kinds], rows)) if parquet else (lambda: self._csv(kinds))
         self._read = 0.0
-        found: Iterator[Any] = quietly(self.source, opened, "points")
-        yield from iter(lambda: quietly(self.source, lambda: next(found, None), "points"), None)
-
-    def _parquet(self, columns: list[str], rows: int) -> Iterator[Any]:
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(self.source, memory_map=False, buffer_size=2**20) as file:
-            done, every = 0, max(1, file.metadata.num_rows)
-            for batch in file.iter_batches(rows, columns=columns, use_threads=False):
-                done += batch.num_rows
-                self._read = done / every
-                yield batch
-
-    def _csv(self, kinds: dict[str, type]) -> Iterator[Any]:
-        import pyarrow as pa
-        from pyarrow import csv
-
-        # Types said beforehand: those of the first rows need not be those of the last.
-        types = {name: pa.float64() if kind is float else pa.string() for name, kind in kinds.items()}
-        chosen = csv.ConvertOptions(include_columns=[*kinds], column_types=types)
-        reading = csv.ReadOptions(column_names=self.names, skip_rows=1, use_threads=False, block_size=BLOCK_BYTES)
-        size = max(1, self.source.stat().st_size)
-        with (
-            # Without a buffer of its own: blocks are read ahead by another thread while the place is asked for.
-            self.source.open("rb", buffering=0) as stream,
-            csv.open_csv(stream, read_options=reading, convert_options=chosen) as reader,
-        ):
-            for batch in reader:
-                self._read = max(self._read, min(1.0, stream.tell() / size))
-                yield batch
+        for batch, share in record_batches(self.source, kinds, rows, "points"):
+            self._read = share
+            yield batch
 
     def _numbers(self, batch: Any) -> Floats:
         import pyarrow as pa
@@ -253,3 +228,96 @@ def _parquet_head(source: Path) -> tuple[tuple[str, ...], bool]:
 
     schema = pq.read_schema(source)
     return tuple(schema.names), GEO in (schema.metadata or {})
+
+
+Check = Callable[[Floats], object]
+# Rows of a batch; among fewer, a random order hides little.
+FEWEST = 1000
+
+
+def values_in(mechanism: CellMechanism | Round, window: Window) -> Callable[[Floats], Ints]:
+    """Function that gives the values (n,) of clients at coordinates (n, 2) in the window.
+
+    It raises InputError for coordinates that are not finite or outside, without telling which.
+    """
+    if not isinstance(mechanism, CellMechanism):
+        return lambda xy: mechanism.values(PointPattern(xy, window))
+    plan = AreaStatistic(mechanism.mesh(window), mechanism.randomizer, 1)
+
+    def values(xy: Floats) -> Ints:
+        pattern = PointPattern(xy, window)
+        return replace(plan, n=len(pattern)).values(pattern)
+
+    return values
+
+
+def point_batches(
+    source: PointFile, rows: int, *, kept: Ints | None = None, check: Check | None = None
+) -> Iterator[Floats]:
+    """Coordinates (rows, 2), batch by batch, from a file of points.
+
+    The last batch takes up to `FEWEST` - 1 rows more, so none has fewer than that unless the file has. Of all rows only
+    those in `kept` (k,), ascending, are given, where it is. The others are read alike, and `check` is called with all:
+    whether a file is refused does not hang on which rows were drawn.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, or a row has no coordinates.
+    """
+    read = source.coordinates(rows)
+    yield from _regrouped(read if kept is None else _chosen(read, kept, source.name, check), rows)
+
+
+def person_rows(source: PointFile, user: str, *, rows: int, progress: Progress) -> tuple[Ints, int]:
+    """(n,) numbers that tell apart the persons of all rows of a file, and how many persons there are.
+
+    Parameters
+    ----------
+    source : PointFile
+    user : str
+        Column of labels.
+    rows : int
+        That are read at once.
+    progress : callable
+        Told the share that is read.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, or a label is missing or of another kind; none is quoted.
+    """
+    codes, found = PersonCodes(), [np.empty(0, dtype=np.int32)]
+    for labels in source.labels(user, rows):
+        # More persons than 32 bits tell have labels that fit into no memory.
+        found.append(codes.add(labels).astype(np.int32))
+        progress(Step("reading persons", source.share))
+    return np.concatenate(found), codes.persons
+
+
+def _chosen(parts: Iterable[Floats], kept: Ints, source: str, check: Check | None) -> Iterator[Floats]:
+    """The kept ones of all rows, which are checked; InputError where there are fewer rows than there were."""
+    start = 0
+    for part in parts:
+        if check is not None:
+            check(part)
+        first, last = np.searchsorted(kept, [start, start + len(part)])
+        yield part[kept[first:last] - start]
+        start += len(part)
+    if len(kept) and kept[-1] >= start:
+        msg = f"points: {source} became shorter while it was read; let nothing write to it meanwhile."
+        raise InputError(msg)
+
+
+def _regrouped(parts: Iterable[Floats], rows: int) -> Iterator[Floats]:
+    """The same rows in batches of `rows`, but for the last, whatever parts a reader gives."""
+    held: list[Floats] = []
+    for part in parts:
+        held.append(part)
+        number = sum(map(len, held))
+        if number >= rows + FEWEST:
+            together, ready = np.concatenate(held), (number - FEWEST) // rows * rows
+            yield from np.split(together[:ready], range(rows, ready, rows))
+            held = [together[ready:]]
+    if any(map(len, held)):
+        yield np.concatenate(held)

@@ -4,44 +4,196 @@ A file is a table, CSV or Parquet, with the columns of the mechanism's reports a
 number of files. A label says which mechanism drew them: in a Parquet file's metadata, beside a CSV file in a file of
 its name and ``.json``. Files without a label, as other programs write them, are taken for what the caller says; every
 row is checked either way.
+
+Counts are whole numbers that add up exactly, so nothing that decides who counts what (batches, processes, machines,
+partitions of the files) shows in the sum.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpppsynth.core.arguments import each, flag, instance, whole
+from dpppsynth.core.arguments import each, flag, function, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Step
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local.displacement_synthesizer import LineTrace
+from dpppsynth.core.workers import worker_pool
+from dpppsynth.mechanisms.local.displacements import LineTrace
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
-from dpppsynth.mechanisms.local.labels import Label, label_for, label_of
 from dpppsynth.mechanisms.local.one_report import one_row_each, require_told
-from dpppsynth.mechanisms.local.places import FEWEST, person_rows, point_batches, values_in
-from dpppsynth.mechanisms.local.point_files import PointFile, point_file, require_user
-from dpppsynth.mechanisms.local.report_counting import (
-    BATCH,
-    Progress,
-    Tally,
-    announcer,
-    checked_pieces,
-    read_piece,
-    tally_dask,
-    tally_files,
+from dpppsynth.mechanisms.local.point_files import (
+    FEWEST,
+    PointFile,
+    person_rows,
+    point_batches,
+    point_file,
+    require_user,
+    values_in,
 )
-from dpppsynth.mechanisms.local.report_tables import table_files
+from dpppsynth.mechanisms.local.randomizers.randomizer import LARGEST, Randomizer
+from dpppsynth.mechanisms.local.report_tables import (
+    Label,
+    column_names,
+    integers,
+    label_for,
+    label_of,
+    new_file,
+    record_batches,
+    runs_of,
+    table_files,
+    writing,
+)
 from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.saved_counts import counts_in, is_counts, new_counts_file, write_counts
-from dpppsynth.mechanisms.local.sinks import new_file, writing
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
-from dpppsynth.mechanisms.local.trajectories.rounds import TraceReports
+from dpppsynth.mechanisms.local.trajectories.protocol import TraceReports
 from dpppsynth.mechanisms.local.trajectory_files import FiledRound, in_rows, walk_values
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.tables.formats import as_path
+
+# Rows that are in memory at once, in each process.
+BATCH = 1_000_000
+Progress = Callable[[str], None]
+
+
+def tally_files(
+    mechanism: LocalMechanism,
+    paths: Any,
+    *,
+    batch: int = BATCH,
+    workers: int | None = None,
+    client: Any = None,
+    progress: Progress | None = None,
+    window: Window | None = None,
+    labelled: bool = False,
+) -> Counts:
+    """Counts of all reports in files; see `aggregate_files`."""
+    rows = whole("batch", batch, 1, most=2**31 - 1)
+    number = 1 if workers is None else whole("workers", workers, 1, most=4096)
+    said = announcer(progress)
+    found, randomizer = table_files(paths), mechanism.randomizer
+    labels = [label_of(path, mechanism, window=window, labelled=labelled) for path in found]
+    runs, seeded = runs_of(found, labels), any(label is not None and label.seeded for label in labels)
+    for path in found:
+        _require_columns(path, randomizer)
+    count = partial(count_file, randomizer, rows=randomizer.at_once(rows))
+    done, sizes = np.zeros(randomizer.size + 1, dtype=np.int64), [path.stat().st_size for path in found]
+    for k, part in enumerate(_counted(count, found, number, client), 1):
+        done += part
+        said(Step(f"{done[-1]:,} reports counted".replace(",", " "), sum(sizes[:k]) / max(1, sum(sizes))))
+    return _counts(mechanism, done, seeded, runs)
+
+
+def _counted(count: Callable[[Path], Ints], files: list[Path], workers: int, client: Any) -> Iterator[Ints]:
+    """Counts of each file, in this process or in several; or of all, summed on a cluster."""
+    if client is not None:
+        yield _of_dask(client).submit(sum, client.map(count, files, pure=False), pure=False).result()
+    elif workers == 1:
+        yield from map(count, files)
+    else:
+        with worker_pool(workers) as pool:
+            yield from pool.map(count, files)
+
+
+def announcer(progress: Progress | None) -> Progress:
+    """The progress callback; one that does nothing for None."""
+    return (lambda _: None) if progress is None else function("progress", progress, "words")
+
+
+def _require_columns(path: Path, randomizer: Randomizer) -> None:
+    """Refuse a file whose columns are not those of the reports, or that has others; InputError."""
+    if sorted(column_names(path)) != sorted(randomizer.columns):
+        msg = (
+            f"paths: {path.name} has other columns than reports of this mechanism: these have "
+            f"{', '.join(randomizer.columns)} and nothing else."
+        )
+        raise InputError(msg)
+
+
+def count_file(randomizer: Randomizer, path: Path, *, rows: int) -> Ints:
+    """(size + 1,) counts of the reports in a file, and their number; InputError that names the file and no row."""
+    found = np.zeros(randomizer.size + 1, dtype=np.int64)
+    for cells, counts in _checked(randomizer, path, rows):
+        found += np.append(counts, len(cells))
+    return found
+
+
+def _checked(randomizer: Randomizer, path: Path, rows: int) -> Iterator[tuple[Ints, Ints]]:
+    """Reports of a file, batch by batch, and their counts."""
+    for batch, _ in record_batches(path, dict.fromkeys(randomizer.columns, int), rows):
+        cells = integers(batch, randomizer.columns)
+        counts = None if cells is None else _valid_counts(randomizer, cells)
+        if cells is None or counts is None:
+            msg = (
+                f"paths: {path.name} holds a row that no client of this mechanism sends; leave the file out, or "
+                "find out who wrote it."
+            )
+            raise InputError(msg)
+        yield cells, counts
+
+
+def _valid_counts(randomizer: Randomizer, reports: Ints) -> Ints | None:
+    """Counts of reports; None where one of them is no report, whose values no message may tell."""
+    try:
+        return randomizer.count(reports)
+    except InputError:
+        return None
+
+
+def _of_dask(client: Any) -> Any:
+    if not all(callable(getattr(client, name, None)) for name in ("map", "compute", "scheduler_info")):
+        msg = f"client: must be a dask.distributed.Client, got {type(client).__name__}."
+        raise InputError(msg)
+    return client
+
+
+def _partitions(reports: Any) -> list[Any]:
+    """Partitions of a table, each a promise of a pandas.DataFrame or an array of reports."""
+    from dask.delayed import Delayed
+
+    parts = [reports] if isinstance(reports, Delayed) else list(reports) if isinstance(reports, list | tuple) else []
+    if not parts and callable(getattr(reports, "to_delayed", None)):
+        # Arrays have a grid of blocks.
+        return list(np.ravel(np.asarray(reports.to_delayed(), dtype=object)))
+    if not parts or not all(isinstance(part, Delayed) for part in parts):
+        msg = (
+            "reports: needs a dask DataFrame or array, or a list of delayed ones, got "
+            f"{type(reports).__name__}; files are for aggregate_files."
+        )
+        raise InputError(msg)
+    return parts
+
+
+def count_partition(randomizer: Randomizer, part: Any) -> Ints:
+    """(size + 1,) counts of one partition, a pandas.DataFrame or an array of reports, and the number of reports."""
+    names = getattr(part, "columns", None)
+    if names is not None:
+        if sorted(map(str, names)) != sorted(randomizer.columns):
+            columns = ", ".join(randomizer.columns)
+            msg = f"reports: a partition has other columns than reports of this mechanism, {columns}."
+            raise InputError(msg)
+        part = _stacked([part[name] for name in randomizer.columns])
+    counts = None if part is None else _valid_counts(randomizer, part)
+    if counts is None:
+        msg = "reports: a partition holds a row that no client of this mechanism sends."
+        raise InputError(msg)
+    return np.append(counts, len(part))
+
+
+def _stacked(columns: list[Any]) -> Ints | None:
+    """(n, columns) whole numbers; None where a column holds others, or some beyond 64 bits.
+
+    Of each column by itself: int64 and uint64 together would become floats, which round.
+    """
+    cells = [np.asarray(column) for column in columns]
+    # Partitions without rows lose their types in pandas.
+    if any(each.size and (each.dtype.kind not in "iu" or each.max() > LARGEST) for each in cells):
+        return None
+    return np.stack([each.astype(np.int64) for each in cells], axis=1)
 
 
 def write_reports(
@@ -96,9 +248,9 @@ def read_reports(path: str | Path, mechanism: LocalMechanism) -> Reports:
     randomizer = _of(mechanism).randomizer
     (file,) = _one(path)
     label = label_of(file, mechanism)
+    _require_columns(file, randomizer)
     found = [np.empty((0, len(randomizer.columns)), dtype=np.int64)]
-    for piece in checked_pieces(file, randomizer, BATCH):
-        found += read_piece(randomizer, piece, BATCH)
+    found += [cells for cells, _ in _checked(randomizer, file, randomizer.at_once(BATCH))]
     return Reports(
         mechanism.fingerprint, tuple(randomizer.columns), np.concatenate(found), label is not None and label.seeded
     )
@@ -129,10 +281,9 @@ def aggregate_files(
     batch : int
         Rows in memory at once, in each process.
     workers : int, optional
-        Number of processes; None counts in this one.
+        Number of processes, each of which counts whole files; None counts in this one.
     client : distributed.Client, optional
-        Of a Dask cluster whose workers see the files under the same names: one task for each group of rows of a Parquet
-        file and each 16 MiB of a CSV file, and a tree of sums.
+        Of a Dask cluster whose workers see the files under the same names: one task for each file, and their sum.
     progress : callable, optional
         Told in words how many reports are counted, which is public.
     window : Window, optional
@@ -175,7 +326,7 @@ def aggregate_files(
     if counted is not None and not tables:
         return counted
     done = tally_files(mechanism, tables, batch=batch, workers=workers, client=client, progress=progress, **known)
-    return _counts(mechanism, done) if counted is None else counted + _counts(mechanism, done)
+    return done if counted is None else counted + done
 
 
 def count_files(
@@ -238,8 +389,14 @@ def aggregate_dask(mechanism: LocalMechanism, reports: Any, client: Any = None, 
     InputError
         When a partition has other columns, or a row that no client sends.
     """
-    done = tally_dask(_of(mechanism).randomizer, reports, client=client)
-    return _counts(mechanism, done + Tally(np.zeros_like(done.counts), 0, flag("seeded", seeded)))
+    import dask as installed
+
+    dask: Any = installed
+    randomizer = _of(mechanism).randomizer
+    parts = [dask.delayed(count_partition, pure=False)(randomizer, part) for part in _partitions(reports)]
+    total = dask.delayed(sum, pure=False)(parts)
+    done = total.compute() if client is None else _of_dask(client).compute(total).result()
+    return _counts(mechanism, done, flag("seeded", seeded), ())
 
 
 def perturb_file(
@@ -403,5 +560,6 @@ def _one(path: Any) -> list[Path]:
     return found
 
 
-def _counts(mechanism: LocalMechanism, tally: Tally) -> Counts:
-    return mechanism.counts_kind(mechanism, tally.counts, tally.n, tally.seeded, tally.runs)
+def _counts(mechanism: LocalMechanism, counts: Ints, seeded: bool, runs: tuple[str, ...]) -> Counts:
+    """Counts (size + 1,), the last one the number of reports, as those of the mechanism."""
+    return mechanism.counts_kind(mechanism, counts[:-1], int(counts[-1]), seeded, runs)

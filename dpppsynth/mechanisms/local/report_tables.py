@@ -1,46 +1,35 @@
-"""Tables of reports on disk, split into pieces that fit into memory.
+"""Tables of reports on disk: names of files, pieces that fit into memory, labels, and writing.
 
 What the readers' libraries say about a bad file is hidden: parsers like to quote the offending cell.
 """
 
 import csv
 import glob
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+import json
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from dpppsynth.core.arguments import each
+from dpppsynth.core.atomic_files import drafted
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
+from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
+from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.tables.formats import as_path, there
 
 SUFFIXES = (".csv", ".parquet")
-# Bytes of a CSV file read at once; and of the longest line, far more than any report takes.
-PIECE_BYTES = 2**24
+# Bytes of a CSV file parsed at once; and of its header, far more than any takes.
+BLOCK_BYTES = 2**24
 LONGEST_LINE = 2**24
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A part of a file that is read at once: row groups of a Parquet file, or lines that start in a range of bytes.
-
-    Attributes
-    ----------
-    path : Path
-    first, last : int
-        Row groups `first` to `last - 1`, or bytes.
-    header : tuple of str
-        Columns of the file, in its order.
-    """
-
-    path: Path
-    first: int
-    last: int
-    header: tuple[str, ...]
 
 
 def table_files(paths: Any) -> list[Path]:
@@ -135,41 +124,20 @@ def quietly(path: Path, read: Callable[[], Any], argument: str = "paths") -> Any
     raise InputError(msg)
 
 
-def pieces(path: Path, rows: int) -> list[Piece]:
-    """Cut a file: Parquet into groups of rows, together at least `rows` of them, CSV into ranges of bytes.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read.
-    """
-    return quietly(path, lambda: _groups(path, rows) if path.suffix.lower() == ".parquet" else _ranges(path))
+def column_names(path: Path, argument: str = "paths") -> tuple[str, ...]:
+    """Names of a table's columns; InputError when the file cannot be read."""
+    return quietly(
+        path, lambda: _parquet_names(path) if path.suffix.lower() == ".parquet" else _header(path)[0], argument
+    )
 
 
-def _groups(path: Path, rows: int) -> list[Piece]:
+def _parquet_names(path: Path) -> tuple[str, ...]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
-        header = tuple(file.schema_arrow.names)
-        sizes = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
-    found, first, held = [], 0, 0
-    for k, size in enumerate(sizes):
-        held += size
-        if held >= rows or k == len(sizes) - 1:
-            found.append(Piece(path, first, k + 1, header))
-            first, held = k + 1, 0
-    # A file without rows must still have the right columns.
-    return found or [Piece(path, 0, 0, header)]
+    return tuple(pq.read_schema(path).names)
 
 
-def _ranges(path: Path) -> list[Piece]:
-    names, start = header(path)
-    end = path.stat().st_size
-    cuts = [*range(start, end, PIECE_BYTES), end]
-    return [Piece(path, a, b, names) for a, b in pairwise(cuts)] or [Piece(path, end, end, names)]
-
-
-def header(path: Path) -> tuple[tuple[str, ...], int]:
+def _header(path: Path) -> tuple[tuple[str, ...], int]:
     """Names of a CSV file's columns, and where its first row starts."""
     with path.open("rb") as stream:
         line = stream.readline(LONGEST_LINE)
@@ -178,44 +146,62 @@ def header(path: Path) -> tuple[tuple[str, ...], int]:
     return tuple(name.strip() for name in names), start
 
 
-def batches(piece: Piece, columns: tuple[str, ...], rows: int) -> Iterator[Any]:
-    """Record batches of at most `rows` rows with the columns asked for, as they stand in the file."""
-    if piece.path.suffix.lower() == ".csv":
-        yield from _csv_table(piece, columns).to_batches(max_chunksize=rows)
-        return
+def record_batches(
+    path: Path, kinds: Mapping[str, type], rows: int, argument: str = "paths"
+) -> Iterator[tuple[Any, float]]:
+    """Record batches of at most `rows` rows of some columns, each with the share of the file that is read by then.
+
+    Parameters
+    ----------
+    path : Path
+    kinds : mapping of str to type
+        int, float or str: what cells of a CSV column are read as. Columns of Parquet files come as they are.
+    rows : int
+    argument : str
+        Name of the path in messages.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read.
+    """
+    read = _parquet_batches if path.suffix.lower() == ".parquet" else _csv_batches
+    found = read(path, kinds, rows)
+    yield from iter(lambda: quietly(path, lambda: next(found, None), argument), None)
+
+
+def _parquet_batches(path: Path, kinds: Mapping[str, type], rows: int) -> Iterator[tuple[Any, float]]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(piece.path, memory_map=False, buffer_size=2**20) as file:
-        groups = range(piece.first, piece.last)
-        yield from file.iter_batches(rows, row_groups=list(groups), columns=list(columns), use_threads=False)
+    with pq.ParquetFile(path, memory_map=False, buffer_size=2**20) as file:
+        done, every = 0, max(1, file.metadata.num_rows)
+        for batch in file.iter_batches(rows, columns=[*kinds], use_threads=False):
+            done += batch.num_rows
+            yield batch, done / every
 
 
-def _csv_table(piece: Piece, columns: tuple[str, ...]) -> Any:
+def _csv_batches(path: Path, kinds: Mapping[str, type], rows: int) -> Iterator[tuple[Any, float]]:
     import pyarrow as pa
     from pyarrow import csv as arrow
 
-    text = _lines(piece)
-    if not text.strip():
-        return pa.table({name: pa.array([], pa.float64()) for name in columns})
-    return arrow.read_csv(
-        pa.BufferReader(text),
-        read_options=arrow.ReadOptions(column_names=piece.header, use_threads=False, block_size=len(text) + 1),
-        convert_options=arrow.ConvertOptions(include_columns=list(columns)),
-    )
-
-
-def _lines(piece: Piece) -> bytes:
-    """Lines that start within the piece: the byte before tells whether its first line does."""
-    with piece.path.open("rb") as stream:
-        stream.seek(piece.first - 1)
-        skipped = stream.readline(LONGEST_LINE)
-        text = stream.read(max(piece.last - stream.tell(), 0))
-        if text and not text.endswith(b"\n"):
-            text += stream.readline(LONGEST_LINE)
-    if len(skipped) == LONGEST_LINE:
-        msg = "a line without an end"
-        raise OSError(msg)
-    return text
+    names, start = _header(path)
+    with path.open("rb") as opened:
+        opened.seek(start)
+        if not opened.read(BLOCK_BYTES).strip():
+            return
+    # Types said beforehand: those of the first rows need not be those of the last.
+    types = {name: {int: pa.int64(), float: pa.float64(), str: pa.string()}[kind] for name, kind in kinds.items()}
+    chosen = arrow.ConvertOptions(include_columns=[*kinds], column_types=types)
+    reading = arrow.ReadOptions(column_names=names, skip_rows=1, use_threads=False, block_size=BLOCK_BYTES)
+    size, share = max(1, path.stat().st_size), 0.0
+    with (
+        # Without a buffer of its own: blocks are read ahead by another thread while the place is asked for.
+        path.open("rb", buffering=0) as stream,
+        arrow.open_csv(stream, read_options=reading, convert_options=chosen) as reader,
+    ):
+        for block in reader:
+            share = max(share, min(1.0, stream.tell() / size))
+            yield from ((block.slice(first, rows), share) for first in range(0, block.num_rows, rows))
 
 
 def integers(batch: Any, columns: tuple[str, ...]) -> Ints | None:
@@ -232,3 +218,231 @@ def integers(batch: Any, columns: tuple[str, ...]) -> Ints | None:
     except pa.ArrowInvalid:
         return None
     return np.stack(cells, axis=1)
+
+
+# Key of a Parquet file's metadata; CSV files have their label beside them.
+KEY = b"dpppsynth.reports"
+LARGEST = 2**20
+
+
+@dataclass(frozen=True)
+class Label:
+    """Origin of the reports in a file.
+
+    Attributes
+    ----------
+    mechanism : str
+        Fingerprint of the client mechanism.
+    seeded : bool
+        True when some of the reports can be drawn again: then nothing is private.
+    parameters : dict, optional
+        The mechanism's public numbers, for people to read.
+    window : str, optional
+        Fingerprint of the window whose cells the reports are about, where it is known.
+    user : str, optional
+        Column that told persons, each of whom sent one report about one of their points, drawn at random.
+    run : str, optional
+        Random number of the drawing, which copies of the file share: no drawing is counted twice.
+    """
+
+    mechanism: str
+    seeded: bool
+    parameters: Mapping[str, Any] | None = None
+    window: str | None = None
+    user: str | None = None
+    run: str | None = None
+
+    def text(self) -> str:
+        """JSON form."""
+        data = {"mechanism": self.mechanism, "seeded": self.seeded, "parameters": self.parameters}
+        known = {"window": self.window, "user": self.user, "run": self.run}
+        return json.dumps(data | {name: text for name, text in known.items() if text is not None})
+
+
+def label_for(
+    mechanism: LocalMechanism, *, seeded: bool, window: Window | None = None, user: str | None = None
+) -> Label:
+    """Label of reports drawn by this mechanism's clients, of places in this window, one for each person it tells."""
+    place = None if window is None else window.fingerprint()
+    return Label(mechanism.fingerprint, seeded, mechanism.randomizer.parameters(), place, user)
+
+
+def beside(path: Path) -> Path:
+    """File that holds the label of a CSV file."""
+    return path.with_name(path.name + ".json")
+
+
+def read_label(path: Path) -> Label | None:
+    """Label of a file of reports; None where it has none.
+
+    Raises
+    ------
+    InputError
+        When the file or its label cannot be read.
+    """
+    text = quietly(path, lambda: _text(path))
+    return None if text is None else _label(path, text)
+
+
+def label_of(
+    path: Path, mechanism: LocalMechanism, *, window: Window | None = None, labelled: bool = False
+) -> Label | None:
+    """Label of a file of reports, which must be of this mechanism, and of this window, as far as it tells.
+
+    Where the mechanism's `user` tells persons, the label must say so as well.
+
+    Raises
+    ------
+    InputError
+        When it is of another one: its reports would be counted wrongly. When there is none, and it must be `labelled`.
+    """
+    label = read_label(path)
+    if label is None and labelled:
+        msg = (
+            f"paths: {path.name} has no label, which says what drew its reports and whether from secret random bits "
+            f"(of a CSV file it is {beside(path).name}); bring it, or say that it is missing: --unlabelled."
+        )
+        raise InputError(msg)
+    if label is not None and window is not None and label.window not in (None, window.fingerprint()):
+        msg = (
+            f"paths: {path.name} holds reports about another window; aggregate them with the one they were drawn with."
+        )
+        raise InputError(msg)
+    if label is not None and label.mechanism != mechanism.fingerprint:
+        msg = (
+            f"paths: {path.name} holds reports of another mechanism{_differing(label, mechanism.randomizer)}; "
+            "aggregate them with the one that drew them, with the same settings."
+        )
+        raise InputError(msg)
+    if label is not None and mechanism.user not in (None, label.user):
+        msg = f"paths: {path.name} does not say that each person sent one report, by the column {mechanism.user!r}; "
+        if label.user is None:
+            msg += (
+                f"draw the reports with {mention('user', repr(mechanism.user))}, write those of devices with "
+                "write_reports(..., mechanism=), or, where they are about places, count them without that column."
+            )
+        else:
+            msg += f"it says so by another one: {mention('user', repr(label.user))}."
+        raise InputError(msg)
+    return label
+
+
+def runs_of(paths: Sequence[Path], labels: Sequence[Label | None]) -> tuple[str, ...]:
+    """Random numbers of the drawings in files of reports, as far as labels tell them.
+
+    Raises
+    ------
+    InputError
+        When two files are of one drawing: copies, perhaps in another format, whose reports would count twice.
+    """
+    known: dict[str, Path] = {}
+    for path, label in zip(paths, labels, strict=True):
+        run = None if label is None else label.run
+        if run is None:
+            continue
+        if run in known:
+            msg = (
+                f"paths: {known[run].name} and {path.name} hold reports of the same drawing, which would count twice; "
+                "name one of them, and where they are parts of a file, that file."
+            )
+            raise InputError(msg)
+        known[run] = path
+    return tuple(sorted(known))
+
+
+def _differing(label: Label, randomizer: Randomizer) -> str:
+    """The public numbers in which a file's mechanism differs, as far as it tells them."""
+    if label.parameters is None:
+        return ""
+    mine = randomizer.parameters()
+    names = [name for name in mine if mine[name] != label.parameters.get(name)]
+    return f" ({', '.join(names)})" if names else ""
+
+
+def _text(path: Path) -> str | None:
+    if path.suffix.lower() == ".csv":
+        if not beside(path).is_file():
+            return None
+        with beside(path).open("rb") as stream:
+            return stream.read(LARGEST).decode()
+    import pyarrow.parquet as pq
+
+    found = (pq.read_metadata(path).metadata or {}).get(KEY)
+    return None if found is None else found.decode()
+
+
+def _label(path: Path, text: str) -> Label:
+    try:
+        data = json.loads(text)
+        label = Label(data["mechanism"], data["seeded"], *map(data.get, ("parameters", "window", "user", "run")))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        label = Label("", seeded=False)
+    numbers = label.parameters is None or isinstance(label.parameters, dict)
+    numbers = numbers and all(text is None or isinstance(text, str) for text in (label.window, label.user, label.run))
+    if not (isinstance(label.mechanism, str) and label.mechanism and isinstance(label.seeded, bool) and numbers):
+        msg = (
+            f"paths: the label of {path.name}, which names the mechanism of its reports, is not whole; write it again."
+        )
+        raise InputError(msg)
+    return label
+
+
+class Sink(Protocol):
+    """Takes reports (m, columns), any number of times."""
+
+    def __call__(self, rows: Ints) -> None:
+        """Write some more."""
+
+
+def new_file(path: str | Path, argument: str = "path") -> Path:
+    """Name of a file of reports that may be written: of a known format, in a folder that exists, and new.
+
+    Raises
+    ------
+    InputError
+    """
+    target = as_path(path, argument)
+    require_format(target, argument)
+    if not there(target.parent, Path.is_dir):
+        msg = f"{argument}: there is no folder {str(target.parent)!r}."
+        raise InputError(msg)
+    taken = next((each for each in (target, beside(target)) if there(each, Path.exists)), None)
+    if taken is not None:
+        msg = f"{argument}: {taken.name} exists; reports are never drawn over others. Choose another name."
+        raise InputError(msg)
+    return target
+
+
+@contextmanager
+def writing(target: Path, columns: tuple[str, ...], label: Label) -> Iterator[Sink]:
+    """Write a file of reports that takes its name when it is whole; its label gets a random number."""
+    label = replace(label, run=secrets.token_hex(16))
+    with drafted(target, "it holds reports: publish none of them beside those of the next run.") as draft:
+        with (_parquet if target.suffix.lower() == ".parquet" else _csv)(draft, columns, label) as write:
+            yield write
+        # The label first: reports never lie there without it.
+        for each in (beside(draft), draft):
+            if each.exists():
+                shutil.move(each, target.with_name(each.name))
+
+
+@contextmanager
+def _parquet(path: Path, columns: tuple[str, ...], label: Label) -> Iterator[Sink]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(name, pa.int64()) for name in columns], metadata={KEY: label.text()})
+    with pq.ParquetWriter(path, schema) as writer:
+        yield lambda rows: writer.write_table(pa.table([*rows.T], schema=schema), row_group_size=max(len(rows), 1))
+
+
+@contextmanager
+def _csv(path: Path, columns: tuple[str, ...], label: Label) -> Iterator[Sink]:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    beside(path).write_text(label.text() + "\n", encoding="utf-8")
+    plain = csv.WriteOptions(include_header=False)
+    with path.open("wb") as stream:
+        stream.write((",".join(columns) + "\n").encode())
+        yield lambda rows: csv.write_csv(pa.table([*rows.T], names=columns), stream, plain)

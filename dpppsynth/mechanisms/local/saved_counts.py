@@ -23,7 +23,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, counts_from_dict
-from dpppsynth.mechanisms.local.trajectories.rounds import LONGEST
+from dpppsynth.mechanisms.local.trajectories.protocol import LONGEST
 from dpppsynth.spatial.domains import Window, canonical_json
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.tables.formats import as_path, there

@@ -15,26 +15,101 @@ from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.effort import number
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import NULL, OBJECT, WHOLE, Form, const
+from dpppsynth.contract.settings import PRIVACY
 from dpppsynth.contract.statistic import Parameters, require
-from dpppsynth.core.arguments import instance, whole
+from dpppsynth.core.arguments import entries, instance, probability, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import REPORTS, SEEDED, local_report, square_grid
 from dpppsynth.mechanisms.local.one_report import require_no_marks
-from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.randomizers.randomizer_names import randomizer_from_dict
-from dpppsynth.mechanisms.local.shuffle import Shuffle
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer, randomizer_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.models.regular_meshes import cells_along, grid_cells
+from dpppsynth.privacy.bounds import void_delta
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.privacy.shuffling import ShuffledPrivacy
+from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_reports, shuffled_rounds
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import held
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
+
+# Declarations of the two settings.
+SHUFFLED: dict[str, Any] = {
+    "help": "Least number of honest reports that an honest shuffler mixes: a second statement beside the local bound",
+    "panel": PRIVACY,
+}
+SHUFFLE_DELTA: dict[str, Any] = {"help": "Delta of the statement on shuffled reports", "panel": PRIVACY}
+
+
+@dataclass(frozen=True)
+class Shuffle:
+    """Public numbers behind a statement on shuffled reports.
+
+    Attributes
+    ----------
+    reports : int
+        Least number of honest reports that are shuffled together; in each round, where there are two.
+    delta : float
+    """
+
+    reports: int
+    delta: float
+    form: ClassVar[JsonObject] = {
+        "type": "object",
+        "properties": {"reports": WHOLE, "delta": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}},
+        "required": ["reports", "delta"],
+        "additionalProperties": False,
+    }
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reports", whole("shuffled", self.reports, 1, most=2**53))
+        object.__setattr__(self, "delta", float(probability("shuffle_delta", self.delta)))
+
+    @classmethod
+    def of(cls, shuffled: Any, delta: Any) -> Self | None:
+        """The numbers of two settings, which go together; None where neither is given."""
+        if shuffled is None and delta is None:
+            return None
+        if shuffled is None or delta is None:
+            given, missing = ("shuffle_delta", "shuffled") if shuffled is None else ("shuffled", "shuffle_delta")
+            msg = f"{missing}: {given} needs it; give both, such as shuffled=10_000 and shuffle_delta=1e-8, or neither."
+            raise InputError(msg)
+        return cls(shuffled, delta)
+
+    @classmethod
+    def stated(cls, parameters: JsonRead) -> Self | None:
+        """The numbers on a certificate; None where nothing is stated of a shuffler."""
+        if "shuffled" not in parameters:
+            return None
+        return cls(**entries("shuffled", parameters["shuffled"], ("reports", "delta")))
+
+    def to_dict(self) -> JsonObject:
+        """JSON form, as it stands among the public parameters."""
+        return {"reports": self.reports, "delta": self.delta}
+
+    def require(self, n: int, least: int) -> None:
+        """Refuse more honest reports than there are (in the smaller round), and a delta that promises nothing."""
+        if self.reports > least:
+            msg = (
+                f"shuffled: {self.reports} honest reports are more than the {least} that are shuffled together; state "
+                "how many of these are honest at least."
+            )
+            raise InputError(msg)
+        if self.delta >= void_delta(n, None):
+            msg = f"shuffle_delta: {self.delta:g} is 1/n or more for {n} persons, which promises nothing; take less."
+            raise InputError(msg)
+
+    def one_message(self, local_epsilon: float, clones: float | None = None) -> ShuffledPrivacy:
+        """Statement where everybody sends one message within `local_epsilon`."""
+        return shuffled_reports(local_epsilon, self.reports, self.delta, clones=clones)
+
+    def each_round(self, epsilons: tuple[float, ...]) -> ShuffledPrivacy:
+        """Statement where everybody sends one message in each round, within these epsilons."""
+        return shuffled_rounds(epsilons, self.reports, self.delta)
+
 
 # Work of a cell in a disk around a location, and of a pair of places in a subset's law.
 DISK, SUBSETS = 2.5, 0.07
@@ -87,7 +162,6 @@ class ReportsStatistic(LatticeStatistic):
         return 0
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        """Name of the reports' randomness."""
         return randomness_name(seeded)
 
     def report_rows(self, client: Mapping[str, Any]) -> Rows:
@@ -100,7 +174,6 @@ class ReportsStatistic(LatticeStatistic):
         ]
 
     def require_batch(self, pattern: PointPattern) -> None:
-        """Refuse marks, one of which may tell persons, and what other plans refuse; InputError."""
         if self.count_unit is None and self.persons_by is None:
             require_no_marks(instance("pattern", pattern, PointPattern))
         super().require_batch(pattern)
@@ -125,7 +198,6 @@ class ReportsStatistic(LatticeStatistic):
 
     @cached_property
     def shuffled(self) -> ShuffledPrivacy | None:
-        """Second statement, where one was asked for."""
         return None if self.shuffle is None else self.statement(self.shuffle)
 
     def settle_shuffle(self) -> None:
@@ -185,18 +257,15 @@ class AreaStatistic(ReportsStatistic):
         return f"AreaStatistic({self.randomizer.kind} on {nx} x {ny} cells, epsilon={self.epsilon:g})"
 
     def settle_shuffle(self) -> None:
-        """Refuse as `ReportsStatistic` does, and reports that tell near places apart less than others."""
         if self.shuffle is not None and self.randomizer.metric:
             msg = "shuffled: nothing is stated of a shuffler under geo-indistinguishability; take a local mechanism."
             raise InputError(msg)
         super().settle_shuffle()
 
     def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
-        """Second statement, by the clones of the clients' law."""
         return shuffle.one_message(self.randomizer.spent, self.randomizer.clones)
 
     def table_rows(self) -> Rows:
-        """Reports of every person."""
         return self.report_rows(self.randomizer.parameters())
 
     @property
@@ -229,7 +298,6 @@ class AreaStatistic(ReportsStatistic):
 
     @classmethod
     def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of the mesh and of the clients' law."""
         clients = parameters.get("randomizer")
         stated = clients if isinstance(clients, dict) else {}
         law = DISK * number(stated.get("radius")) ** 2
@@ -238,7 +306,6 @@ class AreaStatistic(ReportsStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate; the mechanism's name is the clients' kind."""
         p, clients = parameters, randomizer_from_dict(parameters["randomizer"])
         require(clients.kind == mechanism, f"the clients' mechanism is {mechanism}")
         plan = cls(mesh_from_recipe(p["mesh"], domain), clients, p["n"], Shuffle.stated(p), drawn_by(relation))
@@ -252,11 +319,9 @@ class AreaStatistic(ReportsStatistic):
         return size
 
     def validate_released(self, lattice: Ints) -> None:
-        """Refuse counts (size,) that n reports do not give."""
         self.randomizer.counts_of(lattice, self.n)
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
             "mesh": self.mesh.recipe,
@@ -274,7 +339,6 @@ class AreaStatistic(ReportsStatistic):
         return self.element_values[self.mesh.locate(pattern.positions)]
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every person, and count their reports."""
         source = generator(rng)
         values = self.values(self.admitted(pattern, source))
         counts = self.apply_noise(partial(tally, self.randomizer, rng=source), values)
@@ -285,7 +349,6 @@ class AreaStatistic(ReportsStatistic):
         return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), randomness_name(seeded), seeded)
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        """The released counts from their JSON form; InputError where they are no counts of n reports."""
         statistic = super().restore(data)
         self.randomizer.counts_of(statistic.lattice, self.n)
         return statistic

@@ -18,14 +18,12 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.bound import local_report
+from dpppsynth.mechanisms.local.client import everybody, held_in_box
 from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each
-from dpppsynth.mechanisms.local.outside import everybody, held_in_box
-from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
-from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer, fingerprint
 from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
-from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
-from dpppsynth.mechanisms.local.statistic import AreaStatistic, tally
+from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, AreaStatistic, Shuffle, tally
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation, require_mark
@@ -61,7 +59,6 @@ class LocalMechanism(Synthesizer[LocalRelease | GridRelease]):
         raise NotImplementedError
 
     def neighbouring(self) -> Relation:
-        """One person's location is another one."""
         return local_report(self.randomizer, self.user).relation
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
@@ -212,7 +209,6 @@ class CellMechanism(LocalMechanism):
 
     @cached_property
     def randomizer(self) -> Randomizer:
-        """The client's law."""
         return self._randomizer()
 
     def _randomizer(self) -> Randomizer:

@@ -13,13 +13,12 @@ from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
 from dpppsynth.mechanisms.local.bound import local_round
-from dpppsynth.mechanisms.local.places import person_rows, point_batches
-from dpppsynth.mechanisms.local.point_files import PointFile
+from dpppsynth.mechanisms.local.point_files import PointFile, person_rows, point_batches
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, require_window
-from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories, starts
-from dpppsynth.mechanisms.local.trajectories.rounds import TraceCounts, TraceReports, TraceRound
+from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
+from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts, TraceReports, TraceRound
 from dpppsynth.mechanisms.local.trajectory_statistic import grid_mesh, grid_values
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
@@ -88,7 +87,6 @@ class RoundLaw(Randomizer):
 
     @property
     def spent(self) -> float:
-        """Epsilon of the row, rounded up."""
         return local_round(self.round).epsilon()
 
     def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
@@ -110,7 +108,6 @@ class RoundLaw(Randomizer):
         return np.concatenate(counts)
 
     def counts_of(self, counts: Any, n: int) -> Ints:
-        """(size,) counts, checked to be possible for n clients; InputError otherwise."""
         return TraceCounts.of(self.round, n, self.tallies(counts)).flat
 
 
@@ -138,7 +135,6 @@ class FiledRound(LocalMechanism):
 
     @cached_property
     def randomizer(self) -> RoundLaw:
-        """The client's law."""
         asked = instance("round", self.round, TraceRound)
         return RoundLaw(epsilon=asked.epsilon, cells=asked.cells, longest=asked.longest, moving=asked.moving)
 
@@ -148,7 +144,6 @@ class FiledRound(LocalMechanism):
         return local_round(self.round)
 
     def neighbouring(self) -> Relation:
-        """One person's trajectory is another one."""
         return Local(TRAJECTORY)
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:

@@ -2,38 +2,123 @@
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, cast
+from functools import cached_property
+from typing import Any, ClassVar, Self, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise
+from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.estimator import Beside, Estimator, among
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
 from dpppsynth.contract.synthesizer import Synthesizer
-from dpppsynth.core.arguments import instance, whole
-from dpppsynth.core.errors import InformationWarning, outside
+from dpppsynth.core.arguments import flag, instance, whole
+from dpppsynth.core.errors import InformationWarning, InputError, outside
 from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonRead
+from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.reports import Counts
-from dpppsynth.mechanisms.local.shuffle import SHUFFLE_DELTA, SHUFFLED, Shuffle
+from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.mechanisms.local.synthesizer import number_of_reports, require_window
-from dpppsynth.mechanisms.local.trajectories import (
-    GridTrajectories,
-    TraceCounts,
-    TraceModel,
-    TraceProtocol,
-    TraceReports,
-    TraceRound,
-)
+from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
+from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts, TraceProtocol, TraceRound
+from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
 from dpppsynth.mechanisms.local.trajectory_files import FiledRound, traced
-from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator, TraceRelease
-from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic, checked_user, number_of_trajectories
+from dpppsynth.mechanisms.local.trajectory_statistic import (
+    TraceStatistic,
+    WalkModel,
+    WalksStatistic,
+    checked_user,
+    number_of_trajectories,
+)
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, Relation
 from dpppsynth.privacy.relations import Local as LocalRelation
+from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.intensity import PiecewiseConstant
+from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern, require_match
 
-__all__ = ["CombinedTraces", "LDPTrace", "TraceCounts", "TraceReports", "TraceRound"]
+
+@dataclass(frozen=True)
+class TraceEstimator(Estimator[WalksStatistic]):
+    """Estimator of random walks and their expected visits from counts of reports about trajectories."""
+
+    kind: ClassVar[str] = "trajectories"
+
+    def model(self, statistic: PrivateStatistic[WalksStatistic]) -> WalkModel:
+        """The walks."""
+        return statistic.plan.model(statistic.lattice)
+
+    def intensity(self, statistic: PrivateStatistic[WalksStatistic]) -> PiecewiseConstant:
+        return self.model(statistic).intensity(statistic.plan.window)
+
+    def table_rows(self) -> Rows:
+        return [("intensity", "expected visits of random walks that were fitted to the reports")]
+
+    @classmethod
+    def beside(cls, stated: JsonRead, plan: WalksStatistic) -> Beside:
+        among(stated, [{"kind": cls.kind}], "the estimator has no settings")
+        return Beside()
+
+    @classmethod
+    def from_dict(cls, stated: JsonRead, plan: WalksStatistic, offset: Offset | None) -> Self:
+        return cls()
+
+
+@dataclass(frozen=True)
+class LineEstimator(TraceEstimator):
+    """Estimator of straight lines and their expected visits from counts of one report for each trajectory."""
+
+    kind: ClassVar[str] = "displacements"
+
+    def table_rows(self) -> Rows:
+        return [("intensity", "expected visits of straight lines that were fitted to the reports")]
+
+
+class TraceRelease(CoxRelease[WalksStatistic]):
+    """Result of reports about trajectories: everything in it is public.
+
+    `trajectories` draws walks, whose cells follow one another; `sample` draws points alone, from the intensity of their
+    visits. A stay in one cell is no move, so it counts as one visit, and visits to cells outside the window are left
+    out of the intensity.
+    """
+
+    estimator: TraceEstimator
+
+    @cached_property
+    def model(self) -> WalkModel:
+        """The random walks, or straight lines."""
+        return self.estimator.model(self.statistic)
+
+    def trajectories(self, n: int | None = None, rng: RngLike = None) -> GridTrajectories:
+        """Synthetic trajectories; free, because the release is already private.
+
+        Parameters
+        ----------
+        n : int, optional
+            As many as there were trajectories unless given.
+        rng : None, int or Generator
+            May be seeded freely.
+        """
+        return self.model.synthesize(n, rng)
+
+    def sample(
+        self, m: int = 1, rng: RngLike = None, *, source: str = "median", fixed_n: bool = False
+    ) -> list[PointPattern]:
+        """Draw synthetic patterns of visited points; parameters as in `CoxRelease.sample`.
+
+        Raises
+        ------
+        InputError
+            For `fixed_n`: the number of trajectories is public, and that of their points is not known.
+        """
+        if flag("fixed_n", fixed_n):
+            msg = "fixed_n: the number of points of all trajectories is secret; leave it out."
+            raise InputError(msg)
+        return super().sample(m, rng, source=source)
 
 
 class OfTrajectories(Synthesizer[TraceRelease]):
@@ -46,7 +131,6 @@ class OfTrajectories(Synthesizer[TraceRelease]):
     basis: ClassVar[str]
 
     def neighbouring(self) -> Relation:
-        """One person's trajectory is another one."""
         return LocalRelation(TRAJECTORY)
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:

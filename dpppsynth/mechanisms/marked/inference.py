@@ -24,8 +24,8 @@ from dpppsynth.contract.estimator import (
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import one_of
-from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress, Step, each_of
+from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import INTERCEPT_SD, field_mesh, files_beside, require_as_written
 from dpppsynth.inference.posterior import Posterior

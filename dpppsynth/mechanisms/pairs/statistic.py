@@ -14,15 +14,15 @@ from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, const
 from dpppsynth.contract.statistic import Following, Parameters, Releasing, Trial, capped, require
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.pairs.pair_table import pair_table
 from dpppsynth.models.pair_sums import PairStatistic
+from dpppsynth.privacy.bounds import pair_sums
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace
-from dpppsynth.privacy.pair_bounds import pair_sums
 from dpppsynth.privacy.relations import AddRemovePerson, Relation
 from dpppsynth.release.certificate import PAIR_SUMS, STATISTIC
 from dpppsynth.spatial.domains import Domain

@@ -9,7 +9,7 @@ from dpppsynth.core.units import short_unit
 from dpppsynth.mechanisms.planar_laplace.displacements import farthest
 from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.odds import cost_of_bound
+from dpppsynth.privacy.interpretation import cost_of_bound
 
 MOVED = "Every point was moved at random, by a distance and in a direction of its own."
 

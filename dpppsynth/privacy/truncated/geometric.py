@@ -14,10 +14,17 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, finite, plain_array, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.truncated.bound_arguments import require_bound_delta, require_whole
+from dpppsynth.privacy.truncated.arguments import require_bound_delta, require_whole
 from dpppsynth.privacy.truncated.searches import least_whole_error
-from dpppsynth.privacy.truncated.shifted_losses import ULP, at_least_one, exposed_part, finite_part
-from dpppsynth.privacy.truncated.sums import geometric_sum, power_sums, two_sided_sum
+from dpppsynth.privacy.truncated.shifted_losses import (
+    ULP,
+    at_least_one,
+    exposed_part,
+    finite_part,
+    geometric_sum,
+    power_sums,
+    two_sided_sum,
+)
 from dpppsynth.spatial.mesh import Floats
 
 # Relative safety margin of a stated delta: more than the rounding of exponentials up to e^745.

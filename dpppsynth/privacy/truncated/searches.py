@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import named
-from dpppsynth.privacy.truncated.bound_arguments import LARGEST, WIDEST
+from dpppsynth.privacy.truncated.arguments import LARGEST, WIDEST
 
 # Relative width at which the search for an epsilon stops.
 CLOSE = 1e-12

@@ -16,10 +16,10 @@ from dpppsynth.cli import plot
 from dpppsynth.contract import registry
 from dpppsynth.contract.words import largest_error_plan
 from dpppsynth.plotting import surfaces
-from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, odds
-from dpppsynth.privacy.odds import fraction
+from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, interpretation
+from dpppsynth.privacy.interpretation import fraction
 from dpppsynth.release import StratifiedRelease
-from dpppsynth.reporting import distance_text, render_report
+from dpppsynth.reporting import render_report, report_pictures
 from dpppsynth.reporting.promise import not_promised, promise, silent_beyond
 
 # A plane, where lengths on the map are true ones.
@@ -159,7 +159,7 @@ class TestPrice:
         """Below a claim of epsilon 1000 the profile is flat at 1, which says nothing of the bound."""
         relation = AlphaNeighbours(25.0, max_points_per_person=24)
         plan = PlanarLaplaceSynthesizer(1000.0, relation=relation, track=True, max_error=60.0).plan(SQUARE, n=24)
-        assert plan.guarantee.epsilon() > odds.FAR
+        assert plan.guarantee.epsilon() > interpretation.FAR
         told = price(plan)[0]
         assert f"at most {fraction(plan.guarantee.profile.at)}. No error" in told
         assert "1 in 1." not in told
@@ -199,8 +199,8 @@ class TestMovedPoints:
         assert not silent_beyond(free)
         assert "It says nothing about two places farther apart than 25 m." in not_promised(tied, SQUARE, None)
         assert any("as well as nearer ones" in each for each in not_promised(free, SQUARE, None))
-        assert "the curve ends" in distance_text.explained(tied, SQUARE)
-        assert "the curve ends" not in distance_text.explained(free, SQUARE)
+        assert "the curve ends" in report_pictures.explained(tied, SQUARE)
+        assert "the curve ends" not in report_pictures.explained(free, SQUARE)
         assert math.isclose(tied.by_distance[-1][0], 25.0)
 
 
@@ -210,8 +210,8 @@ class TestCountsUnderAlpha:
         plan = counts(relation=AlphaNeighbours(100.0))
         assert not silent_beyond(plan.guarantee)
         assert "farther apart" not in " ".join(not_promised(plan.guarantee, SQUARE, None))
-        assert "the curve ends" not in distance_text.explained(plan.guarantee, SQUARE)
-        assert distance_text.alternative(plan.guarantee, SQUARE).endswith("the same at all distances.")
+        assert "the curve ends" not in report_pictures.explained(plan.guarantee, SQUARE)
+        assert report_pictures.alternative(plan.guarantee, SQUARE).endswith("the same at all distances.")
 
 
 def text(folder):

@@ -22,7 +22,7 @@ from dpppsynth.contract.rules import network_rules
 from dpppsynth.inference import LGCPInference, StreetInference
 from dpppsynth.inference.street_inference import climb_grid
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.linear_network.segment_cells import SegmentCells
+from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models import trace_mesh
 from dpppsynth.privacy import ReplaceOne, verify
 from dpppsynth.spatial.intensity import LogLinear

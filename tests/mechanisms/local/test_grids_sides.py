@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from baselines.central_grids import central_first_side, central_second_sides, central_uniform_side
+from baselines.grid_errors import report_variance, side_objective
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -12,18 +14,13 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.grids import (
     AAG,
     PRIVAG,
-    central_first_side,
-    central_second_sides,
-    central_uniform_side,
     clipped_frequencies,
     first_side,
     group_sizes,
     ideal_side,
     ideal_sides,
-    report_variance,
     rounded_sides,
     second_sides,
-    side_objective,
     split_users,
     uniform_side,
 )

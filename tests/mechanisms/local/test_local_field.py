@@ -48,7 +48,7 @@ def chances(law):
 def every_report(law):
     """Reports in the order of the matrix's rows, each as an array (1, columns)."""
     if isinstance(law, SubsetExponential):
-        from dpppsynth.mechanisms.local.randomizers.shells import all_subsets
+        from dpppsynth.mechanisms.local.randomizers.subset_law import all_subsets
 
         return [*all_subsets(law.inputs, law.subset, 1000)[:, None], np.full((1, law.subset), -1)]
     return [each[None] for each in law.outputs]

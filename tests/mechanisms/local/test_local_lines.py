@@ -15,9 +15,9 @@ from support.command_line import run, spoken
 from dpppsynth import load_release, local
 from dpppsynth.core.errors import InputError
 from dpppsynth.local import GridTrajectories
-from dpppsynth.mechanisms.local.displacement_statistic import trajectory_values
+from dpppsynth.mechanisms.local.displacements import trajectory_values
 from dpppsynth.mechanisms.local.randomizers.displacements import displaced, displacement_of
-from dpppsynth.mechanisms.local.trajectories.lines import LineModel
+from dpppsynth.mechanisms.local.trajectories.walks import LineModel
 from dpppsynth.privacy import Local, verify
 from dpppsynth.randomizers import DisplacementLaw, randomizer_from_dict
 from dpppsynth.spatial.domains import Window

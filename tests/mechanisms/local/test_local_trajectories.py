@@ -1,4 +1,4 @@
-"""Trajectories, LDPTrace and PivotTrace (dpppsynth.mechanisms.local.trajectories, dpppsynth.baselines.pivot_trace).
+"""Trajectories, LDPTrace and PivotTrace (dpppsynth.mechanisms.local.trajectories, baselines.pivot_trace).
 
 Statistical tests stop at six standard deviations, or look at chi-square values with p below 1e-8.
 """
@@ -12,10 +12,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from dpppsynth.baselines.pivot_trace import (
+from baselines.city_walks import PointsBudget, points_budget, random_trajectories
+from baselines.pivot_trace import (
     SECTORS,
     _best_sectors,
     _calibrated,
@@ -26,17 +24,19 @@ from dpppsynth.baselines.pivot_trace import (
     _square_wave,
     pivot_trace,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOVES, neighbouring_cells
-from dpppsynth.mechanisms.local.trajectories.model import TraceModel
-from dpppsynth.mechanisms.local.trajectories.point_trajectories import (
+from dpppsynth.mechanisms.local.trajectories.paths import (
+    MOVES,
     GridTrajectories,
-    PointsBudget,
     Trajectories,
-    points_budget,
-    random_trajectories,
+    neighbouring_cells,
 )
-from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace, TraceCounts, TraceReports, TraceRound
+from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts, TraceReports, TraceRound
+from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
+from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Local
 from dpppsynth.spatial.domains import Window

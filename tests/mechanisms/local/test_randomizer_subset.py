@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from baselines.local_matching import local_privacy, matched_epsilon
 from scipy.stats import chi2
 from support.chance import Words
 
@@ -18,9 +19,8 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers import subset_exponential
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, distinct, uniform_below
-from dpppsynth.mechanisms.local.randomizers.matching import local_privacy, matched_epsilon
-from dpppsynth.mechanisms.local.randomizers.shells import mean_distance, shells
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential, subset_size
+from dpppsynth.mechanisms.local.randomizers.subset_law import mean_distance, shells
 
 SMALL = [(1, 1), *((2, k) for k in range(1, 5)), *((3, k) for k in range(1, 10))]
 FALSE_ALARM = 1e-7

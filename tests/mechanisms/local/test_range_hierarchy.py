@@ -14,8 +14,8 @@ from scipy import stats
 from dpppsynth import load_release, local
 from dpppsynth.core.errors import InputError
 from dpppsynth.grids import average_query_error, query_workload, true_answers
-from dpppsynth.mechanisms.local.randomizers import haar
-from dpppsynth.mechanisms.local.randomizers.haar import LevelShares, quadtree_shares
+from dpppsynth.mechanisms.local.randomizers import hierarchy as haar
+from dpppsynth.mechanisms.local.randomizers.hierarchy import LevelShares, quadtree_shares
 from dpppsynth.privacy import verify
 from dpppsynth.randomizers import RangeHierarchyLaw, best_oracle, hierarchy_side, randomizer_from_dict
 from dpppsynth.spatial.domains import Window

@@ -11,7 +11,7 @@ import pytest
 from dpppsynth.contract import registry
 from dpppsynth.plotting import plot_epsilon_curve
 from dpppsynth.privacy import AddRemove, GeoIndistinguishability, Guarantee, Local, PureDP, ReplaceOne
-from dpppsynth.reporting import certificate_tables, distance_text
+from dpppsynth.reporting import certificate_tables, report_pictures
 from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.promise import not_promised, promise
 from dpppsynth.spatial.domains import Window
@@ -56,10 +56,10 @@ class TestLocal:
         assert "all that is in this release, may be more than a million times as likely" in said
 
     def test_the_curve_is_level(self):
-        assert "does not depend on distance" in distance_text.explained(LOCAL, OBLONG)
-        assert "one person is somewhere else, however far away" in distance_text.explained(LOCAL, OBLONG)
+        assert "does not depend on distance" in report_pictures.explained(LOCAL, OBLONG)
+        assert "one person is somewhere else, however far away" in report_pictures.explained(LOCAL, OBLONG)
         assert (
-            distance_text.alternative(LOCAL, OBLONG)
+            report_pictures.alternative(LOCAL, OBLONG)
             == "Epsilon for one person, by distance: the same at all distances."
         )
         assert certificate_tables.distance_rows(LOCAL) == []
@@ -110,13 +110,13 @@ class TestGeoIndistinguishability:
         assert f"({math.sqrt(2) * (cells - 1):.3g} squares)" in limit or cells < 3
 
     def test_distances_are_in_squares(self):
-        assert distance_text.unit(geo(0.8), OBLONG) == "squares"
-        assert distance_text.unit(LOCAL, OBLONG) == "m"
+        assert report_pictures.unit(geo(0.8), OBLONG) == "squares"
+        assert report_pictures.unit(LOCAL, OBLONG) == "m"
         assert [each[0] for each in certificate_tables.distance_rows(geo(0.8))] == ["1", "2", "3", "5", "12.72"]
         ax = plot_epsilon_curve(geo(0.8), unit=OBLONG.unit)
         assert ax.get_xlabel() == "distance between two places (squares of the public grid)"
-        assert "squares" in distance_text.caption(geo(0.8))
-        for words in (distance_text.explained, distance_text.title, distance_text.alternative):
+        assert "squares" in report_pictures.caption(geo(0.8))
+        for words in (report_pictures.explained, report_pictures.title, report_pictures.alternative):
             assert "moves along a path" not in words(geo(0.8), OBLONG)
 
 

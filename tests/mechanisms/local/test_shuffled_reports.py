@@ -13,7 +13,7 @@ from dpppsynth.auditing import audit
 from dpppsynth.auditing.targets import target_of
 from dpppsynth.contract import registry
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.shuffle import Shuffle
+from dpppsynth.mechanisms.local.statistic import Shuffle
 from dpppsynth.privacy import shuffled_epsilon, verify
 from dpppsynth.release.certificate import content_hash
 from dpppsynth.reporting import write_report

@@ -23,8 +23,8 @@ from dpppsynth.local import (
 )
 from dpppsynth.mechanisms.local import trajectory_files
 from dpppsynth.mechanisms.local.point_files import point_file
-from dpppsynth.mechanisms.local.trajectories import TraceCounts
-from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories, starts
+from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
+from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts
 from dpppsynth.mechanisms.local.trajectory_files import walk_values
 from dpppsynth.privacy import ReplaceOne
 

@@ -11,19 +11,116 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.core.arguments import elements, instance, whole
-from dpppsynth.core.arrays import Floats, Ints
+from dpppsynth.core.arguments import elements, instance, plain_array, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.core.wording import LEFT_OUT
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.grids.grid_arguments import (
-    Bounds,
-    checked_bounds,
-    checked_queries,
-    reals,
-    require_cells,
-)
-from dpppsynth.mechanisms.local.grids.lines import boxes, checked_lines, covered, interval, interval_among, intervals
+
+Bounds = tuple[float, float, float, float]
+
+# Largest coordinates and masses: their products and sums stay finite.
+LARGEST = 1e150
+
+
+def reals(name: str, value: Any, shape: tuple[int | None, ...]) -> Floats:
+    """Finite real numbers of the given shape, None for any length; anything else is an InputError."""
+    array = plain_array(value)
+    if array is not None and array.shape[:1] == (0,) and shape[0] is None:
+        array = np.zeros((0, *shape[1:]))  # type: ignore[arg-type]
+    if array is None or array.dtype.kind not in "iuf" or not _fits(array.shape, shape):
+        words = ", ".join("any" if length is None else str(length) for length in shape)
+        msg = f"{name}: must be real numbers of shape ({words}), got {_kind(array)}."
+        raise InputError(msg)
+    with np.errstate(over="ignore"):
+        numbers = array.astype(np.float64)
+    if not (np.abs(numbers) <= LARGEST).all():
+        msg = f"{name}: must be finite, and at most {LARGEST:g} in size; leave out what is infinite or missing."
+        raise InputError(msg)
+    return numbers
+
+
+def checked_bounds(bounds: Any) -> Bounds:
+    """(x0, y0, x1, y1) of a rectangle with positive finite sides and area; anything else is an InputError."""
+    x0, y0, x1, y1 = (float(number) for number in reals("bounds", bounds, (4,)))
+    if not (x0 < x1 and y0 < y1 and (x1 - x0) * (y1 - y0) > 0):
+        msg = "bounds: must be (x0, y0, x1, y1) with x0 < x1 and y0 < y1 and a positive area; check the order."
+        raise InputError(msg)
+    return x0, y0, x1, y1
+
+
+def checked_queries(rectangles: Any) -> Floats:
+    """(R, 4) rectangles of queries, the corner of smallest coordinates first; InputError for inverted ones."""
+    corners = reals("rectangles", rectangles, (None, 4))
+    if (corners[:, :2] > corners[:, 2:]).any():
+        msg = "rectangles: must be (x0, y0, x1, y1) with x0 <= x1 and y0 <= y1; some are inverted, swap their corners."
+        raise InputError(msg)
+    return corners
+
+
+def users(name: str, n: Any) -> int:
+    """A number of users: at least one, and such that it is a float."""
+    return whole(name, n, 1, most=2**53, remedy="it counts users")
+
+
+def require_cells(number: int, name: str) -> None:
+    """Refuse grids that would not fit into memory."""
+    if not number <= grid_limits.CELLS:
+        msg = f"{name}: ask for more than {grid_limits.CELLS} cells; take fewer."
+        raise InputError(msg)
+
+
+def _fits(found: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
+    return len(found) == len(shape) and all(b is None or a == b for a, b in zip(found, shape, strict=True))
+
+
+def _kind(array: np.ndarray | None) -> str:
+    return "ragged or masked ones" if array is None else f"{array.dtype} of shape {array.shape}"
+
+
+def checked_lines(name: str, value: Any) -> Floats:
+    """Increasing coordinates of at least two lines, read-only."""
+    lines = reals(name, value, (None,))
+    if len(lines) < 2 or not (lines[1:] > lines[:-1]).all():
+        msg = (
+            f"{name}: needs two lines or more, with increasing coordinates; take fewer cells where they are too narrow."
+        )
+        raise InputError(msg)
+    lines.flags.writeable = False
+    return lines
+
+
+def boxes(columns: Floats, rows: Floats) -> Floats:
+    """(N * M, 4) corners of the cells between lines, row by row."""
+    y, x = (each.ravel() for each in np.indices((len(rows) - 1, len(columns) - 1)))
+    return np.column_stack([columns[x], rows[y], columns[x + 1], rows[y + 1]])
+
+
+def intervals(lines: list[Floats], cells: int) -> Ints:
+    """(cells,) number of intervals between lines; one where there are none."""
+    return np.array([len(each) - 1 for each in lines] or np.ones(cells), dtype=np.int64)
+
+
+def interval(lines: Floats, values: Floats) -> Ints:
+    """(n,) number of the half-open interval of each value, the last one closed."""
+    return np.minimum(np.searchsorted(lines, values, side="right") - 1, len(lines) - 2)
+
+
+def interval_among(lines: Floats, first: Ints, number: Ints, values: Floats) -> Ints:
+    """(n,) the same, each value among `number` intervals of its own, whose lines begin at `first`."""
+    low, length = first.copy(), number.copy()
+    while (length > 1).any():
+        half = length // 2
+        low += np.where(lines[low + half] <= values, half, 0)
+        length -= half
+    return low - first
+
+
+def covered(start: Floats, end: Floats, low: Floats, high: Floats) -> Floats:
+    """(R, T) share of intervals [low, high] (T,) that intervals [start, end] (R,) cover."""
+    both = np.minimum(end[:, None], high) - np.maximum(start[:, None], low)
+    return np.maximum(both, 0.0) / (high - low)
+
 
 # Overlaps of queries and cells held in memory at once.
 BATCH = 2**20

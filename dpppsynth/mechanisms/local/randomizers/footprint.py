@@ -4,16 +4,19 @@ A cell is named by its index, so the offset of two cells is a pair of whole numb
 cell is high when its centre lies in the disk, mixed when the disk only reaches into it, and low otherwise. The share of
 a mixed cell that counts as high is the area of the cell after its centre is drawn onto the circle while its borders
 nearest to the middle stay where they are.
+
+The mutual information of a value and its report is at most the report's entropy under a uniform law less its entropy
+given the value. That bound depends on epsilon and the shape of the domain alone, so its maximiser is public.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from dpppsynth.core.arguments import plain_array, whole
-from dpppsynth.core.arrays import Floats, Ints
+from dpppsynth.core.arguments import plain_array, positive, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 
 
@@ -100,69 +103,63 @@ def output_mask(member: np.ndarray, cells: int) -> np.ndarray:
     return np.asarray(member[np.ix_(rim, rim)])
 
 
-class FootprintSizes(NamedTuple):
-    """Areas in cells: `high` S_H, `low` S_L; what is not high of an output cell is low."""
-
-    high: float
-    low: float
-
-    @property
-    def outputs(self) -> int:
-        """Number of cells that are reported at all."""
-        return round(self.high + self.low)
+# Below, differences of exponentials lose digits, and their series are exact.
+SMALL = 1e-4
+# Tolerance for products that are whole numbers but for rounding.
+GUARD = 1e-9
+# A side of that length is beyond any use and short of overflow.
+LONGEST = 1e300
 
 
-def closed_form_sizes(radius: int, cells: int) -> FootprintSizes:
-    """High and low area around every value, in time proportional to the radius.
+def optimal_radius(epsilon: float, side: float = 1.0) -> float:
+    """Radius of the disk area mechanism on a square that maximises the bound of mutual information.
 
     Parameters
     ----------
-    radius : int
-        In cells, at least 0.
-    cells : int
-        Along each axis of the grid of values.
+    epsilon : float
+    side : float
+        Of the square; the radius has the same unit.
+
+    Raises
+    ------
+    InputError
+        An argument is not a positive finite number.
 
     References
     ----------
-    Numerical Estimation of Spatial Distributions under Differential Privacy, theorem VI.4, less the `m` that the print
-    lacks in the number of strictly interior cells.
+    Numerical Estimation of Spatial Distributions under Differential Privacy (disk area mechanism), section V.
 
     Examples
     --------
-    >>> [round(size, 8) for size in closed_form_sizes(2, 5)]
-    [16.64582472, 60.35417528]
+    >>> round(optimal_radius(3.5), 6)
+    0.233247
     """
-    radius, cells = (
-        whole("radius", radius, 0, most=grid_limits.AREA_BOX),
-        whole("cells", cells, 1, most=grid_limits.AREA_SIDE),
-    )
-    parts = footprint_parts(radius)
-    split = float(parts.mixed @ parts.times)
-    low = cells**2 + 4 * radius * cells - 4 * radius - 1
-    return FootprintSizes(parts.pure + split, low + int(parts.times.sum()) - split)
+    epsilon, side = float(positive("epsilon", epsilon)), float(positive("side", side, most=LONGEST))
+    # Beyond it the radius is zero in doubles.
+    epsilon = min(epsilon, 1000.0)
+    first, second = moments(epsilon)
+    shrunk = math.exp(-epsilon)
+    root = math.sqrt((2 * second * shrunk) ** 2 + math.pi * shrunk * first * second)
+    return (2 * second * shrunk + root) / (math.pi * first) * side
 
 
-class Parts(NamedTuple):
-    """Footprint by its parts: number of high cells, shares (k,) of mixed cells, and how many (k,) have each share."""
+def moments(epsilon: float) -> tuple[float, float]:
+    """The paper's m1 = e^eps - 1 - eps and m2 = 1 - e^eps + eps e^eps over e^eps, up to a common factor.
 
-    pure: int
-    mixed: Floats
-    times: Ints
-
-
-def footprint_parts(radius: int) -> Parts:
-    """Parts of the footprint of a whole radius by its symmetry, without looking at every cell.
-
-    Strictly between 0 and 45 degrees, row k ends at the outermost cell (x_k, k) that the disk reaches, and the cells
-    before that one are all high; these count eightfold. Axes and diagonals count fourfold, and no axis is mixed.
+    Relative to e^eps nothing overflows, and the radius depends on their ratio only.
     """
-    k = np.arange(1, radius + 1)
-    # Largest x with (2x - 1)^2 + (2k - 1)^2 < 4 radius^2, whose root is exact enough far beyond any radius here.
-    x = (np.sqrt(4 * radius**2 - (2 * k - 1) ** 2 - 1).astype(np.int64) + 1) // 2
-    x, k = x[x > k], k[x > k]
-    full = math.isqrt(radius**2 // 2)
-    ends = high_shares(np.append(x, full + 1), np.append(k, full + 1), radius)
-    interior = int((x - k - 1).sum()) + int((ends[:-1] == 1).sum())
-    times = np.append(np.full(len(x), 8), 4)
-    mixed = (ends < 1) & np.append(np.full(len(x), True), reached(full + 1, full + 1, radius))
-    return Parts(1 + 4 * (radius + full) + 8 * interior, ends[mixed], times[mixed])
+    if epsilon < SMALL:
+        return 1 / 2 - epsilon / 3 + epsilon**2 / 8, 1 / 2 - epsilon / 6 + epsilon**2 / 24
+    return -math.expm1(-epsilon) - epsilon * math.exp(-epsilon), epsilon + math.expm1(-epsilon)
+
+
+def grid_radius(epsilon: float, cells: int) -> int:
+    """Radius in whole cells on a square grid: the optimal radius rounded down.
+
+    Examples
+    --------
+    >>> [grid_radius(3.5, cells) for cells in (4, 5, 10, 15, 20)]
+    [0, 1, 2, 3, 4]
+    """
+    cells = whole("cells", cells, 1, most=grid_limits.AREA_SIDE)
+    return math.floor(optimal_radius(epsilon) * cells + GUARD)

@@ -1,18 +1,19 @@
-"""Choice of a frequency oracle by its exact total variance."""
+"""Frequency oracles by name, and the choice of one by its exact total variance."""
 
 import math
 
+from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers.designs import total_variance
-from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle, checked_budget
+from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle, checked_budget, total_variance
+from dpppsynth.mechanisms.local.randomizers.hadamard import HadamardResponse
 from dpppsynth.mechanisms.local.randomizers.oracles import LocalHashing, RandomizedResponse
-from dpppsynth.mechanisms.local.randomizers.packing import WORD
 from dpppsynth.mechanisms.local.randomizers.projective import ProjectiveResponse
 from dpppsynth.mechanisms.local.randomizers.subset_selection import SubsetSelection
+from dpppsynth.mechanisms.local.randomizers.unary import WORD, OptimizedUnary, SymmetricUnary
 
 # Values up to which a report that names a subset of them is no longer than eight numbers.
 SHORT = 8 * WORD
-KINDS: tuple[type[FrequencyOracle], ...] = (RandomizedResponse, ProjectiveResponse, LocalHashing, SubsetSelection)
+CANDIDATES: tuple[type[FrequencyOracle], ...] = (RandomizedResponse, ProjectiveResponse, LocalHashing, SubsetSelection)
 
 
 def best_oracle(epsilon: float, domain: int) -> FrequencyOracle:
@@ -27,7 +28,7 @@ def best_oracle(epsilon: float, domain: int) -> FrequencyOracle:
     ['randomized-response', 'subset-selection', 'local-hashing']
     """
     epsilon, domain = checked_budget(epsilon, domain)
-    made = [oracle for kind in KINDS if (oracle := _made(kind, epsilon, domain)) is not None]
+    made = [oracle for kind in CANDIDATES if (oracle := _made(kind, epsilon, domain)) is not None]
     if not made:
         # Says what no oracle can express.
         return RandomizedResponse(epsilon=epsilon, domain=domain)
@@ -57,3 +58,40 @@ def response_or_hashing(epsilon: float, domain: int) -> FrequencyOracle:
     epsilon, domain = checked_budget(epsilon, domain)
     few = domain < 3 * math.exp(epsilon) + 2
     return (RandomizedResponse if few else LocalHashing)(epsilon=epsilon, domain=domain)
+
+
+ORACLES: dict[str, type[FrequencyOracle]] = {
+    law.kind: law
+    for law in (
+        RandomizedResponse,
+        LocalHashing,
+        OptimizedUnary,
+        SymmetricUnary,
+        HadamardResponse,
+        SubsetSelection,
+        ProjectiveResponse,
+    )
+}
+# What users ask for, and what stands on certificates for it: "auto" there is the published choice of older releases.
+AUTO, LEAST_VARIANCE = "auto", "least-variance"
+CHOICES = {LEAST_VARIANCE: best_oracle, AUTO: response_or_hashing}
+
+
+def stated_oracle(asked: str) -> str:
+    """Kind of frequency oracle on a certificate, by the kind that users ask for."""
+    return LEAST_VARIANCE if asked == AUTO else asked
+
+
+def oracle(kind: str, *, epsilon: float, domain: int) -> FrequencyOracle:
+    """A frequency oracle by its kind, as certificates state it.
+
+    "least-variance" takes that of `best_oracle`, "auto" the better one of randomised response and local hashing, as
+    older certificates mean it.
+
+    Examples
+    --------
+    >>> oracle("least-variance", epsilon=1.0, domain=100).kind, oracle("auto", epsilon=1.0, domain=100).kind
+    ('subset-selection', 'local-hashing')
+    """
+    choice = CHOICES.get(one_of("oracle", kind, (*CHOICES, *ORACLES)))
+    return choice(epsilon, domain) if choice else ORACLES[kind](epsilon=epsilon, domain=domain)

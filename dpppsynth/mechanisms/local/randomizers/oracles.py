@@ -1,13 +1,19 @@
-"""Frequency oracles: randomised response and optimised local hashing.
+"""Frequency oracles by randomised response and by local hashing, with the family of hash functions.
 
 Oracles estimate how many clients have each of d values, with the same budget and different noise. Per client whose
 value is another one, the variance of an estimated number is `(e^eps + d - 2) / (e^eps - 1)^2` under randomized
 response, `4 e^eps / (e^eps - 1)^2` under optimized unary encoding and, nearly, local hashing, and
 `e^(eps/2) / (e^(eps/2) - 1)^2` under symmetric unary encoding.
 
+The hash of a value is a 64-bit mix of seed and value, and its class the one of `hash_range` equal intervals of the
+64-bit numbers that it falls into: whole-number arithmetic, alike on all machines. Privacy needs nothing of the family,
+as seeds are drawn independently of values; that estimates are unbiased needs two values to collide for one seed in
+`hash_range`, and estimates are uncorrelated if any three values are as good as independent.
+
 References
 ----------
 Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for frequency estimation, USENIX Security.
+Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators, OOPSLA.
 """
 
 import math
@@ -21,11 +27,83 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import positive, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers import hashing
+from dpppsynth.core.types import Floats, Ints
+from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, ExcessLaw, draws, excess_law, log_ratio
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, ExcessLaw, draws, excess_law, log_ratio
+
+Words = npt.NDArray[np.uint64]
+
+STEP = np.uint64(0x9E3779B97F4A7C15)
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+THIRTY, TWENTY_SEVEN, THIRTY_ONE = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+def mix(z: Any) -> Any:
+    """Mix 64-bit numbers: arrays, or single numbers in compiled loops."""
+    z = (z ^ (z >> THIRTY)) * FIRST
+    z = (z ^ (z >> TWENTY_SEVEN)) * SECOND
+    return z ^ (z >> THIRTY_ONE)
+
+
+# Seeds are drawn from [0, 2^SEED_BITS): far more than there are clients.
+SEED_BITS = 63
+# Classes of hashes are computed by 32-bit factors.
+LARGEST_RANGE = 2**31
+CHUNK = 2**20
+HALF, LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
+
+
+def draw_seeds(rng: np.random.Generator, n: int) -> Ints:
+    """(n,) independent uniform seeds."""
+    return rng.integers(0, 2**SEED_BITS - 1, size=n, dtype=np.int64, endpoint=True)
+
+
+def hash_classes(seeds: Ints, values: Ints | int, hash_range: int) -> Ints:
+    """(n,) classes of values (n,), or of one value, under the hash functions of seeds (n,)."""
+    steps = (np.atleast_1d(values).astype(np.uint64) + np.uint64(1)) * STEP
+    numbers, size = mix(_states(seeds) + steps), np.uint64(hash_range)
+    # The product with the range has 96 bits: its highest ones, half by half.
+    scaled = ((numbers >> HALF) * size + (((numbers & LOW_HALF) * size) >> HALF)) >> HALF
+    return scaled.astype(np.int64)
+
+
+def hash_supports(seeds: Ints, values: Ints, domain: int, hash_range: int) -> Ints:
+    """(domain,) number of reports (seed, class) that support each value: those whose hash function gives the class.
+
+    Parameters
+    ----------
+    seeds : (n,) array of int
+    values : (n,) array of int
+        Reported classes, from 0 to hash_range - 1.
+    domain : int
+        Values are 0, 1, ..., domain - 1.
+    hash_range : int
+        Number of classes, from 2 to 2^31.
+    """
+    from dpppsynth.mechanisms.local.randomizers.hashing_kernel import add_supports
+
+    counts = np.zeros(domain, dtype=np.int64)
+    for start in range(0, len(seeds), CHUNK):
+        part = slice(start, start + CHUNK)
+        low = _interval(values[part], hash_range)
+        # The end of the last interval is 2^64, which is 0 here, and its width is right nevertheless.
+        add_supports(_states(seeds[part]), low, _interval(values[part] + 1, hash_range) - low, counts)
+    return counts
+
+
+def _states(seeds: Ints) -> Words:
+    """(n,) numbers that hash functions start from."""
+    return mix(seeds.astype(np.uint64) + STEP)
+
+
+def _interval(values: Ints, hash_range: int) -> Words:
+    """(n,) smallest 64-bit numbers of classes: `values 2^64 / hash_range`, rounded up, by long division."""
+    size = np.uint64(hash_range)
+    high, rest = np.divmod(values.astype(np.uint64) << HALF, size)
+    low, rest = np.divmod(rest << HALF, size)
+    return (high << HALF) + low + (rest > 0)
+
 
 # Values up to which the matrix of all hash functions is made.
 MOST_HASHED = 8
@@ -74,12 +152,10 @@ class ResponseOracle(FrequencyOracle):
 
     @property
     def spent(self) -> float:
-        """Epsilon that the integer weights certify."""
         return self._response.law.spent
 
     @property
     def p(self) -> Fraction:
-        """Probability of reporting the output of the own value, on average over what else a report holds."""
         return self._response.own
 
     def _steps(self, reports: Ints) -> Floats:
@@ -112,12 +188,10 @@ class RandomizedResponse(ResponseOracle):
 
     @property
     def q(self) -> Fraction:
-        """Probability of reporting one other value."""
         return self._response.other
 
     @property
     def clones(self) -> float:
-        """Probability of a clone: no report is a likely one of two values."""
         # Devices draw reports without it.
         from dpppsynth.privacy.shuffling import lone_clone_probability
 
@@ -141,11 +215,9 @@ class RandomizedResponse(ResponseOracle):
         return np.bincount(self._checked(reports)[:, 0], minlength=self.domain).astype(np.int64)
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
-        """(n,) whether reports are of this value."""
         return reports[:, 0] == value
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
-        """Counts with exactly the law of counts of reports (up to floating point), for experiments."""
         counts, law = self.true_numbers(true_counts, rng), self._response.law
         # A client reports its value by the excess, or else any value by the base weights, whatever its own.
         kept = rng.binomial(counts, self._response.excess / TOTAL)
@@ -160,7 +232,7 @@ def hash_range_rule(epsilon: float) -> int:
     >>> [hash_range_rule(epsilon) for epsilon in (0.5, 1, 2, 3, 5)]
     [3, 4, 8, 21, 149]
     """
-    most = math.log(hashing.LARGEST_RANGE - 1)
+    most = math.log(LARGEST_RANGE - 1)
     rule = f"be positive and at most {most:.4g} for a hash range of about e^epsilon"
     return max(2, round(math.exp(positive("epsilon", epsilon, rule=rule, most=most))) + 1)
 
@@ -191,7 +263,7 @@ class LocalHashing(ResponseOracle):
 
     def __post_init__(self) -> None:
         asked = hash_range_rule(self.epsilon) if self.hash_range is None else self.hash_range
-        checked = whole("hash_range", asked, 2, most=hashing.LARGEST_RANGE, remedy="leave it out for the best one")
+        checked = whole("hash_range", asked, 2, most=LARGEST_RANGE, remedy="leave it out for the best one")
         object.__setattr__(self, "hash_range", checked)
         super().__post_init__()
 
@@ -201,7 +273,6 @@ class LocalHashing(ResponseOracle):
 
     @property
     def q(self) -> Fraction:
-        """Probability that another value has the reported class."""
         return Fraction(1, self.hash_range)
 
     def matrix(self) -> Floats:
@@ -214,14 +285,14 @@ class LocalHashing(ResponseOracle):
         return np.concatenate(self._response.matrix()[:, functions].transpose(1, 0, 2)) / len(functions)
 
     def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
-        seeds = hashing.draw_seeds(rng, len(values))
-        own = hashing.hash_classes(seeds, values, self.hash_range)
+        seeds = draw_seeds(rng, len(values))
+        own = hash_classes(seeds, values, self.hash_range)
         return np.column_stack([seeds, self._response.drawn(own, rng)])
 
     def _checked(self, reports: Any) -> Ints:
         checked = self.rows(reports)
         if len(checked) and checked[:, 0].min() < 0:
-            msg = f"reports: a seed must be a whole number from 0 to 2^{hashing.SEED_BITS} - 1; some are not."
+            msg = f"reports: a seed must be a whole number from 0 to 2^{SEED_BITS} - 1; some are not."
             raise InputError(msg)
         _require_range(checked[:, 1], self.hash_range, "value")
         return checked
@@ -229,11 +300,10 @@ class LocalHashing(ResponseOracle):
     def count(self, reports: Ints) -> Ints:
         """(domain,) number of reports whose hash function maps each value to the reported class."""
         checked = self._checked(reports)
-        return hashing.supports(checked[:, 0], checked[:, 1], self.domain, self.hash_range)
+        return hash_supports(checked[:, 0], checked[:, 1], self.domain, self.hash_range)
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
-        """(n,) whether the hash functions of reports map this value to the reported class."""
-        return hashing.hash_classes(reports[:, 0], value, self.hash_range) == reports[:, 1]
+        return hash_classes(reports[:, 0], value, self.hash_range) == reports[:, 1]
 
 
 def _require_range(numbers: Ints, end: int, name: str) -> None:

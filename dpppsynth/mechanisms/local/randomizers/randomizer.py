@@ -1,16 +1,40 @@
-"""`Randomizer`: the interface of client mechanisms: public numbers, a law, reports, counts and an estimate."""
+"""`Randomizer` and `CellRandomizer`: public numbers, a law, reports, counts and an estimate; client laws by name.
 
+One is a log-Gaussian field behind the cells, which learns from their neighbours; the other is the published estimator.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from dpppsynth.core.arguments import plain_array, positive, shown
-from dpppsynth.core.arrays import Floats, Ints
+from dpppsynth.core.arguments import entries, one_of, plain_array, positive, shown, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
+from dpppsynth.mechanisms.local import grid_limits
+from dpppsynth.models.channel_likelihood import Channel, Law, Multinomial, ReportLikelihood
+from dpppsynth.spatial.simplex import possible
 
 if TYPE_CHECKING:
     from dpppsynth.mechanisms.local.audit_clients import ClientAudit
+
+
+def fingerprint(identity: Mapping[str, Any]) -> str:
+    """Sixteen digits that name a client mechanism with all its public numbers: reports of others are refused.
+
+    Examples
+    --------
+    >>> fingerprint({"cells": 3, "epsilon": 1.0}) == fingerprint({"epsilon": 1.0, "cells": 3})
+    True
+    """
+    text = json.dumps(identity, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
 
 # Beyond it whole numbers do not fit into 64 bits.
 LARGEST = 2**63 - 1
@@ -182,3 +206,150 @@ def _counts(array: Any) -> bool:
     if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
         return False
     return bool((array == np.floor(array)).all() and (array >= 0).all() and (array <= LARGEST).all())
+
+
+FIELD, EM, LEAST_SQUARES = "field", "em", "least-squares"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CellRandomizer(Randomizer):
+    """Base of client laws on a square grid, with `cells` along a side; the value of cell (i, j) is `i * cells + j`.
+
+    Attributes
+    ----------
+    epsilon : float
+    cells : int
+    """
+
+    cells: int
+    # Name of the published estimator.
+    published: ClassVar[str] = EM
+
+    @property
+    def inputs(self) -> int:
+        return self.cells**2
+
+    @property
+    def channel(self) -> Channel:
+        """Probabilities of what is counted given the cell."""
+        raise NotImplementedError
+
+    def counts_law(self, n: int) -> Law:
+        """Law of the counts of n reports."""
+        return Multinomial(float(n))
+
+    def settings(self, **given: Any) -> dict[str, Any]:
+        """Settings of the estimator in JSON form, defaults filled in.
+
+        `estimator="field"` has no others. Without `estimator` they are those of the published estimator.
+
+        Raises
+        ------
+        InputError
+            A setting is unknown or breaks its rule, or the grid is too large for a field.
+        """
+        chosen = one_of("estimator", given.pop("estimator", self.published), (FIELD, self.published))
+        if chosen == self.published:
+            return self.published_settings(**given)
+        if given:
+            msg = (
+                f"settings: {', '.join(map(str, given))} belong to estimator={self.published!r}; say so, or leave them "
+                "out."
+            )
+            raise InputError(msg)
+        require_field(self.cells)
+        return {"estimator": FIELD}
+
+    def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
+        """(inputs,) estimated shares of the cells, non-negative and with sum one.
+
+        Parameters
+        ----------
+        counts : (size,) array of int
+        n : int
+            Number of reports.
+        inside : (inputs,) array of bool, optional
+            Cells that anybody can be in; the others get nothing.
+        **settings
+            As `settings` names them.
+
+        Raises
+        ------
+        InputError
+            Counts are none of this mechanism or of another number of reports, or a setting breaks its rule.
+        """
+        chosen = self.settings(**settings)
+        if chosen.pop("estimator", self.published) == self.published:
+            return self.published_estimate(counts, n, inside=inside, **chosen)
+        reported = self.reported(counts)
+        if whole("n", n, 1) != reported:
+            msg = "n: must be the number of reports behind the counts; take what `reported` returns."
+            raise InputError(msg)
+        return self.field_estimate(self.tallies(counts), n, possible(inside, self.inputs))
+
+    def field_estimate(self, counts: Ints, n: int, inside: npt.NDArray[np.bool_]) -> Floats:
+        """(inputs,) shares by a field, of checked counts."""
+        # Devices draw reports without it.
+        from dpppsynth.models.channel_posterior import field_shares
+
+        likelihood = ReportLikelihood(self.channel, counts / 1.0, self.counts_law(n), inside / 1.0)
+        return field_shares(likelihood).shares
+
+    def published_settings(self, **given: Any) -> dict[str, Any]:
+        """Settings of the published estimator in JSON form; InputError for unknown or wrong ones."""
+        raise NotImplementedError
+
+    def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
+        """(inputs,) shares by the published estimator."""
+        raise NotImplementedError
+
+
+def require_field(cells: int) -> None:
+    """Refuse a field on a grid of too many cells along a side; InputError."""
+    if cells > grid_limits.FIELD_SIDE:
+        most = grid_limits.FIELD_SIDE
+        msg = f"estimator: a field is for at most {most} x {most} cells, got {cells} x {cells}; take estimator='em'."
+        raise InputError(msg)
+
+
+# Module and class of each kind.
+KINDS = {
+    "randomized-response": ("oracles", "RandomizedResponse"),
+    "local-hashing": ("oracles", "LocalHashing"),
+    "optimized-unary": ("unary", "OptimizedUnary"),
+    "symmetric-unary": ("unary", "SymmetricUnary"),
+    "hadamard-response": ("hadamard", "HadamardResponse"),
+    "subset-selection": ("subset_selection", "SubsetSelection"),
+    "projective-response": ("projective", "ProjectiveResponse"),
+    "disk-area": ("area", "DiskArea"),
+    "hybrid-area": ("area", "HybridArea"),
+    "square-wave": ("square_wave", "SquareWave"),
+    "subset-exponential": ("subset_exponential", "SubsetExponential"),
+    "range-hierarchy": ("hierarchy", "RangeHierarchyLaw"),
+    "displacements": ("displacements", "DisplacementLaw"),
+}
+
+
+def law_of(kind: str) -> type[Randomizer]:
+    """Class of a kind of client mechanism."""
+    module, name = KINDS[kind]
+    found: type[Randomizer] = getattr(import_module(f"{__package__}.{module}"), name)
+    return found
+
+
+def randomizer_from_dict(data: Mapping[str, Any]) -> Randomizer:
+    """Inverse of `Randomizer.parameters`; InputError unless exactly the fields of a known kind are there."""
+    data = entries("randomizer", data, ("kind", "epsilon"))
+    if not isinstance(data["kind"], str) or data["kind"] not in KINDS:
+        msg = f"randomizer: kind {shown(data['kind'])} is not known; expected one of {', '.join(sorted(KINDS))}."
+        raise InputError(msg)
+    kind = law_of(data["kind"])
+    names = {each.name for each in fields(kind)}
+    if data.keys() != names | {"kind"}:
+        msg = f"randomizer: {kind.kind} is stated by exactly {', '.join(sorted(names))}."
+        raise InputError(msg)
+    made = kind(**{name: data[name] for name in names})
+    if made.parameters() != dict(data):
+        msg = "randomizer: its numbers are not those that it has; check what was stated."
+        raise InputError(msg)
+    return made

@@ -14,12 +14,44 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers.binary import BinaryLaw, binary_law
+from dpppsynth.core.types import Floats, Ints
+from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, BinaryLaw, binary_law, draws
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.packing import WORD, bit, pack, unpack
-from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, draws
+
+WORD = 62
+Bits = npt.NDArray[np.bool_]
+
+
+def pack(bits: Bits) -> Ints:
+    """(n, ceil(d / 62)) words of bits (n, d).
+
+    Examples
+    --------
+    >>> pack(np.array([[True, False, True]])).tolist()
+    [[5]]
+    """
+    n, size = bits.shape
+    words = -(-size // WORD)
+    filled = np.zeros((n, words * WORD), dtype=bool)
+    filled[:, :size] = bits
+    places = np.zeros((n, words, 64), dtype=bool)
+    places[:, :, :WORD] = filled.reshape(n, words, WORD)
+    return np.packbits(places, axis=-1, bitorder="little").view("<i8")[:, :, 0].astype(np.int64)
+
+
+def unpack(words: Ints, size: int) -> Bits:
+    """(n, size) bits of words (n, ceil(size / 62))."""
+    n, width = words.shape
+    octets = np.ascontiguousarray(words.astype("<i8")).view(np.uint8)
+    places = np.unpackbits(octets, axis=-1, bitorder="little").reshape(n, width, 64)
+    return places[:, :, :WORD].reshape(n, width * WORD)[:, :size].astype(bool)
+
+
+def bit(words: Ints, place: int) -> Bits:
+    """(n,) one bit of words (n, w)."""
+    return (words[:, place // WORD] >> (place % WORD) & 1).astype(bool)
+
 
 # Values up to which the matrix of all 2^d reports is made.
 MOST_BITS = 12
@@ -53,12 +85,10 @@ class UnaryOracle(FrequencyOracle):
 
     @property
     def p(self) -> Fraction:
-        """Probability of setting the bit of the own value."""
         return Fraction(self._keep, TOTAL)
 
     @property
     def q(self) -> Fraction:
-        """Probability of setting the bit of another value."""
         return Fraction(self._law.flip, TOTAL)
 
     def matrix(self) -> Floats:
@@ -91,7 +121,6 @@ class UnaryOracle(FrequencyOracle):
         return counts
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
-        """(n,) whether reports have the bit of this value set."""
         return bit(reports, value)
 
 
@@ -118,7 +147,6 @@ class OptimizedUnary(UnaryOracle):
 
     @property
     def spent(self) -> float:
-        """Epsilon that the integer weights certify: both odds of a fair coin are one."""
         return self._law.log_odds
 
 
@@ -145,5 +173,4 @@ class SymmetricUnary(UnaryOracle):
 
     @property
     def spent(self) -> float:
-        """Epsilon that the integer weights certify: two bits tell two values apart."""
         return 2 * self._law.log_odds

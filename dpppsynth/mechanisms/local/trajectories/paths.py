@@ -1,0 +1,223 @@
+"""Trajectories: the cells of a grid or points in the order of their visits, and random ones over a city."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpppsynth.core.arguments import elements, instance, plain_array, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local import grid_limits
+from dpppsynth.spatial.domains import LARGEST, Window, as_reals
+from dpppsynth.spatial.grid_cells import cell_places
+from dpppsynth.spatial.mesh import Floats, Ints
+
+# The neighbours of a cell, in the order in which moves are numbered: along x, then along y.
+MOVES = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y])
+OFFSETS = "offsets: must be increasing whole numbers from 0 to the number of points; every trajectory has a point."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GridTrajectories:
+    """Trajectories of which only the cells are known.
+
+    Parameters
+    ----------
+    cells : int
+        Cells d along each side of the grid.
+    values : array_like of int, shape (n,)
+        Cells `i * d + j`, i along x and j along y, of one trajectory after the other.
+    offsets : array_like of int, shape (T + 1,)
+        Where each trajectory starts, and n.
+
+    Examples
+    --------
+    >>> GridTrajectories(3, [0, 0, 8, 8], [0, 4]).mobility().values
+    array([0, 4, 8])
+    """
+
+    cells: int
+    values: Ints
+    offsets: Ints
+
+    def __post_init__(self) -> None:
+        d = whole("cells", self.cells, 1, most=grid_limits.TRAJECTORIES_SIDE)
+        values = plain_array(self.values)
+        flat = values is not None and values.ndim == 1 and values.dtype.kind in "iu" and len(values) > 0
+        if values is None or not flat or values.min() < 0 or values.max() >= d * d:
+            msg = f"values: must be whole numbers from 0 to {d * d - 1}, the cells of a {d} by {d} grid; at least one."
+            raise InputError(msg)
+        values = values.astype(np.int64)
+        values.flags.writeable = False
+        object.__setattr__(self, "cells", d)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "offsets", checked_offsets(self.offsets, len(values)))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"GridTrajectories({self.cells} by {self.cells} cells)"
+
+    @property
+    def lengths(self) -> Ints:
+        """(T,) number of cells of each, repetitions included."""
+        return np.diff(self.offsets)
+
+    def histogram(self) -> Floats:
+        """(d, d) shares of all points in the cells, indexed [i, j]."""
+        counts = np.bincount(self.values, minlength=self.cells**2)
+        return counts.reshape(self.cells, self.cells) / len(self.values)
+
+    @cached_property
+    def _owner(self) -> Ints:
+        """(n,) trajectory of each point."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    def mobility(self, longest: int | None = None) -> "GridTrajectories":
+        """The same trajectories as moves between neighbouring cells: stays dropped, jumps filled in straight.
+
+        Parameters
+        ----------
+        longest : int, optional
+            Cells of each after which nothing is filled in: `truncated`, without the memory for what it leaves out.
+        """
+        place = np.column_stack(np.divmod(self.values, self.cells))
+        way = np.diff(place, axis=0, prepend=place[:1])
+        steps = np.abs(way).max(axis=1)
+        # The first cell of every trajectory is one step, wherever the one before it ended.
+        steps[self.offsets[:-1]] = 1
+        kept = steps
+        if longest is not None:
+            before = np.cumsum(steps) - steps
+            before -= np.repeat(before[self.offsets[:-1]], self.lengths)
+            kept = np.clip(whole("longest", longest, 1, most=2**53) - before, 0, steps)
+        last = np.repeat(np.arange(len(steps)), kept)
+        left = steps[last] - 1 - (np.arange(len(last)) - np.repeat(np.cumsum(kept) - kept, kept))
+        size = steps[last][:, None]
+        filled = place[last] - (2 * left[:, None] * way[last] + size) // (2 * size)
+        lengths = np.add.reduceat(kept, self.offsets[:-1])
+        return GridTrajectories(self.cells, filled[:, 0] * self.cells + filled[:, 1], starts(lengths))
+
+    def truncated(self, longest: int) -> "GridTrajectories":
+        """The first so many cells of each trajectory."""
+        longest = whole("longest", longest, 1, most=2**53)
+        position = np.arange(len(self.values)) - self.offsets[self._owner]
+        return GridTrajectories(self.cells, self.values[position < longest], starts(np.minimum(self.lengths, longest)))
+
+    def part(self, first: int, last: int) -> "GridTrajectories":
+        """Trajectories from number `first` to before number `last`."""
+        first = whole("first", first, 0, most=len(self) - 1)
+        offsets = self.offsets[first : whole("last", last, first + 1, most=len(self)) + 1]
+        return GridTrajectories(self.cells, self.values[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+
+def neighbouring_cells(cell: Ints, cells: int) -> tuple[Ints, Any]:
+    """(n, 8) the cells around each cell, in the order of `MOVES`, and whether they lie on the grid (0 where not)."""
+    place = np.stack(np.divmod(cell, cells), axis=-1)[:, None] + MOVES
+    inside = ((place >= 0) & (place < cells)).all(axis=-1)
+    return np.where(inside, place[..., 0] * cells + place[..., 1], 0), inside
+
+
+def starts(lengths: Ints) -> Ints:
+    """(T + 1,) offsets of trajectories of these lengths (T,)."""
+    return np.concatenate([[0], np.cumsum(lengths)])
+
+
+def checked_offsets(offsets: Any, size: int) -> Ints:
+    """(T + 1,) offsets that part so many points; InputError otherwise."""
+    array = plain_array(offsets)
+    flat = array is not None and array.ndim == 1 and len(array) > 1 and array.dtype.kind in "iu"
+    if array is None or not flat or array[0] != 0 or array[-1] != size or not (array[1:] > array[:-1]).all():
+        raise InputError(OFFSETS)
+    array = array.astype(np.int64)
+    array.flags.writeable = False
+    return array
+
+
+POINTS = f"xy: must be numbers of shape (n, 2), none beyond {LARGEST:g}."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectories:
+    """Points of many persons in the order in which each visited them.
+
+    Parameters
+    ----------
+    xy : array_like, shape (n, 2)
+        Points of one trajectory after the other.
+    offsets : array_like of int, shape (T + 1,)
+        Where each trajectory starts, and n: trajectory t is `xy[offsets[t]:offsets[t + 1]]`.
+
+    Raises
+    ------
+    InputError
+        Without saying which points, where, or how many.
+
+    Examples
+    --------
+    >>> walks = Trajectories.of([[[0.1, 0.1], [0.4, 0.1]], [[0.9, 0.8]]])
+    >>> walks.on_grid(Window.rectangle(0, 0, 1, 1), cells=2).histogram()
+    array([[0.66666667, 0.        ],
+           [0.        , 0.33333333]])
+    """
+
+    xy: Floats
+    offsets: Ints
+
+    def __post_init__(self) -> None:
+        xy = as_reals(self.xy, POINTS)
+        if xy.ndim != 2 or xy.shape[1] != 2 or not (np.abs(xy) <= LARGEST).all():
+            raise InputError(POINTS)
+        xy.flags.writeable = False
+        object.__setattr__(self, "xy", xy)
+        object.__setattr__(self, "offsets", checked_offsets(self.offsets, len(xy)))
+
+    @classmethod
+    def of(cls, paths: Iterable[ArrayLike]) -> Self:
+        """Trajectories from the points (n, 2) of each."""
+        points = [as_reals(path, POINTS) for path in elements(paths) or ()]
+        if not points or any(path.ndim != 2 or path.shape[1] != 2 for path in points):
+            msg = "paths: needs at least one trajectory, each an array of shape (n, 2)."
+            raise InputError(msg)
+        return cls(np.concatenate(points), np.cumsum([0, *map(len, points)]))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return "Trajectories()"
+
+    @property
+    def lengths(self) -> Ints:
+        """(T,) number of points of each."""
+        return np.diff(self.offsets)
+
+    def path(self, which: int) -> Floats:
+        """(n, 2) points of one trajectory."""
+        which = whole("which", which, 0, most=len(self) - 1)
+        return self.xy[self.offsets[which] : self.offsets[which + 1]]
+
+    def on_grid(self, window: Window, cells: int) -> GridTrajectories:
+        """The cell of every point on a grid over the bounding box of a public window, `cells` along each side.
+
+        A point on the border between two cells belongs to the one to its right or above; the window's own right and
+        upper border belongs to the last cells.
+
+        Raises
+        ------
+        InputError
+            When a point lies outside the window.
+        """
+        cells = whole("cells", cells, 1, most=grid_limits.TRAJECTORIES_SIDE)
+        if not instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one").contains(self.xy).all():
+            msg = (
+                "window: there are points outside it; take a public window that holds them all, or move each to the "
+                "nearest place inside. A trajectory that is left out shows in their number, which is public."
+            )
+            raise InputError(msg)
+        i, j = cell_places(self.xy, window.bounds, (cells, cells)).T
+        return GridTrajectories(cells, i * cells + j, self.offsets)
