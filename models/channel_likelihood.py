@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arrays import Floats, Ints
+from dpppsynth.core.types import Floats, Ints
 
 Product = Callable[[Floats], Floats]
 # Chances are at least this: rounding of fast products may leave less than nothing.

@@ -124,9 +124,6 @@ GRIDS = {
     "local_consistency": (
         grids.local_consistency, {"grid": FINER, "first": np.ones(9), "second": np.ones(36), "n1": 5, "n2": 5},
     ),
-    "central_consistency": (
-        grids.central_consistency, {"grid": FINER, "first": np.ones(9), "second": np.ones(36), "share": 0.5},
-    ),
     "group_sizes": (grids.group_sizes, {"n": 100, "sigma": 0.2}),
     "split_users": (grids.split_users, {"n": 100, "sigma": 0.2, "rng": 1}),
     "average_query_error": (
@@ -138,9 +135,6 @@ GRIDS = {
         grids.query_workload, {"bounds": BOX, "area_share": 0.1, "count": 5, "shape": "proportional", "rng": 1},
     ),
     "true_answers": (grids.true_answers, {"xy": PATTERN.xy, "rectangles": QUERIES, "bounds": BOX}),
-    "central_first_side": (grids.central_first_side, {**SIDES, "c": 10.0}),
-    "central_second_sides": (grids.central_second_sides, {"counts": [30.0, -2.0], "epsilon": 1.0, "c2": 5.0}),
-    "central_uniform_side": (grids.central_uniform_side, {**SIDES, "c": 10.0}),
     "clipped_frequencies": (grids.clipped_frequencies, {"counts": [30.0, -2.0], "reports": 28}),
     "first_side": (grids.first_side, {**SIDES, "alpha": 0.02, "rounding": "nearest"}),
     "uniform_side": (grids.uniform_side, {**SIDES, "alpha": 0.1, "rounding": "nearest"}),
@@ -311,13 +305,6 @@ LOCAL = {
     "GridTrajectories": (local.GridTrajectories, {"cells": 3, "values": [0, 1, 4], "offsets": [0, 2, 3]}),
     "GridTrajectories.truncated": (CELLS.truncated, {"longest": 3}),
     "GridTrajectories.part": (CELLS.part, {"first": 0, "last": 1}),
-    "points_budget": (local.points_budget, {"trajectories": WALKS, "epsilon": 1.0}),
-    "random_trajectories": (
-        local.random_trajectories,
-        {
-            "points": PATTERN.xy, "window": SQUARE, "number": 3, "grid": 4, "shortest": 2, "longest": 5, "rng": 1,
-        },
-    ),
     "LDPTrace": (local.LDPTrace, {"epsilon": 2.0, "cells": 3, "max_length": 5, "user": "trajectory"}),
     "LineTrace": (local.LineTrace, {"epsilon": 2.0, "cells": 3, "reach": 2, "user": "trajectory"}),
     "LineTrace.plan": (LINES.plan, {"domain": SQUARE, "n": 2, "expected_n": None}),
@@ -421,6 +408,6 @@ ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **PRIVACY}
 MADE = {
     "AAG", "PIECES", "PRIVAG", "ROUNDINGS", "UNIFORM_ALPHA", "Agreeing", "Constants", "Ratios", "KINDS", "ORACLES",
     "Fit", "FrequencyOracle", "Randomizer", "CellMechanism", "Mechanism",
-    "PointsBudget", "TraceCounts", "aggregate_dask", "GridRelease", "LocalRelease", "local", "grids", "randomizers",
+    "TraceCounts", "aggregate_dask", "GridRelease", "LocalRelease", "local", "grids", "randomizers",
     "HierarchyRelease",
 }  # fmt: skip

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import gammainc, gammaincinv
 
 from dpppsynth.core.arguments import finite, plain_array, positive, shown, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.footprint import LONGEST as LONGEST_SIDE
 from dpppsynth.mechanisms.local.randomizers.footprint import SMALL, high_shares, moments, reached

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.arguments import finite, instance, positive
-from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, checked_queries, reals, users
 from dpppsynth.mechanisms.local.grids.sides import report_signal
 

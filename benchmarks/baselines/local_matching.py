@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import flag, instance, shown, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
 from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius

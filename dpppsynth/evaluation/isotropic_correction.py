@@ -10,7 +10,8 @@ import math
 import numpy as np
 import shapely
 
-from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, add, compiled, table
+from dpppsynth.core.sorted_search import BUCKETS, add, compiled, table
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.evaluation.pairs import Cells, partners
 from dpppsynth.spatial.domains import Window
 

@@ -42,9 +42,10 @@ from dpppsynth.release.relative_risk import RelativeRisk
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.grid_smoothing import SIGMA, gaussian_heatmap
 from dpppsynth.spatial.intensity import Intensity
-from dpppsynth.spatial.mesh import Floats, Mesh, PlanarMesh
+from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.minimum_cost_flow import unit_masses
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.planar_mesh import PlanarMesh
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

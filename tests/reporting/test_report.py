@@ -17,7 +17,7 @@ from dpppsynth.evaluation.report_files import plot_k, plot_patterns
 from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
 from dpppsynth.evaluation.smoothing import kernel_intensity
 from dpppsynth.evaluation.utility_report import evaluate
-from dpppsynth.linear_network import LinearNetwork, diffusion, heat_flow
+from dpppsynth.linear_network import LinearNetwork, heat_kernels
 from dpppsynth.plotting import save_picture
 
 SQUARE = Window.rectangle(0, 0, 100, 100, "EPSG:27700")
@@ -266,8 +266,8 @@ class TestFewAndMany:
         assert made.table["synthetic"].isna().tolist() == [False, True] + [False] * 6
 
     def test_networks_that_heat_flow_cannot_serve(self, monkeypatch):
-        monkeypatch.setattr(diffusion, "MOST_SEGMENTS", 11)
-        monkeypatch.setattr(heat_flow, "MOST_SPREAD", 11)
+        monkeypatch.setattr(heat_kernels, "MOST_SEGMENTS", 11)
+        monkeypatch.setattr(heat_kernels, "MOST_SPREAD", 11)
         # A network of its own: heat flow is remembered.
         pattern = LinearNetwork(GRID.vertices, GRID.edges).pattern([0, 1, 2], [0.1, 0.5, 0.2])
         made = evaluate(pattern, pattern, r=np.linspace(0, 100, 11))

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.core.arguments import one_of, positive
-from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.heatmap.bound import FITS

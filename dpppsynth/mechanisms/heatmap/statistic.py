@@ -17,8 +17,8 @@ from dpppsynth.contract.result import require_heat_map
 from dpppsynth.contract.statistic import Parameters, Releasing, Trial, require
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.heatmap.aggregation import measure_tree, require_exact
 from dpppsynth.mechanisms.heatmap.bound import (

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import instance, one_of, whole
-from dpppsynth.core.confidential import Confidential
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Confidential
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST, grid_depth
 from dpppsynth.mechanisms.heatmap.person_tables import (
     FINEST,

@@ -14,8 +14,8 @@ from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import flag, instance, plain_array, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectory
 from dpppsynth.mechanisms.local.randomizers.displacements import MOST_CELLS, DisplacementLaw, displacement_of

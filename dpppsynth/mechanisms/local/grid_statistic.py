@@ -18,8 +18,8 @@ from dpppsynth.contract.parameter_forms import POSITIVE, TEXT, WHOLE, Form, cons
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import elements, instance, one_of, positive, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_report, local_rounds
 from dpppsynth.mechanisms.local.grids.cuts import adaptive_cells, even_cells, pooled_levels

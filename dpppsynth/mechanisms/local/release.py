@@ -12,7 +12,7 @@ from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InformationWarning, QualityError
-from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import FIELD, POSTS
 from dpppsynth.mechanisms.local.grid_statistic import Fitted, GridStatistic

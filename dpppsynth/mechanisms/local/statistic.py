@@ -19,8 +19,8 @@ from dpppsynth.contract.settings import PRIVACY
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import entries, instance, probability, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import REPORTS, SEEDED, local_report, square_grid
 from dpppsynth.mechanisms.local.one_report import require_no_marks

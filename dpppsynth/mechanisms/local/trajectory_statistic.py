@@ -18,8 +18,8 @@ from dpppsynth.contract.parameter_forms import TEXT, WHOLE, Form, const, or_null
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.statistic import ReportsStatistic, Shuffle, randomness_name

@@ -13,9 +13,9 @@ from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.arguments import flag, instance, whole
 from dpppsynth.core.errors import InformationWarning, InputError, outside
-from dpppsynth.core.json_types import JsonRead
 from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.reports import Counts

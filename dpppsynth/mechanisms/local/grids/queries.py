@@ -13,9 +13,9 @@ import numpy as np
 import shapely
 
 from dpppsynth.core.arguments import one_of, positive, real, shown, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.grids.rectangles import (
     LARGEST,

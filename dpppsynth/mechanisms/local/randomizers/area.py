@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpppsynth.core.arguments import finite, flag, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
@@ -322,44 +322,3 @@ class HybridArea(AreaRandomizer):
         steps = np.arange(max(self.radius, 1)) / max(self.radius, 1)
         levels = np.exp((1 - steps) * min(self.exponent, BEYOND))
         return np.concatenate([levels[:1], levels, [1.0]])
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LiteralHybridArea(HybridArea):
-    """Hybrid mechanism as the main text prints it, without epsilon in the exponent: for comparison, never for release.
-
-    It spends 1 whatever epsilon is: too much below 1, too little above. Only radius 0 obeys epsilon.
-
-    Attributes
-    ----------
-    epsilon, cells, radius
-        As of every area mechanism.
-    unsafe : bool
-        Has to be True where the law spends more than epsilon.
-
-    References
-    ----------
-    Numerical Estimation of Spatial Distributions under Differential Privacy (disk area mechanism), section IV.
-
-    Examples
-    --------
-    >>> round(LiteralHybridArea(epsilon=3.5, cells=5, radius=2).spent, 9)
-    1.0
-    """
-
-    unsafe: bool = False
-    kind: ClassVar[str] = "literal-hybrid-area"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "unsafe", flag("unsafe", self.unsafe))
-        super().__post_init__()
-        if self.spent > self.epsilon and not self.unsafe:
-            msg = (
-                f"epsilon: the printed law spends {self.spent:.3g} and not {self.epsilon:g}; take HybridArea, or "
-                "unsafe=True for a comparison on data that are not private."
-            )
-            raise InputError(msg)
-
-    @property
-    def exponent(self) -> float:
-        return 1.0 if self.radius else self.epsilon

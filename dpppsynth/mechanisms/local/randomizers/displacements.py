@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.core.arguments import whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle

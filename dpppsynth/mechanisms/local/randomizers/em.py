@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.arguments import finite, function, plain_array, whole
-from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InformationWarning, InputError
+from dpppsynth.core.types import Floats
 
 MOST_STEPS = 10_000
 Product = Callable[[Floats], Floats]

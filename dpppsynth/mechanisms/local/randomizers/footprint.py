@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.arguments import plain_array, positive, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 
 

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import instance, one_of, plain_array, positive, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import LOST, TOTAL, BinaryLaw, log_ratio
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.spatial.simplex import norm_mul, norm_sub, possible

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import one_of, shown, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.grids.sides import report_signal
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle, checked_budget
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle

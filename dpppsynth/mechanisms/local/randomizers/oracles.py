@@ -27,8 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import positive, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, ExcessLaw, draws, excess_law, log_ratio
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 

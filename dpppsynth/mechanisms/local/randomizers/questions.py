@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import uniform_below
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 

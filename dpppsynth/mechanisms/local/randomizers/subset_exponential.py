@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpppsynth.core.arguments import positive, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, draws, groups, meeting
 from dpppsynth.mechanisms.local.randomizers.randomizer import LEAST_SQUARES, CellRandomizer

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import draws
 from dpppsynth.mechanisms.local.randomizers.frequency import DesignOracle, checked_budget, ideal_variance
 from dpppsynth.mechanisms.local.randomizers.unary import WORD, bit, pack, unpack

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, BinaryLaw, binary_law, draws
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 

@@ -1,4 +1,4 @@
-"""Conversion between networks and networkx graphs, by the conventions of OSMnx.
+"""Networks from and to layers of lines, GeoJSON and networkx graphs.
 
 Nodes carry `x` and `y`, edges may carry a `geometry` (a LineString, in either direction) and a `length`, the graph a
 `crs`.
@@ -7,18 +7,165 @@ Nodes carry `x` and `y`, edges may carry a `geometry` (a LineString, in either d
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
 
-from dpppsynth.core.crs import projected_crs, same_crs
+from dpppsynth.core.crs import (
+    crs_from_member,
+    crs_label,
+    crs_member,
+    projected_crs,
+    remedy,
+    reproject,
+    same_crs,
+    unit_name,
+)
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
+from dpppsynth.core.wording import mention, named
+from dpppsynth.linear_network.build import line_parts, skeleton_of_lines
 from dpppsynth.linear_network.collapse import parallel_keys
-from dpppsynth.linear_network.skeleton import ROUNDING, Floats, Labels, Skeleton, Streets, ends_of, plural, with_ends
+from dpppsynth.linear_network.skeleton import (
+    ROUNDING,
+    Labels,
+    Skeleton,
+    Streets,
+    ends_of,
+    noting_overlaps,
+    plural,
+    with_ends,
+)
+from dpppsynth.spatial.tables.frames import from_geodataframe
+from dpppsynth.spatial.tables.table import Table
 
 if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
+
+
+CLAIM = (
+    ". GeoJSON without a 'crs' member claims to be in degrees; if its coordinates are in metres, write that member, or "
+    "save the lines as .gpkg or .parquet with their CRS"
+)
+
+
+def table_of_lines(lines: Any) -> Table:
+    """Rows of a GeoDataFrame or a GeoSeries; InputError for anything else."""
+    import geopandas
+
+    frame = lines.to_frame("geometry") if isinstance(lines, geopandas.GeoSeries) else lines
+    if not isinstance(frame, geopandas.GeoDataFrame) or frame.active_geometry_name is None:
+        msg = f"lines: must be a GeoDataFrame with a geometry column or a GeoSeries; got {type(lines).__name__}"
+        raise InputError(msg)
+    return from_geodataframe(frame)
+
+
+def skeleton_of_table(
+    table: Table,
+    crs: CRSLike | None,
+    node: bool,
+    join: float | None,
+    *,
+    to_crs: CRSLike | None,
+    largest_component: bool,
+) -> tuple[Skeleton, str | None]:
+    """Edges of the lines of a table, and their CRS; parameters as for `LinearNetwork.from_geodataframe`."""
+    for name, choice in (("node", node), ("largest_component", largest_component)):
+        if not isinstance(choice, bool):
+            msg = f"{name}: must be True or False; got {type(choice).__name__}"
+            raise InputError(msg)
+    geometry, target = _in_crs(table, crs, to_crs)
+    parts = None if node or join is not None else _as_numbered(table, geometry)
+    if parts is None:
+        parts = skeleton_of_lines(geometry, node=node, join=join, unit="unit" if target is None else unit_name(target))
+    return noting_overlaps(parts.largest() if largest_component else parts), target
+
+
+def _in_crs(table: Table, crs: CRSLike | None, to_crs: CRSLike | None) -> tuple[Any, str | None]:
+    """Geometries in a projected CRS, and its name."""
+    source = table.crs
+    if crs is not None and source is not None and not same_crs(crs, source):
+        msg = (
+            f"crs: the lines are in {crs_label(source)}, not {crs_label(crs)}; leave {named('crs')} out, "
+            f"{mention('to_crs')} re-projects"
+        )
+        raise InputError(msg + (CLAIM if same_crs(source, "OGC:CRS84") else ""))
+    source = crs if source is None else source
+    if to_crs is None:
+        return table.geometry, None if source is None else projected_crs(source)
+    target = projected_crs(to_crs)
+    if source is None:
+        msg = f"to_crs: the lines do not say which CRS they are in; name it with {mention('crs')}"
+        raise InputError(msg)
+    if same_crs(source, target):
+        return table.geometry, target
+    flat = line_parts(table.geometry)
+    return shapely.transform(flat, lambda xy: reproject(xy, source, target)), target
+
+
+def _as_numbered(table: Table, geometry: Any) -> Skeleton | None:
+    if not {"from", "to"} <= set(table.columns) or len(table) == 0:
+        return None
+    lines = line_parts(geometry)
+    return by_numbers(lines, np.array([table.columns["from"], table.columns["to"]], dtype=object).T)
+
+
+def network_geojson(network: Streets) -> dict[str, Any]:
+    """Describe a network as a FeatureCollection with a named CRS, as GDAL and QGIS read it."""
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"from": int(a), "to": int(b)},
+            "geometry": {"type": "LineString", "coordinates": shapely.get_coordinates(line).tolist()},
+        }
+        for (a, b), line in zip(network.edges, network.lines, strict=True)
+    ]
+    return {"type": "FeatureCollection", "crs": crs_member(network.crs), "features": features}
+
+
+def read_geojson(data: Mapping[str, Any]) -> tuple[Skeleton, str | None]:
+    """Inverse of `network_geojson`: the edges, and the CRS."""
+    try:
+        numbers = [[f["properties"]["from"], f["properties"]["to"]] for f in data["features"]]
+        lines = np.array([shapely.LineString(f["geometry"]["coordinates"]) for f in data["features"]], dtype=object)
+    except (LookupError, TypeError, ValueError, shapely.errors.ShapelyError):
+        numbers, lines = [], np.empty(0, dtype=object)
+    found = by_numbers(lines, numbers)
+    if found is None:
+        msg = (
+            "geojson: needs LineStrings with the numbers of their vertices (from, to), counted from 0, each in one "
+            "place; dpppsynth.io.read_network takes others."
+        )
+        raise InputError(msg)
+    if "crs" not in data:
+        msg = f"geojson: has no 'crs' member, and standard GeoJSON is in degrees. With read_network, {remedy()}"
+        raise InputError(msg)
+    return found, crs_from_member(data["crs"])
+
+
+def by_numbers(lines: Any, numbers: Any) -> Skeleton | None:
+    """Edges whose ends carry vertex numbers (E, 2); None unless these count from 0 and each has one place."""
+    edges = _counted(numbers)
+    if edges is None or len(edges) != len(lines) or shapely.is_empty(lines).any():
+        return None
+    ends = ends_of(shapely.force_2d(lines)) + 0.0
+    vertices: Floats = np.empty((int(edges.max()) + 1, 2))
+    vertices[edges] = ends
+    return Skeleton(vertices, edges, lines) if np.array_equal(vertices[edges], ends) else None
+
+
+def _counted(numbers: Any) -> Ints | None:
+    try:
+        values = np.array(numbers, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    used = np.unique(values)
+    if values.ndim != 2 or values.shape[1] != 2 or not np.array_equal(used, np.arange(len(used))):
+        return None
+    return values.astype(np.int64)
+
 
 # Shares of an edge's length by which its geometry may miss its nodes, and its stated length may be wrong.
 MISS, WRONG = 1e-4, 0.1

@@ -1,4 +1,4 @@
-"""Meshes of triangles or squares over a window, or over the plane around a network."""
+"""Planar meshes: triangles and squares, cut to a window."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import numpy.typing as npt
 import scipy
 import shapely
 
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.spatial.domains import LARGEST, Domain, Window, as_reals
-from dpppsynth.spatial.mesh.abstract_mesh import NODES, Mesh
-from dpppsynth.spatial.mesh.pieces import Pieces, triangulate
+from dpppsynth.spatial.mesh import NODES, Mesh, Pieces, triangulate
 
 PLANAR = ("triangle", "square")
 # Parts of an element smaller than this fraction of it are left out of the mesh.

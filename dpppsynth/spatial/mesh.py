@@ -1,4 +1,4 @@
-"""`Mesh`: the interface of all meshes: elements, linear basis functions, and their integrals over the domain.
+"""Finite-element meshes: vertices, elements, basis functions and their integrals, and simplices that tile the elements.
 
 Everything downstream (tents, fields, bounds, samplers) is written against this class alone. `PlanarMesh` has triangles
 or squares, `dpppsynth.linear_network.NetworkMesh` segments of edges.
@@ -9,6 +9,7 @@ An element may stick out of the domain. The basis is defined on the whole elemen
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import product
 from typing import Any, ClassVar
@@ -16,10 +17,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 import scipy
+import shapely
 
-from dpppsynth.core.arrays import Floats, Ints
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh.pieces import Pieces
+
+__all__ = ["NODES", "Floats", "Ints", "Mesh", "Pieces", "triangulate"]
 
 # Nodes per element by kind.
 NODES = {"segment": 2, "triangle": 3, "square": 4}
@@ -181,3 +184,54 @@ class Mesh:
     def cut(self, polygons: Any, tree: Any) -> tuple[Pieces, Ints]:
         """Pieces of the domain cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Triangles that tile the elements' parts inside a window, or segments that tile a network.
+
+    Attributes
+    ----------
+    corners : (Q, 3, 2) or (Q, 2, 2) array
+        Positions of the corners; in between positions are linear.
+    element : (Q,) array
+        Index of the element each piece belongs to.
+    weight : (Q,) array
+        Area or length, times any public offset: the integral of f is the sum of weight * (mean of f over the piece).
+    """
+
+    corners: Floats
+    element: Ints
+    weight: Floats
+
+    @property
+    def sides(self) -> int:
+        """Corners of each piece: 3 on windows, 2 on networks."""
+        return self.corners.shape[1]
+
+    def quadrature(self) -> tuple[Floats, Ints, Floats]:
+        """Rule that is exact for quadratics, one node per corner: positions (m, 2), their elements (m,), weights (m,).
+
+        Midpoints of a triangle's edges; the two Gauss points of a segment.
+        """
+        share = 1 / 2 if self.sides == 3 else (3 + np.sqrt(3)) / 6
+        points = share * self.corners + (1 - share) * np.roll(self.corners, -1, axis=1)
+        weight = np.repeat(self.weight / self.sides, self.sides)
+        return points.reshape(-1, 2), np.repeat(self.element, self.sides), weight
+
+
+def triangulate(geometry: Any, element: Ints) -> Pieces:
+    """Cut polygons into triangles without new vertices (constrained Delaunay).
+
+    Parameters
+    ----------
+    geometry : array of shapely geometries
+        Polygonal parts, in any order.
+    element : (G,) array
+        The element each geometry belongs to.
+    """
+    triangles, owner = shapely.get_parts(shapely.constrained_delaunay_triangles(geometry), return_index=True)
+    corners = shapely.get_coordinates(triangles).reshape(-1, 4, 2)[:, :3]
+    area = np.abs(np.linalg.det(corners[:, 1:] - corners[:, :1])) / 2
+    solid = area > 0
+    return Pieces(corners[solid], element[owner[solid]], area[solid])
