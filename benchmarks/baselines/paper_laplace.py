@@ -5,7 +5,6 @@ show it. On a network one short segment is enough to drown all others. `LaplaceS
 """
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -44,8 +43,8 @@ class PaperLaplaceSynthesizer:
     --------
     >>> from dpppsynth.spatial.domains import Window
     >>> window = Window.rectangle(0, 0, 10, 10)
-    >>> PaperLaplaceSynthesizer(1.0, shape=(11, 11)).release(PointPattern([[5, 5]], window), 1).releasable
-    False
+    >>> PaperLaplaceSynthesizer(1.0, shape=(11, 11)).release(PointPattern([[5, 5]], window), 1)
+    BaselineRelease(epsilon=1: not to be released)
     """
 
     epsilon: float
@@ -102,7 +101,6 @@ class BaselineRelease:
     intensity: PiecewiseConstant
     epsilon: float
     seeded: bool
-    releasable: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         return f"BaselineRelease(epsilon={self.epsilon:g}: not to be released)"

@@ -67,7 +67,6 @@ class TestStreets:
         pattern = release.sample(1, 6)[0]
         assert pattern.domain is self.NETWORK
         assert self.NETWORK.contains(pattern.xy).all()
-        assert not release.releasable
         assert "not to be released" in repr(release)
 
     def test_cells_must_suit_the_domain(self):

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dpppsynth.core.atomic_files import TEMPORARY, locked, whole_file
 from dpppsynth.core.errors import InputError
-from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Finished
-from dpppsynth.evaluation.experiments.design import Design
+from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Finished, StudyGrid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +29,7 @@ class Store:
     Parameters
     ----------
     folder : Path
-    design : Design
+    study : StudyGrid
 
     Raises
     ------
@@ -38,10 +37,10 @@ class Store:
         On entry, when the folder cannot be made, holds another study, or another process is writing to it.
     """
 
-    def __init__(self, folder: Path, design: Design) -> None:
+    def __init__(self, folder: Path, study: StudyGrid) -> None:
         self.folder = folder
-        self.description = study_description(design)
-        self.measures = list(design.measures)
+        self.description = study_description(study)
+        self.measures = list(study.measures)
         self.lock = ExitStack()
         self.next = 0
 
@@ -119,17 +118,17 @@ def finished_cells(folder: Path, cells: Sequence[Cell], measures: Sequence[str])
     return kept.iloc[found].reset_index(drop=True)
 
 
-def study_description(design: Design) -> dict[str, Any]:
+def study_description(study: StudyGrid) -> dict[str, Any]:
     """Return what a folder remembers of its study, as JSON can hold it.
 
     Scenarios, synthesizers, budgets and repeats stay out: they are in every cell's name, and more may be added.
     """
     return {
         "dpppsynth": version("dpppsynth"),
-        "version": design.version,
-        "seed": design.seed,
-        "patterns": design.patterns,
-        "measures": sorted(design.measures),
+        "version": study.version,
+        "seed": study.seed,
+        "patterns": study.patterns,
+        "measures": sorted(study.measures),
     }
 
 
@@ -140,13 +139,11 @@ def require_same_study(folder: Path, description: Mapping[str, Any], *, read_onl
     except (FileNotFoundError, NotADirectoryError):
         msg = f"folder: {folder} holds no study; run it first."
         raise InputError(msg) from None
-    if "version" not in kept:
-        msg = f"folder: {folder} was written before studies had a version and cannot be told apart; take a new folder."
-        raise InputError(msg)
-    if kept["version"] != description["version"]:
+    old, new = kept.get("version"), description["version"]
+    if old != new:
         msg = (
-            f"version: {folder} keeps version {kept['version']!r} of this study, and a folder keeps one, got "
-            f"{description['version']!r}; take a new folder, or version={kept['version']!r} if no function has changed."
+            f"version: {folder} keeps version {old!r} of this study, and a folder keeps one, got {new!r}; take a new "
+            f"folder, or version={old!r} if no function has changed."
         )
         raise InputError(msg)
     compared = [name for name in description if not (read_only and name == "dpppsynth")]
