@@ -5,7 +5,7 @@ from functools import partial
 from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.audits import counts
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.laplace import examples, options, words
+from dpppsynth.mechanisms.laplace import examples, words
 from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.matern_inference import MaternInference
@@ -19,7 +19,6 @@ CELLS = Mechanism(
     estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
     audit=counts,
-    options=(options.CELLS,),
     words=words.CELLS,
     examples=partial(examples.examples, "cells"),
 )
@@ -31,7 +30,6 @@ TENTS = Mechanism(
     estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
     audit=counts,
-    options=(options.TENTS,),
     words=words.TENTS,
     examples=examples.tents,
 )

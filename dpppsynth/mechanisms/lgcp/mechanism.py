@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.audits import counts
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.lgcp import examples, options, words
+from dpppsynth.mechanisms.lgcp import examples, words
 from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 from dpppsynth.release.cox import CoxRelease
@@ -34,7 +34,6 @@ TENTS = Mechanism(
     estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
     result=CoxRelease,
     audit=counts,
-    options=(options.TENTS,),
     words=words.TENTS,
     examples=examples.tents,
 )
@@ -46,7 +45,6 @@ CELLS = Mechanism(
     estimators=(StreetInference,),
     result=CoxRelease,
     audit=counts,
-    options=(options.CELLS,),
     words=words.CELLS,
     examples=examples.cells,
 )
@@ -58,7 +56,6 @@ FIELD = Mechanism(
     estimators=(LGCPInference,),
     result=CoxRelease,
     audit=_field_audit,
-    options=(options.FIELD,),
     words=words.FIELD,
     examples=examples.field,
 )

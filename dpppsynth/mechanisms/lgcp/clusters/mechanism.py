@@ -2,7 +2,7 @@
 
 from dpppsynth.contract.audits import masses_and_pairs
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.lgcp import examples, options
+from dpppsynth.mechanisms.lgcp import examples
 from dpppsynth.mechanisms.lgcp.clusters import words
 from dpppsynth.mechanisms.lgcp.clusters.clustered_release import ClusteredRelease
 from dpppsynth.mechanisms.lgcp.clusters.statistic import MassesAndPairs
@@ -19,7 +19,6 @@ CLUSTERS = Mechanism(
     estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
     result=ClusteredRelease,
     audit=masses_and_pairs,
-    options=(options.CLUSTERS,),
     words=words.CLUSTERS,
     examples=examples.clusters,
 )

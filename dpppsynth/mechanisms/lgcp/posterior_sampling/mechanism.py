@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.lgcp import examples, options, words
+from dpppsynth.mechanisms.lgcp import examples, words
 from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim_statistic import KimLimStatistic
 from dpppsynth.mechanisms.lgcp.posterior_sampling.lipschitz_statistic import LipschitzStatistic
 from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_statistic import PosteriorDrawStatistic
@@ -39,7 +39,6 @@ POSTERIOR_DRAW = Mechanism(
     estimators=(Drawn,),
     result=CoxRelease,
     audit=_posterior_draw_audit,
-    options=(options.POSTERIOR_DRAW,),
     words=words.POSTERIOR_DRAW,
     examples=examples.posterior_draw,
 )
@@ -51,7 +50,6 @@ LIPSCHITZ = Mechanism(
     estimators=(Drawn,),
     result=CoxRelease,
     audit=_draw_audit,
-    options=(options.LIPSCHITZ,),
     words=words.LIPSCHITZ,
     examples=examples.lipschitz,
 )
@@ -63,7 +61,6 @@ KIM_LIM_38 = Mechanism(
     estimators=(Drawn,),
     result=CoxRelease,
     audit=_draw_audit,
-    options=(options.KIM_LIM_38,),
     words=words.KIM_LIM_38,
     examples=partial(examples.kim_lim, "3.8"),
 )
@@ -75,7 +72,6 @@ KIM_LIM_39 = Mechanism(
     estimators=(Drawn,),
     result=CoxRelease,
     audit=_draw_audit,
-    options=(options.KIM_LIM_39,),
     words=words.KIM_LIM_39,
     examples=partial(examples.kim_lim, "3.9"),
 )
