@@ -6,12 +6,12 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from baselines import GeneralisedGaussian
 from bounded_error_laws import THRESHOLD, Noise
 from bounded_error_runs import SEED
 from bounded_error_scores import Figure, share
 from scipy.optimize import brentq
 
-from dpppsynth.baselines import GeneralisedGaussian
 from dpppsynth.truncated import (
     PlanarLaplace,
     TruncatedLaplace,

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from dpppsynth.baselines import (
+from baselines import (
     GeneralisedGaussian,
     Staircase,
     UniformNoise,
@@ -15,6 +14,7 @@ from dpppsynth.baselines import (
     generalised_gaussian_scale,
     optimal_gamma,
 )
+
 from dpppsynth.mechanisms.bounded.numeric_queries import BoundedErrorAnswers
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.truncated import (

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import bounded_error_data as data
 import numpy as np
+from baselines import blum_intervals, hay_tree
 from bounded_error_laws import replaced_noises
 from bounded_error_runs import SEED, TREE, Setting
 from bounded_error_scores import Figure, figure
 
-from dpppsynth.baselines import blum_intervals, hay_tree
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Cells of a range, by the number of bins.

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import bounded_error_data as data
 import numpy as np
+from baselines import hay_degree, hay_tree
 from bounded_error_laws import (
     GAUSSIAN,
     LAPLACE,
@@ -17,7 +18,6 @@ from bounded_error_laws import (
 )
 from bounded_error_scores import Known, Scores, of_numbers, of_places, summary
 
-from dpppsynth.baselines import hay_degree, hay_tree
 from dpppsynth.filters import cartesian_filter, likely_step, particle_filter, polar_filter
 from dpppsynth.spatial.mesh import Floats
 

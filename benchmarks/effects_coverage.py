@@ -20,7 +20,7 @@ import dpppsynth as dps
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.models.sparse_solver import SparseFactor
-from dpppsynth.spatial.layers import RasterLayer
+from dpppsynth.spatial.raster_layers import RasterLayer
 
 WINDOW = dps.Window.rectangle(0, 0, 1000, 1000)
 CELLS, SIDE = 200, 5.0

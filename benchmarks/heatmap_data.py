@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from checkins import busiest_cells, read_checkins
 
-from dpppsynth.mechanisms.heatmap.checkins import busiest_cells, read_checkins
 from dpppsynth.mechanisms.heatmap.users import Users
 
 # Pixels of an image.

@@ -21,7 +21,7 @@ from pages import command_line, fill, table
 
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate
 from dpppsynth.mechanisms.heatmap.bound import measured_depth
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.tree import pyramid
 from dpppsynth.mechanisms.heatmap.users import Users
 
 # Arguments of each method, and the number of its noise: two that share it fit the same noised counts.

@@ -23,7 +23,7 @@ from measuring import raw_rows
 from pages import command_line, fill, table
 
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, normalised
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.tree import pyramid
 from dpppsynth.mechanisms.heatmap.users import Users
 
 DEFAULT = "default: two levels by rule, field"

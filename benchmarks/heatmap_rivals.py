@@ -9,8 +9,8 @@ import numpy as np
 
 from dpppsynth.mechanisms.heatmap.aggregation import measure_tree, normalised
 from dpppsynth.mechanisms.heatmap.bound import LATTICE_BITS, LevelBudgets
-from dpppsynth.mechanisms.heatmap.least_squares import least_squares
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.reconstruction import least_squares
+from dpppsynth.mechanisms.heatmap.tree import pyramid
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.privacy.noise import laplace_noise
 

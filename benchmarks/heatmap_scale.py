@@ -5,18 +5,23 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from baselines.heatmap_programs import compact_lp, full_lp, objective
+from baselines.laplace_heatmap import laplace_aggregate
 from measuring import in_fresh_process, memory, run_case, timed
 from pages import table
 
 from dpppsynth.mechanisms.heatmap.aggregation import sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import layout
-from dpppsynth.mechanisms.heatmap.dense_laplace import laplace_aggregate
-from dpppsynth.mechanisms.heatmap.linear_programs import objective
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid
-from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct, select_cells, solve
+from dpppsynth.mechanisms.heatmap.reconstruction import select_cells, solve
+from dpppsynth.mechanisms.heatmap.tree import pyramid
 from dpppsynth.mechanisms.heatmap.users import Users
 
 ROWS = 5
+SOLVERS = {
+    "tree": solve,
+    "compact-lp": lambda tree: compact_lp(tree).masses,
+    "full-lp": lambda tree: full_lp(tree).masses,
+}
 
 
 def columns(people: int, side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -58,9 +63,10 @@ def noisy_levels(side: int, first: int, seed: int = 1) -> list[np.ndarray]:
 def solver(side: int, w: int, which: str) -> dict[str, float]:
     """CPU seconds to reconstruct, median of nine runs, and the weighted distance reached."""
     levels = noisy_levels(side, 2)
-    # What is loaded once is no part of a solution.
-    reconstruct(noisy_levels(8, 2), w, solver=which)
-    seconds, found = median_of(9, lambda: reconstruct(levels, w, solver=which))
+    solve_by = SOLVERS[which]
+    # Loaded once, so no part of a solution.
+    solve_by(select_cells(noisy_levels(8, 2), w))
+    seconds, found = median_of(9, lambda: solve_by(select_cells(levels, w)))
     return {"seconds": seconds, "objective": objective(select_cells(levels, w), found)}
 
 
@@ -100,7 +106,7 @@ def aggregations() -> list[str]:
 
 
 def solvers() -> list[str]:
-    found = {which: measured("solver", 256, 20, which) for which in ("tree", "compact-lp", "full-lp")}
+    found = {which: measured("solver", 256, 20, which) for which in SOLVERS}
     rows = []
     for which, got in found.items():
         ratio = got["seconds"] / found["tree"]["seconds"]

@@ -18,6 +18,14 @@ from pathlib import Path
 import heatmap_pictures as pictures
 import heatmap_tables as tables
 import numpy as np
+from baselines.laplace_heatmap import laplace_aggregate
+from baselines.shuffled_heatmap import (
+    ShuffleProtocol,
+    communication_bits,
+    cropped_cells,
+    message_count,
+    split_cells,
+)
 from heatmap_data import SCREEN, Scene, cities, gaussians, image
 from heatmap_rivals import coarse_grid, equal_budgets, quadtree
 from heatmap_scale import scale_tables
@@ -26,16 +34,7 @@ from pages import command_line, fill, table, write_rows
 
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, normalised, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import level_budgets
-from dpppsynth.mechanisms.heatmap.dense_laplace import laplace_aggregate
-from dpppsynth.mechanisms.heatmap.least_squares import least_squares
-from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct
-from dpppsynth.mechanisms.heatmap.shuffle import (
-    ShuffleProtocol,
-    communication_bits,
-    cropped_cells,
-    message_count,
-    split_cells,
-)
+from dpppsynth.mechanisms.heatmap.reconstruction import least_squares, reconstruct
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.spatial.grid_smoothing import gaussian_heatmap
 from dpppsynth.spatial.map_distances import emd, kl, pearson, similarity

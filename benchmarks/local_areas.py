@@ -5,9 +5,11 @@ from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
+from baselines import LiteralHybridUniformExponential
+from baselines.area_theory import discrete_radius
+from baselines.local_matching import matched_epsilon
 from local_data import Points, area_data, source
 
-from dpppsynth.baselines import LiteralHybridUniformExponential
 from dpppsynth.core.errors import InputError
 from dpppsynth.local import (
     CellMechanism,
@@ -18,7 +20,7 @@ from dpppsynth.local import (
     SEMGeoI,
     wasserstein2,
 )
-from dpppsynth.randomizers import discrete_radius, grid_radius, matched_epsilon, optimal_radius
+from dpppsynth.randomizers import grid_radius, optimal_radius
 from dpppsynth.spatial.mesh import Floats
 
 # Settings (d, epsilon) of each published experiment; d = 1 has one cell and no error.

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from baselines.central_grids import CentralAdaptiveGrid, CentralUniformGrid
 from local_data import SEED, Points, range_data, source
 
-from dpppsynth.baselines.central_grids import CentralAdaptiveGrid, CentralUniformGrid
 from dpppsynth.grids import Rectangles, first_side, true_answers, uniform_side
 from dpppsynth.local import (
     AdaptiveCounts,

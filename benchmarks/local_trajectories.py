@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pages
+from baselines.pivot_trace import pivot_trace
 
-from dpppsynth.baselines.pivot_trace import pivot_trace
 from dpppsynth.mechanisms.local.displacements import LineTrace, trajectory_values
 from dpppsynth.mechanisms.local.trajectories.paths import (
     GridTrajectories,

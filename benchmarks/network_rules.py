@@ -24,7 +24,7 @@ from dpppsynth.contract.rules import DRAW_SIGMA
 from dpppsynth.contract.rules import network_rules as rules
 from dpppsynth.contract.rules.planar_rules import box_shape
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.linear_network.diffusion import diffusion_matrix
+from dpppsynth.linear_network.heat_kernels import diffusion_matrix
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import increment_sd
 from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_statistic import INTERCEPT_SD
 from dpppsynth.models import PoweredExponential, trace_mesh

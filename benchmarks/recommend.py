@@ -28,7 +28,8 @@ import dpppsynth as dps
 from dpppsynth import PoissonRelease
 from dpppsynth.contract import rules
 from dpppsynth.evaluation.experiments import Scenario, Study
-from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, PrivacyTerms
+from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, MARGIN, Case, PrivacyTerms, rank
+from dpppsynth.evaluation.recommendation.choice import settings
 from dpppsynth.evaluation.recommendation.evidence import (
     ADD_REMOVE,
     ANYWHERE,
@@ -38,8 +39,6 @@ from dpppsynth.evaluation.recommendation.evidence import (
     Evidence,
     Question,
 )
-from dpppsynth.evaluation.recommendation.plan_settings import settings
-from dpppsynth.evaluation.recommendation.ranking import MARGIN, Case, rank
 from dpppsynth.evaluation.recommendation.recommended import USELESS
 from dpppsynth.models import regular_triangulation
 from dpppsynth.release import lgcp_inference as field

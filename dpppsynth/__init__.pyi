@@ -1,5 +1,4 @@
 from . import auditing as auditing
-from . import baselines as baselines
 from . import datasets as datasets
 from . import evaluation as evaluation
 from . import filters as filters

@@ -9,12 +9,7 @@ from dpppsynth.mechanisms.local.grids.cuts import pooled_levels as pooled_levels
 from dpppsynth.mechanisms.local.grids.cuts import split_ratios as split_ratios
 from dpppsynth.mechanisms.local.grids.queries import average_query_error as average_query_error
 from dpppsynth.mechanisms.local.grids.queries import constant_density_answers as constant_density_answers
-from dpppsynth.mechanisms.local.grids.queries import noise_variance as noise_variance
-from dpppsynth.mechanisms.local.grids.queries import non_uniformity_bound as non_uniformity_bound
 from dpppsynth.mechanisms.local.grids.queries import query_workload as query_workload
-from dpppsynth.mechanisms.local.grids.queries import report_variance as report_variance
-from dpppsynth.mechanisms.local.grids.queries import sampling_variance as sampling_variance
-from dpppsynth.mechanisms.local.grids.queries import side_objective as side_objective
 from dpppsynth.mechanisms.local.grids.queries import true_answers as true_answers
 from dpppsynth.mechanisms.local.grids.queries import zero_answers_error as zero_answers_error
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles as Rectangles

@@ -8,17 +8,14 @@ does the same for point patterns in a window, with a certificate. Inside, from d
 `pyramid`                      sums over ever smaller squares; `pyramid_norm`
 `measure_tree`                 the one step that spends the budget: noised counts of the cells that selection looks at
 `grow`, `CellTree`, `Level`    which cells are looked at, and which are kept
-`reconstruct`, `solve`         masses that fit the noisy counts in l1; `compact_lp`, `full_lp` and `objective` check it
+`reconstruct`, `solve`         masses that fit the noisy counts in l1
 `least_squares`                masses by weighted least squares on all that was looked at; `fitted` takes either
 `aggregate`                    all of it; `sparse_aggregate` keeps what lies between
 `gaussian_heatmap`             the picture; `infinite_heatmap` without borders
 `emd`, `similarity`, ...       how far a heat map is from the truth: `emd_norm`, `pearson`, `kl`
 ============================== ======================================================================================
 
-What it is compared with: `laplace_aggregate` (noise on every cell, with or without a threshold), `dense_aggregate`
-(nothing sparse assumed), `ShuffleProtocol` (many clients instead of a curator: a simulation). Made with it:
-`kmedian_coreset`, `kmedian_cost`, `kmedian`. The bounds that are proved stand in `limits`, `read_checkins` reads
-published check-in data, and docs/theory/heatmaps.md has the proofs.
+docs/theory/heatmaps.md has the proofs.
 
 References
 ----------

@@ -1,4 +1,3 @@
-from dpppsynth.mechanisms.heatmap import error_bounds
 from dpppsynth.mechanisms.heatmap.aggregation import Aggregation as Aggregation
 from dpppsynth.mechanisms.heatmap.aggregation import Estimate as Estimate
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate as aggregate
@@ -7,32 +6,17 @@ from dpppsynth.mechanisms.heatmap.aggregation import sparse_aggregate as sparse_
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets as LevelBudgets
 from dpppsynth.mechanisms.heatmap.bound import level_budgets as level_budgets
 from dpppsynth.mechanisms.heatmap.bound import start_level as start_level
-from dpppsynth.mechanisms.heatmap.cell_tree import CellTree as CellTree
-from dpppsynth.mechanisms.heatmap.cell_tree import Level as Level
-from dpppsynth.mechanisms.heatmap.cell_tree import grow as grow
-from dpppsynth.mechanisms.heatmap.checkins import CheckIns as CheckIns
-from dpppsynth.mechanisms.heatmap.checkins import busiest_cells as busiest_cells
-from dpppsynth.mechanisms.heatmap.checkins import read_checkins as read_checkins
-from dpppsynth.mechanisms.heatmap.dense import dense_aggregate as dense_aggregate
-from dpppsynth.mechanisms.heatmap.dense_laplace import laplace_aggregate as laplace_aggregate
-from dpppsynth.mechanisms.heatmap.dense_laplace import laplace_estimate as laplace_estimate
 from dpppsynth.mechanisms.heatmap.fitting import fitted as fitted
-from dpppsynth.mechanisms.heatmap.kmedian import kmedian as kmedian
-from dpppsynth.mechanisms.heatmap.kmedian import kmedian_coreset as kmedian_coreset
-from dpppsynth.mechanisms.heatmap.kmedian import kmedian_cost as kmedian_cost
-from dpppsynth.mechanisms.heatmap.least_squares import least_squares as least_squares
-from dpppsynth.mechanisms.heatmap.linear_programs import Optimum as Optimum
-from dpppsynth.mechanisms.heatmap.linear_programs import compact_lp as compact_lp
-from dpppsynth.mechanisms.heatmap.linear_programs import full_lp as full_lp
-from dpppsynth.mechanisms.heatmap.linear_programs import objective as objective
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid as pyramid
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid_norm as pyramid_norm
-from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct as reconstruct
-from dpppsynth.mechanisms.heatmap.reconstruct import select_cells as select_cells
-from dpppsynth.mechanisms.heatmap.reconstruct import solve as solve
-from dpppsynth.mechanisms.heatmap.shuffle import ShuffleProtocol as ShuffleProtocol
-from dpppsynth.mechanisms.heatmap.shuffle import communication_bits as communication_bits
+from dpppsynth.mechanisms.heatmap.reconstruction import least_squares as least_squares
+from dpppsynth.mechanisms.heatmap.reconstruction import reconstruct as reconstruct
+from dpppsynth.mechanisms.heatmap.reconstruction import select_cells as select_cells
+from dpppsynth.mechanisms.heatmap.reconstruction import solve as solve
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic as HeatmapStatistic
+from dpppsynth.mechanisms.heatmap.tree import CellTree as CellTree
+from dpppsynth.mechanisms.heatmap.tree import Level as Level
+from dpppsynth.mechanisms.heatmap.tree import grow as grow
+from dpppsynth.mechanisms.heatmap.tree import pyramid as pyramid
+from dpppsynth.mechanisms.heatmap.tree import pyramid_norm as pyramid_norm
 from dpppsynth.mechanisms.heatmap.users import Users as Users
 from dpppsynth.mechanisms.heatmap.users import user_distribution as user_distribution
 from dpppsynth.spatial.grid_smoothing import InfiniteHeatmap as InfiniteHeatmap
@@ -44,5 +28,3 @@ from dpppsynth.spatial.map_distances import emd_norm as emd_norm
 from dpppsynth.spatial.map_distances import kl as kl
 from dpppsynth.spatial.map_distances import pearson as pearson
 from dpppsynth.spatial.map_distances import similarity as similarity
-
-limits = error_bounds

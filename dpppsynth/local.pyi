@@ -1,6 +1,3 @@
-from dpppsynth.baselines.central_grids import CentralAdaptiveGrid as CentralAdaptiveGrid
-from dpppsynth.baselines.central_grids import CentralEstimate as CentralEstimate
-from dpppsynth.baselines.central_grids import CentralUniformGrid as CentralUniformGrid
 from dpppsynth.mechanisms.local.cell_synthesizers import DiskAreaMechanism as DiskAreaMechanism
 from dpppsynth.mechanisms.local.cell_synthesizers import HierarchyRelease as HierarchyRelease
 from dpppsynth.mechanisms.local.cell_synthesizers import HybridUniformExponential as HybridUniformExponential

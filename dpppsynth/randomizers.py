@@ -1,7 +1,6 @@
 """Client mechanisms (local randomizers) of local differential privacy, and estimators of shares from their reports.
 
-* Area mechanisms: `DiskArea`, `HybridArea`; their radius: `optimal_radius`, `grid_radius`. On the plane, without a grid
-  and without a certificate: `ContinuousDiskArea`, `ContinuousHybrid`, `SpatialAreaMechanism`.
+* Area mechanisms: `DiskArea`, `HybridArea`; their radius: `optimal_radius`, `grid_radius`.
 * Others on a grid: `SquareWave`, and `SubsetExponential`, which is geo-indistinguishable.
 * Frequency oracles: `RandomizedResponse`, `SubsetSelection`, `ProjectiveResponse`, `LocalHashing`, `OptimizedUnary`,
   `SymmetricUnary`, `HadamardResponse`; `best_oracle` chooses by `total_variance`.

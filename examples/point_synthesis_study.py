@@ -6,9 +6,11 @@ result releases a pattern and draws synthetic sets; a measure is a function of a
 
 # ruff: noqa: ARG001 - mechanisms have one signature
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,9 @@ from dpppsynth.spatial.intensity import LogLinearMean, PiecewiseConstant, Piecew
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.sampling import binomial_pattern, poisson_pattern
 from dpppsynth.spatial.second_order import KFunction
+
+# Baselines are no part of the package.
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 SMALL_DELTA = 1e-6
 KNOTS = (11, 11)
@@ -339,9 +344,11 @@ def posterior(
 
 
 def printed_laplace(scenario: Scenario, epsilon: float, delta: float, n: int) -> Anew:
+    from baselines.paper_laplace import PaperLaplaceSynthesizer
+
     planar = isinstance(scenario.domain, dps.Window)
     cells = {"shape": KNOTS} if planar else {"resolution": SEGMENT * metre(scenario.domain)}
-    return Anew(dps.baselines.PaperLaplaceSynthesizer(epsilon, **cells))
+    return Anew(PaperLaplaceSynthesizer(epsilon, **cells))
 
 
 def counts(scenario: Scenario, epsilon: float, delta: float, n: int) -> Anew:

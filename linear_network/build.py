@@ -12,19 +12,10 @@ from shapely.ops import substring
 
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.core.wording import either
 from dpppsynth.linear_network.collapse import contracted
-from dpppsynth.linear_network.skeleton import (
-    ROUNDING,
-    Floats,
-    Ints,
-    Skeleton,
-    ends_of,
-    listed_lines,
-    numbered,
-    plural,
-    with_ends,
-)
+from dpppsynth.linear_network.skeleton import ROUNDING, Skeleton, ends_of, listed_lines, numbered, plural, with_ends
 from dpppsynth.spatial.domains import LARGEST
 
 TWICE = (

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import shapely
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.linear_network.skeleton import Floats, Ints, Labels, Skeleton, plural, with_ends
+from dpppsynth.core.types import Floats, Ints
+from dpppsynth.linear_network.skeleton import Labels, Skeleton, plural, with_ends
 
 
 def collapsed(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleton:

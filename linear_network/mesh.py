@@ -1,4 +1,4 @@
-"""`NetworkMesh`: edges cut into equal segments, with basis functions that are linear along them."""
+"""Meshes of networks: segments of edges with linear basis functions, or with one number each, and their overlaps."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 import shapely
+from shapely.ops import substring
 
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.core.tiled_matrix import TiledMatrix
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.shortest_paths import distances, edge_numbers, links
 from dpppsynth.spatial.domains import LARGEST
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
+from dpppsynth.spatial.mesh import Mesh, Pieces
 
 # Vertices beyond which a mesh would fill the memory of a small machine.
 MOST_VERTICES = 1_000_000
@@ -188,13 +190,13 @@ class NetworkMesh(Mesh):
 
         A tent may lie between two vertices, where its values at the vertices would not see it.
         """
-        from dpppsynth.linear_network.courses import basis_shares
+        from dpppsynth.linear_network.mesh import basis_shares
 
         return basis_shares(self, tents)
 
     def cut(self, polygons: Any, tree: Any) -> tuple[Pieces, Ints]:
         """Segments cut by polygons (P,), and the polygon each part lies in; `tree` holds the polygons."""
-        from dpppsynth.linear_network.courses import cut
+        from dpppsynth.linear_network.mesh import cut
 
         return cut(self.domain, self.pieces, polygons, tree)
 
@@ -203,3 +205,94 @@ class NetworkMesh(Mesh):
         """(T, 1, 2, 1) slopes of the basis functions along each segment."""
         slope = 1 / (self.end - self.start)
         return np.stack([-slope, slope], axis=1)[:, None, :, None]
+
+
+def courses(network: LinearNetwork, first: Floats, last: Floats) -> Any:
+    """(n,) LineStrings along edges, from the first positions (n, 2) to the last."""
+    edges = network.lines[edge_numbers(first)]
+    ends = zip(edges, first[:, 1], last[:, 1], strict=True)
+    return np.array([substring(line, a, b) for line, a, b in ends], dtype=object)
+
+
+def cut(network: LinearNetwork, pieces: Pieces, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:
+    """Pieces of edges cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
+    first, last = pieces.corners[:, 0], pieces.corners[:, 1]
+    course = courses(network, first, last)
+    piece, polygon = tree.query(course, predicate="intersects")
+    parts, owner = shapely.get_parts(shapely.intersection(course[piece], polygons[polygon]), return_index=True)
+    lines = shapely.get_type_id(parts) == shapely.GeometryType.LINESTRING
+    parts, piece, polygon = parts[lines], piece[owner[lines]], polygon[owner[lines]]
+    ends = [shapely.line_locate_point(course[piece], shapely.get_point(parts, k)) for k in (0, -1)]
+    along = first[piece, 1, None] + np.sort(np.column_stack(ends), axis=1)
+    corners = np.stack([np.repeat(first[piece, :1], 2, axis=1), along], axis=2)
+    return Pieces(corners, pieces.element[piece], along[:, 1] - along[:, 0]), polygon
+
+
+def common(one: Pieces, other: Pieces) -> Pieces:
+    """Parts of edges between all ends of pieces of either mesh, with the elements of `one`; both tile the network."""
+    ends = np.concatenate([one.corners.reshape(-1, 2), other.corners.reshape(-1, 2)])
+    ends = ends[np.lexsort(ends.T[::-1])]
+    inside = (ends[1:, 0] == ends[:-1, 0]) & (ends[1:, 1] > ends[:-1, 1])
+    corners = np.stack([ends[:-1][inside], ends[1:][inside]], axis=1)
+    order = np.lexsort(one.corners[:, 0].T[::-1])
+    starts = one.corners[order, 0]
+    # Positions in order, as numbers that can be searched.
+    scale = 1 + ends[:, 1].max()
+    middle = corners.mean(axis=1)
+    found = np.searchsorted(starts @ (scale, 1.0), middle @ (scale, 1.0), side="right") - 1
+    return Pieces(corners, one.element[order[found]], corners[:, 1, 1] - corners[:, 0, 1])
+
+
+def basis_shares(field: Mesh, tents: Mesh) -> scipy.sparse.csr_array:
+    """Sparse (J, V) integrals of products of two meshes' basis functions, over those of the field's alone.
+
+    Over parts of edges on which both are linear, so exact. A vertex that the network does not reach has no column.
+    """
+    positions, _, weight = common(field.pieces, tents.pieces).quadrature()
+    product = tents.basis(positions).T @ scipy.sparse.diags_array(weight) @ field.basis(positions)
+    measure = np.where(field.measure > 0, field.measure, np.inf)
+    return (product @ scipy.sparse.diags_array(1 / measure)).tocsr()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SegmentCells(NetworkMesh):
+    """A network mesh whose T segments have one number each, in place of two ends.
+
+    For fields alone: a street need not hold what the one that crosses it does. Nothing is measured on it, since masses
+    that jump have no slope; its recipe is that of the segments.
+    """
+
+    @classmethod
+    def of(cls, mesh: NetworkMesh) -> SegmentCells:
+        """The segments of a network mesh."""
+        return cls(mesh.domain, mesh.count, mesh.recipe)
+
+    @cached_property
+    def segments(self) -> NetworkMesh:
+        """The segments with their ends, which tell where they meet."""
+        return NetworkMesh(self.domain, self.count, self.recipe)
+
+    @cached_property
+    def elements(self) -> Ints:  # type: ignore[override]
+        """(T, 1) the segments' own numbers."""
+        return np.arange(len(self.edge))[:, None]
+
+    @cached_property
+    def positions(self) -> Floats:
+        """(T, 2) positions of the segments' middles."""
+        return np.column_stack([self.edge, (self.start + self.end) / 2])
+
+    @cached_property
+    def vertices(self) -> Floats:  # type: ignore[override]
+        """(T, 2) coordinates of the segments' middles."""
+        return self.domain.coordinates(self.positions)
+
+    def weights(self, element: Ints, positions: Floats) -> Floats:
+        """(n, 1) ones."""
+        return np.ones((len(element), 1))
+
+    @property
+    def gradients(self) -> Floats:
+        """Refused: there is no slope between segments."""
+        msg = "mesh: tents need functions that do not jump; take a network_mesh or a trace_mesh."
+        raise InputError(msg)

@@ -13,16 +13,15 @@ import scipy
 import shapely
 
 from dpppsynth.core.crs import crs_label, projected_crs
-from dpppsynth.core.decimal_grid import nearest_multiples, power_of_ten
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
-from dpppsynth.linear_network.points_along import PointsAlong
+from dpppsynth.core.rounding import nearest_multiples, power_of_ten
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.shortest_paths import diameter, distances, edge_numbers, links
 from dpppsynth.linear_network.skeleton import (
     ROUNDING,
-    Floats,
-    Ints,
     Labels,
+    PointsAlong,
     Skeleton,
     listed_lines,
     require_connected,
@@ -344,14 +343,14 @@ class LinearNetwork(OnMap):
         `changes`, `labels` and `dropped` are not part of it: a network read back snaps points nearer to an edge that
         was left out, which this one refuses.
         """
-        from dpppsynth.linear_network.geojson import network_geojson
+        from dpppsynth.linear_network.network_formats import network_geojson
 
         return network_geojson(self)
 
     @classmethod
     def from_geojson(cls, data: Mapping[str, Any]) -> Self:
         """Inverse of `to_geojson`."""
-        from dpppsynth.linear_network.geojson import read_geojson
+        from dpppsynth.linear_network.network_formats import read_geojson
 
         return cls.from_skeleton(*read_geojson(data))
 
@@ -397,7 +396,7 @@ class LinearNetwork(OnMap):
             network falls into several components. `changes` of the network says what was cut, joined or left out, and
             whether lines run along one another, which counts streets twice.
         """
-        from dpppsynth.linear_network.line_layers import skeleton_of_table, table_of_lines
+        from dpppsynth.linear_network.network_formats import skeleton_of_table, table_of_lines
 
         table = table_of_lines(lines)
         parts = skeleton_of_table(table, crs, node, join, to_crs=to_crs, largest_component=largest_component)
@@ -422,15 +421,15 @@ class LinearNetwork(OnMap):
             The graph is directed or in degrees, a node has no coordinates, a geometry does not join its nodes, or a
             stated length is more than a tenth wrong.
         """
-        from dpppsynth.linear_network.graphs import graph_crs, skeleton_of_graph
-        from dpppsynth.linear_network.overlaps import noting_overlaps
+        from dpppsynth.linear_network.network_formats import graph_crs, skeleton_of_graph
+        from dpppsynth.linear_network.skeleton import noting_overlaps
 
         name, parts = graph_crs(graph, crs), skeleton_of_graph(graph)
         return cls.from_skeleton(noting_overlaps(parts.largest() if largest_component else parts), name)
 
     def to_networkx(self) -> Any:
         """Return a networkx.MultiGraph with x, y, geometry, length and crs, its names those of `labels`."""
-        from dpppsynth.linear_network.graphs import network_graph
+        from dpppsynth.linear_network.network_formats import network_graph
 
         return network_graph(self)
 
@@ -464,7 +463,7 @@ class LinearNetwork(OnMap):
         """
         from dpppsynth.linear_network.build import require_distance
         from dpppsynth.linear_network.collapse import collapsed
-        from dpppsynth.linear_network.overlaps import noting_overlaps
+        from dpppsynth.linear_network.skeleton import noting_overlaps
 
         require_distance("tolerance", tolerance, self.unit)
         parts = Skeleton(self.vertices, self.edges, self.lines, self.changes, self.dropped, self.labels)

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.shortest_paths import from_positions
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import (
-    Floats,
     Intensities,
     KFunction,
     PairCorrelation,
@@ -29,8 +29,6 @@ from dpppsynth.spatial.second_order import (
     rounding,
     smoothed_pairs,
 )
-
-Ints = npt.NDArray[np.int64]
 
 CORRECTIONS = ("ang", "none")
 # Points handled by one thread at a time; a fixed number, so that sums come out the same on every machine.

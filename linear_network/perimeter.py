@@ -6,12 +6,9 @@ Compiled when first called, so that this module is imported where it is used (do
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from dpppsynth.core.sorted_search import BUCKETS, add, compiled, number_below, table
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from dpppsynth.core.types import Floats, Ints
 
 
 @compiled

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.shortest_paths import to_ends
 from dpppsynth.linear_network.skeleton import Streets
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # Columns solved for at a time: many more would no longer fit the processor's cache.
 COLUMNS = 32

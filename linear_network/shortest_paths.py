@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.skeleton import Linked, Streets
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # Numbers held in memory at a time.
 BLOCK = 2**23

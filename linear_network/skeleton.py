@@ -1,4 +1,4 @@
-"""Validated arrays of a network: vertices, edges, their courses, and connected components."""
+"""Plain vertices and edges of a network, with the checks that all of them pass."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import scipy
 import shapely
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.core.wording import either, mention
 from dpppsynth.spatial.domains import LARGEST, as_reals
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # Coordinates this close, relative to their size, are the same place.
 ROUNDING = 1e-9
@@ -252,3 +250,93 @@ def _require_lengths(lines: Any) -> None:
             f"{flat[0]}. Leave them out; a loop needs its course (lines=)."
         )
         raise InputError(msg)
+
+
+def noting_overlaps(parts: Skeleton) -> Skeleton:
+    """Say in `changes`, once, how many edges run along an earlier one, which stay as they are."""
+    count = len(overlapping(parts.lines))
+    said = (
+        f"kept {plural(count, 'edge')} along the same course as another, in whole or in part: such streets count "
+        "twice, and coordinates there belong to the first. Unless they are really double, read lines with node=True "
+        "and graphs through osmnx.convert.to_undirected, and collapse no more than needed"
+    )
+    return parts if not count or said in parts.changes else replace(parts, changes=(*parts.changes, said))
+
+
+def overlapping(lines: Any) -> Ints:
+    """Numbers of the LineStrings that share a stretch with an earlier one, to rounding; crossings are none."""
+    line, first, last = _segments(lines)
+    segments = shapely.linestrings(np.stack([first, last], axis=1))
+    near = ROUNDING * (float(np.abs([first, last]).max()) + float(np.ptp(shapely.total_bounds(lines))))
+    one, other = shapely.STRtree(segments).query(segments, predicate="dwithin", distance=near)
+    # The longer segment of a pair gives the direction, because its direction is known better.
+    length = np.hypot(*(last - first).T)
+    longer = (length[one] > length[other]) | ((length[one] == length[other]) & (one < other))
+    pairs = longer & (line[one] != line[other])
+    one, other = one[pairs], other[pairs]
+    along = (last - first)[one] / length[one, None]
+    at, off = (np.stack([_product(end[other] - first[one], along, cross) for end in (first, last)]) for cross in (0, 1))
+    # Distances from the longer segment's line at both ends of the stretch common to the two.
+    ends = np.clip(at, 0, length[one])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = (off[1] - off[0]) / (at[1] - at[0])
+        away = np.abs(off[0] + (ends - at[0]) * slope).max(axis=0)
+    shared = (np.abs(ends[1] - ends[0]) > near) & (away <= near)
+    return np.unique(np.maximum(line[one[shared]], line[other[shared]]))
+
+
+def _segments(lines: Any) -> tuple[Ints, Any, Any]:
+    """Line (S,) and ends (S, 2), (S, 2) of the straight pieces of LineStrings that have a length."""
+    xy, line = shapely.get_coordinates(lines, return_index=True)
+    inside = (line[1:] == line[:-1]) & (xy[1:] != xy[:-1]).any(axis=1)
+    return line[1:][inside], xy[:-1][inside], xy[1:][inside]
+
+
+def _product(a: Any, b: Any, cross: int) -> Any:
+    """Scalar products of vectors (n, 2), or their cross products."""
+    return a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0] if cross else (a * b).sum(axis=1)
+
+
+class PointsAlong:
+    """Broken lines, and the points at given distances along them.
+
+    The points are those of `shapely.line_interpolate_point`, which makes an object of each, from the same operations in
+    the same order. Distances below zero count as zero.
+
+    Examples
+    --------
+    >>> corner = shapely.linestrings([[0, 0], [2, 0], [2, 3]])
+    >>> PointsAlong(np.array([corner])).at(np.array([0, 0]), np.array([1.5, 4.0]))
+    array([[1.5, 0. ],
+           [2. , 2. ]])
+    """
+
+    def __init__(self, lines: Floats) -> None:
+        self._corners, line = shapely.get_coordinates(lines, return_index=True)
+        count = np.bincount(line, minlength=len(lines))
+        self._first, self._steps = np.cumsum(count) - count, count - 1
+        self._sides = np.diff(self._corners, axis=0, append=self._corners[-1:])
+        self._length = np.sqrt((self._sides**2).sum(axis=1))
+        # Along each line, added up from its beginning: of one sum over all lines a long one would take the digits.
+        self._before = np.zeros(len(self._corners))
+        for step in range(1, count.max(initial=1)):
+            last = self._first[self._steps >= step] + step - 1
+            self._before[last + 1] = self._before[last] + self._length[last]
+
+    def at(self, line: Ints, along: Floats) -> Floats:
+        """(n, 2) coordinates at distances (n,) along the lines of these numbers (n,)."""
+        corner, steps = self._first.take(line), self._steps.take(line)
+        left = np.flatnonzero(steps > 1)
+        for step in range(1, self._steps.max(initial=1)):
+            left = left[(steps[left] > step) & (along[left] >= self._before[corner[left] + 1])]
+            corner[left] += 1
+        length = self._length.take(corner)
+        rest = along - self._before.take(corner)
+        share = np.clip(np.divide(rest, length, out=np.zeros_like(rest), where=length > 0), 0, 1)
+        found = self._sides.take(corner, axis=0)
+        found *= share[:, None]
+        found += self._corners.take(corner, axis=0)
+        # The last corner itself, without the rounding of a sum.
+        ends = share == 1
+        found[ends] = self._corners[corner[ends] + 1]
+        return found

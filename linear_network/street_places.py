@@ -8,9 +8,9 @@ numbers add exactly in any order, so the distance of two places depends on these
 import numpy as np
 import scipy
 
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.linear_network.shortest_paths import BLOCK, Ints, edge_numbers
-from dpppsynth.linear_network.skeleton import Floats
+from dpppsynth.linear_network.shortest_paths import BLOCK, edge_numbers
 from dpppsynth.spatial.near_pairs import NearPairs, products
 
 # Units of a step.

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.linear_network.shortest_paths import Ints, edge_numbers
-from dpppsynth.linear_network.skeleton import Floats
+from dpppsynth.linear_network.shortest_paths import edge_numbers
 
 # Normal steps that a displacement is made of; each is exact where it meets one crossing at most.
 STEPS = 8

@@ -3,11 +3,11 @@
 import numpy as np
 import shapely
 
-from dpppsynth.core.json_types import Json, JsonObject
+from dpppsynth.core.types import Json, JsonObject
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.mesh import Mesh
-from dpppsynth.spatial.mesh.planar_mesh import SLIVER
+from dpppsynth.spatial.planar_mesh import SLIVER
 
 
 def triangles_within(cells: Mesh, factor: int = 1) -> Mesh:

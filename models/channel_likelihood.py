@@ -7,11 +7,12 @@ probability `q = M p`, M the channel. The channel is seen through its two produc
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from dpppsynth.core.arrays import Floats, Ints
+from dpppsynth.core.types import Floats, Ints
 
 Product = Callable[[Floats], Floats]
 # Chances are at least this: rounding of fast products may leave less than nothing.
@@ -68,25 +69,122 @@ class MatrixChannel:
 
 
 @dataclass(frozen=True, eq=False)
-class FastChannel:
-    """Channel of products that need no matrix.
+class AxisChannel:
+    """Channel along one axis: coordinates next to the true one have an excess of probability.
 
     Attributes
     ----------
-    shape : (int, int)
-    forward, backward : function
-    groups : function
+    cells : int
+        Coordinates.
+    base : (cells + 2 h,) array
+        Probabilities of reports -h .. cells - 1 + h, whatever the coordinate.
+    excess : (2 h + 1,) array
+        Probabilities above the base of reports at -h .. h from the coordinate.
     """
 
-    shape: tuple[int, int]
-    forward: Product
-    backward: Product
-    groups: Callable[[int], Ints]
+    cells: int
+    base: Floats
+    excess: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Cells of the axis, as a grid of one row."""
+        return self.cells, 1
 
     @cached_property
     def matrix(self) -> Floats:
-        """(K, V) the forward product of every cell."""
-        return np.column_stack([self.forward(one) for one in np.eye(self.shape[0] * self.shape[1])])
+        """(K, V) the product of every cell."""
+        return _matrix(self)
+
+    def forward(self, values: Floats) -> Floats:
+        """(K,) product with the matrix."""
+        return np.asarray(self.base * values.sum() + np.convolve(values, self.excess))
+
+    def backward(self, numbers: Floats) -> Floats:
+        """(cells,) product with its transpose."""
+        return np.asarray(self.base @ numbers + np.convolve(numbers, self.excess[::-1], mode="valid"))
+
+    def groups(self, side: int) -> Ints:
+        """Blocks of neighbouring reports."""
+        place = (np.arange(len(self.base)) - len(self.excess) // 2) // side
+        return np.asarray(place - place[0])
+
+
+@dataclass(frozen=True, eq=False)
+class FootprintChannel:
+    """Channel of a square grid: cells around the true one have an excess of probability; by fast Fourier transforms.
+
+    Reports are the cells that `outputs` marks, of the box from -radius to cells - 1 + radius along both axes, in
+    lexicographic order.
+
+    Attributes
+    ----------
+    cells : int
+        Along each axis.
+    excess : (2 radius + 1, 2 radius + 1) array
+        Probabilities above the base of reports at offsets -radius .. radius from the true cell.
+    base : float
+        Probability that every report has whatever the cell.
+    outputs : (cells + 2 radius, cells + 2 radius) array of bool
+    """
+
+    cells: int
+    excess: Floats
+    base: float
+    outputs: npt.NDArray[np.bool_]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Cells of the grid along both axes."""
+        return self.cells, self.cells
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """(K, V) the product of every cell."""
+        return _matrix(self)
+
+    def forward(self, values: Floats, least: float = -np.inf) -> Floats:
+        """(K,) product with the matrix; sums of excesses below `least`, which rounding makes, are raised to it."""
+        side = len(self.outputs)
+        spread = self._back(self._ahead(values.reshape(self.shape)) * self._transform)[:side, :side][self.outputs]
+        return np.asarray(self.base * values.sum() + np.maximum(spread, least))
+
+    def backward(self, numbers: Floats, least: float = -np.inf) -> Floats:
+        """(V,) product of numbers (K,) with its transpose; `least` as in `forward`."""
+        box = np.zeros(self.outputs.shape)
+        box[self.outputs] = numbers
+        gathered = self._back(self._ahead(box) * self._transform.conj())[: self.cells, : self.cells].ravel()
+        return np.asarray((self.base * numbers).sum() + np.maximum(gathered, least))
+
+    def groups(self, side: int) -> Ints:
+        """Blocks of the box."""
+        i, j = (np.argwhere(self.outputs) - len(self.excess) // 2).T // side
+        return np.unique(i * len(self.outputs) + j, return_inverse=True)[1]
+
+    @cached_property
+    def _size(self) -> int:
+        """Period long enough that nothing wraps around into the box."""
+        from scipy import fft  # devices draw reports without it
+
+        return int(fft.next_fast_len(len(self.outputs), real=True))
+
+    @cached_property
+    def _transform(self) -> Any:
+        return self._ahead(self.excess)
+
+    def _ahead(self, values: Floats) -> Any:
+        from scipy import fft
+
+        return fft.rfft2(values, (self._size, self._size))
+
+    def _back(self, transformed: Any) -> Floats:
+        from scipy import fft
+
+        return np.asarray(fft.irfft2(transformed, (self._size, self._size)))
+
+
+def _matrix(channel: Channel) -> Floats:
+    return np.column_stack([channel.forward(one) for one in np.eye(channel.shape[0] * channel.shape[1])])
 
 
 @dataclass(frozen=True)

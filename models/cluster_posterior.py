@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 
 from dpppsynth.core.progress import Progress, each_of, silent
-from dpppsynth.core.threads import in_threads
+from dpppsynth.core.workers import in_threads
 from dpppsynth.models.cluster_process import NO_CLUSTERS, ClusterLaw
 from dpppsynth.spatial.mesh import Floats, Ints
 

@@ -18,7 +18,7 @@ import numpy as np
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.street_walks import StreetWalks
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.hilbert_curve import hilbert_order
+from dpppsynth.spatial.grid_cells import hilbert_order
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern

@@ -10,7 +10,8 @@ import shapely
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.mesh import Floats, Ints, Pieces, PlanarMesh, cut_to_window
+from dpppsynth.spatial.mesh import Floats, Ints, Pieces
+from dpppsynth.spatial.planar_mesh import PlanarMesh, cut_to_window
 
 
 @runtime_checkable

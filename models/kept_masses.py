@@ -3,7 +3,7 @@
 import numpy as np
 import scipy
 
-from dpppsynth.core.threads import in_threads
+from dpppsynth.core.workers import in_threads
 from dpppsynth.models.likelihood import MassLikelihood
 from dpppsynth.spatial.mesh import Floats
 

@@ -8,8 +8,9 @@ import shapely
 from dpppsynth.core.arguments import instance, one_of
 from dpppsynth.models.covariances import Covariance, covariance_matrix, factor
 from dpppsynth.models.likelihood import MassLikelihood
-from dpppsynth.spatial.mesh import Floats, Mesh, PlanarMesh
+from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.planar_mesh import PlanarMesh
 
 MESH = "regular_triangulation(window, spacing=100.0) makes one"
 

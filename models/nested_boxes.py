@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from dpppsynth.core.confidential import Confidential
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Confidential
 from dpppsynth.models.target_posterior import PointPosterior
 from dpppsynth.spatial.mesh import Floats
 

@@ -10,7 +10,8 @@ from dpppsynth.core.arguments import instance, real, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.grid_cells import cell_places, in_cells
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh, cut_to_window
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
+from dpppsynth.spatial.planar_mesh import PlanarMesh, cut_to_window
 
 # Vertices of a regular mesh beyond which it would fill the memory of a small machine.
 MOST_VERTICES = 2_000_000

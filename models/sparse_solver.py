@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from dpppsynth.core.errors import QualityError
-from dpppsynth.core.threads import in_threads
+from dpppsynth.core.workers import in_threads
 from dpppsynth.spatial.mesh import Floats
 
 # Right-hand sides that are solved at once: their rounding depends on the number, so that is the same on any machine.

@@ -15,7 +15,8 @@ import shapely
 from dpppsynth.core.arguments import instance
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models.regular_meshes import Finder, regular_grid, settle_shape
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
+from dpppsynth.spatial.planar_mesh import PlanarMesh
 
 # Straight parts shorter than this share of the diameter are rounding, not street.
 SHORTEST = 1e-12
@@ -28,13 +29,13 @@ class TraceMesh(PlanarMesh):
 
     def shares(self, tents: Mesh) -> scipy.sparse.csr_array:
         """Sparse (J, V) share of the points near each vertex that each of the J tents takes; columns sum to one."""
-        from dpppsynth.linear_network.courses import basis_shares
+        from dpppsynth.linear_network.mesh import basis_shares
 
         return basis_shares(self, tents)
 
     def cut(self, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:
         """Pieces of the edges cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
-        from dpppsynth.linear_network.courses import cut
+        from dpppsynth.linear_network.mesh import cut
 
         return cut(self.domain, self.pieces, polygons, tree)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import dpppsynth as dps
-from dpppsynth import baselines, filters, privacy, truncated
+from dpppsynth import filters, privacy, truncated
 from dpppsynth.mechanisms.bounded import numeric_queries as answers
 
 SQUARE = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -68,74 +68,7 @@ ENTRIES = {
     "truncated_laplace_bound": (privacy.truncated_laplace_bound, {**BUDGET, "sensitivity": 1.0}),
 }
 
-# Competitors
-ANSWERS, PLACES, LENGTHS = [3.0, 5.0], [[1.0, 2.0], [3.0, 4.0]], [0.0, 1.0]
-DELTA = {"epsilon": 1.0, "delta": 1e-5, "sensitivity": 1.0}
-GENERALISED = baselines.GeneralisedGaussian(2.0, 1.0, 3.0)
-STAIRCASE = baselines.Staircase(1.0, 1.0, 0.4)
-EVEN_NOISE = baselines.UniformNoise(2.0)
-OUTPUT = baselines.BoundedOutput(2.0, 5.0, 0.0, 10.0)
-COMPETITORS = {
-    "laplace_answers": (
-        baselines.laplace_answers, {"answers": ANSWERS, "epsilon": 1.0, "sensitivity": 1.0, "rng": 1},
-    ),
-    "gaussian_answers": (
-        baselines.gaussian_answers, {"answers": ANSWERS, **DELTA, "calibration": "analytic", "rng": 1},
-    ),
-    "generalised_gaussian_answers": (
-        baselines.generalised_gaussian_answers, {"answers": ANSWERS, **DELTA, "power": 3.0, "rng": 1},
-    ),
-    "staircase_answers": (
-        baselines.staircase_answers, {"answers": ANSWERS, "epsilon": 1.0, "sensitivity": 1.0, "rng": 1},
-    ),
-    "uniform_answers": (
-        baselines.uniform_answers, {"answers": ANSWERS, "max_error": 5.0, "sensitivity": 1.0, "rng": 1},
-    ),
-    "planar_laplace": (baselines.planar_laplace, {"points": PLACES, "epsilon": 1.0, "rng": 1}),
-    "analytic_gaussian_scale": (baselines.analytic_gaussian_scale, DELTA),
-    "probabilistic_gaussian_scale": (baselines.probabilistic_gaussian_scale, DELTA),
-    "generalised_gaussian_scale": (baselines.generalised_gaussian_scale, {**DELTA, "power": 1.5}),
-    "GeneralisedGaussian": (baselines.GeneralisedGaussian, {"power": 2.0, "scale": 1.0, "bound": 3.0}),
-    "GeneralisedGaussian.pdf": (GENERALISED.pdf, {"z": LENGTHS}),
-    "GeneralisedGaussian.cdf": (GENERALISED.cdf, {"z": LENGTHS}),
-    "GeneralisedGaussian.tail": (GENERALISED.tail, {"t": LENGTHS}),
-    "GeneralisedGaussian.sample": (GENERALISED.sample, {"size": 2, "rng": 1}),
-    "GeneralisedGaussian.delta": (GENERALISED.delta, {"epsilon": 1.0, "sensitivity": 1.0}),
-    "Staircase": (baselines.Staircase, {"epsilon": 1.0, "sensitivity": 1.0, "gamma": 0.4}),
-    "Staircase.pdf": (STAIRCASE.pdf, {"z": LENGTHS}),
-    "Staircase.tail": (STAIRCASE.tail, {"t": LENGTHS}),
-    "Staircase.sample": (STAIRCASE.sample, {"size": 2, "rng": 1}),
-    "optimal_gamma": (baselines.optimal_gamma, {"epsilon": 1.0, "error": "square"}),
-    "UniformNoise": (baselines.UniformNoise, {"bound": 2.0}),
-    "UniformNoise.pdf": (EVEN_NOISE.pdf, {"z": LENGTHS}),
-    "UniformNoise.tail": (EVEN_NOISE.tail, {"t": LENGTHS}),
-    "UniformNoise.sample": (EVEN_NOISE.sample, {"size": 2, "rng": 1}),
-    "UniformNoise.delta": (EVEN_NOISE.delta, {"sensitivity": 1.0}),
-    "BoundedOutput": (baselines.BoundedOutput, {"power": 2.0, "scale": 5.0, "low": 0.0, "high": 10.0}),
-    "BoundedOutput.pdf": (OUTPUT.pdf, {"outputs": LENGTHS, "answer": 4.0}),
-    "BoundedOutput.sample": (OUTPUT.sample, {"answers": ANSWERS, "rng": 1}),
-    "bounded_output_scale": (
-        baselines.bounded_output_scale, {"epsilon": 1.0, "low": 0.0, "high": 10.0, "power": 2.0, "sensitivity": 1.0},
-    ),
-    "blum_intervals": (
-        baselines.blum_intervals, {"values": [0.2, 0.7], "epsilon": 1.0, "accuracy": 0.5, "bits": 5, "rng": 1},
-    ),
-    "Intervals.count": (
-        baselines.blum_intervals([0.2, 0.7], epsilon=1.0, accuracy=0.5, rng=1).count, {"ranges": [LENGTHS]},
-    ),
-    "hay_tree": (
-        baselines.hay_tree,
-        {"counts": ANSWERS, "epsilon": 1.0, "branching": 2, "relation": "add-remove", "rng": 1},
-    ),
-    "tree_consistency": (baselines.tree_consistency, {"nodes": [9.0, *ANSWERS], "branching": 2}),
-    "hay_degree": (baselines.hay_degree, {"sequence": ANSWERS, "epsilon": 1.0, "sensitivity": 1.0, "rng": 1}),
-    "error_summary": (
-        baselines.error_summary, {"released": PLACES, "truth": PLACES, "delta": 0.0, "thresholds": LENGTHS},
-    ),
-}  # fmt: skip
-
-ENTRIES |= COMPETITORS
-
+PLACES = [[1.0, 2.0], [3.0, 4.0]]
 REAL, WHOLE = truncated.TruncatedLaplace(1.0, 5.0), truncated.TruncatedGeometric(2.0, 5)
 ENTRIES |= {
     "TruncatedLaplace": (truncated.TruncatedLaplace, {"scale": 1.0, "bound": 5.0}),
@@ -204,6 +137,5 @@ ENTRIES |= {
 MODULES = answers, filters, truncated
 # Results, which the entries above make, and modules.
 MADE = {
-    "BoundedErrorRelease", "PointRelease", "filters", "truncated", "ErrorSummary", "Intervals", "NoisyAnswers",
-    "NoisyDegrees", "NoisyTree", "Filtered",
+    "BoundedErrorRelease", "PointRelease", "filters", "truncated", "Filtered",
 }  # fmt: skip

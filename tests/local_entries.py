@@ -3,7 +3,7 @@
 import numpy as np
 
 import dpppsynth as dps
-from dpppsynth import baselines, client, grids, local, privacy, randomizers
+from dpppsynth import client, grids, local, privacy, randomizers
 from dpppsynth.mechanisms.local.trajectories.protocol import TraceProtocol, TraceRound
 from dpppsynth.spatial import transport as histograms
 
@@ -63,15 +63,9 @@ ORACLES = [
     randomizers.SubsetSelection(epsilon=1.0, domain=9),
     randomizers.ProjectiveResponse(epsilon=1.0, domain=9),
 ]
-PLANE = {"radius": 0.2, "epsilon": 1.0, "side": 1.0}
-DISK = randomizers.ContinuousDiskArea(**PLANE)
 MATRIX = LAWS[0].matrix()
 
 RANDOMIZERS = {
-    "ContinuousDiskArea": (randomizers.ContinuousDiskArea, PLANE),
-    "ContinuousHybrid": (randomizers.ContinuousHybrid, PLANE),
-    "ContinuousDiskArea.draw": (DISK.draw, {"values": [[0.5, 0.5]], "rng": 1}),
-    "ContinuousDiskArea.density": (DISK.density, {"reports": [[0.5, 0.5]], "value": [0.5, 0.4]}),
     "best_oracle": (randomizers.best_oracle, {"epsilon": 1.0, "domain": 9}),
     "hierarchy_side": (randomizers.hierarchy_side, {"epsilon": 1.0, "n": 900}),
     "selected_size": (randomizers.selected_size, {"epsilon": 1.0, "domain": 9}),
@@ -80,14 +74,9 @@ RANDOMIZERS = {
     "clip": (randomizers.clip, {"values": [0.2, -0.1, 0.9], "inside": [True, True, False]}),
     "norm_mul": (randomizers.norm_mul, {"values": [0.2, -0.1, 0.9], "total": 1.0, "inside": None}),
     "norm_sub": (randomizers.norm_sub, {"values": [0.2, -0.1, 0.9], "total": 1.0, "inside": None}),
-    "closed_form_sizes": (randomizers.closed_form_sizes, {"radius": 1, "cells": 3}),
-    "discrete_radius": (randomizers.discrete_radius, {"epsilon": 1.0, "cells": 3}),
     "grid_radius": (randomizers.grid_radius, {"epsilon": 1.0, "cells": 3}),
     "hash_range_rule": (randomizers.hash_range_rule, {"epsilon": 1.0}),
-    "information_bound": (randomizers.information_bound, {"radius": 0.2, "epsilon": 1.0, "side": 1.0}),
     "optimal_radius": (randomizers.optimal_radius, {"epsilon": 1.0, "side": 1.0}),
-    "local_privacy": (randomizers.local_privacy, {"randomizer": LAWS[0], "empty": False, "most": 10**5}),
-    "matched_epsilon": (randomizers.matched_epsilon, {"epsilon": 1.0, "cells": 3, "empty": False, "most": 10**5}),
     "oracle": (randomizers.oracle, {"kind": RESPONSE, "epsilon": 1.0, "domain": 9}),
     "randomizer_from_dict": (randomizers.randomizer_from_dict, {"data": LAWS[0].parameters()}),
     "square_wave_half_width": (randomizers.square_wave_half_width, {"epsilon": 1.0, "cells": 3}),
@@ -138,18 +127,6 @@ GRIDS = {
     "central_consistency": (
         grids.central_consistency, {"grid": FINER, "first": np.ones(9), "second": np.ones(36), "share": 0.5},
     ),
-    "report_variance": (grids.report_variance, {"epsilon": 1.0}),
-    "noise_variance": (
-        grids.noise_variance, {"grid": EVEN, "rectangles": QUERIES, "variances": np.ones(9), "scale": 2.0},
-    ),
-    "sampling_variance": (
-        grids.sampling_variance,
-        {"grid": EVEN, "rectangles": QUERIES, "frequencies": np.full(9, 1 / 9), "n": 100, "reports": 50},
-    ),
-    "non_uniformity_bound": (
-        grids.non_uniformity_bound, {"grid": EVEN, "rectangles": QUERIES, "counts": np.ones(9)},
-    ),
-    "side_objective": (grids.side_objective, {"side": 4.0, **SIDES, "alpha": 0.1}),
     "group_sizes": (grids.group_sizes, {"n": 100, "sigma": 0.2}),
     "split_users": (grids.split_users, {"n": 100, "sigma": 0.2, "rng": 1}),
     "average_query_error": (
@@ -236,7 +213,6 @@ BOTH = ADAPTIVE.simulate(PATTERN, rng=1)
 SECOND = ADAPTIVE.second(BOTH.first, 20)
 REPORTS = CELLED[0].clients([1, 2, 3], 1)
 SQUARES = {"bounds": [0, 0, 1000, 1000], "cells": CELLED[0].cells}
-CENTRAL = {"bounds": BOX, "epsilon": 1.0, "expected_n": 100}
 WALKS = local.Trajectories(PATTERN.xy, [0, 8, 20])
 CELLS = WALKS.on_grid(SQUARE, 3)
 LINES = local.LineTrace(epsilon=2.0, cells=3, reach=2)
@@ -247,7 +223,6 @@ SENT = ROUND.clients(CELLS, rng=1)
 ONE = ROUND.clients(CELLS.part(0, 1), rng=1)
 WALKED = dps.PointPattern(PATTERN.xy, SQUARE, {"trajectory": np.arange(20) // 10})
 MODEL = TRACE.estimate(*TRACED)
-LITERAL = baselines.LiteralHybridUniformExponential(epsilon=2.0, cells=3)
 
 LOCAL = {
     "DiskAreaMechanism": (local.DiskAreaMechanism, {**AREA, "shrink": True}),
@@ -257,7 +232,6 @@ LOCAL = {
         {"epsilon": 1.0, "cells": 3, "estimator": "em", "half_width": None, "tolerance": 1e-3, "max_iter": 100},
     ),
     "SEMGeoI": (local.SEMGeoI, {"epsilon": 1.0, "cells": 3, "subset": None, "estimator": "field"}),
-    "SEMGeoI.matching": (local.SEMGeoI.matching, {"epsilon": 1.0, "cells": 3}),
     "one_point_each": (local.one_point_each, {"pattern": WALKED, "user": "trajectory", "rng": 1}),
     "UniformGrid": (local.UniformGrid, {"window": SQUARE, "cells": (3, 2), **SETTINGS}),
     "UniformGrid.sized": (local.UniformGrid.sized, {"window": SQUARE, "epsilon": 1.0, "n": 100}),
@@ -329,17 +303,6 @@ LOCAL = {
             "user": "id",
             "batch": 1000, "rng": 1, "progress": None,
         },
-    ),
-    "CentralUniformGrid": (local.CentralUniformGrid, {**CENTRAL, "c": 10.0}),
-    "CentralUniformGrid.release_counts": (
-        local.CentralUniformGrid(**CENTRAL).release_counts, {"xy": PATTERN.xy, "rng": 1},
-    ),
-    "CentralAdaptiveGrid": (local.CentralAdaptiveGrid, {**CENTRAL, "share": 0.5, "c": 10.0, "c2": 5.0}),
-    "CentralAdaptiveGrid.release_counts": (
-        local.CentralAdaptiveGrid(**CENTRAL).release_counts, {"xy": PATTERN.xy, "rng": 1},
-    ),
-    "CentralEstimate.query": (
-        local.CentralUniformGrid(**CENTRAL).release_counts(PATTERN.xy, 1).query, {"rectangles": QUERIES},
     ),
     "Trajectories": (local.Trajectories, {"xy": PATTERN.xy, "offsets": [0, 8, 20]}),
     "Trajectories.of": (local.Trajectories.of, {"paths": [PATTERN.xy[:2], PATTERN.xy[2:]]}),
@@ -427,25 +390,6 @@ LOCAL |= of_mechanism(HIERARCHY, (1, 2), VALUES) | {
     "HierarchyRelease.query": (HIERARCHY.release(PATTERN, rng=1).query, {"rectangles": QUERIES}),
 }  # fmt: skip
 
-BASELINES = {
-    "LiteralHybridUniformExponential": (
-        baselines.LiteralHybridUniformExponential, {"epsilon": 2.0, "cells": 3, "radius": 1, "unsafe": True},
-    ),
-    "LiteralHybridUniformExponential.plan": (LITERAL.plan, {"domain": SQUARE, "n": 20}),
-    "LiteralHybridUniformExponential.simulate": (LITERAL.simulate, {"pattern": PATTERN, "rng": 1, "fast": True}),
-    "best_uniform_grid": (
-        baselines.best_uniform_grid,
-        {
-            "xy": PATTERN.xy, "window": SQUARE, "queries": QUERIES, "epsilon": 1.0, "sides": [2, 3], "rng": 1,
-            "fast": True,
-        },
-    ),
-    "pivot_trace": (baselines.pivot_trace, {"trajectories": WALKS, "epsilon": 1.0, "rng": 1}),
-    "PaperLaplaceSynthesizer": (
-        baselines.PaperLaplaceSynthesizer, {"epsilon": 1.0, "shape": (4, 4), "resolution": None},
-    ),
-}  # fmt: skip
-
 PRIVACY = {
     "Local": (privacy.Local, {"of": "location"}),
     "Local.implies": (privacy.Local().implies, {"other": privacy.ReplaceOne()}),
@@ -471,13 +415,12 @@ PRIVACY = {
     "local_rounds": (privacy.local_rounds, {"epsilon": 1.0, "randomizers": ORACLES[:2]}),
 }
 
-MODULES = baselines, client, grids, histograms, local, randomizers
-ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **BASELINES, **PRIVACY}
+MODULES = client, grids, histograms, local, randomizers
+ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **PRIVACY}
 # What the package makes, constants, bases, and what needs Dask.
 MADE = {
     "AAG", "PIECES", "PRIVAG", "ROUNDINGS", "UNIFORM_ALPHA", "Agreeing", "Constants", "Ratios", "KINDS", "ORACLES",
-    "Fit", "SpatialAreaMechanism", "FrequencyOracle", "Match", "Randomizer", "CellMechanism", "Mechanism",
+    "Fit", "FrequencyOracle", "Randomizer", "CellMechanism", "Mechanism",
     "PointsBudget", "TraceCounts", "aggregate_dask", "GridRelease", "LocalRelease", "local", "grids", "randomizers",
     "HierarchyRelease",
-    "BaselineRelease", "BestUniformGrid", "PivotTrace",
 }  # fmt: skip

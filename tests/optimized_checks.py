@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.auditing import audit
-from dpppsynth.baselines import LiteralHybridUniformExponential
 from dpppsynth.contract import additive_noise as statistic
 from dpppsynth.core.errors import BudgetError, InputError, PrivacyCheckError
 from dpppsynth.ledger import Ledger
@@ -159,13 +158,6 @@ def local_refusals(
     """Calls that local mechanisms must refuse."""
     reported = CLIENTS.clients([1, 2, 3])
     return {
-        "a law that spends more than it says": (
-            InputError, lambda: LiteralHybridUniformExponential(epsilon=0.5, cells=4, radius=1),
-        ),
-        "a release by it": (
-            InputError,
-            lambda: LiteralHybridUniformExponential(epsilon=0.5, cells=4, radius=1, unsafe=True).release(PATTERN),
-        ),
         "reports of another mechanism": (
             InputError, lambda: DiskAreaMechanism(epsilon=2.0, cells=4).aggregate(reported),
         ),

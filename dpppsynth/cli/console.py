@@ -115,7 +115,7 @@ def show_checks(checks: Iterable[tuple[str, bool, str]]) -> None:
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
     """Yield a function to announce each step: a moving line with a clock on a terminal, plain lines elsewhere."""
-    from dpppsynth.core.progress_line import line, lines
+    from dpppsynth.core.progress import line, lines
 
     with line() if sys.stderr.isatty() else lines(lambda words: typer.echo(f"... {words}", err=True)) as say:
         yield say

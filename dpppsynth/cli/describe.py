@@ -11,7 +11,7 @@ from dpppsynth.core.rounding import upward
 from dpppsynth.core.units import lengths_in
 from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.plotting.relation_words import keeps_marks, what_changes
+from dpppsynth.plotting.curves import keeps_marks, what_changes
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, CappedRelation, GeoIndistinguishability, Local
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP

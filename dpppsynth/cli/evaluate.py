@@ -102,7 +102,7 @@ def evaluate(
     original must have their columns, which a release names, and of files --types and --time. Of a release by levels
     each level is compared as well, where the original has the column of the levels.
     """
-    from dpppsynth.evaluation.private_folder import contents, require_private_folder, save
+    from dpppsynth.evaluation.report_files import contents, require_private_folder, save
 
     folder = o.private_folder(out)
     require_private_folder(folder, "--out")

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from dpppsynth.contract.result import Result
 from dpppsynth.core.errors import DpppsynthError, InformationWarning, InputError, outside
-from dpppsynth.core.json_types import JsonRead
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.types import JsonRead
 from dpppsynth.core.wording import mention
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain

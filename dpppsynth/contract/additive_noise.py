@@ -17,8 +17,8 @@ from dpppsynth.contract.result import Saved
 from dpppsynth.contract.statistic import Parameters, Statistic, capped, require
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.models.likelihood import MassLikelihood, NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe

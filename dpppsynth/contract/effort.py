@@ -5,7 +5,7 @@ import math
 import numpy as np
 import shapely
 
-from dpppsynth.core.json_types import Json
+from dpppsynth.core.types import Json
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain
 

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.statistic import Following, Parameters, Statistic
-from dpppsynth.core.json_types import Json, JsonObject, JsonRead
+from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import Intensity

@@ -12,7 +12,7 @@ from dpppsynth.contract.result import MechanismResult, ResultType
 from dpppsynth.contract.settings import Settings
 from dpppsynth.contract.statistic import Measured, Statistic, require
 from dpppsynth.contract.words import MechanismWords
-from dpppsynth.core.json_types import Json
+from dpppsynth.core.types import Json
 
 if TYPE_CHECKING:
     from dpppsynth.contract.audits.statistic_audit import StatisticAudit

@@ -1,6 +1,6 @@
 """Sizes of meshes, in words and as JSON."""
 
-from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.types import JsonObject
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.models.trace import around
 from dpppsynth.spatial.mesh import Mesh

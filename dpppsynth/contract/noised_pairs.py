@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject
 from dpppsynth.models.pair_limits import require_few, require_radius
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.privacy.bounds import laplace_scale, pair_sums_sensitivity

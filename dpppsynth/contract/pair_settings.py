@@ -8,7 +8,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, positive, real, several, shown, whole, whole_number
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.types import JsonObject
 from dpppsynth.models.pair_limits import CAP_BITS, MOST_STEPS
 
 MOST_RADII = 20

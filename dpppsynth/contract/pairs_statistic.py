@@ -6,7 +6,7 @@ from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.noised_pairs import NoiseGroup
 from dpppsynth.contract.statistic import Parameters
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonRead
+from dpppsynth.core.types import JsonRead
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models.pair_limits import pieces_work
 from dpppsynth.privacy.relations import Relation

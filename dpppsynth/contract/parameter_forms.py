@@ -5,7 +5,7 @@ n, expected_n and the estimator are common to all; a plan with a delta names it,
 the estimator, are described once for all, in the schema of certificates.
 """
 
-from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.types import JsonObject
 
 Form = dict[str, JsonObject]
 # A value that the schema of certificates describes, or `from_parameters` checks.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from dpppsynth.core.arguments import instance
-from dpppsynth.core.confidential import Confidential
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Confidential
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
 

@@ -11,8 +11,8 @@ from dpppsynth.contract.mesh_sizes import mesh_json
 from dpppsynth.contract.parameter_forms import Form
 from dpppsynth.contract.result import UNFITTED, Fit, Result, Saved, released_fit, released_intensity
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, Relation

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from dpppsynth.core.crs import crs_label, horizontal_crs
 from dpppsynth.core.crs import remedy as reprojection
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 
 if TYPE_CHECKING:
     from pyproj import CRS, Geod, Transformer
 
-Floats = NDArray[np.float64]
 Factors = Callable[[Floats], tuple[Floats, Floats]]
 
 # Lengths on a map may differ from true ones by this share; then the radius would be no longer the one meant.

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from dpppsynth.core.types import Floats, Ints
+
 BUCKETS = 1024
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from dpppsynth.core.types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,14 +1,15 @@
-"""Worker processes that end with the process that started them."""
+"""Worker processes that end with the process that started them, and work shared among threads."""
 
-import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
-from multiprocessing.connection import wait as wait_for_any
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 
 @contextmanager
@@ -20,6 +21,9 @@ def worker_pool(workers: int) -> Iterator[Executor]:
     workers : int
         Each runs numerical libraries on one thread.
     """
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     # Forked workers would share generators, locks and threads with this process.
     context = multiprocessing.get_context("spawn")
     end, hold = context.Pipe(duplex=False)
@@ -34,16 +38,41 @@ def worker_pool(workers: int) -> Iterator[Executor]:
             raise
 
 
-def _begin_worker(end: Connection) -> None:
+def _begin_worker(end: "Connection") -> None:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = "1"
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_when_told, args=(end,), daemon=True).start()
 
 
-def _end_when_told(end: Connection) -> None:
+def _end_when_told(end: "Connection") -> None:
     """End this worker when the other end of a pipe is closed, or the process that holds it is gone, even killed."""
-    parent = multiprocessing.parent_process()
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait as wait_for_any
+
+    parent = parent_process()
     if parent is not None:
         wait_for_any([parent.sentinel, end])
         os._exit(1)
+
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], *, most: int | None = None) -> list[Result]:
+    """Results of a function for some tasks, in their order: the same on any number of cores.
+
+    Parameters
+    ----------
+    function : callable
+    tasks : iterable
+    most : int, optional
+        Threads at most, where each takes much memory; None is as many as there are cores.
+    """
+    waiting = list(tasks)
+    if len(waiting) < 2:
+        return [function(task) for task in waiting]
+    cores = os.cpu_count() or 1
+    with ThreadPoolExecutor(min(cores, most or cores)) as pool:
+        return list(pool.map(function, waiting))

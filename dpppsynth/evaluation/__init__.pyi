@@ -1,6 +1,8 @@
 from . import experiments as experiments
+from .distances import grid_wasserstein as grid_wasserstein
 from .distances import misplaced_share as misplaced_share
 from .distances import total_variation as total_variation
+from .distances import wasserstein as wasserstein
 from .envelopes import Envelope as Envelope
 from .envelopes import envelope as envelope
 from .kfunction import KFunction as KFunction
@@ -12,7 +14,5 @@ from .scores import mean_integrated_squared_error as mean_integrated_squared_err
 from .scores import propensity_mse as propensity_mse
 from .smoothing import KernelIntensity as KernelIntensity
 from .smoothing import kernel_intensity as kernel_intensity
-from .transport import grid_wasserstein as grid_wasserstein
-from .transport import wasserstein as wasserstein
 from .utility_report import UtilityReport as UtilityReport
 from .utility_report import evaluate as evaluate

@@ -68,7 +68,7 @@ def k_function(
     corrections
 
     - "isotropic": 1/e_ij is the share of the circle around x_i through x_j that lies in W (Ripley), exact for polygons;
-    - "translation": 1/e_ij is the share of W that W, moved by x_j - x_i, covers (Ohser), see `shifts`;
+    - "translation": 1/e_ij is the share of W that W, moved by x_j - x_i, covers (Ohser), see `translation_correction`;
     - "border": e_ij = 1, and points nearer than r to the border are only partners (minus sampling);
     - "none": e_ij = 1.
 
@@ -77,7 +77,7 @@ def k_function(
     rounding alone, 1e-15 of the coordinates and of the window's diameter, count as inside; marks do not matter.
 
     What is said is exact but for rounding, with one exception: "translation" with many points on complicated windows
-    interpolates the areas, with an error of some 0.1 % of a weight, see `lattice`.
+    interpolates the areas, with an error of some 0.1 % of a weight, see `translation_correction`.
 
     Parameters
     ----------
@@ -194,24 +194,27 @@ def _moments(pattern: PointPattern, weight: Floats, correction: str, breaks: Flo
 
 def _isotropic(window: Window, near: Any) -> tuple[Any, tuple[Any, ...]]:
     """Sums over the pairs with isotropic correction, and what they need to know of the window."""
-    from dpppsynth.evaluation import ring
+    from dpppsynth.evaluation.isotropic_correction import border, directed, polygon_moments, rectangle_moments
 
     x0, y0, x1, y1 = window.bounds
     if not window.is_rectangle:
-        return ring.polygon_moments, (ring.directed(ring.border(window) - (x0, y0, x0, y0)),)
+        return polygon_moments, (directed(border(window) - (x0, y0, x0, y0)),)
     margin = np.maximum(np.column_stack([near.x, near.y, (x1 - x0) - near.x, (y1 - y0) - near.y]), 0.0)
-    return ring.rectangle_moments, (margin, margin.min(axis=1))
+    return rectangle_moments, (margin, margin.min(axis=1))
 
 
 def _translation(window: Window, reach: float, n: int) -> tuple[Any, tuple[Any, ...]]:
     """Sums over the pairs with translation correction, and what they need to know of the window."""
-    from dpppsynth.evaluation import lattice, shifts
+    from dpppsynth.evaluation.translation_correction import lattice, polygon_moments, rectangle_moments, window_outline
 
     x0, y0, x1, y1 = window.bounds
     if window.is_rectangle:
-        return shifts.rectangle_moments, (x1 - x0, y1 - y0)
+        return rectangle_moments, (x1 - x0, y1 - y0)
     pairs = n**2 / 2 * min(1.0, np.pi * reach**2 / window.area)
-    return lattice.polygon_moments, (shifts.window_outline(window), lattice.lattice(window, reach, pairs))
+    return polygon_moments, (
+        window_outline(window),
+        lattice(window, reach, pairs),
+    )
 
 
 def _inner_k(pattern: PointPattern, weight: Floats, r: Floats) -> Floats:

@@ -21,7 +21,7 @@ from dpppsynth.spatial.second_order import KFunction, frozen
 if TYPE_CHECKING:
     import pandas as pd
 
-NOTE = (
+MARKS_NOTE = (
     "types and times: histograms have a bin about each hat; K by type is the mean over types with two points or more, "
     "and misplaced shares count a point in its square with another type (or time) as misplaced."
 )

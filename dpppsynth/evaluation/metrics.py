@@ -19,13 +19,13 @@ from dpppsynth.evaluation.distances import (
     quadrature,
     quadrature_cell,
     values,
+    wasserstein,
 )
 from dpppsynth.evaluation.envelopes import Envelope, envelope
-from dpppsynth.evaluation.homogeneous import homogeneous
 from dpppsynth.evaluation.kfunction import k_function
 from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
+from dpppsynth.evaluation.simulated_patterns import homogeneous
 from dpppsynth.evaluation.smoothing import KernelIntensity, kernel_intensity
-from dpppsynth.evaluation.transport import wasserstein
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import mass_distance

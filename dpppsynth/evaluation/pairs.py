@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, add, compiled, number_below, table
+from dpppsynth.core.sorted_search import BUCKETS, add, compiled, number_below, table
+from dpppsynth.core.types import Floats, Ints
 
 # Cells along the reach, where there are points enough to fill them.
 FINENESS = 8

@@ -11,14 +11,13 @@ import numpy as np
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.evaluation.homogeneous import homogeneous
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.shortest_paths import from_positions
 from dpppsynth.linear_network.street_walks import StreetWalks
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.spatial.domains import Domain, require_domain
-from dpppsynth.spatial.intensity import LogLinear
+from dpppsynth.spatial.intensity import LogLinear, PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import poisson_pattern
@@ -241,3 +240,16 @@ def _reached(network: LinearNetwork, place: Floats, known: Floats, radius: float
     way = share * ends[-1] - (ends[part] - covered[part])
     along = way if way <= first[part] else length[part] - (way - first[part])
     return np.array([own, at + along]) if part == len(network.edges) else np.array([part, along])
+
+
+def homogeneous(domain: Domain, value: float) -> PiecewiseConstant:
+    """The intensity of so many points per unit of area or length everywhere in the domain."""
+    mesh = _coarse_mesh(domain)
+    return PiecewiseConstant(mesh, np.full(len(mesh.elements), value))
+
+
+def _coarse_mesh(domain: Domain) -> Mesh:
+    if isinstance(domain, LinearNetwork):
+        return network_mesh(domain, domain.diameter)
+    window: Any = domain
+    return regular_triangulation(window, shape=(2, 2))

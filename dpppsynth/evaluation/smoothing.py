@@ -11,8 +11,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.linear_network import LinearNetwork, NetworkMesh, diffusion, network_mesh
-from dpppsynth.linear_network.heat_flow import spread
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh, heat_kernels, network_mesh
+from dpppsynth.linear_network.heat_kernels import spread
 from dpppsynth.models import regular_triangulation
 from dpppsynth.spatial.gaussian_kernel import gaussian_sum, mass
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
@@ -132,8 +132,8 @@ class HeatIntensity(KernelIntensity):
 def _heat(network: LinearNetwork, bandwidth: float) -> tuple[NetworkMesh, Floats | None]:
     """Mesh of a network, and where heat goes from its segments, unless they are too many; kept for the next pattern."""
     mesh = network_mesh(network, max(bandwidth / PER_BANDWIDTH, network.length / MOST_SEGMENTS))
-    few = len(mesh.elements) <= diffusion.MOST_SEGMENTS
-    return mesh, diffusion.diffusion_matrix(mesh, bandwidth) if few else None
+    few = len(mesh.elements) <= heat_kernels.MOST_SEGMENTS
+    return mesh, heat_kernels.diffusion_matrix(mesh, bandwidth) if few else None
 
 
 def _stars(mesh: NetworkMesh) -> sp.csr_array:

@@ -21,14 +21,9 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.progress import Progress, ProgressLike, announced, each_of, inner_progress
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.evaluation import mark_scores
 from dpppsynth.evaluation.distances import Density
-from dpppsynth.evaluation.heatmap_scores import NOTE, PERSONS_NOTE, HeatScores, score_heat
 from dpppsynth.evaluation.kfunction import default_distances
-from dpppsynth.evaluation.levels import NOTE as LEVELS_NOTE
-from dpppsynth.evaluation.levels import by_levels, level_table
-from dpppsynth.evaluation.mark_scores import MarkComparison, MarkScores, Told, score_marks, told
-from dpppsynth.evaluation.metric_table import aligned, averages
+from dpppsynth.evaluation.mark_scores import MARKS_NOTE, MarkComparison, MarkScores, Told, score_marks, told
 from dpppsynth.evaluation.metrics import (
     LARGEST_IN_PLANE,
     LARGEST_ON_NETWORK,
@@ -41,6 +36,17 @@ from dpppsynth.evaluation.metrics import (
     propensity_share,
     thins,
     transport_method,
+)
+from dpppsynth.evaluation.report_tables import (
+    HEAT_NOTE,
+    LEVELS_NOTE,
+    PERSONS_NOTE,
+    HeatScores,
+    aligned,
+    averages,
+    by_levels,
+    level_table,
+    score_heat,
 )
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
@@ -152,7 +158,7 @@ class UtilityReport:
         InputError
             The folder is not empty, it belongs to a release, or it cannot be written.
         """
-        from dpppsynth.evaluation.private_folder import save
+        from dpppsynth.evaluation.report_files import save
 
         if not isinstance(folder, str | Path):
             msg = f"folder: must be a path, got {folder!r}"
@@ -161,13 +167,13 @@ class UtilityReport:
 
     def plot_k(self, ax: Axes | None = None) -> Axes:
         """Draw the K-functions; see `pictures.plot_k`."""
-        from dpppsynth.evaluation.comparison_pictures import plot_k
+        from dpppsynth.evaluation.report_files import plot_k
 
         return plot_k(self.k, ax, domain=self.domain, confidential=self.confidential)
 
     def plot_patterns(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, Axes]:
         """Draw the original beside the first synthetic pattern; see `pictures.plot_patterns`."""
-        from dpppsynth.evaluation.comparison_pictures import plot_patterns
+        from dpppsynth.evaluation.report_files import plot_patterns
 
         return plot_patterns(self.original, self.synthetic[0], axes, confidential=self.confidential)
 
@@ -314,8 +320,8 @@ def evaluate(
         comparison.side,
         comparison.bandwidth,
         _notes(comparison, patterns)
-        + (() if heat is None else (NOTE, PERSONS_NOTE))
-        + (() if marks is None else (mark_scores.NOTE,))
+        + (() if heat is None else (HEAT_NOTE, PERSONS_NOTE))
+        + (() if marks is None else (MARKS_NOTE,))
         + ((LEVELS_NOTE,) if parts else ()),
         confidential,
         heat,

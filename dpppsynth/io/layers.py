@@ -9,10 +9,9 @@ from dpppsynth.core.crs import reproject, same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import either
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.layers import PolygonLayer, RasterLayer, read_geotiff
-from dpppsynth.spatial.layers.polygons import filled
-from dpppsynth.spatial.layers.public_layer import nameless, outside_value
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.public_layers import PolygonLayer, filled, nameless, outside_value
+from dpppsynth.spatial.raster_layers import RasterLayer, read_geotiff
 from dpppsynth.spatial.tables.formats import is_csv, read_table
 
 RASTERS = (".tif", ".tiff")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpppsynth.linear_network.line_layers import skeleton_of_table
 from dpppsynth.linear_network.network import LinearNetwork
+from dpppsynth.linear_network.network_formats import skeleton_of_table
 from dpppsynth.spatial.tables.formats import read_layer
 
 if TYPE_CHECKING:

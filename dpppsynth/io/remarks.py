@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpppsynth.core.types import Floats
 from dpppsynth.core.wording import mention
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.tables.rows import FAR
 from dpppsynth.spatial.tables.table import Table
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpppsynth.core.crs import is_in_degrees, known_crs, reproject, same_crs
-from dpppsynth.core.decimal_grid import nearest_multiples
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.rounding import nearest_multiples
 
 if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike

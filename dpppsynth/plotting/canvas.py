@@ -1,18 +1,23 @@
-"""Figures, domain backgrounds and scale bars that all pictures share."""
+"""Figures, domain backgrounds, scale bars, dots and files that all pictures share."""
 
 from __future__ import annotations
 
 import builtins
 import math
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
 
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import round_length
 from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.release.certificate import FILENAME
+from dpppsynth.spatial.patterns import PointPattern
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -165,3 +170,116 @@ def _scale_bar(domain: Domain, ax: Axes) -> None:
     in_km = domain.unit == "metre" and length >= 1000
     text = f"{length / 1000:g} km" if in_km else f"{length:g} {short_unit(domain.unit)}"
     ax.annotate(text, (x0 + length, level), (6, 0), textcoords="offset points", va="center", fontsize=10, color=INK)
+
+
+# Okabe and Ito's palette without its yellow, which white paper swallows; and what all further types share.
+PALETTE = (POINT, "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4a2c8f")
+OTHER, OTHERS = "#8a8580", "other"
+# Area in square points and opacity of a dot, up to so many points; beyond, the one falls as their root, the other as
+# the root of that, both to the least.
+AREA, OPACITY, MANY = 10.0, 0.65, 2_000
+LEAST_AREA, LEAST_OPACITY = 1.4, 0.2
+
+
+def draw_dots(pattern: PointPattern, ax: Axes, *, by: str | None = None, number: int | None = None) -> list[Any]:
+    """Draw one dot a place (and type), its area in proportion to the points there; return handles for a legend.
+
+    Parameters
+    ----------
+    pattern : PointPattern
+    ax : matplotlib.axes.Axes
+    by : str, optional
+        Mark whose values have colours.
+    number : int, optional
+        Number of points that opacity and area suit, that of the pattern unless given.
+    """
+    from matplotlib.lines import Line2D
+
+    share = min(1.0, (MANY / max(1, len(pattern) if number is None else number)) ** 0.5)
+    area, opacity = max(LEAST_AREA, AREA * share), max(LEAST_OPACITY, OPACITY * share**0.5)
+    names, kind = _kinds(pattern, by)
+    colours = np.array([*PALETTE, OTHER] if by is not None else [POINT])
+    place, first, count = np.unique(np.column_stack([pattern.xy, kind]), axis=0, return_index=True, return_counts=True)
+    # In the order of the pattern, so that no type lies on top of all others; one collection a size keeps SVG small.
+    order = np.argsort(first, kind="stable")
+    place, count = place[order], count[order]
+    for points in np.unique(count):
+        chosen = count == points
+        x, y, which = place[chosen].T
+        colour = colours[which.astype(int)].tolist()
+        ax.scatter(x, y, s=area * points, c=colour, alpha=opacity, linewidths=0, zorder=3)
+    style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 6}
+    return [Line2D([], [], color=colours[k], label=name, **style) for k, name in names]
+
+
+def _kinds(pattern: PointPattern, by: str | None) -> tuple[list[tuple[int, str]], Any]:
+    """Numbers and names of the values of a mark, and the number of each point's value."""
+    if by is None:
+        return [], np.zeros(len(pattern))
+    if by not in (pattern.marks or {}):
+        msg = f"by: the pattern has no mark {by!r}; it has {', '.join(pattern.marks or {}) or 'none'}."
+        raise InputError(msg)
+    values, kind = np.unique((pattern.marks or {})[by].astype(str), return_inverse=True)
+    names = [(k, shortened(str(value))) for k, value in enumerate(values[: len(PALETTE)])]
+    further = [(len(PALETTE), OTHERS)] if len(values) > len(PALETTE) else []
+    return [*names, *further], np.minimum(kind, len(PALETTE))
+
+
+# The label of a figure that shows sensitive points.
+CONFIDENTIAL = "CONFIDENTIAL"
+WARNING = "#b00020"
+
+
+def mark_confidential(figure: Any, why: str, *, size: float = 64) -> None:
+    """Label a figure, so that `save_picture` keeps it out of every release, and write across it what it is."""
+    figure.set_label(CONFIDENTIAL)
+    figure.suptitle(f"{CONFIDENTIAL}: {why}, not for release", color=WARNING, fontsize=12, weight="bold")
+    figure.text(
+        0.5, 0.48, CONFIDENTIAL, rotation=24, ha="center", va="center", fontsize=size, color=WARNING, alpha=0.13,
+        weight="bold", zorder=10,
+    )  # fmt: skip
+
+
+def save_picture(axes: Axes | Sequence[Axes], path: str | Path, *, dpi: int = 150) -> Path:
+    """Write the figure of some axes as PNG; folders are made as needed.
+
+    Raises
+    ------
+    InputError
+        A confidential picture would land in the folder of a release (one that holds certificate.json) or below it.
+    """
+    ax = axes[0] if isinstance(axes, Sequence) else axes
+    figure: Any = ax.figure
+    target = Path(path)
+    confidential = figure.get_label() == CONFIDENTIAL
+    if confidential:
+        refuse_release_folder(target.parent)
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if confidential else 0o777)
+    # A confidential file is readable by its owner alone from the moment it exists.
+    handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if confidential else 0o666)
+    with os.fdopen(handle, "wb") as stream:
+        if confidential:
+            target.chmod(0o600)
+        figure.savefig(stream, format="png", dpi=dpi)
+    return target
+
+
+def refuse_release_folder(folder: str | Path, argument: str = "confidential") -> None:
+    """Refuse a folder that belongs to a release, where only the release itself may write.
+
+    Parameters
+    ----------
+    folder : str or Path
+    argument : str
+        Name of the file in errors.
+
+    Raises
+    ------
+    InputError
+        The folder, or one above it, holds certificate.json.
+    """
+    place = Path(folder).resolve()
+    for each in (place, *place.parents):
+        if (each / FILENAME).exists():
+            msg = f"{argument}: {folder} lies in the public folder of a release ({each}); choose a folder outside it"
+            raise InputError(msg)

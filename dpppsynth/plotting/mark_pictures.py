@@ -14,12 +14,9 @@ from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.units import density_unit
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.plotting.canvas import INK, POINT, draw_domain, frame, new_figure, set_title, set_view, shortened
-from dpppsynth.plotting.colour_scales import ColourScale, draw_colour_bar
-from dpppsynth.plotting.dots import MANY
-from dpppsynth.plotting.surfaces import Painting
-from dpppsynth.plotting.time_words import DAYS, told
-from dpppsynth.spatial.mark_space import HOURS_OF_WEEK, Times
+from dpppsynth.plotting.canvas import INK, MANY, POINT, draw_domain, frame, new_figure, set_title, set_view, shortened
+from dpppsynth.plotting.surfaces import ColourScale, Painting, draw_colour_bar
+from dpppsynth.spatial.mark_space import HOURS_OF_DAY, HOURS_OF_WEEK, Times
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -288,3 +285,27 @@ def _curve(table: Any, times: Times, ax: Axes | None, band: str) -> Axes:
     ax.set_axisbelow(True)
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=10)
     return ax
+
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+# Days beyond which the hour of an instant tells nothing.
+LONG = 60
+
+
+def told(times: Times, time: float) -> str:
+    """An instant: "17:30", "Mon 17:30", a date, or a number with its unit.
+
+    Examples
+    --------
+    >>> told(Times.day("when"), 17.5), told(Times.week("when"), 36), told(Times("when", 2010, 2020, 4), 2012.5)
+    ('17:30', 'Tue 12:00', '2012.5')
+    """
+    time = float(time)
+    if times.origin:
+        day, clock = str(times.dates([time])[0]).split("T")
+        return day if times.length > LONG or clock == "00:00:00" else f"{day} {clock[:5]}"
+    if not times.periodic or times.length not in (HOURS_OF_DAY, HOURS_OF_WEEK):
+        return f"{time:.6g}{f' {times.unit}' if times.unit else ''}"
+    minutes = round(time * 60) % round(times.length * 60)
+    clock = f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"
+    return clock if times.length == HOURS_OF_DAY else f"{DAYS[minutes // 1440]} {clock}"

@@ -14,7 +14,7 @@ import shapely
 
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.types import JsonObject
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.street_places import UNITS, StreetPlaces
 from dpppsynth.privacy.assumed import AVERAGED
@@ -22,9 +22,10 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain, Window, require_domain
-from dpppsynth.spatial.layers import PolygonLayer, RasterLayer
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.public_layers import PolygonLayer
+from dpppsynth.spatial.raster_layers import RasterLayer
 
 # Cells of the grid along a radius, at most; along the longer side of a window; and parts of a cell's side that tell
 # which share of it a circle covers.

@@ -15,8 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from dpppsynth.core.errors import InputError, TooLargeError
-from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.published_files import MEBI, REMEDY, PublishedFolder, plain_text, reason, strict_json
+from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.privacy.bounds import Size, all_points, void_delta
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.shuffling import ShuffledPrivacy

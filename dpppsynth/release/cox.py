@@ -15,9 +15,9 @@ from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.result import UNFITTED, Fit, Saved
 from dpppsynth.core.arguments import one_of, probability, real_array
 from dpppsynth.core.errors import InputError, QualityError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress, ProgressLike, announced
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject
 from dpppsynth.release.certificate import COVARIATES, POSTERIOR
 from dpppsynth.release.field_inference import FieldInference
 from dpppsynth.release.offset_file import write_offset

@@ -8,7 +8,7 @@ import numpy as np
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.contract.statistic import require
-from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.release.certificate import OFFSETS
 from dpppsynth.release.estimators import offset_of, offset_rows

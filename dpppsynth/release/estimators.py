@@ -8,7 +8,7 @@ import re
 import numpy as np
 
 from dpppsynth.contract.statistic import require
-from dpppsynth.core.json_types import Json, JsonObject, JsonRead
+from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.spatial.covariates import EFFECT_SD, MEASURES, MOST, Design, is_name
 from dpppsynth.spatial.domains import canonical_json

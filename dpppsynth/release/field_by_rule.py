@@ -7,7 +7,7 @@ from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError, NoFieldError
 from dpppsynth.core.wording import mention
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
-from dpppsynth.linear_network.segment_cells import SegmentCells
+from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.matern_inference import MaternInference
 from dpppsynth.release.projection import POSTPROCESSES as PROJECTIONS

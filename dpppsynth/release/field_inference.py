@@ -17,9 +17,9 @@ from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.contract.statistic import Following, Parameters, require
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress, silent
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.release.certificate import COVARIATES, OFFSETS, POSTERIOR

@@ -12,7 +12,7 @@ from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
-from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.io.reading import parse_synthetic
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.bounds import in_present_words

@@ -11,9 +11,9 @@ from typing import Protocol
 from dpppsynth.contract.result import Result
 from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InformationWarning, InputError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress, ProgressLike, announced, part_progress
 from dpppsynth.core.published_files import plain_text
+from dpppsynth.core.types import JsonObject
 from dpppsynth.release import certificate
 from dpppsynth.release import work as effort
 from dpppsynth.release.certificate import DOMAIN, SYNTHETIC, synthetic

@@ -14,8 +14,8 @@ from dpppsynth.contract.rules import FIELD_SIGMA
 from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import flag, one_of, positive
 from dpppsynth.core.errors import InputError, QualityError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.progress import Progress, Step
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.models import nuts
 from dpppsynth.models.approximation_checks import check_approximation

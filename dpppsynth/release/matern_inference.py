@@ -14,8 +14,8 @@ from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import flag, one_of, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
+from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.models.cell_triangles import are_within
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER

@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.published_files import plain_text
+from dpppsynth.core.types import JsonObject
 from dpppsynth.release import netcdf
 from dpppsynth.release.certificate import OFFSET, OFFSET_RASTER, Published
 from dpppsynth.release.netcdf import Variable
 from dpppsynth.spatial.domains import canonical_json
-from dpppsynth.spatial.layers import RasterLayer
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.raster_layers import RasterLayer
 
 GROUP = "offset"
 

@@ -14,8 +14,8 @@ from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError, QualityError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.sparse_fields import SparseField, field_of_precision

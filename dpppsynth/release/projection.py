@@ -9,7 +9,7 @@ from dpppsynth.contract.additive_noise import AdditiveStatistic, PrivateStatisti
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.release.estimators import among
 from dpppsynth.spatial.intensity import PiecewiseConstant, PiecewiseLinear, held

@@ -16,7 +16,7 @@ from dpppsynth.contract.statistic import Following, Parameters, Statistic, requi
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import Json, JsonRead
+from dpppsynth.core.types import Json, JsonRead
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.profiles import ApproximateDP

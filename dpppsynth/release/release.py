@@ -11,11 +11,11 @@ from dpppsynth.contract.statistic import Measured, Statistic
 from dpppsynth.core.arguments import whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress, ProgressLike
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.rounding import upward
+from dpppsynth.core.types import JsonObject
 from dpppsynth.privacy.bounds import Size
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.shuffling import ShuffledPrivacy

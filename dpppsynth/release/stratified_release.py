@@ -13,9 +13,9 @@ from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import ProgressLike, announced, inner_progress
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release import certificate, folder_writing
 from dpppsynth.release.cox import CoxRelease

@@ -18,10 +18,10 @@ from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress, Step, each_of
+from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.linear_network.segment_cells import SegmentCells
+from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.kept_masses import kept_masses
 from dpppsynth.models.likelihood import NoisyMasses

@@ -11,8 +11,8 @@ from shapely.errors import ShapelyError
 
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.published_files import REMEDY
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.bounds import in_present_words
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict

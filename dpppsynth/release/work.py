@@ -9,8 +9,8 @@ import shapely
 
 from dpppsynth.contract.registry import is_known, mechanism
 from dpppsynth.contract.statistic import Parameters
-from dpppsynth.core.json_types import Json, JsonRead
 from dpppsynth.core.published_files import REMEDY
+from dpppsynth.core.types import Json, JsonRead
 from dpppsynth.spatial.domains import Domain
 
 # About ten seconds, and numbers of a domain, which take three at most to be read.

@@ -27,8 +27,8 @@ from dpppsynth.plotting import (
     plot_relative_risk,
 )
 from dpppsynth.plotting.canvas import INK, POINT, map_figure, new_figure
+from dpppsynth.plotting.curves import what_changes
 from dpppsynth.plotting.mark_pictures import draw_panels
-from dpppsynth.plotting.relation_words import what_changes
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, GeoIndistinguishability
 from dpppsynth.reporting import local_privacy as local

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.types import Floats, Ints, JsonObject
 from dpppsynth.spatial.domains import Domain, Window
-from dpppsynth.spatial.layers import FunctionLayer, PolygonLayer, PublicLayer
-from dpppsynth.spatial.layers.public_layer import SLIVERS
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
+from dpppsynth.spatial.mesh import Mesh, Pieces
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.public_layers import SLIVERS, FunctionLayer, PolygonLayer, PublicLayer
 
 # Standard deviation of the prior of an effect, per standard deviation of its covariate, on the log scale.
 EFFECT_SD = 2.0

@@ -22,10 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 from shapely.geometry import MultiPolygon, Polygon
 
 from dpppsynth.core.crs import crs_from_member, crs_label, crs_member, projected_crs, remedy, same_crs, unit_name
-from dpppsynth.core.decimal_grid import nearest_multiples, power_of_ten
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.map_scale import scale_factor
+from dpppsynth.core.rounding import nearest_multiples, power_of_ten
 from dpppsynth.core.wording import LEFT_OUT
 
 if TYPE_CHECKING:

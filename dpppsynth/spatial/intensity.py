@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.spatial.loglinear_integrals import chunks, gauss_exp, integrate_exp
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
+from dpppsynth.spatial.mesh import Mesh, Pieces
 from dpppsynth.spatial.offset import Offset, weighted_pieces
 
 # Cells and tents with less than this share of the average measure get no mass.

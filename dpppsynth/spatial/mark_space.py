@@ -10,11 +10,9 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import elements, finite, flag, instance, real_array, shown, whole, writable
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.spatial.instants import days_between, later_days, require_zone
-from dpppsynth.spatial.marks import words
-from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.core.types import Floats, Ints, JsonObject, JsonRead
+from dpppsynth.spatial.marks import days_between, later_days, require_zone, words
 
 # Columns that files of points need for themselves.
 TAKEN = ("x", "y", "geometry", "edge", "offset")

@@ -14,11 +14,11 @@ import shapely
 
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 from dpppsynth.spatial.domains import Domain, Window, as_reals, canonical_json
-from dpppsynth.spatial.layers import PolygonLayer, RasterLayer, read_geotiff
-from dpppsynth.spatial.layers.public_layer import named, outside_value
-from dpppsynth.spatial.layers.rasters import Bounds, raster_bounds
-from dpppsynth.spatial.mesh import Floats, Mesh, Pieces
+from dpppsynth.spatial.mesh import Mesh, Pieces
+from dpppsynth.spatial.public_layers import PolygonLayer, named, outside_value
+from dpppsynth.spatial.raster_layers import Bounds, RasterLayer, raster_bounds, read_geotiff
 
 # Meanings of the values of a layer.
 MEANINGS = ("density", "counts")

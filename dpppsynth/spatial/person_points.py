@@ -12,8 +12,8 @@ import numpy as np
 from dpppsynth.core.arguments import instance, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import Ints
 from dpppsynth.core.wording import mention
-from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.persons import persons
 

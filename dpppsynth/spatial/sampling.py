@@ -9,8 +9,9 @@ import numpy as np
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.spatial.intensity import Intensity, LogLinearMean, PiecewiseConstant
-from dpppsynth.spatial.mesh import Floats, Ints, Pieces
+from dpppsynth.spatial.mesh import Pieces
 from dpppsynth.spatial.patterns import PointPattern
 
 # Points beyond which a pattern would fill the memory of a small machine.

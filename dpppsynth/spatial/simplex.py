@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import finite, plain_array
-from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 
 
 def possible(inside: Any, size: int) -> npt.NDArray[np.bool_]:

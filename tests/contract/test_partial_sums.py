@@ -8,8 +8,8 @@ from support.cases import SQUARE, examples, points
 
 from dpppsynth import AddRemove, HeatmapSynthesizer, LaplaceSynthesizer
 from dpppsynth.contract import partial_sums, registry
-from dpppsynth.core.confidential import Confidential
 from dpppsynth.core.errors import BudgetError, InputError
+from dpppsynth.core.types import Confidential
 from dpppsynth.ledger import Ledger
 from dpppsynth.spatial.patterns import PointPattern
 

@@ -11,7 +11,7 @@ from support.command_line import run
 
 import dpppsynth as dps
 from dpppsynth.core.single_entry_cache import SingleEntryCache
-from dpppsynth.linear_network import LinearNetwork, heat_tiles
+from dpppsynth.linear_network import LinearNetwork, heat_kernels
 from dpppsynth.mechanisms.kernel import synthesizer as kernel_module
 from dpppsynth.spatial.sampling import MOST_POINTS
 
@@ -117,7 +117,7 @@ class TestStreets:
     def work(self, monkeypatch):
         """Counts of searches for a bandwidth, and of matrices by bandwidth."""
         counts = Counter()
-        search, matrix = kernel_module.smallest_diffusion_bandwidth, heat_tiles.diffusion_matrix
+        search, matrix = kernel_module.smallest_diffusion_bandwidth, heat_kernels.diffusion_matrix
 
         def searched(*args, **options):
             counts["search"] += 1
@@ -128,7 +128,7 @@ class TestStreets:
             return matrix(mesh, bandwidth)
 
         monkeypatch.setattr(kernel_module, "smallest_diffusion_bandwidth", searched)
-        monkeypatch.setattr(heat_tiles, "diffusion_matrix", made)
+        monkeypatch.setattr(heat_kernels, "diffusion_matrix", made)
         return counts
 
     def test_no_search_where_the_bandwidth_will_do(self, work):

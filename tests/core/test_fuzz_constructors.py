@@ -24,7 +24,6 @@ from support.fuzzing import LOOKS, fuzz
 import dpppsynth as dps
 from dpppsynth import evaluation, heatmaps, io, linear_network, models, privacy, simulate
 from dpppsynth.core.errors import DpppsynthError, InformationWarning
-from dpppsynth.mechanisms.heatmap import error_bounds
 from dpppsynth.spatial.offset import Offset
 
 # There are a hundred callables; the values are the point, not their combinations.
@@ -97,25 +96,16 @@ LOADS = {
 }
 
 GRID = RNG.dirichlet(np.ones(16), 3).reshape(3, 4, 4)
-BOX = (-100.0, 10.0, -99.0, 11.0)
 AGGREGATE = {
     "distributions": GRID, "epsilon": 1.0, "w": 4, "variant": "practical", "decay": None, "pad": False,
     "allow_subprobability": False, "rng": 1,
 }  # fmt: skip
-FLAT = {name: AGGREGATE[name] for name in ("distributions", "epsilon", "pad", "rng")} | {"top_fraction": 0.5}
-SENT = {"epsilon": 1.0, "delta": 1e-6, "users": 50, "coordinates": 21, "modulus": 20_000}
-CHECKINS = heatmaps.CheckIns(*(np.zeros(0, kind) for kind in (int, "datetime64[s]", float, float, int)))
-PROTOCOL = heatmaps.ShuffleProtocol(1.0, 1e-6, 3, 1, w=1, scale=2)
-MESSAGES = np.concatenate([PROTOCOL.encode(np.eye(2) / 2, seed) for seed in range(3)])
 LEVELS = heatmaps.pyramid(GRID[0])
 TREE = heatmaps.select_cells(LEVELS[BUDGETS.first :], 2)
 
 HEATMAPS = {
     "aggregate": (heatmaps.aggregate, AGGREGATE),
     "sparse_aggregate": (heatmaps.sparse_aggregate, AGGREGATE),
-    "laplace_aggregate": (heatmaps.laplace_aggregate, FLAT),
-    "laplace_estimate": (heatmaps.laplace_estimate, FLAT),
-    "dense_aggregate": (heatmaps.dense_aggregate, {"points": GRID[0, :, :2], "epsilon": 1.0, "n": 4, "rng": 1}),
     "HeatmapStatistic": (
         heatmaps.HeatmapStatistic,
         {
@@ -131,41 +121,7 @@ HEATMAPS = {
     "similarity": (heatmaps.similarity, {"h": GRID[0], "g": GRID[1], "benchmark": False}),
     "pearson": (heatmaps.pearson, {"h": GRID[0], "g": GRID[1], "benchmark": False}),
     "kl": (heatmaps.kl, {"h": GRID[0], "g": GRID[1]}),
-    "kmedian_coreset": (
-        heatmaps.kmedian_coreset,
-        {
-            "points": GRID[0, :, :2], "k": 2, "epsilon": 1.0, "n": 4, "w": None, "variant": "practical", "decay": None,
-            "rng": 1,
-        },
-    ),
-    "kmedian_cost": (heatmaps.kmedian_cost, {"centres": [[0.5, 0.5]], "masses": GRID[0], "points": None}),
-    "kmedian": (heatmaps.kmedian, {"masses": GRID[0], "k": 2, "rng": 1, "restarts": 2}),
-    "communication_bits": (heatmaps.communication_bits, SENT),
-    "ShuffleProtocol": (
-        heatmaps.ShuffleProtocol,
-        {
-            "epsilon": 1.0, "delta": 1e-6, "users": 50, "depth": 2, "w": 4, "scale": 16, "variant": "practical",
-            "decay": None, "neighbours": "absent",
-        },
-    ),
-    "ShuffleProtocol.encode": (PROTOCOL.encode, {"distribution": [[0.5, 0.5], [0.0, 0.0]], "rng": 1}),
-    "ShuffleProtocol.decode": (PROTOCOL.decode, {"messages": MESSAGES}),
-    "ShuffleProtocol.simulate": (PROTOCOL.simulate, {"distributions": [np.eye(2) / 2] * 3, "rng": 1}),
-    "limits.sparse_parameters": (error_bounds.sparse_parameters, {"factor": 0.5, "k": 2, "constant": 1.0}),
-    "limits.sparse_order": (error_bounds.sparse_order, {"factor": 0.5, "k": 2, "epsilon": 1.0, "n": 4}),
-    "limits.noise_term": (error_bounds.noise_term, {"budgets": BUDGETS, "w": 4}),
-    "limits.sparse_bound": (error_bounds.sparse_bound, {"budgets": BUDGETS, "w": 4, "n": 4}),
-    "limits.domination": (error_bounds.domination, {"first": 0, "depth": 2}),
-    "limits.normalised_bound": (error_bounds.normalised_bound, {"distance": 1.0, "n": 4}),
-    "limits.decay_cost": (error_bounds.decay_cost, {"decay": 0.7}),
-    "limits.dense_noise_bound": (error_bounds.dense_noise_bound, {"depth": 2, "epsilon": 1.0}),
-    "limits.dense_bound": (error_bounds.dense_bound, {"depth": 2, "epsilon": 1.0, "n": 4}),
-    "limits.dense_order": (error_bounds.dense_order, {"epsilon": 1.0, "n": 4}),
-    "limits.lower_order": (error_bounds.lower_order, {"k": 2, "epsilon": 1.0, "n": 4}),
-    "limits.kmedian_order": (error_bounds.kmedian_order, {"k": 2, "epsilon": 1.0}),
-    "limits.packing": (error_bounds.packing, {"k": 2, "epsilon": 1.0, "n": 40, "separation": None}),
-    "limits.separation_bound": (error_bounds.separation_bound, {"p": GRID[0], "q": GRID[1]}),
-    "reconstruct": (heatmaps.reconstruct, {"levels": LEVELS, "w": 2, "solver": "tree", "inside": None}),
+    "reconstruct": (heatmaps.reconstruct, {"levels": LEVELS, "w": 2, "inside": None}),
     "least_squares": (heatmaps.least_squares, {"tree": TREE, "budgets": BUDGETS, "shrink": True}),
     "fitted": (heatmaps.fitted, {"tree": TREE, "budgets": BUDGETS, "fit": "l1"}),
     "select_cells": (heatmaps.select_cells, {"levels": LEVELS, "w": 2, "inside": None}),
@@ -195,8 +151,6 @@ HEATMAPS = {
     "user_distribution": (
         heatmaps.user_distribution, {"points": GRID[0, :, :2], "side": 4, "outside": "drop"},
     ),
-    "read_checkins": (heatmaps.read_checkins, {"path": "none.txt", "since": None, "until": None, "box": BOX}),
-    "busiest_cells": (heatmaps.busiest_cells, {"checkins": CHECKINS, "box": BOX, "shape": (3, 3), "most": 2}),
 }  # fmt: skip
 
 ENTRIES = {
@@ -473,15 +427,15 @@ ENTRIES |= HEATMAPS | local_entries.ALL | bounded_entries.ENTRIES
 # Results that the package makes, constants and modules, and what takes such results alone.
 MADE_ELSEWHERE = {
     "Audit", "BudgetError", "CoxRelease", "DpppsynthError", "InputError", "Ledger", "PoissonRelease",
-    "PrivacyCheckError", "QualityError", "Recommendation", "ReleaseBlocked", "audit", "auditing", "baselines",
+    "PrivacyCheckError", "QualityError", "Recommendation", "ReleaseBlocked", "audit", "auditing",
     "datasets", "evaluation", "io", "ledger", "linear_network", "models", "plotting", "privacy", "reporting",
     "synthesizers", "FIXED_BEFOREHAND", "Check", "InformationWarning", "Profile",
     "Verification", "Envelope", "KFunction", "KernelIntensity", "PairCorrelation",
     "UtilityReport", "experiments", "simulate", "Combined",
     "Inspection", "NetworkMesh", "Chains", "Covariance", "Diagnostics",
     "LaplacePosterior", "NoisyField", "NoisyMasses", "Sampler", "build_lgcp", "build_noise_aware", "diagnose",
-    "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "CheckIns", "Estimate",
-    "InfiniteHeatmap", "Level", "Optimum", "compact_lp", "full_lp", "measure_tree", "objective",
+    "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "Estimate",
+    "InfiniteHeatmap", "Level", "measure_tree",
     "solve", "PairSumsRelease", "MarkedRelease", "Crowd", "PointBatches",
 } | local_entries.MADE | bounded_entries.MADE  # fmt: skip
 

@@ -10,8 +10,7 @@ import pytest
 import dpppsynth as dps
 from dpppsynth.core import progress
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.progress import Step, announced, each_of, inner_progress
-from dpppsynth.core.progress_line import Clock, duration, line, lines
+from dpppsynth.core.progress import Clock, Step, announced, duration, each_of, inner_progress, line, lines
 from dpppsynth.evaluation import evaluate
 
 WINDOW = dps.Window.rectangle(0, 0, 1000, 1000)
@@ -94,7 +93,7 @@ class TestWhoIsTold:
         synthesizer = dps.LaplaceSynthesizer(1.0, alpha=50.0, spacing=250.0, postprocess="plain")
         synthesizer.release(points)
         assert screen.getvalue() == ""
-        monkeypatch.setattr("dpppsynth.core.progress_line.line", lambda after: line())
+        monkeypatch.setattr("dpppsynth.core.progress.line", lambda after: line())
         synthesizer.rehearse(WINDOW, n=50)
         assert "surrogate pattern" in screen.getvalue()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpppsynth.core.threads import in_threads
+from dpppsynth.core.workers import in_threads
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 50])

@@ -9,7 +9,8 @@ import shapely
 from scipy.spatial.distance import cdist, pdist
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.evaluation import kfunction, lattice, pairs, shifts
+from dpppsynth.evaluation import kfunction, pairs
+from dpppsynth.evaluation import translation_correction as translation
 from dpppsynth.evaluation.kfunction import default_distances, k_function, pair_correlation
 from dpppsynth.evaluation.smoothing import kernel_intensity
 from dpppsynth.linear_network import LinearNetwork
@@ -179,23 +180,26 @@ def test_overlaps_equal_those_of_polygon_overlay():
         by[:3] = [0, 0], [0, 0.2], [0.4, 0]  # along the pieces of the border
         moved = [shapely.transform(window.geometry, lambda c, step=step: c + step) for step in by]
         expected = shapely.area(shapely.intersection(window.geometry, moved))
-        np.testing.assert_allclose(shifts.overlaps(by, shifts.window_outline(window)), expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            translation.overlaps(by, translation.window_outline(window)), expected, rtol=1e-12, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("window", [L_SHAPE, COMB, PARTS, STREETS])
 def test_areas_by_a_lattice_are_as_good_as_it_says(window, monkeypatch):
-    monkeypatch.setattr(lattice, "MOST_TERMS", 1e6)
-    rng, shape = np.random.default_rng(4), shifts.window_outline(window)
+    monkeypatch.setattr(translation, "MOST_TERMS", 1e6)
+    rng, shape = np.random.default_rng(4), translation.window_outline(window)
     for reach in (1.0, window.diameter):
         by = reach * rng.uniform(-1, 1, (400, 2))
         by[:3] = [0, reach / 2], [-reach / 3, 0], [1e-9, 1e-9]
         by = by[np.hypot(*by.T) <= reach]
-        known = lattice.lattice(window, reach, 1e9)
+        known = translation.lattice(window, reach, 1e9)
         found, expected = (
-            np.maximum(a, window.area / 100) for a in (lattice.areas(by, shape, known), shifts.overlaps(by, shape))
+            np.maximum(a, window.area / 100)
+            for a in (translation.areas(by, shape, known), translation.overlaps(by, shape))
         )
         wrong = np.abs(found / expected - 1)
-        assert wrong.max() < lattice.TOLERANCE
+        assert wrong.max() < translation.TOLERANCE
         assert wrong.mean() < 1e-4
         # They are read off indeed, except that narrow teeth and streets leave hardly anything to interpolate.
         assert known.rough.mean() < 0.5 or reach > 1 or window in (COMB, STREETS)
@@ -203,19 +207,19 @@ def test_areas_by_a_lattice_are_as_good_as_it_says(window, monkeypatch):
 
 
 def test_a_lattice_that_is_off_at_fixed_shifts_is_not_used(monkeypatch):
-    monkeypatch.setattr(lattice, "MOST_TERMS", 1e6)
-    monkeypatch.setattr(lattice, "_rough", lambda loss, *_: np.zeros(np.subtract(loss.shape, 1), dtype=bool))
-    assert lattice.lattice(STREETS, 1.0, 1e9).rough.tolist() == [[True]]
-    assert lattice.lattice(L_SHAPE, 0.5, 1e9).rough.size > 1
+    monkeypatch.setattr(translation, "MOST_TERMS", 1e6)
+    monkeypatch.setattr(translation, "_rough", lambda loss, *_: np.zeros(np.subtract(loss.shape, 1), dtype=bool))
+    assert translation.lattice(STREETS, 1.0, 1e9).rough.tolist() == [[True]]
+    assert translation.lattice(L_SHAPE, 0.5, 1e9).rough.size > 1
 
 
 def test_a_lattice_is_used_where_exact_areas_take_longer(monkeypatch):
     pattern, r = uniform(PARTS, 400, np.random.default_rng(5)), np.linspace(0, 1.1, 12)
     exact = k_function(pattern, r, correction="translation").k
-    terms = 400**2 / 2 * np.pi * 1.1**2 / PARTS.area * shifts.terms(shifts.window_outline(PARTS))
-    monkeypatch.setattr(lattice, "MOST_TERMS", 1.01 * terms)
+    terms = 400**2 / 2 * np.pi * 1.1**2 / PARTS.area * translation.terms(translation.window_outline(PARTS))
+    monkeypatch.setattr(translation, "MOST_TERMS", 1.01 * terms)
     np.testing.assert_array_equal(k_function(pattern, r, correction="translation").k, exact)
-    monkeypatch.setattr(lattice, "MOST_TERMS", 0.99 * terms)
+    monkeypatch.setattr(translation, "MOST_TERMS", 0.99 * terms)
     coarse = k_function(pattern, r, correction="translation").k
     assert not np.array_equal(coarse, exact)
     np.testing.assert_allclose(coarse, exact, rtol=5e-4)
@@ -223,8 +227,8 @@ def test_a_lattice_is_used_where_exact_areas_take_longer(monkeypatch):
     far = k_function(pattern, [*r, 3, 50], correction="translation").k
     np.testing.assert_allclose(far[:12], exact, rtol=5e-4)
     # Few pairs do not pay for a lattice, whatever the window.
-    monkeypatch.setattr(lattice, "MOST_TERMS", 0)
-    assert lattice.lattice(PARTS, 1.1, 1000).rough.tolist() == [[True]]
+    monkeypatch.setattr(translation, "MOST_TERMS", 0)
+    assert translation.lattice(PARTS, 1.1, 1000).rough.tolist() == [[True]]
 
 
 @pytest.mark.parametrize("window", [SQUARE, L_SHAPE])

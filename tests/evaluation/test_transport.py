@@ -10,8 +10,8 @@ from scipy.stats import wasserstein_distance
 from support.networks import uniform, web
 
 from dpppsynth.core.errors import DpppsynthError, InputError
-from dpppsynth.evaluation import transport
-from dpppsynth.evaluation.transport import grid_wasserstein, minimum_cost_flow, wasserstein
+from dpppsynth.evaluation import distances
+from dpppsynth.evaluation.distances import grid_wasserstein, minimum_cost_flow, wasserstein
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -78,7 +78,7 @@ def test_auto_turns_to_slices_beyond_the_stated_number_of_pairs(rng, monkeypatch
     one, other = points(rng.random((9, 2)) * 10), points(rng.random((11, 2)) * 10)
     by = {method: wasserstein(one, other, method) for method in ("auto", "exact", "sliced")}
     assert by["auto"] == by["exact"] > by["sliced"] * 1.001
-    monkeypatch.setattr(transport, "MOST_PAIRS", 98)
+    monkeypatch.setattr(distances, "MOST_PAIRS", 98)
     assert wasserstein(one, other) == by["sliced"]
     assert wasserstein(one, other, "exact") == by["exact"]
 

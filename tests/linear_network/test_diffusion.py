@@ -14,15 +14,16 @@ from scipy.stats import beta, binom, chi2, norm, poisson
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.linear_network import diffusion as heat
-from dpppsynth.linear_network.diffusion import (
+from dpppsynth.linear_network import heat_kernels as heat
+from dpppsynth.linear_network.heat_kernels import (
     conductances,
     diffusion_density,
     diffusion_matrix,
+    diffusion_rows,
     matrix_error,
     sample_children,
+    segment_distances,
 )
-from dpppsynth.linear_network.heat_tiles import diffusion_rows, segment_distances
 from dpppsynth.linear_network.mesh import network_mesh
 from dpppsynth.mechanisms.kernel.bound import heat as bound
 from dpppsynth.mechanisms.kernel.bound.heat import diffusion, joined, smallest_diffusion_bandwidth

@@ -8,9 +8,8 @@ import scipy.sparse as sp
 from dpppsynth import datasets
 from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation import kernel_intensity
-from dpppsynth.linear_network import LinearNetwork, diffusion, heat_flow, network_mesh
-from dpppsynth.linear_network.diffusion import conductances, diffusion_matrix
-from dpppsynth.linear_network.heat_flow import spread
+from dpppsynth.linear_network import LinearNetwork, heat_kernels, network_mesh
+from dpppsynth.linear_network.heat_kernels import conductances, diffusion_matrix, spread
 
 
 @pytest.mark.parametrize(("name", "segment"), [("geodanet_crimes", 150.0), ("geodanet_crimes", 700.0)])
@@ -42,7 +41,7 @@ def test_short_streets_do_no_harm():
 def test_kernel_estimates_of_large_networks_are_those_of_small_ones(monkeypatch):
     pattern = datasets.geodanet_crimes(on="streets")
     small = kernel_intensity(pattern, 400.0)(pattern.xy)
-    monkeypatch.setattr(diffusion, "MOST_SEGMENTS", 10)
+    monkeypatch.setattr(heat_kernels, "MOST_SEGMENTS", 10)
     # A network of its own: heat flow is remembered.
     again = LinearNetwork.from_geojson(pattern.domain.to_geojson())
     large = kernel_intensity(again.snap(pattern.xy, 1.0), 400.0)
@@ -51,7 +50,7 @@ def test_kernel_estimates_of_large_networks_are_those_of_small_ones(monkeypatch)
 
 
 def test_too_many_segments_are_refused(monkeypatch):
-    monkeypatch.setattr(heat_flow, "MOST_SPREAD", 10)
+    monkeypatch.setattr(heat_kernels, "MOST_SPREAD", 10)
     mesh = network_mesh(datasets.geodanet_crimes(on="streets").domain, 500.0)
     with pytest.raises(InputError, match=r"^mesh: heat flow takes at most 10 segments"):
         spread(mesh, 100.0, np.ones(len(mesh.elements)))

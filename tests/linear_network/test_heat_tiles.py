@@ -5,9 +5,8 @@ import pytest
 
 import dpppsynth as dps
 from dpppsynth.core.errors import InformationWarning, InputError
-from dpppsynth.linear_network import LinearNetwork, heat_tiles
-from dpppsynth.linear_network.diffusion import diffusion_matrix, matrix_error
-from dpppsynth.linear_network.heat_tiles import diffusion_rows, segment_distances
+from dpppsynth.linear_network import LinearNetwork, heat_kernels
+from dpppsynth.linear_network.heat_kernels import diffusion_matrix, diffusion_rows, matrix_error, segment_distances
 from dpppsynth.linear_network.mesh import network_mesh
 from dpppsynth.mechanisms.kernel.bound import heat as bound
 from dpppsynth.mechanisms.kernel.bound.heat import diffusion, joined, smallest_diffusion_bandwidth
@@ -26,8 +25,8 @@ def blocks(side, seed=None, spread=0.0):
 @pytest.fixture
 def small(monkeypatch):
     """Tiles from the first segment on, and small ones: 40 on the networks here."""
-    monkeypatch.setattr(heat_tiles, "MOST_SEGMENTS", 1)
-    monkeypatch.setattr(heat_tiles, "TILE", 12)
+    monkeypatch.setattr(heat_kernels, "MOST_SEGMENTS", 1)
+    monkeypatch.setattr(heat_kernels, "TILE", 12)
 
 
 def written_out(matrix):
@@ -66,10 +65,10 @@ class TestRows:
     @pytest.mark.usefixtures("small")
     def test_no_room(self, monkeypatch):
         mesh = network_mesh(blocks(6), 100.0)
-        monkeypatch.setattr(heat_tiles, "MOST_PRODUCTS", len(mesh.elements) * 20**2)
+        monkeypatch.setattr(heat_kernels, "MOST_PRODUCTS", len(mesh.elements) * 20**2)
         with pytest.raises(InputError, match=r"^mesh: a kernel of 50 unit reaches .* of its 84 segments"):
             diffusion_rows(mesh, 50.0)
-        monkeypatch.setattr(heat_tiles, "MOST_TILED", 83)
+        monkeypatch.setattr(heat_kernels, "MOST_TILED", 83)
         for call in (lambda: diffusion_rows(mesh, 50.0), lambda: joined(mesh, 50.0)):
             with pytest.raises(InputError, match="takes at most 83 segments, got 84"):
                 call()
@@ -82,8 +81,8 @@ class TestGuarantee:
         """A pair of rows in two tiles that is left out, or loses columns, promises another epsilon."""
         mesh = network_mesh(blocks(9, 5, spread), 100.0)
         whole = diffusion(mesh, alpha, bandwidth=bandwidth, delta=1e-6)
-        monkeypatch.setattr(heat_tiles, "MOST_SEGMENTS", 1)
-        monkeypatch.setattr(heat_tiles, "TILE", 12)
+        monkeypatch.setattr(heat_kernels, "MOST_SEGMENTS", 1)
+        monkeypatch.setattr(heat_kernels, "TILE", 12)
         again = network_mesh(mesh.domain, 100.0)
         tiled = diffusion(again, alpha, bandwidth=bandwidth, delta=1e-6)
         assert len(again.last_diffusion.get(bandwidth, list).tiles) > 12

@@ -12,7 +12,7 @@ from scipy.stats import binom, poisson
 from dpppsynth.contract.additive_noise import cell_counts, lattice_masses
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.linear_network.courses import common
+from dpppsynth.linear_network.mesh import common
 from dpppsynth.models import build_lgcp, domain_from_geojson, laplace_approximation, mesh_from_recipe, trace_mesh
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.models.lgcp import dual_measure

@@ -5,7 +5,7 @@ import pytest
 import shapely
 
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.linear_network.points_along import PointsAlong
+from dpppsynth.linear_network.skeleton import PointsAlong
 from dpppsynth.spatial.patterns import PointPattern
 
 

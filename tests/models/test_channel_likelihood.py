@@ -6,7 +6,14 @@ import math
 import numpy as np
 import pytest
 
-from dpppsynth.models.channel_likelihood import FastChannel, MatrixChannel, Multinomial, ReportLikelihood, Subsets
+from dpppsynth.models.channel_likelihood import (
+    AxisChannel,
+    FootprintChannel,
+    MatrixChannel,
+    Multinomial,
+    ReportLikelihood,
+    Subsets,
+)
 
 RNG = np.random.default_rng(5)
 SHAPE = (2, 2)
@@ -131,12 +138,19 @@ def test_certain_answers_do_no_harm():
     np.testing.assert_allclose(likelihood.information_matrix(W), 0.0, atol=1e-9)
 
 
+class Rectangle(MatrixChannel):
+    """Reports in blocks."""
+
+    def groups(self, side):
+        return np.arange(len(self.matrix)) // side
+
+
 def test_blocks_share_their_cells_by_measure():
     """The coarse likelihood is that of the fine one at fields which are constant in blocks."""
     rng = np.random.default_rng(3)
     table, measure = rng.dirichlet(np.ones(8), 15).T, rng.uniform(0, 1, 15)
     measure[[4, 7]] = 0
-    channel = FastChannel((3, 5), table.__matmul__, table.T.__matmul__, lambda side: np.arange(8) // side)
+    channel = Rectangle((3, 5), table)
     fine = ReportLikelihood(channel, rng.integers(1, 9, 8) / 1.0, Multinomial(40), measure)
     coarse = fine.in_blocks(2)
     assert coarse.channel.shape == (2, 3)
@@ -146,4 +160,15 @@ def test_blocks_share_their_cells_by_measure():
     spread = w.repeat(2, axis=0)[:3].repeat(2, axis=1)[:, :5]
     p, q = coarse.shares(w.ravel()), fine.shares(spread.ravel())
     np.testing.assert_allclose(coarse.chances(p), fine.chances(q).reshape(4, 2).sum(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(channel.matrix, table)
+
+
+def test_products_of_an_axis_and_of_a_grid_are_those_of_their_matrices():
+    rng = np.random.default_rng(4)
+    axis = AxisChannel(5, rng.random(9), rng.random(5))
+    grid = FootprintChannel(4, rng.random((3, 3)), 0.25, rng.random((6, 6)) < 0.8)
+    for channel, size in ((axis, 5), (grid, 16)):
+        values, numbers = rng.normal(size=size), rng.normal(size=len(channel.matrix))
+        np.testing.assert_allclose(channel.forward(values), channel.matrix @ values, atol=1e-12)
+        np.testing.assert_allclose(channel.backward(numbers), numbers @ channel.matrix, atol=1e-12)
+    assert axis.groups(2).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4]
+    assert len(grid.groups(2)) == grid.outputs.sum()

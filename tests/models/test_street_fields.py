@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from dpppsynth import datasets
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.linear_network.diffusion import conductances
-from dpppsynth.linear_network.segment_cells import SegmentCells
+from dpppsynth.linear_network.heat_kernels import conductances
+from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models import NoisyMasses, laplace_posterior
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.models.sparse_posterior import sparse_posterior

@@ -8,8 +8,8 @@ import pytest
 from dpppsynth import InputError, LinearNetwork, MarkedSynthesizer, PointPattern, Window
 from dpppsynth.models import regular_squares
 from dpppsynth.plotting import colour_scale, plot_comparison, plot_epsilon_curve, plot_intensity, plot_pattern, surfaces
-from dpppsynth.plotting.colour_scales import LINEAR, LOG, ROOT, ColourScale, Shades
-from dpppsynth.plotting.dots import OTHERS, PALETTE
+from dpppsynth.plotting.canvas import OTHERS, PALETTE
+from dpppsynth.plotting.surfaces import LINEAR, LOG, ROOT, ColourScale, Shades
 from dpppsynth.privacy import AlphaNeighbours, Guarantee, PureDP
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.mark_space import Marks, Times

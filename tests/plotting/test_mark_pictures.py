@@ -7,7 +7,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from dpppsynth import InputError, LaplaceSynthesizer, MarkedSynthesizer, PointPattern, Window
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import plot_by_time, plot_by_type, plot_epsilon_curve, plot_marginal, save_picture
-from dpppsynth.plotting.time_words import told
+from dpppsynth.plotting.mark_pictures import told
 from dpppsynth.privacy import AlphaNeighbours
 from dpppsynth.spatial.mark_space import Marks, Times, Types
 

@@ -5,7 +5,7 @@ import pytest
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.linear_network.segment_cells import SegmentCells
+from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models import regular_triangulation
 from dpppsynth.plotting import plot_relative_risk, save_picture
 from dpppsynth.release.relative_risk import RelativeRisk

@@ -13,8 +13,8 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.nearby_population import people_within
 from dpppsynth.privacy.relations import ReplaceOne
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.layers import RasterLayer
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.raster_layers import RasterLayer
 from dpppsynth.synthesizers import LGCPSynthesizer
 
 SIDE = 2000.0

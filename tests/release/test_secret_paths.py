@@ -17,6 +17,7 @@ import opendp.prelude as dp
 import pytest
 import randomgen
 import shapely
+from baselines.central_grids import CentralAdaptiveGrid
 from scipy import optimize, stats
 from scipy.special import gammaln, ndtr
 from support.chance import Chance
@@ -346,7 +347,7 @@ class TestLevels:
         assert_published(statistic, doors.laplace)
 
     def test_of_a_central_adaptive_grid(self, doors):
-        grid = local.CentralAdaptiveGrid((0, 0, 1000, 1000), epsilon=1.0, expected_n=N, share=0.25)
+        grid = CentralAdaptiveGrid((0, 0, 1000, 1000), epsilon=1.0, expected_n=N, share=0.25)
         grid.release_counts(SCATTERED.xy)
         assert [scale for scale, _ in doors.laplace.scales] == pytest.approx([4.0, 4 / 3], rel=1e-12)
         assert sum(doors.laplace.calls[0][1]) == sum(doors.laplace.calls[1][1]) == N

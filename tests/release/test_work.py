@@ -19,8 +19,8 @@ from dpppsynth.privacy import verify
 from dpppsynth.release import certificate, load_release, work
 from dpppsynth.release import verify as verification
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.mesh import PlanarMesh
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.planar_mesh import PlanarMesh
 from dpppsynth.synthesizers import LaplaceSynthesizer, LGCPSynthesizer
 
 STORED = Path(__file__).parents[1] / "data" / "releases_v1"

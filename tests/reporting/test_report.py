@@ -8,17 +8,16 @@ import pytest
 import shapely
 
 from dpppsynth import InputError, PointPattern, Window
-from dpppsynth.evaluation import distances, metrics, private_folder
+from dpppsynth.evaluation import distances, metrics, report_files
 from dpppsynth.evaluation import utility_report as reports
-from dpppsynth.evaluation.comparison_pictures import plot_k, plot_patterns
-from dpppsynth.evaluation.distances import misplaced_share, total_variation
+from dpppsynth.evaluation.distances import misplaced_share, total_variation, wasserstein
 from dpppsynth.evaluation.kfunction import k_function
 from dpppsynth.evaluation.metrics import Comparison
+from dpppsynth.evaluation.report_files import plot_k, plot_patterns
 from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
 from dpppsynth.evaluation.smoothing import kernel_intensity
-from dpppsynth.evaluation.transport import wasserstein
 from dpppsynth.evaluation.utility_report import evaluate
-from dpppsynth.linear_network import LinearNetwork, diffusion, heat_flow
+from dpppsynth.linear_network import LinearNetwork, heat_kernels
 from dpppsynth.plotting import save_picture
 
 SQUARE = Window.rectangle(0, 0, 100, 100, "EPSG:27700")
@@ -267,8 +266,8 @@ class TestFewAndMany:
         assert made.table["synthetic"].isna().tolist() == [False, True] + [False] * 6
 
     def test_networks_that_heat_flow_cannot_serve(self, monkeypatch):
-        monkeypatch.setattr(diffusion, "MOST_SEGMENTS", 11)
-        monkeypatch.setattr(heat_flow, "MOST_SPREAD", 11)
+        monkeypatch.setattr(heat_kernels, "MOST_SEGMENTS", 11)
+        monkeypatch.setattr(heat_kernels, "MOST_SPREAD", 11)
         # A network of its own: heat flow is remembered.
         pattern = LinearNetwork(GRID.vertices, GRID.edges).pattern([0, 1, 2], [0.1, 0.5, 0.2])
         made = evaluate(pattern, pattern, r=np.linspace(0, 100, 11))
@@ -443,7 +442,7 @@ class TestSave:
 
     def test_no_number_is_null(self):
         made = evaluate(clustered(), PointPattern.synthetic([], SQUARE), r=R)
-        document = json.loads(json.dumps(private_folder.contents(made), allow_nan=False))
+        document = json.loads(json.dumps(report_files.contents(made), allow_nan=False))
         assert document["metrics"][7]["synthetic"] is None
         assert document["metrics"][7]["patterns"] == [None]
         assert document["metrics"][7]["uniform"] > 0

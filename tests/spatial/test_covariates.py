@@ -7,12 +7,12 @@ import shapely
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.linear_network.segment_cells import SegmentCells
+from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.spatial.covariates import Covariates
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.layers import RasterLayer
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.raster_layers import RasterLayer
 
 BOX = (0.0, 0.0, 1000.0, 800.0)
 SQUARE = Window.rectangle(*BOX, "EPSG:27700")

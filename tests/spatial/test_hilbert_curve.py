@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpppsynth.spatial.hilbert_curve import hilbert_order
+from dpppsynth.spatial.grid_cells import hilbert_order
 
 
 @pytest.mark.parametrize("side", [2, 8, 64])

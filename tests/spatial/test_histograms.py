@@ -7,11 +7,11 @@ import numpy as np
 import ot
 import pytest
 import scipy.optimize
+from baselines.area_theory import ContinuousDiskArea
 from scipy.optimize import linprog
 
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.evaluation import wasserstein
-from dpppsynth.mechanisms.local.randomizers.continuous import ContinuousDiskArea
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.transport import sinkhorn2, sliced_wasserstein, sliced_wasserstein_points, wasserstein2

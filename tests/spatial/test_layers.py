@@ -17,8 +17,9 @@ from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinear
-from dpppsynth.spatial.layers import FunctionLayer, PolygonLayer, RasterLayer, read_geotiff
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.public_layers import FunctionLayer, PolygonLayer
+from dpppsynth.spatial.raster_layers import RasterLayer, read_geotiff
 from dpppsynth.spatial.sampling import binomial_pattern
 
 BOX = (0.0, 0.0, 1000.0, 800.0)

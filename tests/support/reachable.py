@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 
 from dpppsynth.contract.additive_noise import cell_counts, lattice_masses
-from dpppsynth.core.confidential import Confidential
+from dpppsynth.core.types import Confidential
 from dpppsynth.spatial.patterns import PointPattern
 from support.cases import parts, plans
 from support.seams import recorded

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.types import JsonObject
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.spatial.mesh import Floats
 

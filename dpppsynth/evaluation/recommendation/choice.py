@@ -3,20 +3,27 @@
 from typing import Any
 
 from dpppsynth.contract import registry
+from dpppsynth.contract.mesh_sizes import fineness
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.result import MechanismResult
 from dpppsynth.contract.synthesizer import AnySynthesizer, PointSynthesizer, require_true_lengths
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import DpppsynthError, InputError
-from dpppsynth.evaluation.recommendation.candidates import PrivacyTerms
+from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, Case, PrivacyTerms, Ranked, rank
 from dpppsynth.evaluation.recommendation.evidence import kind_of, shape_of, share_of, study
-from dpppsynth.evaluation.recommendation.plan_settings import settings
-from dpppsynth.evaluation.recommendation.ranking import Case, Ranked, rank
-from dpppsynth.evaluation.recommendation.reasons import left_out, passed_over, reasons
-from dpppsynth.evaluation.recommendation.recommended import Alternative, Recommendation
+from dpppsynth.evaluation.recommendation.recommended import (
+    Alternative,
+    Recommendation,
+    figure,
+    is_useful,
+    left_out,
+    passed_over,
+    reasons,
+)
 from dpppsynth.privacy.bounds import require_small_delta, void_delta
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Mesh
 
 
 def recommend(
@@ -123,3 +130,76 @@ def _require_delta(delta: Any, n: int | None = None, expected_n: float | None = 
             f"{delta!r}; take a delta far below 1/n, or 0."
         )
         raise InputError(msg)
+
+
+def no_better_than_uniform(plan: Any) -> str | None:
+    """A sentence where the simulation study says so of a plan's mechanism, number of points and budget, else None.
+
+    Parameters
+    ----------
+    plan : ReleasePlan
+        Of a mechanism of the study, under a relation with a cap; of others nothing is known.
+
+    Examples
+    --------
+    >>> from dpppsynth import LGCPSynthesizer, ReplaceOne, Window
+    >>> square = Window.rectangle(0, 0, 1000, 1000)
+    >>> made = [LGCPSynthesizer(epsilon=epsilon, relation=ReplaceOne()) for epsilon in (0.1, 2.0)]
+    >>> [no_better_than_uniform(each.plan(square, n=50)) is None for each in made]
+    [False, True]
+    """
+    guarantee, domain = plan.guarantee, plan.domain
+    n = plan.statistic.expected_n if plan.n is None else plan.n
+    candidate = next((each for each in CANDIDATES if each.mechanism == plan.mechanism), None)
+    if candidate is None or n is None or not isinstance(guarantee.relation, CappedRelation):
+        return None
+    terms = PrivacyTerms(guarantee.epsilon(), guarantee.profile.at, guarantee.relation)
+    if candidate.gaussian and not terms.delta:
+        return None
+    evidence = study()
+    case = Case(kind_of(domain), share_of(domain, terms.relation), float(n), terms, shape_of(domain))
+    answer, uniform = case.ask(evidence, candidate), evidence.uniform[case.kind]
+    if is_useful(answer.distance, answer.reading, uniform) is not False:
+        return None
+    return (
+        f"epsilon: with this budget and number of points nothing better than a uniform pattern, which needs no data, "
+        f"is to be expected of {plan.mechanism}: {figure(answer.distance, answer.reading)} from the truth, against "
+        f"{figure(uniform)}, in the simulation study that `dpppsynth recommend` reads."
+    )
+
+
+def settings(plan: ReleasePlan) -> dict[str, Any]:
+    """Settings of one release by the default rules.
+
+    Returns
+    -------
+    dict
+        Those of these that the mechanism has: "bandwidth"; "mesh", "vertices" and "spacing" of what is measured or
+        drawn; "sigma" and "length_scale" of the field that the budget is spent on; "noise", the scale of Laplace noise
+        in points, or the standard deviation of Gaussian noise on smooth functionals; "sampler"; "field_vertices",
+        "field_sigma", "length_scales" and "inference" of the posterior behind it. Lengths are in the domain's unit.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> from dpppsynth.synthesizers import LGCPSynthesizer
+    >>> plan = LGCPSynthesizer(1.0, alpha=25.0).plan(Window.rectangle(0, 0, 670, 670), n=392)
+    >>> {name: value for name, value in settings(plan).items() if name in ("vertices", "spacing", "field_sigma")}
+    {'vertices': 49, 'spacing': (111.66666666666667, 111.66666666666667), 'field_sigma': 2.0}
+    """
+    statistic, estimator = plan.statistic, plan.estimator
+    found: dict[str, Any] = {}
+    for name in ("bandwidth", "sampler"):
+        if hasattr(statistic, name):
+            found[name] = getattr(statistic, name)
+    if hasattr(statistic, "mesh"):
+        found |= _size(statistic.mesh)
+    if hasattr(statistic, "covariance"):
+        found |= {"sigma": statistic.covariance.sigma, "length_scale": statistic.covariance.length_scale}
+    if hasattr(statistic, "noise_scale"):
+        found["noise"] = statistic.noise_scale
+    return found if estimator is None else found | estimator.public_numbers()
+
+
+def _size(mesh: Mesh) -> dict[str, Any]:
+    return {"mesh": f"{mesh.kind}s", "vertices": len(mesh.vertices), "spacing": fineness(mesh)}

@@ -10,8 +10,8 @@ from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, P
 from dpppsynth.contract.parameter_forms import GIVEN, WHOLE, Form, const
 from dpppsynth.contract.statistic import Following, Parameters, capped, require
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.bounded.bound import bounded_counts, require_error_delta, require_max_error
 from dpppsynth.mechanisms.bounded.counts_file import require_counts

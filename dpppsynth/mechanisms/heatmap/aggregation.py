@@ -23,9 +23,8 @@ from dpppsynth.mechanisms.heatmap.bound import (
     level_scales,
     require_measure,
 )
-from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, grow
 from dpppsynth.mechanisms.heatmap.fitting import fitted, require_fit
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.tree import CellTree, grow, pyramid
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.noise import laplace_noise

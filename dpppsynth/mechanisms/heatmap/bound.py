@@ -173,7 +173,7 @@ def _two_levels(epsilon: float, depth: int, decay: float | None) -> LevelBudgets
 
 def require_plain(variant: str, w: int, decay: float | None) -> None:
     """Refuse a number of kept cells, and a decay of budgets, where two levels are counted whole."""
-    if variant == "two-level" and w != COMMON_W:
+    if one_of("variant", variant, VARIANTS) == "two-level" and w != COMMON_W:
         msg = f"w: the two levels keep all their cells; leave it out, or take variant 'practical', got {w!r}."
         raise InputError(msg)
     if variant == "two-level" and decay is not None:

@@ -7,11 +7,10 @@ from typing import ClassVar, Self
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.core.arguments import one_of, positive
-from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.heatmap.bound import FITS
-from dpppsynth.mechanisms.heatmap.exact_maps import HeatMaps
 from dpppsynth.mechanisms.heatmap.fitting import fitted, require_fit
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.release.cox import CoxRelease
@@ -19,6 +18,7 @@ from dpppsynth.release.estimators import among
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.grid_smoothing import gaussian_heatmap
 from dpppsynth.spatial.intensity import PiecewiseConstant
+from dpppsynth.spatial.map_distances import emd
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
@@ -94,6 +94,33 @@ class Reconstruction(Estimator[HeatmapStatistic]):
     def from_dict(cls, stated: JsonRead, plan: HeatmapStatistic, offset: Offset | None) -> Self:
         """The reconstruction that is stated."""
         return cls(stated["fit"])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeatMaps:
+    """Heat maps (nx, ny) of mass 1 under the same filter; the exact one is as sensitive as the points.
+
+    Attributes
+    ----------
+    exact : ndarray
+        Of the persons' exact average distribution.
+    released : ndarray
+        Of the release.
+    uniform : ndarray
+        Of a uniform distribution over the window, which needs no data.
+    """
+
+    exact: Floats
+    released: Floats
+    uniform: Floats
+    # Squares along each side of the window between which earth mover's distances are taken.
+    side: ClassVar[int] = 32
+    # Unit of such distances, since windows need not be squares.
+    unit: ClassVar[str] = "of the window's sides"
+
+    def moved(self, estimate: Floats) -> float:
+        """Earth mover's distance of an estimate from the exact map, as a share of the window's sides."""
+        return emd(self.exact, estimate, side=self.side)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

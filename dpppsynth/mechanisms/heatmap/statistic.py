@@ -17,8 +17,8 @@ from dpppsynth.contract.result import require_heat_map
 from dpppsynth.contract.statistic import Parameters, Releasing, Trial, require
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.heatmap.aggregation import measure_tree, require_exact
 from dpppsynth.mechanisms.heatmap.bound import (
@@ -33,8 +33,7 @@ from dpppsynth.mechanisms.heatmap.bound import (
     require_measure,
     require_plain,
 )
-from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, grow
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.tree import CellTree, grow, pyramid
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.models.regular_meshes import cells_along, grid_cells

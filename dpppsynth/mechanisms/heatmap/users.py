@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import instance, one_of, whole
-from dpppsynth.core.confidential import Confidential
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Confidential
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST, grid_depth
-from dpppsynth.mechanisms.heatmap.mass_rounding import FINEST, rounded, sums
 from dpppsynth.mechanisms.heatmap.person_tables import (
+    FINEST,
     Shape,
     cells_at,
     grid_shape,
@@ -21,6 +21,8 @@ from dpppsynth.mechanisms.heatmap.person_tables import (
     merged_rows,
     require_countable,
     require_totals,
+    rounded,
+    sums,
     weights,
     whole_column,
 )

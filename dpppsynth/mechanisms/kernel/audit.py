@@ -12,7 +12,7 @@ from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
 from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
 from dpppsynth.contract.audits.statistics import for_patterns
 from dpppsynth.contract.audits.target import AuditStatistic, StatedLaw
-from dpppsynth.linear_network.diffusion import diffusion_density
+from dpppsynth.linear_network.heat_kernels import diffusion_density
 from dpppsynth.mechanisms.kernel.audit_children import TINY, DiffusionRatio, KernelRatio, laws_of_children
 from dpppsynth.mechanisms.kernel.statistic import DiffusionStatistic, KernelStatistic, PatternStatistic
 from dpppsynth.privacy.profiles import PoissonGaussianDP, Profile

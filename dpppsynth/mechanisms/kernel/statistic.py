@@ -17,13 +17,12 @@ from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, WHOLE, F
 from dpppsynth.contract.result import Saved
 from dpppsynth.contract.statistic import Parameters, Releasing, Statistic, Trial, capped
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import CHILDREN, RngLike, generator, source
 from dpppsynth.core.tiled_matrix import TiledMatrix
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
-from dpppsynth.linear_network import NetworkMesh, diffusion
-from dpppsynth.linear_network.diffusion import MOST_SEGMENTS
-from dpppsynth.linear_network.heat_tiles import diffusion_rows
+from dpppsynth.linear_network import NetworkMesh, heat_kernels
+from dpppsynth.linear_network.heat_kernels import MOST_SEGMENTS, diffusion_rows
 from dpppsynth.mechanisms.kernel.bound.heat import diffusion as diffusion_guarantee
 from dpppsynth.mechanisms.kernel.bound.kernels import kim_lim_36, superposition
 from dpppsynth.models.recipes import mesh_from_recipe, segments, window
@@ -263,11 +262,11 @@ class DiffusionStatistic(PatternStatistic):
 
     def children(self, pattern: PointPattern, rng: RngLike) -> Floats:
         """(m, 2) positions of one draw, in the order of their parents."""
-        return diffusion.sample_children(self.mesh, self.matrix, pattern.positions, rng)
+        return heat_kernels.sample_children(self.mesh, self.matrix, pattern.positions, rng)
 
     def density(self, pattern: PointPattern, xy: Floats) -> Floats:
         """(k,) intensity, at coordinates (k, 2), of what is drawn."""
-        return diffusion.diffusion_density(self.mesh, self.matrix, pattern.positions, self.domain.positions(xy))
+        return heat_kernels.diffusion_density(self.mesh, self.matrix, pattern.positions, self.domain.positions(xy))
 
     def parameters(self) -> JsonObject:
         """Public parameters for the certificate."""

@@ -6,7 +6,7 @@ from dpppsynth.contract.additive_noise import LatticeStatistic
 from dpppsynth.contract.effort import vertices
 from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, Form, const
 from dpppsynth.contract.statistic import Parameters, capped, require
-from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.types import JsonObject
 from dpppsynth.models.covariances import Covariance, covariance_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import LATTICE_BITS

@@ -11,8 +11,8 @@ from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import POSITIVE, Form, const
 from dpppsynth.contract.statistic import Parameters
 from dpppsynth.core.errors import PrivacyCheckError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.bound.fields import (
     LARGEST_MU,

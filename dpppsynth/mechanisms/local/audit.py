@@ -199,7 +199,6 @@ class ReportsAudit(StatisticAudit):
         statistics: More = (),
         relation: Relation | None = None,
     ) -> Target:
-        """One report of one client, with either of two values, among others where something is stated of a shuffler."""
         made = ClientAudit(self.clients).target(margin, guarantee=claim, pair=pair, statistics=statistics)
         if self.plan.shuffle is not None:
             fewer = replace(self.plan.shuffle, reports=min(self.plan.shuffle.reports, MOST_SHUFFLED))
@@ -219,15 +218,12 @@ class CellsAudit(ReportsAudit):
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
-        """Law of the one round."""
         return (self.plan.randomizer,)
 
     def smaller(self) -> AreaStatistic:
-        """The plan for fewer persons."""
         return replace(self.plan, n=self.few, shuffle=None)
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        """Counts of reports about the cell of the place."""
         value = int(self.plan.element_values[self.plan.mesh.locate(place)][0])
         yield RoundCounts(self.plan.randomizer, lattice, value, self.plan.n)
 
@@ -240,15 +236,12 @@ class DisplacementAudit(ReportsAudit):
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
-        """Law of the one round."""
         return (self.plan.law,)
 
     def smaller(self) -> DisplacementStatistic:
-        """The plan for fewer persons, each of whom stays in one place."""
         return replace(self.plan, n=self.few, user=None, shuffle=None)
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        """Counts of reports about staying in the cell of the place."""
         start = int(self.plan.element_values[self.plan.mesh.locate(place)][0])
         yield RoundCounts(self.plan.law, lattice, start * self.plan.law.displacements, self.plan.n)
 
@@ -261,15 +254,12 @@ class GridAudit(ReportsAudit):
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
-        """Law of the one round."""
         return self.plan.randomizers
 
     def smaller(self) -> UniformGridStatistic:
-        """The plan for fewer persons."""
         return replace(self.plan, n=self.few, shuffle=None)
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        """Counts of reports about the rectangle of the place."""
         yield from _of_grids(self.plan, [(self.plan.first, self.plan.randomizers[0])], [self.plan.n], lattice, place)
 
 
@@ -281,25 +271,21 @@ class AdaptiveGridAudit(ReportsAudit):
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
-        """Laws of both rounds, the second as after even counts in the first."""
         plan = self.plan
         cells = len(plan.first)
         grid = plan.second(np.full(cells, plan.reports[0] / cells))
         return (*plan.randomizers, oracle(plan.oracle, epsilon=plan.epsilon, domain=len(grid)))
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        """Counts of reports about the rectangles of the place in either round."""
         plan = self.plan
         rounds = [(plan.first, plan.randomizers[0]), plan.second_round(plan.parts(lattice)[0])]
         yield from _of_grids(plan, rounds, [*plan.reports], lattice, place)
 
     def smaller(self) -> AdaptiveGridStatistic | None:
-        """The plan itself, unless it is for too many persons: the rounds have the sizes that it gives them."""
         return None if self.plan.n > MOST else self.plan
 
     @property
     def opened(self) -> bool:
-        """Never: certificates of two rounds tell what the first led to."""
         return False
 
 

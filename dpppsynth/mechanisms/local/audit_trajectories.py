@@ -162,7 +162,6 @@ class TrajectoriesAudit(StatisticAudit):
         statistics: More = (),
         relation: Relation | None = None,
     ) -> Target:
-        """All reports of one client, with either of two trajectories; unless given, those of `hard_walks`."""
         plan, first = self.plan, self.plan.protocol.first
         rounds = first, plan.protocol.second(plan.max_length)
         walks = hard_walks(plan) if pair is None else _two_walks(pair)

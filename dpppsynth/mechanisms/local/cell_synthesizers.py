@@ -13,7 +13,6 @@ from dpppsynth.mechanisms.local.grids.rectangles import uniform_grid
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
 from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
 from dpppsynth.mechanisms.local.randomizers.hierarchy import NEAREST, SHRUNK, RangeHierarchyLaw, hierarchy_side
-from dpppsynth.mechanisms.local.randomizers.matching import matched_epsilon
 from dpppsynth.mechanisms.local.randomizers.randomizer import EM, FIELD, LEAST_SQUARES, CellRandomizer
 from dpppsynth.mechanisms.local.randomizers.square_wave import SquareWave, square_wave_half_width
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential, subset_size
@@ -70,7 +69,6 @@ class FieldMechanism(CellMechanism):
         return cast("CellRandomizer", self.randomizer)
 
     def settings(self) -> dict[str, Any]:
-        """Settings of the estimator."""
         law, own = self.law, self.law.published_settings(**self._published())
         chosen = one_of("estimator", self.estimator, (AUTO, FIELD, law.published))
         plain = own == law.published_settings()
@@ -260,22 +258,6 @@ class SEMGeoI(FieldMechanism):
         cells = cls.cells if options["cells"] is None else options["cells"]
         return GeoIndistinguishability(cells, user=cls.user_column(options))
 
-    @classmethod
-    def matching(cls, epsilon: float, *, cells: int = 15, empty: bool = False) -> "SEMGeoI":
-        """The mechanism that leaves one Bayesian adversary with the same error as the disk area mechanism at `epsilon`.
-
-        Parameters
-        ----------
-        epsilon : float
-            Of the disk area mechanism, with `shrink=True`.
-        cells : int
-        empty : bool
-            Let the adversary look at empty reports too, which published comparisons leave out. At small epsilon
-            there is no match without it.
-        """
-        match = matched_epsilon(epsilon, cells, empty=empty)
-        return cls(match.epsilon, cells=cells, subset=match.subset)
-
     def _randomizer(self) -> CellRandomizer:
         size = subset_size(self.epsilon, self.cells) if self.subset is None else self.subset
         return SubsetExponential(epsilon=self.epsilon, cells=self.cells, subset=size)
@@ -345,7 +327,6 @@ class RangeHierarchy(CellMechanism):
         return RangeHierarchyLaw(epsilon=self.epsilon, cells=self.cells)
 
     def settings(self) -> dict[str, Any]:
-        """Settings of the estimator."""
         return self.randomizer.settings(estimator=self.estimator)
 
     def query(self, counts: Counts, window: Window, rectangles: Any) -> Floats:

@@ -14,9 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 from dpppsynth.core.arguments import entries, instance, one_of, positive, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.system_bits import SystemBits
+from dpppsynth.core.randomness import SystemBits
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.grids.rectangles import checked_bounds, reals
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer, fingerprint, randomizer_from_dict
 from dpppsynth.mechanisms.local.reports import Report

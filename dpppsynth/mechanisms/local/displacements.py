@@ -14,8 +14,8 @@ from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import flag, instance, plain_array, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectory
 from dpppsynth.mechanisms.local.randomizers.displacements import MOST_CELLS, DisplacementLaw, displacement_of
@@ -102,7 +102,6 @@ class DisplacementStatistic(WalksStatistic):
         return self.law.cells
 
     def table_rows(self) -> Rows:
-        """Reports of every person, and the displacements that are told apart."""
         far = f"up to {self.law.reach} cells from start to end; longer ones count as these"
         return [*self.report_rows(self.law.parameters()), ("displacements", far)]
 
@@ -112,19 +111,16 @@ class DisplacementStatistic(WalksStatistic):
         return local_trajectory(self.law)
 
     def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
-        """Second statement, by the clones of the clients' law."""
         return shuffle.one_message(self.law.spent, self.law.clones)
 
     @classmethod
     def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of the cells of the grid and of the displacements from each."""
         clients = parameters.get("randomizer")
         stated = clients if isinstance(clients, dict) else {}
         return number(stated.get("cells")) ** 2 * (CELL + WAY * number(stated.get("reach")))
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
         p, law = parameters, randomizer_from_dict(parameters["randomizer"])
         require(isinstance(law, DisplacementLaw), "the clients report starts and displacements")
         plan = cls(window(domain), law, p["n"], p["user"], Shuffle.stated(p))  # type: ignore[arg-type]
@@ -137,11 +133,9 @@ class DisplacementStatistic(WalksStatistic):
         return self.law.size
 
     def validate_released(self, lattice: Ints) -> None:
-        """Refuse counts (size,) that n reports do not give."""
         self.law.counts_of(lattice, self.n)
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
             "randomizer": self.law.parameters(),
@@ -170,13 +164,11 @@ class DisplacementStatistic(WalksStatistic):
         return PrivateStatistic(self, self.law.counts_of(counts, self.n), randomness_name(seeded), seeded)
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        """The released counts from their JSON form; InputError where they are no counts of n reports."""
         statistic = super().restore(data)
         self.law.counts_of(statistic.lattice, self.n)
         return statistic
 
     def model(self, lattice: Ints) -> LineModel:
-        """Straight lines behind the counts, as many as there were trajectories."""
         starts, moves = self.law.parts(lattice, self.n, inside=self.inside)
         reach, inside = self.law.reach, self.inside
         return LineModel(cells=self.cells, n=self.n, starts=starts, displacements=moves, reach=reach, inside=inside)
@@ -241,7 +233,6 @@ class LineTrace(OfTrajectories, LocalMechanism):
 
     @cached_property
     def randomizer(self) -> DisplacementLaw:
-        """The client's law."""
         radius = grid_radius(self.epsilon, self.cells)
         return DisplacementLaw(epsilon=self.epsilon, cells=self.cells, reach=self.reach, radius=radius)
 

@@ -18,8 +18,8 @@ from dpppsynth.contract.parameter_forms import POSITIVE, TEXT, WHOLE, Form, cons
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import elements, instance, one_of, positive, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_report, local_rounds
 from dpppsynth.mechanisms.local.grids.cuts import adaptive_cells, even_cells, pooled_levels
@@ -116,13 +116,11 @@ class GridStatistic(ReportsStatistic):
 
     @classmethod
     def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of the cells of both levels."""
         sides = [number(parameters.get(name, 1)) for name in ("columns", "rows")]
         return VALUE * (math.prod(sides) + number(parameters.get("cells", 0)))
 
     @property
     def domain(self) -> Domain:
-        """Public window."""
         return self.window
 
     @cached_property
@@ -147,7 +145,6 @@ class GridStatistic(ReportsStatistic):
         return regular_squares(self.window, shape=(columns + 1, rows + 1))
 
     def table_rows(self) -> Rows:
-        """Reports of every person, on the first level."""
         return self.report_rows(self.randomizers[0].parameters())
 
     def places(self, pattern: PointPattern) -> Floats:
@@ -169,7 +166,6 @@ class GridStatistic(ReportsStatistic):
         raise NotImplementedError
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        """The released statistic from its JSON form; InputError where it is no result of this plan."""
         statistic = super().restore(data)
         self.fitted(statistic.lattice)
         return statistic
@@ -203,21 +199,17 @@ class UniformGridStatistic(GridStatistic):
 
     @cached_property
     def first(self) -> Rectangles:
-        """The grid."""
         return uniform_grid(self.window.bounds, self.columns, self.rows)
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The bound that every report satisfies, and so all of them together."""
         return local_report(self.randomizers[0], self.drawn_by)
 
     def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
-        """Second statement, by the clones of the clients' law."""
         return shuffle.one_message(self.randomizers[0].spent, self.randomizers[0].clones)
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
         p = parameters
         public = (p["epsilon"], p["n"], p["columns"], p["rows"], p["oracle"], Shuffle.stated(p))
         plan = cls(window(domain), *public, drawn_by(relation))
@@ -230,11 +222,9 @@ class UniformGridStatistic(GridStatistic):
         return self.randomizers[0].size
 
     def validate_released(self, lattice: Ints) -> None:
-        """Refuse counts (size,) that n reports do not give."""
         self.randomizers[0].counts_of(lattice, self.n)
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
             "columns": self.columns,
@@ -247,7 +237,6 @@ class UniformGridStatistic(GridStatistic):
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every person, and count their reports; as `AreaStatistic.measure`."""
         source = generator(rng)
         values = self.first.locate(self.places(self.admitted(pattern, source)))
         reports = partial(tally, self.randomizers[0], rng=source)
@@ -258,15 +247,12 @@ class UniformGridStatistic(GridStatistic):
         return PrivateStatistic(self, self.randomizers[0].counts_of(counts, self.n), randomness_name(seeded), seeded)
 
     def parts(self, lattice: Ints) -> tuple[Ints, ...]:
-        """The counts themselves."""
         return (lattice,)
 
     def levels(self, lattice: Ints) -> tuple[Level, ...]:
-        """All reports."""
         return (Level(self.first, self.randomizers[0], lattice, self.n),)
 
     def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
-        """Cells and unbiased estimates of the persons in them; one level is consistent with itself."""
         return estimated(self.first, self.randomizers[0], lattice, self.n)
 
 
@@ -346,28 +332,23 @@ class AdaptiveGridStatistic(GridStatistic):
         )
 
     def table_rows(self) -> Rows:
-        """Reports of both levels."""
         second = f"{self.cuts} cuts, by the first one's reports; other persons report on it"
         return [*super().table_rows(), ("second grid", second)]
 
     @cached_property
     def first(self) -> Rectangles:
-        """The coarse grid."""
         side = first_side(self.epsilon, self.n, alpha=self.alpha[0], rounding=self.rounding[0])
         return uniform_grid(self.window.bounds, side, side)
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The bound that every report satisfies in either round, and so all of them together."""
         return local_rounds(self.epsilon, self.randomizers, self.drawn_by)
 
     @property
     def together(self) -> int:
-        """Reports of the smaller round."""
         return min(self.reports)
 
     def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
-        """Second statement: everybody reports in one round, by a law with this budget."""
         return shuffle.one_message(self.epsilon)
 
     def second(self, counts: Floats) -> Rectangles:
@@ -383,7 +364,6 @@ class AdaptiveGridStatistic(GridStatistic):
         return adaptive_cells(first, counts, sides, margin=self.margin, pieces=self.pieces)
 
     def prepare(self) -> None:
-        """Refuse an oracle that the finest second level which counts may lead to has too many cells for."""
         most = np.ones(len(self.first))
         constants = {"alpha": self.alpha[1], "sigma": self.sigma, "rounding": self.rounding[1]}
         sides = second_sides(most, self.epsilon, self.n, **constants)  # type: ignore[arg-type]
@@ -397,7 +377,6 @@ class AdaptiveGridStatistic(GridStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
         stated = ("cuts", "alpha", "sigma", "rounding", "margin", "pieces", "oracle", "cells")
         p, chosen = parameters, {name: parameters[name] for name in stated}
         first = first_side(p["epsilon"], p["n"], alpha=p["alpha"][0], rounding=p["rounding"][0])
@@ -420,12 +399,10 @@ class AdaptiveGridStatistic(GridStatistic):
         return sum(clients.size for clients, _ in self._rounds)
 
     def validate_released(self, lattice: Ints) -> None:
-        """Refuse counts (size,) that so many reports in both rounds do not give."""
         for (clients, reports), counts in zip(self._rounds, self.parts(lattice), strict=True):
             clients.counts_of(counts, reports)
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
             "reports": list(self.reports),
@@ -444,7 +421,6 @@ class AdaptiveGridStatistic(GridStatistic):
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every person, in two rounds, and count their reports; as `AreaStatistic.measure`."""
         source = generator(rng)
         places = self.places(self.admitted(pattern, source))
         groups = split_users(self.n, self.sigma, source)
@@ -465,12 +441,10 @@ class AdaptiveGridStatistic(GridStatistic):
         return PrivateStatistic(settled, counts, randomness_name(seeded), seeded)
 
     def parts(self, lattice: Ints) -> tuple[Ints, ...]:
-        """The counts of the first and of the second level."""
         size = self.randomizers[0].size
         return lattice[:size], lattice[size:]
 
     def levels(self, lattice: Ints) -> tuple[Level, ...]:
-        """Reports of both levels."""
         first, second = self.parts(lattice)
         grid, clients = self.second_round(first)
         one = Level(self.first, self.randomizers[0], first, self.reports[0])

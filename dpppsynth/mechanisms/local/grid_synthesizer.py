@@ -122,11 +122,9 @@ class Round(GridMechanism):
 
     @cached_property
     def randomizer(self) -> FrequencyOracle:
-        """The client's law."""
         return oracle(stated_oracle(self.oracle), epsilon=self.epsilon, domain=len(self.grid))
 
     def identity(self) -> dict[str, Any]:
-        """The client's law, and the lines of the grid that its values are the cells of."""
         return self.randomizer.parameters() | self.grid.to_dict()
 
     def value(self, place: Any, *, outside: str = "raise") -> int:
@@ -138,7 +136,6 @@ class Round(GridMechanism):
         return int(self.values(given[None, :], outside=outside)[0])
 
     def client(self, place: Any, rng: RngLike = None, *, outside: str = "raise") -> Report:
-        """One person's report, from the point (x, y); `outside` as in `CellMechanism.cell`, the rest as elsewhere."""
         return self._report(self.value(place, outside=outside), rng)
 
     def values(self, xy: Any, *, outside: str = "raise") -> Ints:
@@ -236,7 +233,6 @@ class UniformGrid(Round):
 
     @cached_property
     def grid(self) -> Rectangles:
-        """The cells."""
         return uniform_grid(self.window.bounds, *self.cells)
 
     def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
@@ -358,7 +354,6 @@ class AdaptiveGrid(GridMechanism):
 
     @property
     def randomizer(self) -> Any:
-        """Refused: the client's law depends on the round; `first(n)` and `second(counts)` have one."""
         msg = "randomizer: an adaptive grid has one for each round, first(n).randomizer and second(...).randomizer."
         raise InputError(msg)
 
@@ -381,7 +376,6 @@ class AdaptiveGrid(GridMechanism):
         """None: the clients' law depends on the round, and so on a plan."""
 
     def neighbouring(self) -> Any:
-        """One person's location is another one."""
         return Local(user=self.user)
 
     def settings(
@@ -480,7 +474,6 @@ class AdaptiveGrid(GridMechanism):
         raise InputError(msg)
 
     def aggregate(self, reports: Any) -> Any:
-        """Refused: every round has an aggregator of its own."""
         msg = "aggregate: reports belong to a round; use first(n).aggregate and second(...).aggregate."
         raise InputError(msg)
 

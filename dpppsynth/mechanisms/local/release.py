@@ -12,7 +12,7 @@ from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InformationWarning, QualityError
-from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import FIELD, POSTS
 from dpppsynth.mechanisms.local.grid_statistic import Fitted, GridStatistic
@@ -46,32 +46,27 @@ class ReportEstimator(Estimator[AreaStatistic]):
         return statistic.plan.shares(statistic, self.settings)
 
     def intensity(self, statistic: PrivateStatistic[AreaStatistic]) -> PiecewiseConstant:
-        """Persons per unit area, constant on every cell: as many in all as there are reports."""
         plan = statistic.plan
         masses = plan.n * self.shares(statistic)[plan.element_values]
         return PiecewiseConstant(plan.mesh, masses / plan.mesh.element_measure)
 
     def table_rows(self) -> Rows:
-        """Settings of the estimates."""
         if self.settings.get("estimator") == FIELD:
             return [("intensity", "shares of the cells, by a field behind them, estimated from counts of reports")]
         chosen = ", ".join(f"{name} {value}" for name, value in self.settings.items())
         return [("intensity", "shares of the cells, estimated from counts of reports" + (chosen and f" ({chosen})"))]
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate."""
         return {"kind": self.kind, "settings": dict(self.settings)}
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: AreaStatistic) -> Beside:
-        """Nothing, once the clients' estimator has all its settings."""
         settled = {"kind": cls.kind, "settings": plan.randomizer.settings(**stated.get("settings", {}))}
         among(stated, [settled], "the estimator has all its settings")
         return Beside()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: AreaStatistic, offset: Offset | None) -> Self:
-        """The estimator that is stated."""
         return cls(stated["settings"])
 
 
@@ -129,7 +124,6 @@ class GridEstimator(Estimator[GridStatistic]):
         return statistic.plan.fitted(statistic.lattice, consistent=self.consistent)
 
     def intensity(self, statistic: PrivateStatistic[GridStatistic]) -> PiecewiseConstant:
-        """Persons per unit area, constant on every cell, or on every piece of a field."""
         plan = statistic.plan
         if self.post == FIELD:
             # Devices that send a report need no field.
@@ -149,25 +143,21 @@ class GridEstimator(Estimator[GridStatistic]):
         return PiecewiseConstant(mesh, values)
 
     def table_rows(self) -> Rows:
-        """Post-processing of the estimates."""
         if self.post == FIELD:
             return [("intensity", "log-Gaussian field behind the reports of all levels")]
         return [("intensity", f"unbiased estimates of the cells, made non-negative ({self.post})")]
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate."""
         return {"kind": self.kind, "post": self.post, "consistent": self.consistent}
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: GridStatistic) -> Beside:
-        """Nothing, once the settings are known ones."""
         known = [{"kind": cls.kind, "post": post, "consistent": both} for post in POSTS for both in (False, True)]
         among(stated, known, f"the estimator is a grid's, with post {' or '.join(POSTS)}")
         return Beside()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: GridStatistic, offset: Offset | None) -> Self:
-        """The estimator that is stated."""
         return cls(stated["post"], stated["consistent"])
 
 
@@ -178,7 +168,6 @@ class GridRelease(CoxRelease[GridStatistic]):
 
     @property
     def mesh(self) -> Mesh:
-        """Cells of both grids: the second is in no plan, for it follows from the first one's reports."""
         return self.intensity.mesh
 
     @cached_property

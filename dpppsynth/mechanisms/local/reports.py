@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from dpppsynth.core.arguments import flag, instance, plain_array, whole
-from dpppsynth.core.arrays import Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Ints
 
 JSON = "a report is a JSON object with mechanism, report and seeded, as Report.to_json() gives it"
 

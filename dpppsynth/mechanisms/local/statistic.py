@@ -19,8 +19,8 @@ from dpppsynth.contract.settings import PRIVACY
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import entries, instance, probability, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import REPORTS, SEEDED, local_report, square_grid
 from dpppsynth.mechanisms.local.one_report import require_no_marks
@@ -162,7 +162,6 @@ class ReportsStatistic(LatticeStatistic):
         return 0
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        """Name of the reports' randomness."""
         return randomness_name(seeded)
 
     def report_rows(self, client: Mapping[str, Any]) -> Rows:
@@ -175,7 +174,6 @@ class ReportsStatistic(LatticeStatistic):
         ]
 
     def require_batch(self, pattern: PointPattern) -> None:
-        """Refuse marks, one of which may tell persons, and what other plans refuse; InputError."""
         if self.count_unit is None and self.persons_by is None:
             require_no_marks(instance("pattern", pattern, PointPattern))
         super().require_batch(pattern)
@@ -200,7 +198,6 @@ class ReportsStatistic(LatticeStatistic):
 
     @cached_property
     def shuffled(self) -> ShuffledPrivacy | None:
-        """Second statement, where one was asked for."""
         return None if self.shuffle is None else self.statement(self.shuffle)
 
     def settle_shuffle(self) -> None:
@@ -260,18 +257,15 @@ class AreaStatistic(ReportsStatistic):
         return f"AreaStatistic({self.randomizer.kind} on {nx} x {ny} cells, epsilon={self.epsilon:g})"
 
     def settle_shuffle(self) -> None:
-        """Refuse as `ReportsStatistic` does, and reports that tell near places apart less than others."""
         if self.shuffle is not None and self.randomizer.metric:
             msg = "shuffled: nothing is stated of a shuffler under geo-indistinguishability; take a local mechanism."
             raise InputError(msg)
         super().settle_shuffle()
 
     def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
-        """Second statement, by the clones of the clients' law."""
         return shuffle.one_message(self.randomizer.spent, self.randomizer.clones)
 
     def table_rows(self) -> Rows:
-        """Reports of every person."""
         return self.report_rows(self.randomizer.parameters())
 
     @property
@@ -304,7 +298,6 @@ class AreaStatistic(ReportsStatistic):
 
     @classmethod
     def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of the mesh and of the clients' law."""
         clients = parameters.get("randomizer")
         stated = clients if isinstance(clients, dict) else {}
         law = DISK * number(stated.get("radius")) ** 2
@@ -313,7 +306,6 @@ class AreaStatistic(ReportsStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate; the mechanism's name is the clients' kind."""
         p, clients = parameters, randomizer_from_dict(parameters["randomizer"])
         require(clients.kind == mechanism, f"the clients' mechanism is {mechanism}")
         plan = cls(mesh_from_recipe(p["mesh"], domain), clients, p["n"], Shuffle.stated(p), drawn_by(relation))
@@ -327,11 +319,9 @@ class AreaStatistic(ReportsStatistic):
         return size
 
     def validate_released(self, lattice: Ints) -> None:
-        """Refuse counts (size,) that n reports do not give."""
         self.randomizer.counts_of(lattice, self.n)
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
             "mesh": self.mesh.recipe,
@@ -349,7 +339,6 @@ class AreaStatistic(ReportsStatistic):
         return self.element_values[self.mesh.locate(pattern.positions)]
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every person, and count their reports."""
         source = generator(rng)
         values = self.values(self.admitted(pattern, source))
         counts = self.apply_noise(partial(tally, self.randomizer, rng=source), values)
@@ -360,7 +349,6 @@ class AreaStatistic(ReportsStatistic):
         return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), randomness_name(seeded), seeded)
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        """The released counts from their JSON form; InputError where they are no counts of n reports."""
         statistic = super().restore(data)
         self.randomizer.counts_of(statistic.lattice, self.n)
         return statistic

@@ -60,7 +60,6 @@ class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
         raise NotImplementedError
 
     def neighbouring(self) -> Relation:
-        """One person's location is another one."""
         return local_report(self.randomizer, self.user).relation
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
@@ -211,7 +210,6 @@ class CellMechanism(LocalMechanism):
 
     @cached_property
     def randomizer(self) -> Randomizer:
-        """The client's law."""
         return self._randomizer()
 
     def _randomizer(self) -> Randomizer:

@@ -87,7 +87,6 @@ class RoundLaw(Randomizer):
 
     @property
     def spent(self) -> float:
-        """Epsilon of the row, rounded up."""
         return local_round(self.round).epsilon()
 
     def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
@@ -109,7 +108,6 @@ class RoundLaw(Randomizer):
         return np.concatenate(counts)
 
     def counts_of(self, counts: Any, n: int) -> Ints:
-        """(size,) counts, checked to be possible for n clients; InputError otherwise."""
         return TraceCounts.of(self.round, n, self.tallies(counts)).flat
 
 
@@ -137,7 +135,6 @@ class FiledRound(LocalMechanism):
 
     @cached_property
     def randomizer(self) -> RoundLaw:
-        """The client's law."""
         asked = instance("round", self.round, TraceRound)
         return RoundLaw(epsilon=asked.epsilon, cells=asked.cells, longest=asked.longest, moving=asked.moving)
 
@@ -147,7 +144,6 @@ class FiledRound(LocalMechanism):
         return local_round(self.round)
 
     def neighbouring(self) -> Relation:
-        """One person's trajectory is another one."""
         return Local(TRAJECTORY)
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:

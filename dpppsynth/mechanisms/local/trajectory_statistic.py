@@ -18,8 +18,8 @@ from dpppsynth.contract.parameter_forms import TEXT, WHOLE, Form, const, or_null
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.statistic import ReportsStatistic, Shuffle, randomness_name
@@ -76,7 +76,6 @@ class WalksStatistic(ReportsStatistic):
 
     @property
     def domain(self) -> Domain:
-        """Public window."""
         return self.window
 
     @cached_property
@@ -183,7 +182,6 @@ class TraceStatistic(WalksStatistic):
         )
 
     def table_rows(self) -> Rows:
-        """Reports of every person in both rounds, and the grid."""
         first, second = self.clients
         return [
             ("reports", f"of {first} of {self.n} persons in the first round, and of {second} in the second"),
@@ -203,22 +201,18 @@ class TraceStatistic(WalksStatistic):
 
     @property
     def together(self) -> int:
-        """Persons of the smaller round."""
         return min(self.clients)
 
     def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
-        """Second statement: one message of each person in either round, whatever length was announced."""
         first = float(self.protocol.first.spent)
         return shuffle.each_round((first, self.protocol.epsilon * (1 - float(FOR_LENGTH))))
 
     @classmethod
     def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of the cells of the grid and of their moves."""
         return VALUE * number(parameters.get("cells", 0)) ** 2
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
         p, known = parameters, {name: parameters[name] for name in ("clients", "user", "longest")}
         known["shuffle"] = Shuffle.stated(p)
         require(p["longest"] is not None, "the longest length is known")
@@ -232,11 +226,9 @@ class TraceStatistic(WalksStatistic):
         return self.protocol.first.size + self.protocol.second(whole("longest", self.longest, 1)).size
 
     def validate_released(self, lattice: Ints) -> None:
-        """Refuse counts (size,) of both rounds that do not belong together; the longest length follows from them."""
         self.counts(lattice)
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
             "cells": self.protocol.cells,
@@ -280,11 +272,9 @@ class TraceStatistic(WalksStatistic):
         return self.protocol.counts(lattice, self.clients, self.longest)
 
     def model(self, lattice: Ints) -> TraceModel:
-        """Random walks behind the counts, as many as there were trajectories."""
         return self.protocol.model(*self.counts(lattice), n=self.n, inside=self.inside)
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        """The released statistic from its JSON form; InputError where it is no result of this plan."""
         statistic = super().restore(data)
         self.counts(statistic.lattice)
         return statistic

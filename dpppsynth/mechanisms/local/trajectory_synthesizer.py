@@ -13,9 +13,9 @@ from dpppsynth.contract.settings import EPSILON, PRIVACY, ParsedOptions, setting
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.arguments import flag, instance, whole
 from dpppsynth.core.errors import InformationWarning, InputError, outside
-from dpppsynth.core.json_types import JsonRead
 from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.options import ReportSettings, first_counts
@@ -55,22 +55,18 @@ class TraceEstimator(Estimator[WalksStatistic]):
         return statistic.plan.model(statistic.lattice)
 
     def intensity(self, statistic: PrivateStatistic[WalksStatistic]) -> PiecewiseConstant:
-        """Visits per unit area, constant on every cell: those of as many walks as there were trajectories."""
         return self.model(statistic).intensity(statistic.plan.window)
 
     def table_rows(self) -> Rows:
-        """Source of the intensity."""
         return [("intensity", "expected visits of random walks that were fitted to the reports")]
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: WalksStatistic) -> Beside:
-        """Nothing: the estimator has no settings."""
         among(stated, [{"kind": cls.kind}], "the estimator has no settings")
         return Beside()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: WalksStatistic, offset: Offset | None) -> Self:
-        """The estimator."""
         return cls()
 
 
@@ -81,7 +77,6 @@ class LineEstimator(TraceEstimator):
     kind: ClassVar[str] = "displacements"
 
     def table_rows(self) -> Rows:
-        """Source of the intensity."""
         return [("intensity", "expected visits of straight lines that were fitted to the reports")]
 
 
@@ -138,7 +133,6 @@ class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
     basis: ClassVar[str]
 
     def neighbouring(self) -> Relation:
-        """One person's trajectory is another one."""
         return LocalRelation(TRAJECTORY)
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:

@@ -17,8 +17,8 @@ from dpppsynth.contract.estimator import Beside
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import one_of
-from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress, Step, each_of
+from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean
 from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh

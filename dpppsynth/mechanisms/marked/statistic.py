@@ -13,8 +13,8 @@ from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
 from dpppsynth.contract.statistic import Parameters, capped
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.marked.bound import marked_tents, marks_sensitivity, time_bits
 from dpppsynth.models.likelihood import NoisyMasses

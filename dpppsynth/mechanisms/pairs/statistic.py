@@ -14,8 +14,8 @@ from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, const
 from dpppsynth.contract.statistic import Following, Parameters, Releasing, Trial, capped, require
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.pairs.pair_table import pair_table

@@ -16,11 +16,11 @@ from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.parameter_forms import GIVEN, NULL, POSITIVE, WHOLE, Form, const, or_null
 from dpppsynth.contract.statistic import Following, Parameters, Releasing, Trial, require
 from dpppsynth.core.arguments import flag, instance, positive, probability, whole
-from dpppsynth.core.decimal_grid import multiples
 from dpppsynth.core.errors import InputError, PrivacyCheckError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.published_files import strict_json
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.rounding import multiples
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention, named
 from dpppsynth.mechanisms.planar_laplace.bound import (

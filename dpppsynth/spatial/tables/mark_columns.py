@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpppsynth.spatial.instants import zone_of
+from dpppsynth.core.types import Floats
 from dpppsynth.spatial.mark_space import HOURS_OF_DAY, Marks, Times, Types
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.marks import zone_of
 from dpppsynth.spatial.tables.table import Table, number
 
 # A cell of a number, with a decimal point.

@@ -8,6 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from baselines.dense_heatmap import dense_aggregate, dense_depth, nearest_masses
+from baselines.laplace_heatmap import keep_largest, laplace_aggregate, laplace_estimate, noised_grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -16,11 +18,9 @@ from support.opendp import laplace_by
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, measure_tree, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import LATTICE_BITS, LevelBudgets, layout, level_budgets, level_scales
-from dpppsynth.mechanisms.heatmap.dense import dense_aggregate, dense_depth, nearest_masses
-from dpppsynth.mechanisms.heatmap.dense_laplace import keep_largest, laplace_aggregate, laplace_estimate, noised_grid
-from dpppsynth.mechanisms.heatmap.mass_rounding import rounded
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid, pyramid_norm
-from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct, solve
+from dpppsynth.mechanisms.heatmap.person_tables import rounded
+from dpppsynth.mechanisms.heatmap.reconstruction import reconstruct, solve
+from dpppsynth.mechanisms.heatmap.tree import pyramid, pyramid_norm
 from dpppsynth.mechanisms.heatmap.users import Users, user_distribution
 from dpppsynth.privacy.noise import SeededLaplace, laplace_noise
 from dpppsynth.spatial.domains import Window

@@ -24,12 +24,11 @@ from dpppsynth.contract.audits.neighbouring_pairs import changed, require_neighb
 from dpppsynth.contract.audits.stated_profile import AsStated
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
-from dpppsynth.mechanisms.heatmap.audit_branches import always_seen, branches
-from dpppsynth.mechanisms.heatmap.audit_pairs import POINTS
+from dpppsynth.mechanisms.heatmap.audit import POINTS, always_seen
+from dpppsynth.mechanisms.heatmap.audit_statistics import branches
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
-from dpppsynth.mechanisms.heatmap.cell_tree import grow
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
+from dpppsynth.mechanisms.heatmap.tree import grow, pyramid
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.privacy import AddRemovePerson, PureDP
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace

@@ -23,7 +23,7 @@ from dpppsynth.io import inspect_points, pattern_from_geodataframe, read_pattern
 from dpppsynth.mechanisms.heatmap import words as heatmaps
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
 from dpppsynth.plotting import plot_epsilon_curve, plot_heatmap, plot_intensity, surfaces
-from dpppsynth.plotting.relation_words import what_changes
+from dpppsynth.plotting.curves import what_changes
 from dpppsynth.privacy import AddRemove, AddRemovePerson, ReplaceOne
 from dpppsynth.release import load_release
 from dpppsynth.reporting.promise import not_promised, promise

@@ -23,10 +23,8 @@ from dpppsynth.heatmaps import (
     sparse_aggregate,
 )
 from dpppsynth.mechanisms.heatmap.bound import layout, level_scales, measured_depth
-from dpppsynth.mechanisms.heatmap.cell_tree import grow
-from dpppsynth.mechanisms.heatmap.field_fit import CellField, box, field_masses
-from dpppsynth.mechanisms.heatmap.fitting import require_fit
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.fitting import CellField, box, field_masses, require_fit
+from dpppsynth.mechanisms.heatmap.tree import grow, pyramid
 from dpppsynth.models.likelihood import SMOOTHED_INFORMATION, SMOOTHING, NoisyCounts
 from dpppsynth.privacy import verify
 

@@ -10,10 +10,16 @@ from scipy.optimize import lsq_linear
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.aggregation import sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets, level_budgets
-from dpppsynth.mechanisms.heatmap.cell_tree import CellTree
-from dpppsynth.mechanisms.heatmap.least_squares import _Estimates, _pooled, _shared, _variances, least_squares
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid
-from dpppsynth.mechanisms.heatmap.reconstruct import select_cells, solve
+from dpppsynth.mechanisms.heatmap.reconstruction import (
+    _Estimates,
+    _pooled,
+    _shared,
+    _variances,
+    least_squares,
+    select_cells,
+    solve,
+)
+from dpppsynth.mechanisms.heatmap.tree import CellTree, pyramid
 
 UNEVEN = (1.0, 0.3, 0.9, 0.2, 0.5)
 

@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
 from dpppsynth.core.errors import DpppsynthError, InputError
-from dpppsynth.evaluation.transport import grid_wasserstein
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid_norm
+from dpppsynth.evaluation.distances import grid_wasserstein
+from dpppsynth.mechanisms.heatmap.tree import pyramid_norm
 from dpppsynth.spatial import minimum_cost_flow as flow
 from dpppsynth.spatial.grid_smoothing import gaussian_heatmap, gaussian_kernel, infinite_heatmap
 from dpppsynth.spatial.map_distances import coarse, emd, emd_norm, kl, pearson, similarity

@@ -4,7 +4,7 @@ import pytest
 from support.cases import examples
 from support.reachable import sensitive
 
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.tree import pyramid
 
 CASES = examples("heatmap")
 

@@ -5,14 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from baselines.heatmap_programs import compact_lp, full_lp, objective
 from scipy.optimize import linprog
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import layout, start_level
-from dpppsynth.mechanisms.heatmap.cell_tree import grow
-from dpppsynth.mechanisms.heatmap.linear_programs import compact_lp, full_lp, objective
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid, pyramid_norm
-from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct, select_cells, solve
+from dpppsynth.mechanisms.heatmap.reconstruction import reconstruct, select_cells, solve
+from dpppsynth.mechanisms.heatmap.tree import grow, pyramid, pyramid_norm
 
 SMALL = np.array([[4, 3], [2, 1]])
 
@@ -303,10 +302,10 @@ def test_larger_trees_reach_the_compact_program(depth, first, w):
     assert objective(tree, np.full_like(masses, masses.mean())) > best + 1
 
 
-@pytest.mark.parametrize("solver", ["compact-lp", "full-lp"])
-def test_the_other_solvers_are_reached_by_name(solver):
+@pytest.mark.parametrize("solver", [compact_lp, full_lp])
+def test_the_linear_programs_reach_a_known_optimum(solver):
     tree = select_cells([[[10]], SMALL], 1)
-    masses = reconstruct([[[10]], SMALL], 1, solver=solver)
+    masses = solver(tree).masses
     assert objective(tree, masses) == pytest.approx(3, abs=1e-9)
 
 
@@ -448,8 +447,3 @@ def test_wrong_levels_are_refused(levels, name):
 def test_a_wrong_w_is_refused(w):
     with pytest.raises(InputError, match=r"^w: "):
         reconstruct([[[1]]], w)
-
-
-def test_an_unknown_solver_is_refused():
-    with pytest.raises(InputError, match=r"^solver: expected one of 'tree', 'compact-lp', 'full-lp'"):
-        reconstruct([[[1]]], 1, solver="lp")

@@ -20,7 +20,7 @@ from dpppsynth import (
 from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.rules import network_rules
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.linear_network.segment_cells import SegmentCells
+from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models import trace_mesh
 from dpppsynth.privacy import ReplaceOne, verify
 from dpppsynth.release import LGCPInference, StreetInference

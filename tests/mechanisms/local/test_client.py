@@ -12,9 +12,9 @@ from support.command_line import run, spoken
 import dpppsynth as dps
 from dpppsynth import local
 from dpppsynth.client import Client
-from dpppsynth.core import system_bits
+from dpppsynth.core import randomness
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.system_bits import SystemBits
+from dpppsynth.core.randomness import SystemBits
 from dpppsynth.mechanisms.local.client import content_hash
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import ORACLES
 from dpppsynth.mechanisms.local.randomizers.randomizer import KINDS
@@ -101,11 +101,11 @@ class TestReports:
             asked.append(n)
             return b"\x07" * n
 
-        monkeypatch.setattr(system_bits.os, "urandom", bits)
+        monkeypatch.setattr(randomness.os, "urandom", bits)
         assert device.report([1, 9]) == device.report([1, 9])
         assert len(asked) == 2
         assert min(asked) >= 8
-        monkeypatch.setattr(system_bits.os, "urandom", lambda n: b"\xf9" * n)
+        monkeypatch.setattr(randomness.os, "urandom", lambda n: b"\xf9" * n)
         assert device.report([1, 9]) != device.report([9, 60])
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from baselines.grid_errors import noise_variance, non_uniformity_bound, report_variance, sampling_variance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,12 +17,8 @@ from dpppsynth.grids import (
     constant_density_answers,
     even_cells,
     local_consistency,
-    noise_variance,
-    non_uniformity_bound,
     pooled_levels,
     query_workload,
-    report_variance,
-    sampling_variance,
     split_users,
     true_answers,
     uniform_grid,

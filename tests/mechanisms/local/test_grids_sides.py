@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from baselines.grid_errors import report_variance, side_objective
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -20,10 +21,8 @@ from dpppsynth.grids import (
     group_sizes,
     ideal_side,
     ideal_sides,
-    report_variance,
     rounded_sides,
     second_sides,
-    side_objective,
     split_users,
     uniform_side,
 )

@@ -4,12 +4,13 @@ import json
 import math
 from dataclasses import replace
 
+import baselines
 import numpy as np
 import pytest
 import shapely
 from scipy import stats
 
-from dpppsynth import baselines, load_release, local, randomizers
+from dpppsynth import load_release, local, randomizers
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.grids import average_query_error, even_cells, query_workload, true_answers, uniform_grid
@@ -350,13 +351,6 @@ class TestSettings:
         assert local.DiskAreaMechanism(3.5, radius=0).matrix().shape == (225, 225)
         assert local.HybridUniformExponential(3.5, cells=5, radius=0).randomizer.radius == 0
         assert local.MultidimensionalSquareWave(1.0, cells=5, half_width=0).randomizer.half_width == 0
-
-    def test_a_matching_subset_mechanism(self):
-        """As published at d = 3; with empty reports looked at, the budget is larger."""
-        published, whole = (local.SEMGeoI.matching(3.5, cells=3, empty=empty) for empty in (False, True))
-        assert (round(published.epsilon, 3), published.subset) == (1.984, 1)
-        assert local.SEMGeoI.matching(3.5, cells=5).subset == 2
-        assert whole.epsilon > published.epsilon
 
     def test_sides(self):
         assert local.UniformGrid.sized((0, 0, 1, 1), epsilon=1.0, n=573_703).cells == (9, 9)

@@ -3,10 +3,11 @@
 import logging
 import re
 
+import baselines
 import numpy as np
 import pytest
 
-from dpppsynth import baselines, local
+from dpppsynth import local
 from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -66,7 +67,7 @@ def calls():
         lambda: TRACE.release(PATTERN),
         lambda: baselines.pivot_trace(WALKS, epsilon=1.0),
         lambda: baselines.best_uniform_grid(XY, WINDOW, [[0, 0, 8, 8]], sides=[2], epsilon=1.0),
-        lambda: local.CentralUniformGrid(WINDOW, epsilon=1.0, expected_n=37).release_counts(XY + 1e6),
+        lambda: baselines.CentralUniformGrid(WINDOW, epsilon=1.0, expected_n=37).release_counts(XY + 1e6),
     )
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from baselines.central_grids import CentralAdaptiveGrid, CentralUniformGrid
 
-from dpppsynth.baselines.central_grids import CentralAdaptiveGrid, CentralUniformGrid
 from dpppsynth.grids import first_side, query_workload
 
 STUDY = Path(__file__).parents[3] / "benchmarks"

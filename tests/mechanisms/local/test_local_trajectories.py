@@ -1,4 +1,4 @@
-"""Trajectories, LDPTrace and PivotTrace (dpppsynth.mechanisms.local.trajectories, dpppsynth.baselines.pivot_trace).
+"""Trajectories, LDPTrace and PivotTrace (dpppsynth.mechanisms.local.trajectories, baselines.pivot_trace).
 
 Statistical tests stop at six standard deviations, or look at chi-square values with p below 1e-8.
 """
@@ -12,10 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from dpppsynth.baselines.pivot_trace import (
+from baselines.pivot_trace import (
     SECTORS,
     _best_sectors,
     _calibrated,
@@ -26,6 +23,9 @@ from dpppsynth.baselines.pivot_trace import (
     _square_wave,
     pivot_trace,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.trajectories.paths import (
     MOVES,

@@ -12,22 +12,26 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from baselines.area_theory import (
+    ContinuousDiskArea,
+    ContinuousHybrid,
+    SpatialAreaMechanism,
+    closed_form_sizes,
+    discrete_radius,
+    footprint_parts,
+    information_bound,
+)
 from scipy import integrate, optimize, stats
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.local.randomizers import area
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea, LiteralHybridArea
-from dpppsynth.mechanisms.local.randomizers.continuous import ContinuousDiskArea, ContinuousHybrid, SpatialAreaMechanism
 from dpppsynth.mechanisms.local.randomizers.em import expectation_maximisation
 from dpppsynth.mechanisms.local.randomizers.footprint import (
-    closed_form_sizes,
-    discrete_radius,
-    footprint_parts,
     grid_radius,
     high,
     high_shares,
-    information_bound,
     offsets,
     optimal_radius,
     output_mask,
@@ -427,14 +431,14 @@ class TestEstimate:
         law = KINDS[kind](epsilon=1.5, cells=cells, radius=radius)
         matrix, rng = law.matrix(), generator(4)
         theta, ratios = rng.random(law.inputs), rng.random(law.size)
-        np.testing.assert_allclose(law.convolution.forward(theta), matrix @ theta, rtol=1e-13)
-        np.testing.assert_allclose(law.convolution.backward(ratios), matrix.T @ ratios, rtol=1e-13)
+        np.testing.assert_allclose(law.channel.forward(theta), matrix @ theta, rtol=1e-13)
+        np.testing.assert_allclose(law.channel.backward(ratios), matrix.T @ ratios, rtol=1e-13)
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_expected_counts_give_the_truth_back(self, kind):
         law = KINDS[kind](epsilon=3.5, cells=3, radius=1)
         truth = generator(8).dirichlet(np.ones(9))
-        ahead, back = law.convolution.forward, law.convolution.backward
+        ahead, back = law.channel.forward, law.channel.backward
         expected = 1e6 * law.matrix() @ truth
         errors = []
         for tolerance in (1e-1, 1e-4, 1e-10):

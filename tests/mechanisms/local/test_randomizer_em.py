@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.em import (
-    FootprintConvolution,
     binomial_smoothing,
     em_settings,
     expectation_maximisation,
     neighbour_smoothing,
 )
+from dpppsynth.models.channel_likelihood import FootprintChannel
 
 # Excess of a disk of radius 1 in units of `e^eps - 1`: the corners keep `4 (1/sqrt(2) - 1/2)^2` of it.
 CORNER = 4 * (math.sqrt(0.5) - 0.5) ** 2
@@ -32,24 +32,23 @@ def disk(cells, epsilon):
     outputs = np.ones((cells + 2,) * 2, dtype=bool)
     total = outputs.sum() + math.expm1(epsilon) * DISK.sum()
     excess = math.expm1(epsilon) * DISK / total
-    return FootprintConvolution(cells=cells, radius=1, excess=excess, base=1 / total, outputs=outputs)
+    return FootprintChannel(cells, excess, 1 / total, outputs)
 
 
 def dense(law):
     """(outputs, values) matrix by the definition: the base of the output, and the excess at its offset."""
-    cells, radius = law.cells, law.radius
+    cells, radius = law.cells, len(law.excess) // 2
     box = [
         o
         for o in itertools.product(range(-radius, cells + radius), repeat=2)
         if law.outputs[o[0] + radius, o[1] + radius]
     ]
-    base = np.broadcast_to(law.base, len(box))
     matrix = np.empty((len(box), cells**2))
     for row, o in enumerate(box):
         for value, v in enumerate(itertools.product(range(cells), repeat=2)):
             x, y = o[0] - v[0], o[1] - v[1]
             near = max(abs(x), abs(y)) <= radius
-            matrix[row, value] = base[row] + (law.excess[x + radius, y + radius] if near else 0)
+            matrix[row, value] = law.base + (law.excess[x + radius, y + radius] if near else 0)
     return matrix
 
 
@@ -64,21 +63,23 @@ def test_convolutions_are_products_with_the_dense_matrix(cells, radius, rng):
     excess = rng.random((2 * radius + 1,) * 2) * (rng.random((2 * radius + 1,) * 2) < 0.7)
     outputs = rng.random((cells + 2 * radius,) * 2) < 0.8
     outputs[radius, radius] = True
-    for base in (0.25, rng.random(outputs.sum())):
-        law = FootprintConvolution(cells=cells, radius=radius, excess=excess, base=base, outputs=outputs)
-        matrix = dense(law)
-        shares, ratios = rng.dirichlet(np.ones(cells**2)), rng.random(len(matrix)) * 100
-        np.testing.assert_allclose(law.forward(shares), matrix @ shares, rtol=1e-12, atol=1e-14)
-        np.testing.assert_allclose(law.backward(ratios), matrix.T @ ratios, rtol=1e-12, atol=1e-12)
+    law = FootprintChannel(cells, excess, 0.25, outputs)
+    matrix = dense(law)
+    shares, ratios = rng.dirichlet(np.ones(cells**2)), rng.random(len(matrix)) * 100
+    np.testing.assert_allclose(law.forward(shares), matrix @ shares, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(law.backward(ratios), matrix.T @ ratios, rtol=1e-12, atol=1e-12)
 
 
 def test_rounding_makes_no_probability_negative():
-    law = FootprintConvolution(cells=9, radius=2, excess=np.eye(5), base=0.0, outputs=np.ones((13, 13), dtype=bool))
+    law = FootprintChannel(9, np.eye(5), 0.0, np.ones((13, 13), dtype=bool))
     shares = np.zeros(81)
     shares[[3, 40, 77]] = 1e6, 1e-9, 1.0
     ratios = np.zeros(169)
     ratios[[0, 84]] = 1e9, 1.0
-    for found, exact in ((law.forward(shares), dense(law) @ shares), (law.backward(ratios), dense(law).T @ ratios)):
+    for found, exact in (
+        (law.forward(shares, 0.0), dense(law) @ shares),
+        (law.backward(ratios, 0.0), dense(law).T @ ratios),
+    ):
         assert (found >= 0).all()
         np.testing.assert_allclose(found, exact, atol=1e-12 * exact.max())
 
@@ -286,24 +287,3 @@ def test_smoothings_refuse_what_is_no_shares():
     for wrong in (None, -1, np.nan, "1", True):
         with pytest.raises(InputError, match="weight: "):
             neighbour_smoothing(np.ones((2, 2)), wrong)
-
-
-def test_a_footprint_that_is_none_is_refused():
-    right = {"cells": 2, "radius": 1, "excess": DISK, "base": 0.1, "outputs": np.ones((4, 4), dtype=bool)}
-    law = FootprintConvolution(**right)
-    wrongs = {
-        "cells": (None, 0, 1.5, True, "2", 10**400),
-        "radius": (None, -1, 0.5, np.nan),
-        "excess": (None, np.ones((2, 2)), -DISK, DISK * np.nan, "x", np.ones(3), [["a"] * 3] * 3),
-        "base": (None, -0.1, np.nan, np.inf, "x", np.ones(3), [1j] * 16, object()),
-        "outputs": (None, np.ones((4, 4)), np.ones((3, 3), dtype=bool), np.zeros((4, 4), dtype=bool)),
-    }
-    for name, values in wrongs.items():
-        for wrong in values:
-            with pytest.raises(InputError, match=f"{name}: "):
-                FootprintConvolution(**right | {name: wrong})
-    for wrong in (*WILD[:11], np.ones(3)):
-        with pytest.raises(InputError, match="shares: "):
-            law.forward(wrong)
-        with pytest.raises(InputError, match="ratios: "):
-            law.backward(wrong)

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from baselines.local_matching import local_privacy, matched_epsilon
 from scipy.stats import chi2
 from support.chance import Words
 
@@ -18,7 +19,6 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers import subset_exponential
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, distinct, uniform_below
-from dpppsynth.mechanisms.local.randomizers.matching import local_privacy, matched_epsilon
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential, subset_size
 from dpppsynth.mechanisms.local.randomizers.subset_law import mean_distance, shells
 

@@ -16,8 +16,9 @@ from dpppsynth.ledger import Ledger
 from dpppsynth.privacy import verify
 from dpppsynth.release import certificate, load_release
 from dpppsynth.reporting import report_pictures
-from dpppsynth.spatial.layers import PolygonLayer, RasterLayer
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.public_layers import PolygonLayer
+from dpppsynth.spatial.raster_layers import RasterLayer
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 KINDS = Types("offence", ["burglary", "theft"])

@@ -17,9 +17,15 @@ from dpppsynth.core.arguments import instance, probability
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.core.wording import either, mention
-from dpppsynth.linear_network import heat_tiles
-from dpppsynth.linear_network.diffusion import MOST_ERROR, MOST_SEGMENTS, matrix_error, require_few_segments
-from dpppsynth.linear_network.heat_tiles import diffusion_rows, segment_distances
+from dpppsynth.linear_network import heat_kernels
+from dpppsynth.linear_network.heat_kernels import (
+    MOST_ERROR,
+    MOST_SEGMENTS,
+    diffusion_rows,
+    matrix_error,
+    require_few_segments,
+    segment_distances,
+)
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.mechanisms.kernel.bound.kernels import (
     checked_budget,
@@ -166,7 +172,7 @@ def joined(mesh: NetworkMesh, distance: float, least: float = 0.0) -> tuple[Ints
     if len(mesh.elements) < 2:
         msg = "mesh: needs at least two segments, for children to tell them apart; choose a finer resolution."
         raise InputError(msg)
-    require_few_segments(mesh, heat_tiles.MOST_TILED)
+    require_few_segments(mesh, heat_kernels.MOST_TILED)
     limit, parts = _within(distance), []
     for segments in np.array_split(np.arange(len(mesh.elements)), -(-(len(mesh.elements) ** 2) // BLOCK)):
         apart = segment_distances(mesh, segments, limit)

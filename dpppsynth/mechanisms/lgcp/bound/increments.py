@@ -19,7 +19,7 @@ from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 
 if TYPE_CHECKING:
     from dpppsynth.linear_network.mesh import NetworkMesh
-    from dpppsynth.spatial.mesh import PlanarMesh
+    from dpppsynth.spatial.planar_mesh import PlanarMesh
 
 RELATIVE, CANCELLED = 1 + 1e-9, 1e-14
 # Larger meshes have too many pairs of elements: only the gradient bound then grows with the distance.

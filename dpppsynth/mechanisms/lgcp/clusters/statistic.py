@@ -15,8 +15,8 @@ from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, one_among
 from dpppsynth.contract.statistic import Following, Parameters, capped
 from dpppsynth.core.arguments import one_of, probability
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention
 from dpppsynth.linear_network import LinearNetwork

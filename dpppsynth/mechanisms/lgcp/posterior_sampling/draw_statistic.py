@@ -17,9 +17,8 @@ from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import Form, one_among
 from dpppsynth.contract.result import UNFITTED, Fit
 from dpppsynth.contract.statistic import Parameters, Releasing, Trial
-from dpppsynth.core.confidential import Confidential
-from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
+from dpppsynth.core.types import Confidential, JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.field_parameters import FIELD, matrix_work, of_field
 from dpppsynth.mechanisms.lgcp.words import covariance_row

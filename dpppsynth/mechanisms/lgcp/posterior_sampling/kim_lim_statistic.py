@@ -12,7 +12,7 @@ import numpy as np
 
 from dpppsynth.contract.parameter_forms import POSITIVE, Form
 from dpppsynth.contract.statistic import Parameters, require
-from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of

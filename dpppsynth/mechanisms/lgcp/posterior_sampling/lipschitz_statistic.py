@@ -8,7 +8,7 @@ import numpy as np
 
 from dpppsynth.contract.parameter_forms import POSITIVE, Form
 from dpppsynth.contract.statistic import Parameters, require
-from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of

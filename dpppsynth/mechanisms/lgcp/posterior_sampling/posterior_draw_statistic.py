@@ -8,7 +8,7 @@ import numpy as np
 
 from dpppsynth.contract.parameter_forms import POSITIVE, Form, or_null
 from dpppsynth.contract.statistic import Parameters, require
-from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.types import JsonObject
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import theorem_a
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
 from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_statistic import DrawnField, DrawStatistic

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpppsynth.core.arguments import instance, one_of, plain_array, positive, probability, real, shown
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.grids.rectangles import (
     Edges,
     Rectangles,

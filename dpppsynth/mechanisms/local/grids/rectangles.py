@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.arguments import elements, instance, plain_array, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.core.wording import LEFT_OUT
 from dpppsynth.mechanisms.local import grid_limits
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpppsynth.core.arguments import one_of, positive, probability, real, shown
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.grids.rectangles import LARGEST, reals, users
 

@@ -10,18 +10,17 @@ exceeds e^epsilon. Radius 0 is randomised response over the cells.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dpppsynth.core.arguments import finite, flag, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
-    FootprintConvolution,
     em_settings,
     expectation_maximisation,
     mask,
@@ -30,7 +29,7 @@ from dpppsynth.mechanisms.local.randomizers.em import (
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, ExcessLaw, draws, excess_law, with_likelier
 from dpppsynth.mechanisms.local.randomizers.footprint import high, high_shares, offsets, output_mask, reached
 from dpppsynth.mechanisms.local.randomizers.randomizer import CellRandomizer
-from dpppsynth.models.channel_likelihood import FastChannel
+from dpppsynth.models.channel_likelihood import FootprintChannel
 
 # Clients whose reports are drawn or counted at a time.
 CHUNK = 1_000_000
@@ -77,7 +76,6 @@ class AreaRandomizer(CellRandomizer):
 
     @property
     def clones(self) -> float:
-        """Probability of a clone, which is larger where no two disks have a cell in common."""
         # Devices draw reports without it.
         from dpppsynth.privacy.shuffling import lone_clone_probability
 
@@ -90,7 +88,6 @@ class AreaRandomizer(CellRandomizer):
 
     @property
     def spent(self) -> float:
-        """Epsilon that the integer weights certify."""
         return self.law.spent
 
     @cached_property
@@ -168,7 +165,6 @@ class AreaRandomizer(CellRandomizer):
         return counts
 
     def reported(self, counts: Ints) -> int:
-        """Number of reports: every one is counted once."""
         return int(self.tallies(counts).sum())
 
     def _places(self, cells: Ints) -> Ints:
@@ -186,11 +182,9 @@ class AreaRandomizer(CellRandomizer):
         )
 
     def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
-        """(size + 1,) counts, with that of the likelier reports together, and their chances."""
         return with_likelier(counts, self.column(value))
 
     def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
-        """(n,) logarithms of Pr[report | value] / Pr[report | other]."""
         places = self._places(self.rows(reports))
         first, second = self.column(value)[places], self.column(other)[places]
         # The difference is exact, so that small ratios keep their digits.
@@ -206,21 +200,8 @@ class AreaRandomizer(CellRandomizer):
         return em_settings(given, tolerance=1e-3 * math.exp(self.epsilon)) | {"smoothing": smoothing}
 
     @cached_property
-    def convolution(self) -> FootprintConvolution:
-        """Products with the client's matrix, by fast Fourier transforms."""
-        excess, base = self._excess / TOTAL, self.law.base / TOTAL
-        return FootprintConvolution(cells=self.cells, radius=self.radius, excess=excess, base=base, outputs=self.box)
-
-    @cached_property
-    def channel(self) -> FastChannel:
-        """Products with the client's matrix; reports are grouped by blocks of the box."""
-        return FastChannel(
-            (self.cells, self.cells), self.convolution.product, self.convolution.transposed, self._grouped
-        )
-
-    def _grouped(self, side: int) -> Ints:
-        i, j = (self.outputs // side).T
-        return np.unique(i * len(self.box) + j, return_inverse=True)[1]
+    def channel(self) -> FootprintChannel:
+        return FootprintChannel(self.cells, self._excess / TOTAL, self.law.base / TOTAL, self.box)
 
     def fit(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Fit:
         """Shares of the cells by expectation maximisation, with how the iteration ended."""
@@ -235,8 +216,8 @@ class AreaRandomizer(CellRandomizer):
             return neighbour_smoothing(theta.reshape(grid), weight, inside=possible.reshape(grid)).ravel()
 
         return expectation_maximisation(
-            self.convolution.forward,
-            self.convolution.backward,
+            partial(self.channel.forward, least=0.0),
+            partial(self.channel.backward, least=0.0),
             counts,
             start=possible.astype(float),
             smooth=smooth if weight else None,
@@ -244,7 +225,6 @@ class AreaRandomizer(CellRandomizer):
         )
 
     def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
-        """(inputs,) shares of the cells, the maximum likelihood ones up to the tolerance unless smoothed."""
         return self.fit(counts, n, inside=inside, **settings).warned().shares
 
 
@@ -297,14 +277,12 @@ class DiskArea(AreaRandomizer):
 
     @property
     def weights(self) -> Floats:
-        """(2 radius + 1, 2 radius + 1) weights: `1 + (e^epsilon - 1) share`."""
         at = offsets(self.radius)
         share = high_shares(*at, self.radius) if self.shrink else high(*at, self.radius)
         return 1 + math.expm1(min(self.exponent, BEYOND)) * share
 
     @property
     def member(self) -> np.ndarray:
-        """(2 radius + 1, 2 radius + 1) truth values: cells that the disk holds or reaches into, or its centres only."""
         return (high if self.tight else reached)(*offsets(self.radius), self.radius)
 
 
@@ -331,7 +309,6 @@ class HybridArea(AreaRandomizer):
 
     @property
     def weights(self) -> Floats:
-        """(2 radius + 1, 2 radius + 1) weights of the rings, those of cut cells in between."""
         x, y = offsets(self.radius)
         ring = np.maximum(np.ceil(np.sqrt(x**2 + y**2)).astype(np.int64), 1)
         # A cell's nearest point is less than a cell nearer than its centre: only the ring's inner circle can cut it.
@@ -385,5 +362,4 @@ class LiteralHybridArea(HybridArea):
 
     @property
     def exponent(self) -> float:
-        """Logarithm of the largest weight: 1, or epsilon where there are no rings."""
         return 1.0 if self.radius else self.epsilon

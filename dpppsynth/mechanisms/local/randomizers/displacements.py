@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.core.arguments import whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle
@@ -65,7 +65,6 @@ class DisplacementLaw(QuestionsLaw):
 
     @property
     def inputs(self) -> int:
-        """Number of starts times that of displacements."""
         return self.cells**2 * self.displacements
 
     @cached_property
@@ -80,11 +79,9 @@ class DisplacementLaw(QuestionsLaw):
 
     @cached_property
     def oracles(self) -> tuple[Any, ...]:
-        """Laws of both questions."""
         return self.start, self.displacement
 
     def answers(self, values: Ints, question: int) -> Ints:
-        """(n,) starts, or displacements."""
         return np.asarray(np.divmod(values, self.displacements)[question])
 
     def louder(self, epsilon: float) -> Self:
@@ -95,7 +92,6 @@ class DisplacementLaw(QuestionsLaw):
         return made
 
     def settings(self, **given: Any) -> dict[str, Any]:
-        """None: there is one estimator."""
         if given:
             msg = f"settings: {', '.join(map(str, given))} unknown; reports on trajectories have none."
             raise InputError(msg)

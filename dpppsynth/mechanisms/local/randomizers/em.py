@@ -8,14 +8,13 @@ only in the products `M shares` and `M^T ratios`. On a grid these are convolutio
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dpppsynth.core.arguments import finite, function, plain_array, whole
-from dpppsynth.core.arrays import Floats
 from dpppsynth.core.errors import InformationWarning, InputError
+from dpppsynth.core.types import Floats
 
 MOST_STEPS = 10_000
 Product = Callable[[Floats], Floats]
@@ -195,107 +194,6 @@ def neighbour_smoothing(shares: Floats, weight: float, *, inside: Any = None) ->
     return np.asarray(values + weight / (1 + 4 * weight) * gained)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FootprintConvolution:
-    """Both products with a client's matrix on a grid, where reports near the value have an excess of probability.
-
-    `Pr[o | v] = base[o] + excess[o - v]`. Outputs are cells of the box from -radius to cells - 1 + radius along both
-    axes, in lexicographic order of those that `outputs` marks.
-
-    Attributes
-    ----------
-    cells : int
-        Along each axis of the square grid of values.
-    radius : int
-        Of the footprint, in cells, and therefore of the rim around the grid.
-    excess : (2 radius + 1, 2 radius + 1) array
-        Probabilities above the base of outputs at offsets -radius .. radius from the value, not negative.
-    base : float or (outputs,) array
-        Probabilities that outputs have whatever the value, not negative.
-    outputs : (cells + 2 radius, cells + 2 radius) array of bool
-        Cells of the box that are reported at all.
-
-    Examples
-    --------
-    >>> law = FootprintConvolution(cells=2, radius=0, excess=[[0.2]], base=0.2, outputs=np.full((2, 2), True))
-    >>> law.forward(np.array([1.0, 0.0, 0.0, 0.0])).round(3).tolist()
-    [0.4, 0.2, 0.2, 0.2]
-    """
-
-    cells: int
-    radius: int
-    excess: Any
-    base: Any
-    outputs: Any
-
-    def __post_init__(self) -> None:
-        cells, radius = whole("cells", self.cells, 1), whole("radius", self.radius, 0)
-        outputs = mask("outputs", self.outputs, (cells + 2 * radius,) * 2)
-        excess, base = _array("excess", self.excess, 2), plain_array(self.base)
-        if excess.shape != (2 * radius + 1,) * 2 or (excess < 0).any():
-            msg = f"excess: must be ({2 * radius + 1}, {2 * radius + 1}) numbers that are not negative."
-            raise InputError(msg)
-        if base is None or base.shape not in {(), (outputs.sum(),)} or base.dtype.kind not in "iuf":
-            msg = f"base: must be a number, or one for each of the {outputs.sum()} outputs."
-            raise InputError(msg)
-        if not (np.isfinite(base) & (base >= 0)).all():
-            msg = "base: must be finite and not negative; it is a probability of each output."
-            raise InputError(msg)
-        for name, value in (("excess", excess), ("base", base.astype(float)), ("outputs", outputs)):
-            object.__setattr__(self, name, value)
-
-    def forward(self, shares: Floats) -> Floats:
-        """(outputs,) probabilities of the reports of clients whose values have shares (cells^2,)."""
-        values = _sized("shares", shares, self.cells**2)
-        # Exact sums are not negative; rounding may leave some of them just below zero.
-        return np.asarray(self.base * values.sum() + np.maximum(self._spread(values), 0.0))
-
-    def backward(self, ratios: Floats) -> Floats:
-        """(cells^2,) sums of ratios (outputs,) weighted by the probabilities of the outputs given each value."""
-        ratios = _sized("ratios", ratios, int(self.outputs.sum()))
-        return np.asarray((self.base * ratios).sum() + np.maximum(self._gathered(ratios), 0.0))
-
-    def product(self, values: Floats) -> Floats:
-        """(outputs,) product of values (cells^2,) of any sign with the matrix."""
-        return np.asarray(self.base * values.sum() + self._spread(values))
-
-    def transposed(self, numbers: Floats) -> Floats:
-        """(cells^2,) product of numbers (outputs,) of any sign with the transpose of the matrix."""
-        return np.asarray((self.base * numbers).sum() + self._gathered(numbers))
-
-    def _spread(self, values: Floats) -> Floats:
-        side = len(self.outputs)
-        spread = self._back(self._ahead(values.reshape(self.cells, self.cells)) * self._transform)
-        return np.asarray(spread[:side, :side][self.outputs])
-
-    def _gathered(self, numbers: Floats) -> Floats:
-        box = np.zeros(self.outputs.shape)
-        box[self.outputs] = numbers
-        gathered = self._back(self._ahead(box) * self._transform.conj())
-        return np.asarray(gathered[: self.cells, : self.cells].ravel())
-
-    @cached_property
-    def _size(self) -> int:
-        """Period long enough that nothing wraps around into the box."""
-        from scipy import fft  # devices draw reports without it
-
-        return int(fft.next_fast_len(len(self.outputs), real=True))
-
-    @cached_property
-    def _transform(self) -> Any:
-        return self._ahead(self.excess)
-
-    def _ahead(self, values: Floats) -> Any:
-        from scipy import fft
-
-        return fft.rfft2(values, (self._size, self._size))
-
-    def _back(self, transformed: Any) -> Floats:
-        from scipy import fft
-
-        return np.asarray(fft.irfft2(transformed, (self._size, self._size)))
-
-
 def mask(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Truth values of the given shape, at least one of them true; InputError otherwise."""
     array = plain_array(value)
@@ -312,14 +210,6 @@ def _array(name: str, value: Any, dimensions: int) -> Floats:
         msg = f"{name}: must be finite numbers in an array of {dimensions} dimension{'s' if dimensions > 1 else ''}."
         raise InputError(msg)
     return array.astype(float)
-
-
-def _sized(name: str, value: Any, size: int) -> Floats:
-    array = _array(name, value, 1)
-    if len(array) != size:
-        msg = f"{name}: must be {size} numbers, got {len(array)}."
-        raise InputError(msg)
-    return array
 
 
 def _masses(name: str, value: Any) -> Floats:

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import instance, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 
 BITS = 62
 TOTAL = 2**BITS

@@ -10,13 +10,13 @@ given the value. That bound depends on epsilon and the shape of the domain alone
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from dpppsynth.core.arguments import finite, plain_array, positive, shown, whole
-from dpppsynth.core.arrays import Floats, Ints
+from dpppsynth.core.arguments import plain_array, positive, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 
 
@@ -103,89 +103,12 @@ def output_mask(member: np.ndarray, cells: int) -> np.ndarray:
     return np.asarray(member[np.ix_(rim, rim)])
 
 
-class FootprintSizes(NamedTuple):
-    """Areas in cells: `high` S_H, `low` S_L; what is not high of an output cell is low."""
-
-    high: float
-    low: float
-
-    @property
-    def outputs(self) -> int:
-        """Number of cells that are reported at all."""
-        return round(self.high + self.low)
-
-
-def closed_form_sizes(radius: int, cells: int) -> FootprintSizes:
-    """High and low area around every value, in time proportional to the radius.
-
-    Parameters
-    ----------
-    radius : int
-        In cells, at least 0.
-    cells : int
-        Along each axis of the grid of values.
-
-    References
-    ----------
-    Numerical Estimation of Spatial Distributions under Differential Privacy, theorem VI.4, less the `m` that the print
-    lacks in the number of strictly interior cells.
-
-    Examples
-    --------
-    >>> [round(size, 8) for size in closed_form_sizes(2, 5)]
-    [16.64582472, 60.35417528]
-    """
-    radius, cells = (
-        whole("radius", radius, 0, most=grid_limits.AREA_BOX),
-        whole("cells", cells, 1, most=grid_limits.AREA_SIDE),
-    )
-    parts = footprint_parts(radius)
-    split = float(parts.mixed @ parts.times)
-    low = cells**2 + 4 * radius * cells - 4 * radius - 1
-    return FootprintSizes(parts.pure + split, low + int(parts.times.sum()) - split)
-
-
-class Parts(NamedTuple):
-    """Footprint by its parts: number of high cells, shares (k,) of mixed cells, and how many (k,) have each share."""
-
-    pure: int
-    mixed: Floats
-    times: Ints
-
-
-def footprint_parts(radius: int) -> Parts:
-    """Parts of the footprint of a whole radius by its symmetry, without looking at every cell.
-
-    Strictly between 0 and 45 degrees, row k ends at the outermost cell (x_k, k) that the disk reaches, and the cells
-    before that one are all high; these count eightfold. Axes and diagonals count fourfold, and no axis is mixed.
-    """
-    k = np.arange(1, radius + 1)
-    # Largest x with (2x - 1)^2 + (2k - 1)^2 < 4 radius^2, whose root is exact enough far beyond any radius here.
-    x = (np.sqrt(4 * radius**2 - (2 * k - 1) ** 2 - 1).astype(np.int64) + 1) // 2
-    x, k = x[x > k], k[x > k]
-    full = math.isqrt(radius**2 // 2)
-    ends = high_shares(np.append(x, full + 1), np.append(k, full + 1), radius)
-    interior = int((x - k - 1).sum()) + int((ends[:-1] == 1).sum())
-    times = np.append(np.full(len(x), 8), 4)
-    mixed = (ends < 1) & np.append(np.full(len(x), True), reached(full + 1, full + 1, radius))
-    return Parts(1 + 4 * (radius + full) + 8 * interior, ends[mixed], times[mixed])
-
-
 # Below, differences of exponentials lose digits, and their series are exact.
 SMALL = 1e-4
 # Tolerance for products that are whole numbers but for rounding.
 GUARD = 1e-9
-LARGEST_EPSILON = 700.0
-# A radius of that many sides, and a side of that length, is beyond any use and short of overflow.
-MOST_SIDES = 1e6
+# A side of that length is beyond any use and short of overflow.
 LONGEST = 1e300
-
-
-class InformationBound(NamedTuple):
-    """Upper bound of the information in a report, in bits, and its derivative by the radius."""
-
-    bits: float
-    slope: float
 
 
 def optimal_radius(epsilon: float, side: float = 1.0) -> float:
@@ -214,13 +137,13 @@ def optimal_radius(epsilon: float, side: float = 1.0) -> float:
     epsilon, side = float(positive("epsilon", epsilon)), float(positive("side", side, most=LONGEST))
     # Beyond it the radius is zero in doubles.
     epsilon = min(epsilon, 1000.0)
-    first, second = _moments(epsilon)
+    first, second = moments(epsilon)
     shrunk = math.exp(-epsilon)
     root = math.sqrt((2 * second * shrunk) ** 2 + math.pi * shrunk * first * second)
     return (2 * second * shrunk + root) / (math.pi * first) * side
 
 
-def _moments(epsilon: float) -> tuple[float, float]:
+def moments(epsilon: float) -> tuple[float, float]:
     """The paper's m1 = e^eps - 1 - eps and m2 = 1 - e^eps + eps e^eps over e^eps, up to a common factor.
 
     Relative to e^eps nothing overflows, and the radius depends on their ratio only.
@@ -228,40 +151,6 @@ def _moments(epsilon: float) -> tuple[float, float]:
     if epsilon < SMALL:
         return 1 / 2 - epsilon / 3 + epsilon**2 / 8, 1 / 2 - epsilon / 6 + epsilon**2 / 24
     return -math.expm1(-epsilon) - epsilon * math.exp(-epsilon), epsilon + math.expm1(-epsilon)
-
-
-def information_bound(radius: float, epsilon: float, side: float = 1.0) -> InformationBound:
-    """Bound of the mutual information of a value in a square and its disk area report, and its slope.
-
-    Parameters
-    ----------
-    radius : float
-        At least 0, in the unit of `side`, at most a million times it.
-    epsilon : float
-        At most 700.
-    side : float
-
-    Examples
-    --------
-    >>> round(information_bound(0.2, 3.5).bits, 6)
-    1.894499
-    """
-    epsilon = float(positive("epsilon", epsilon, most=LARGEST_EPSILON))
-    side = float(positive("side", side, most=LONGEST))
-    b = float(finite("radius", radius, least=0.0)) / side
-    if b > MOST_SIDES:
-        msg = f"radius: must be at most {MOST_SIDES:g} sides, got {shown(radius)}."
-        raise InputError(msg)
-    shrunk, (first, second) = math.exp(-epsilon), _moments(epsilon)
-    if epsilon < SMALL:
-        first, second = first * epsilon**2, second * epsilon**2
-    rim = 4 * b + 1
-    disk = math.pi * b**2
-    weight = disk + rim * shrunk
-    bits = (math.log((disk + rim) / weight) - epsilon + disk * epsilon / weight) / math.log(2)
-    quadratic = -math.pi * first * b**2 + shrunk * (4 * second * b + second)
-    slope = 2 * math.pi * b * (2 * b + 1) * quadratic / ((disk + rim) * weight**2 * math.log(2))
-    return InformationBound(bits, slope / side)
 
 
 def grid_radius(epsilon: float, cells: int) -> int:
@@ -274,34 +163,3 @@ def grid_radius(epsilon: float, cells: int) -> int:
     """
     cells = whole("cells", cells, 1, most=grid_limits.AREA_SIDE)
     return math.floor(optimal_radius(epsilon) * cells + GUARD)
-
-
-def discrete_radius(epsilon: float, cells: int) -> int:
-    """Radius in whole cells that maximises the information bound of the mechanism on the grid itself.
-
-    Whole cells count by their centres, so that a disk on the grid is larger than its radius says; the continuous rule
-    does not know that.
-
-    Examples
-    --------
-    >>> [discrete_radius(3.5, cells) for cells in (5, 15, 20)]
-    [0, 3, 5]
-    """
-    epsilon = float(positive("epsilon", epsilon, most=LARGEST_EPSILON))
-    cells = whole("cells", cells, 1, most=grid_limits.AREA_SIDE)
-    # Below, the maximiser stays where it is while the bound drowns in rounding.
-    bounds = [_grid_bound(radius, max(epsilon, SMALL), cells) for radius in range(2 * cells + 1)]
-    return int(np.argmax(bounds))
-
-
-def _grid_bound(radius: int, epsilon: float, cells: int) -> float:
-    """Logarithm of the number of reports less the entropy of one, in nats; the same for every value."""
-    parts, shrunk = footprint_parts(radius), math.exp(-epsilon)
-    low = cells**2 + 4 * radius * cells - 4 * radius - 1
-    shares: Floats = np.append(1.0, parts.mixed)
-    times = np.append(parts.pure, parts.times)
-    # Weights relative to e^epsilon; those of low cells have logarithm -epsilon and no say in the entropy's sum.
-    weights = shrunk + (1 - shrunk) * shares
-    total = float(weights @ times) + low * shrunk
-    gained = float((weights * (np.log(weights) + epsilon)) @ times) / total
-    return math.log(float(times.sum() + low)) - epsilon - math.log(total) + gained

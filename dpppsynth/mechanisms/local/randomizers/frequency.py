@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import instance, one_of, plain_array, positive, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import LOST, TOTAL, BinaryLaw, log_ratio
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.spatial.simplex import norm_mul, norm_sub, possible
@@ -66,7 +66,6 @@ class FrequencyOracle(Randomizer):
 
     @property
     def inputs(self) -> int:
-        """Number of values."""
         return self.domain
 
     @property
@@ -112,7 +111,6 @@ class FrequencyOracle(Randomizer):
         return [slice(start, start + step) for start in range(0, n, step)]
 
     def tallies(self, counts: Any) -> Ints:
-        """(size,) counts, checked; all may be zero unless every report counts once."""
         array = plain_array(counts)
         if array is None or self.categorical or array.shape != (self.size,) or array.dtype.kind not in "iuf":
             return super().tallies(counts)
@@ -120,12 +118,10 @@ class FrequencyOracle(Randomizer):
         return super().tallies(counts) if array.any() else np.zeros(self.size, dtype=np.int64)
 
     def reported(self, counts: Ints) -> int | None:
-        """Number of reports, where every report counts once; else None."""
         counts = self.tallies(counts)
         return int(counts.sum()) if self.categorical else None
 
     def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
-        """(domain,) supports of the values, and their chances."""
         chances = np.full(self.inputs, float(self.q))
         chances[value] = float(self.p)
         return self.supports(counts), chances
@@ -199,7 +195,6 @@ class FrequencyOracle(Randomizer):
         return (norm_mul if post == "clip" else norm_sub)(shares, inside=mask)
 
     def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
-        """(n,) logarithms of Pr[report | value] / Pr[report | other], from the integer weights."""
         checked, most = self._checked(reports), self.domain - 1
         value, other = (whole(name, v, 0, most=most) for name, v in (("value", value), ("other", other)))
         sign = self.supported(checked, value).astype(float) - self.supported(checked, other)
@@ -305,17 +300,14 @@ class DesignOracle(FrequencyOracle):
 
     @property
     def spent(self) -> float:
-        """Epsilon that the integer weights certify."""
         return self.law.spent
 
     @property
     def p(self) -> Fraction:
-        """Probability that the block holds the own value."""
         return Fraction(self.law.keep, TOTAL)
 
     @cached_property
     def q(self) -> Fraction:
-        """Probability that the block holds another value: by how many blocks hold both, or only the other."""
         one, both = self.shares
         return self.p * both / one + (1 - self.p) * (one - both) / (1 - one)
 

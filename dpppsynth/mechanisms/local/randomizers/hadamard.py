@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, BinaryLaw, binary_law
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 
@@ -60,17 +60,14 @@ class HadamardResponse(FrequencyOracle):
 
     @property
     def spent(self) -> float:
-        """Epsilon that the integer weights certify: rows tell nothing."""
         return self._law.log_odds
 
     @property
     def p(self) -> Fraction:
-        """Probability of keeping the bit."""
         return Fraction(self._law.keep, TOTAL)
 
     @property
     def q(self) -> Fraction:
-        """Probability that the reported bit is that of another value."""
         return Fraction(1, 2)
 
     def matrix(self) -> Floats:
@@ -99,7 +96,6 @@ class HadamardResponse(FrequencyOracle):
         return np.bincount(2 * row + bit, minlength=self.size).astype(np.int64)
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
-        """(n,) whether reports have the bit of this value."""
         return parity(reports[:, 0] & value) == reports[:, 1]
 
     def supports(self, counts: Ints) -> Ints:
@@ -109,7 +105,6 @@ class HadamardResponse(FrequencyOracle):
         return (zeros.sum() + ones.sum() + difference) // 2
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
-        """Counts with exactly the law of counts of reports (up to floating point), for experiments."""
         counts, even = self.true_numbers(true_counts, rng), np.full(self.rows_drawn, 1 / self.rows_drawn)
         total, rows = np.zeros((self.rows_drawn, 2), dtype=np.int64), np.arange(self.rows_drawn)
         for value in np.flatnonzero(counts):

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import one_of, shown, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.grids.sides import report_signal
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle, checked_budget
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle
@@ -198,7 +198,6 @@ class RangeHierarchyLaw(QuestionsLaw):
 
     @property
     def inputs(self) -> int:
-        """Number of cells of the finest level."""
         return self.cells**2
 
     @cached_property
@@ -209,7 +208,6 @@ class RangeHierarchyLaw(QuestionsLaw):
 
     @cached_property
     def oracles(self) -> tuple[FrequencyOracle, ...]:
-        """Law of the reports of each level."""
         return tuple(best_oracle(self.epsilon, side**2) for side in self.sides)
 
     def louder(self, epsilon: float) -> Self:
@@ -219,7 +217,6 @@ class RangeHierarchyLaw(QuestionsLaw):
         return made
 
     def answers(self, values: Ints, question: int) -> Ints:
-        """(n,) cells of a level that hold finest cells (n,)."""
         return self.ancestors(values, question)
 
     def ancestors(self, values: Ints, level: int) -> Ints:
@@ -230,7 +227,6 @@ class RangeHierarchyLaw(QuestionsLaw):
         return np.asarray(i // block * side + j // block)
 
     def settings(self, **given: Any) -> dict[str, Any]:
-        """Setting of the estimator: "shrunk" by empirical Bayes, or "norm-sub", the shares nearest to unbiased ones."""
         unknown = [name for name in given if name != "estimator"]
         if unknown:
             msg = f"settings: {', '.join(unknown)} unknown; a hierarchy has 'estimator'."
@@ -238,7 +234,6 @@ class RangeHierarchyLaw(QuestionsLaw):
         return {"estimator": one_of("estimator", given.get("estimator", SHRUNK), (SHRUNK, NEAREST))}
 
     def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
-        """(inputs,) estimated shares of the finest cells; parameters as of `Randomizer.estimate`."""
         chosen, mask = self.settings(**settings)["estimator"], possible(inside, self.inputs)
         levels = self.level_shares(counts, n)
         if chosen == NEAREST:

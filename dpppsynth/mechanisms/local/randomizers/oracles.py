@@ -27,8 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import positive, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, ExcessLaw, draws, excess_law, log_ratio
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 
@@ -152,12 +152,10 @@ class ResponseOracle(FrequencyOracle):
 
     @property
     def spent(self) -> float:
-        """Epsilon that the integer weights certify."""
         return self._response.law.spent
 
     @property
     def p(self) -> Fraction:
-        """Probability of reporting the output of the own value, on average over what else a report holds."""
         return self._response.own
 
     def _steps(self, reports: Ints) -> Floats:
@@ -190,12 +188,10 @@ class RandomizedResponse(ResponseOracle):
 
     @property
     def q(self) -> Fraction:
-        """Probability of reporting one other value."""
         return self._response.other
 
     @property
     def clones(self) -> float:
-        """Probability of a clone: no report is a likely one of two values."""
         # Devices draw reports without it.
         from dpppsynth.privacy.shuffling import lone_clone_probability
 
@@ -219,11 +215,9 @@ class RandomizedResponse(ResponseOracle):
         return np.bincount(self._checked(reports)[:, 0], minlength=self.domain).astype(np.int64)
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
-        """(n,) whether reports are of this value."""
         return reports[:, 0] == value
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
-        """Counts with exactly the law of counts of reports (up to floating point), for experiments."""
         counts, law = self.true_numbers(true_counts, rng), self._response.law
         # A client reports its value by the excess, or else any value by the base weights, whatever its own.
         kept = rng.binomial(counts, self._response.excess / TOTAL)
@@ -279,7 +273,6 @@ class LocalHashing(ResponseOracle):
 
     @property
     def q(self) -> Fraction:
-        """Probability that another value has the reported class."""
         return Fraction(1, self.hash_range)
 
     def matrix(self) -> Floats:
@@ -310,7 +303,6 @@ class LocalHashing(ResponseOracle):
         return hash_supports(checked[:, 0], checked[:, 1], self.domain, self.hash_range)
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
-        """(n,) whether the hash functions of reports map this value to the reported class."""
         return hash_classes(reports[:, 0], value, self.hash_range) == reports[:, 1]
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import shown, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import uniform_below
 from dpppsynth.mechanisms.local.randomizers.frequency import DesignOracle, checked_budget, ideal_variance
 
@@ -205,7 +205,6 @@ class ProjectiveResponse(DesignOracle):
 
     @property
     def shares(self) -> tuple[Fraction, Fraction]:
-        """Share of the points in a hyperplane, and in two."""
         return _shares(self.space.order, self.space.dimension)
 
     @property
@@ -253,7 +252,6 @@ class ProjectiveResponse(DesignOracle):
         return np.bincount(self._checked(reports)[:, 0], minlength=self.size).astype(np.int64)
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
-        """(n,) whether reports lie in the hyperplane of this value."""
         return self.space.products(reports[:, 0], np.array([value])) == 0
 
     def supports(self, counts: Ints) -> Ints:
@@ -261,7 +259,6 @@ class ProjectiveResponse(DesignOracle):
         return self.space.hyperplane_sums(self.tallies(counts))[: self.domain]
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
-        """Counts with exactly the law of counts of reports (up to floating point), for experiments."""
         counts = self.true_numbers(true_counts, rng)
         # Any point at all, whatever the value, or else one of the own hyperplane.
         anywhere = float((1 - self.p) * self.size / (self.size - self.own_points))

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import uniform_below
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 
@@ -46,7 +46,6 @@ class QuestionsLaw(Randomizer):
 
     @property
     def spent(self) -> float:
-        """Epsilon that the integer weights certify: the largest of all questions, as these tell nothing."""
         return max(oracle.spent for oracle in self.oracles)
 
     def matrix(self) -> Floats:
@@ -93,7 +92,6 @@ class QuestionsLaw(Randomizer):
         return reports, parts
 
     def reported(self, counts: Ints) -> int:
-        """Number of reports behind such counts; InputError for counts of no reports."""
         reports, parts = self.by_question(counts)
         for oracle, part, n in zip(self.oracles, parts, reports.tolist(), strict=True):
             if n:
@@ -104,7 +102,6 @@ class QuestionsLaw(Randomizer):
         return int(reports.sum())
 
     def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
-        """(n,) logarithms of Pr[report | value] / Pr[report | other], by the law of each report's question."""
         both = np.array([whole(name, v, 0, most=self.inputs - 1) for name, v in (("value", value), ("other", other))])
         found = np.zeros(len(self.rows(reports)))
         for number, (here, part) in enumerate(self._parts(reports)):
@@ -112,7 +109,6 @@ class QuestionsLaw(Randomizer):
         return found
 
     def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
-        """Reports on each question and supports of its answers, and the chances of either."""
         reports, parts = self.by_question(counts)
         numbers, chances = [reports], [np.full(len(self.oracles), 1.0)]
         for number, (oracle, part) in enumerate(zip(self.oracles, parts, strict=True)):

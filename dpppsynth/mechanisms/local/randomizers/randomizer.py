@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import entries, one_of, plain_array, positive, shown, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.models.channel_likelihood import Channel, Law, Multinomial, ReportLikelihood
 from dpppsynth.spatial.simplex import possible
@@ -227,7 +227,6 @@ class CellRandomizer(Randomizer):
 
     @property
     def inputs(self) -> int:
-        """Number of cells."""
         return self.cells**2
 
     @property

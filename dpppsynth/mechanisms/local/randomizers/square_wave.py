@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import positive, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
@@ -33,7 +33,7 @@ from dpppsynth.mechanisms.local.randomizers.exact_sampling import (
     with_likelier,
 )
 from dpppsynth.mechanisms.local.randomizers.randomizer import CellRandomizer
-from dpppsynth.models.channel_likelihood import FastChannel, Multinomial, ReportLikelihood
+from dpppsynth.models.channel_likelihood import AxisChannel, Multinomial, ReportLikelihood
 
 # Clients drawn at once.
 BATCH = 1_000_000
@@ -97,7 +97,6 @@ class SquareWave(CellRandomizer):
 
     @property
     def spent(self) -> float:
-        """Epsilon that the integer weights certify."""
         return self.law.spent
 
     def matrix(self) -> Floats:
@@ -125,20 +124,13 @@ class SquareWave(CellRandomizer):
         return np.bincount(axis * self.outputs + cell, minlength=self.size).astype(np.int64)
 
     def reported(self, counts: Ints) -> int:
-        """Number of reports, the sum of the counts: every report counts once."""
         return int(self.tallies(counts).sum())
 
     @cached_property
-    def channel(self) -> FastChannel:
-        """Products with the law of one axis; its reports are grouped by blocks."""
-        return FastChannel((self.cells, 1), self._spread, self._gathered, self._grouped)
-
-    def _grouped(self, side: int) -> Ints:
-        place = (np.arange(self.outputs) - self.half_width) // side
-        return np.asarray(place - place[0])
+    def channel(self) -> AxisChannel:
+        return AxisChannel(self.cells, self.law.base / (TOTAL // 2), self.law.excess / (TOTAL // 2))
 
     def field_estimate(self, counts: Ints, n: int, inside: npt.NDArray[np.bool_]) -> Floats:
-        """(cells^2,) shares: the product of two marginals, each by a field along its axis."""
         allowed = self._allowed(inside)
         sides = allowed.any(axis=1), allowed.any(axis=0)
         halves = zip(counts.reshape(2, self.outputs), sides, strict=True)
@@ -154,7 +146,6 @@ class SquareWave(CellRandomizer):
         return field_shares(ReportLikelihood(self.channel, counts / 1.0, law, allowed / 1.0)).shares
 
     def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
-        """(cells^2,) shares: the product of the two marginals of `fit`."""
         first, second = (fit.warned().shares for fit in self.fit(counts, n, inside=inside, **settings))
         return self._joint(self._allowed(inside), first, second)
 
@@ -189,15 +180,12 @@ class SquareWave(CellRandomizer):
         return self._marginal(halves[0], sides[0], chosen), self._marginal(halves[1], sides[1], chosen)
 
     def published_settings(self, **given: Any) -> dict[str, Any]:
-        """`tolerance` of the log-likelihood, by default 0.001, and `max_iter`, by default 10000."""
         return em_settings(given, tolerance=TOLERANCE)
 
     def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
-        """(size + 1,) counts, with that of the likelier reports together, and their chances."""
         return with_likelier(counts, self.column(value))
 
     def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
-        """(n,) logarithms of Pr[report | value] / Pr[report | other]."""
         axis, cell = self._read(reports)
         one, two = ((each // self.cells, each % self.cells) for each in self.values([value, other]).tolist())
         logs = [np.log(self._weights(a)) - np.log(self._weights(b)) for a, b in zip(one, two, strict=True)]
@@ -232,28 +220,13 @@ class SquareWave(CellRandomizer):
             np.full(shape, fill_value=True) if inside is None else mask("inside", inside, (self.inputs,)).reshape(shape)
         )
 
-    @cached_property
-    def _chances(self) -> tuple[Floats, Floats]:
-        """Base and excess of the chances of the outputs of one axis."""
-        return self.law.base / (TOTAL // 2), self.law.excess / (TOTAL // 2)
-
-    def _spread(self, shares: Floats) -> Floats:
-        """(outputs,) chances of an axis's outputs from shares (cells,) of its coordinates."""
-        base, excess = self._chances
-        return np.asarray(base * shares.sum() + np.convolve(shares, excess))
-
-    def _gathered(self, ratios: Floats) -> Floats:
-        """(cells,) the transpose of `_spread`."""
-        base, excess = self._chances
-        return np.asarray(base @ ratios + np.convolve(ratios, excess[::-1], mode="valid"))
-
     def _marginal(self, counts: Ints, allowed: np.ndarray, settings: dict[str, Any]) -> Fit:
         start = allowed / allowed.sum()
         if not counts.any():
             return Fit(start, 0, 0.0, converged=True, log_likelihood=0.0)
         return expectation_maximisation(
-            self._spread,
-            self._gathered,
+            self.channel.forward,
+            self.channel.backward,
             counts,
             start=start,
             smooth=lambda shares: binomial_smoothing(shares, inside=allowed),

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpppsynth.core.arguments import positive, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, draws, groups, meeting
 from dpppsynth.mechanisms.local.randomizers.randomizer import LEAST_SQUARES, CellRandomizer
@@ -114,7 +114,6 @@ class SubsetExponential(CellRandomizer):
 
     @property
     def spent(self) -> float:
-        """Epsilon per cell side that the integers certify: at most `epsilon`, and all but a billionth of it."""
         return self.law.spent
 
     @property
@@ -201,7 +200,6 @@ class SubsetExponential(CellRandomizer):
         return rows
 
     def reported(self, counts: Ints) -> int:
-        """Number of reports behind such counts; InputError for counts of no reports."""
         counts = self.tallies(counts)
         hits, empty = counts[:-1], int(counts[-1])
         full, rest = divmod(sum(hits.tolist()), self.subset)
@@ -211,12 +209,10 @@ class SubsetExponential(CellRandomizer):
         return full + empty
 
     def counts_law(self, n: int) -> Law:
-        """Multinomial of single cells, and that of hits in larger subsets."""
         return Multinomial(float(n)) if self.subset == 1 else Subsets(float(n))
 
     @cached_property
     def channel(self) -> MatrixChannel:
-        """Probabilities of the hits, and of the empty report."""
         table = np.column_stack([self.hits, self.empty]).T
         return MatrixChannel((self.cells, self.cells), np.ascontiguousarray(table))
 
@@ -246,18 +242,15 @@ class SubsetExponential(CellRandomizer):
         return norm_mul(shares, inside=kept)
 
     def published_settings(self, **given: Any) -> dict[str, Any]:
-        """No settings: {}."""
         if given:
             msg = f"settings: this estimator has none, got {', '.join(sorted(given))}; leave them out."
             raise InputError(msg)
         return {}
 
     def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
-        """(size,) hits of the cells and empty reports, and their chances."""
         return counts, np.append(self.hits[value], self.empty[value])
 
     def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
-        """(n,) logarithms of Pr[report | value] / Pr[report | other]."""
         rows = self._reports(reports)
         cells = [whole(name, cell, 0, most=self.inputs - 1) for name, cell in (("value", value), ("other", other))]
         logs, empty = np.array(self.law.log_weights, dtype=float), rows[:, 0] == NONE

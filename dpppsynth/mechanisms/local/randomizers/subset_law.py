@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import shown, whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import LOST
 

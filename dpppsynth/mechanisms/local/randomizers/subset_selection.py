@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import whole
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import draws
 from dpppsynth.mechanisms.local.randomizers.frequency import DesignOracle, checked_budget, ideal_variance
 from dpppsynth.mechanisms.local.randomizers.unary import WORD, bit, pack, unpack
@@ -82,7 +82,6 @@ class SubsetSelection(DesignOracle):
 
     @property
     def shares(self) -> tuple[Fraction, Fraction]:
-        """Share of the subsets that hold a value, and of those that hold two given ones."""
         one = Fraction(self.subset, self._pool)
         return one, one * Fraction(self.subset - 1, self._pool - 1)
 
@@ -139,7 +138,6 @@ class SubsetSelection(DesignOracle):
         return counts
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
-        """(n,) whether reports have this value."""
         return bit(reports, value)
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arrays import Floats, Ints
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, BinaryLaw, binary_law, draws
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 
@@ -85,12 +85,10 @@ class UnaryOracle(FrequencyOracle):
 
     @property
     def p(self) -> Fraction:
-        """Probability of setting the bit of the own value."""
         return Fraction(self._keep, TOTAL)
 
     @property
     def q(self) -> Fraction:
-        """Probability of setting the bit of another value."""
         return Fraction(self._law.flip, TOTAL)
 
     def matrix(self) -> Floats:
@@ -123,7 +121,6 @@ class UnaryOracle(FrequencyOracle):
         return counts
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
-        """(n,) whether reports have the bit of this value set."""
         return bit(reports, value)
 
 
@@ -150,7 +147,6 @@ class OptimizedUnary(UnaryOracle):
 
     @property
     def spent(self) -> float:
-        """Epsilon that the integer weights certify: both odds of a fair coin are one."""
         return self._law.log_odds
 
 
@@ -177,5 +173,4 @@ class SymmetricUnary(UnaryOracle):
 
     @property
     def spent(self) -> float:
-        """Epsilon that the integer weights certify: two bits tell two values apart."""
         return 2 * self._law.log_odds

@@ -1,0 +1,267 @@
+"""Files and pictures of a confidential report: a folder readable by its owner alone, never in or around a release."""
+
+from __future__ import annotations
+
+import glob
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.units import short_unit
+from dpppsynth.evaluation.mark_scores import MarkScores
+from dpppsynth.evaluation.metrics import METRICS, KComparison
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.plotting import plot_comparison, plot_pattern, refuse_release_folder, save_picture
+from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, map_figure, mark_confidential, new_figure
+from dpppsynth.plotting.curves import dress_curves
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.patterns import PointPattern
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+PREFIX = "CONFIDENTIAL_"
+# Suffix of a folder while it is being written.
+UNFINISHED = ".unfinished"
+
+
+class SavedReport(Protocol):
+    """All that a saved report shows; a `UtilityReport` has it."""
+
+    @property
+    def confidential(self) -> bool:
+        """Whether the original is sensitive."""
+
+    @property
+    def domain(self) -> Domain:
+        """The public domain of all patterns."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a metric."""
+
+    @property
+    def k(self) -> KComparison:
+        """K-functions."""
+
+    @property
+    def values(self) -> dict[str, Floats]:
+        """Values of the metrics, pattern by pattern."""
+
+    @property
+    def marks(self) -> MarkScores | None:
+        """Shares of types and times."""
+
+    @property
+    def side(self) -> float:
+        """Side of the squares of the misplaced share."""
+
+    @property
+    def bandwidth(self) -> float:
+        """Bandwidth of the kernel intensities."""
+
+    @property
+    def levels(self) -> Mapping[str, SavedReport]:
+        """Reports on the levels of a public mark."""
+
+    @property
+    def level_table(self) -> pd.DataFrame:
+        """Chief scores of each level."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks for readers of the table."""
+
+    def plot_k(self) -> Axes:
+        """Draw the K-functions."""
+
+    def plot_patterns(self) -> tuple[Axes, Axes]:
+        """Draw the original beside a synthetic pattern."""
+
+
+def save(report: SavedReport, folder: Path, argument: str = "folder") -> Path:
+    """Write everything into a temporary folder beside `folder`, then rename it into place; see `UtilityReport.save`.
+
+    `argument` is what errors call the folder.
+    """
+    require_private_folder(folder, argument)
+    target = folder.resolve()
+    try:
+        _make(target.parent, private=report.confidential)
+        for left in target.parent.glob(f".{glob.escape(target.name)}-*{UNFINISHED}"):
+            shutil.rmtree(left, ignore_errors=True)
+        # The temporary folder is open to its owner alone, so nothing in it can be read before it is closed.
+        with tempfile.TemporaryDirectory(UNFINISHED, f".{target.name}-", target.parent) as scratch:
+            work = Path(scratch) / "report"
+            work.mkdir(mode=0o700 if report.confidential else 0o777)
+            _write(report, work)
+            if target.exists():
+                target.rmdir()
+            work.replace(target)
+    except OSError as error:
+        msg = f"{argument}: {folder} cannot be written ({error.strerror}); make room, or choose another place"
+        raise InputError(msg) from None
+    return folder
+
+
+def require_private_folder(folder: Path, argument: str) -> None:
+    """Refuse a folder for a report that is in use, in or above that of a release, or that cannot be made.
+
+    Raises
+    ------
+    InputError
+    """
+    above = folder
+    try:
+        refuse_release_folder(folder, argument)
+        # A folder that holds a release somewhere below is not empty.
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            msg = (
+                f"{argument}: {folder} exists and is not an empty folder; choose a new one, away from every "
+                "release: a report overwrites nothing"
+            )
+            raise InputError(msg)
+        above = next(each for each in folder.resolve().parents if each.exists())
+        tempfile.TemporaryDirectory(UNFINISHED, dir=above).cleanup()
+    except OSError:
+        msg = f"{argument}: no folder can be made in {above}; choose a place where you may write"
+        raise InputError(msg) from None
+
+
+def _make(folder: Path, *, private: bool) -> None:
+    """Make a folder and those above it; `Path.mkdir` gives the mode to the last one alone."""
+    for each in reversed((folder, *folder.parents)):
+        if not each.exists():
+            each.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
+
+
+def _write(report: SavedReport, work: Path) -> None:
+    start, mode = (PREFIX, 0o600) if report.confidential else ("", 0o666)
+    document = json.dumps(contents(report), indent=2, allow_nan=False) + "\n"
+    texts = {"evaluation.json": document, "summary.csv": report.table.to_csv(), "k.csv": _k_csv(report)}
+    for name in ("types", "times"):
+        shares = getattr(report.marks, name, None)
+        if shares is not None:
+            texts[f"{name}.csv"] = shares.to_csv()
+    if report.levels:
+        texts["levels.csv"] = report.level_table.to_csv()
+    for name, text in texts.items():
+        handle = os.open(work / (start + name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+    save_picture(report.plot_k(), work / f"{start}k.png")
+    save_picture(report.plot_patterns(), work / f"{start}patterns.png")
+
+
+def contents(report: SavedReport) -> dict[str, Any]:
+    """Metrics, their values pattern by pattern, and settings, as JSON can hold them; no coordinate."""
+    rows = report.table.reset_index().to_dict("records")
+    scores = {each.name: column.tolist() for each, column in zip(METRICS, report.values["synthetic"].T, strict=True)}
+    # A heat map is one of the release, not of its patterns.
+    rows = [row | ({"patterns": scores[row["metric"]]} if row["metric"] in scores else {}) for row in rows]
+    domain, distances = report.domain, report.k.original.r
+    return {
+        "confidential": report.confidential,
+        "domain": {"fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit},
+        "side": report.side,
+        "bandwidth": report.bandwidth,
+        "r": {"from": float(distances[0]), "to": float(distances[-1]), "values": len(distances)},
+        "correction": report.k.original.correction,
+        "notes": list(report.notes),
+        "metrics": [{key: _plain(value) for key, value in row.items()} for row in rows],
+    } | (
+        {"levels": {level: contents(each)["metrics"] for level, each in report.levels.items()}} if report.levels else {}
+    )
+
+
+def _plain(value: Any) -> Any:
+    """JSON form of a number, None for NaN."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _k_csv(report: SavedReport) -> str:
+    """Distances, K of a Poisson process where it is known, of the original, and of each synthetic pattern."""
+    import pandas as pd
+
+    k = report.k
+    columns = {"r": k.original.r, "poisson": k.original.theory, "original": k.original.k}
+    columns |= {f"synthetic_{i:03d}": each.k for i, each in enumerate(k.synthetic)}
+    return str(pd.DataFrame({name: each for name, each in columns.items() if each is not None}).to_csv(index=False))
+
+
+def plot_k(k: KComparison, ax: Axes | None = None, *, domain: Domain, confidential: bool = True) -> Axes:
+    """Draw K of the original, the envelope of the synthetic patterns, and a Poisson process as the level line at zero.
+
+    In a window L(r) - r is drawn, on a network K(r) - r: what is above zero gathers at scales up to r.
+
+    Parameters
+    ----------
+    k : KComparison
+        For instance `report.k`.
+    ax : matplotlib.axes.Axes, optional
+    domain : Window or LinearNetwork
+        Of the patterns.
+    confidential : bool
+        Whether to mark the figure; `save_picture` keeps a marked one out of releases and readable by its owner alone.
+    """
+    ax = new_figure(6.8, 5.0).subplots() if ax is None else ax
+    r = k.original.r
+    band = k.envelope
+    if band is not None:
+        between = band.lower - r, band.upper - r
+        ax.fill_between(r, *between, color=LANDMARK, alpha=0.22, linewidth=0, label="synthetic, lowest to highest")
+    mean, label = (k.synthetic[0].l, "synthetic") if band is None else (band.mean, "synthetic, mean")
+    ax.plot(r, mean - r, color=LANDMARK, linewidth=1.6, label=label)
+    ax.plot(
+        r, k.original.l - r, color=POINT, linewidth=2.2, label="original (sensitive)" if confidential else "original"
+    )
+    ax.axhline(0.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="Poisson process")
+    _dress(ax, domain)
+    ax.set_xlim(0, r[-1])
+    if confidential:
+        mark_confidential(ax.figure, "made from sensitive points", size=48)
+    return ax
+
+
+def plot_patterns(
+    original: PointPattern,
+    synthetic: PointPattern,
+    axes: Sequence[Axes] | None = None,
+    *,
+    confidential: bool = True,
+) -> tuple[Axes, Axes]:
+    """Draw the original beside a synthetic pattern, as `plotting.plot_comparison` does.
+
+    Parameters
+    ----------
+    original, synthetic : PointPattern
+        On the same domain.
+    axes : two matplotlib.axes.Axes, optional
+        Of one figure.
+    confidential : bool
+        Whether to mark the figure; False only where the original is no data about anybody.
+    """
+    if confidential:
+        return plot_comparison(original, synthetic, axes)
+    left, right = axes if axes is not None else map_figure(original.domain, panels=2).subplots(1, 2)
+    return plot_pattern(original, left, title="Original"), plot_pattern(synthetic, right, title="Synthetic")
+
+
+def _dress(ax: Axes, domain: Domain) -> None:
+    streets = isinstance(domain, LinearNetwork)
+    unit = short_unit(domain.unit)
+    along = " along the streets" if streets else ""
+    xlabel, ylabel = f"distance r{along} ({unit})", f"{'K' if streets else 'L'}(r) - r ({unit})"
+    dress_curves(ax, xlabel, ylabel, "How points gather, by distance")

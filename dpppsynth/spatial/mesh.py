@@ -1,0 +1,237 @@
+"""Finite-element meshes: vertices, elements, basis functions and their integrals, and simplices that tile the elements.
+
+Everything downstream (tents, fields, bounds, samplers) is written against this class alone. `PlanarMesh` has triangles
+or squares, `dpppsynth.linear_network.NetworkMesh` segments of edges.
+
+An element may stick out of the domain. The basis is defined on the whole element, integrals run over the part inside:
+`measure[j] = integral over the domain of phi_j`, from simplices that tile each element's part (`Pieces`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+import shapely
+
+from dpppsynth.core.types import Floats, Ints
+from dpppsynth.spatial.domains import Domain
+
+__all__ = ["NODES", "Floats", "Ints", "Mesh", "Pieces", "triangulate"]
+
+# Nodes per element by kind.
+NODES = {"segment": 2, "triangle": 3, "square": 4}
+
+
+class Mesh:
+    """A conforming mesh of linear (bilinear on squares) elements covering a domain.
+
+    Attributes
+    ----------
+    vertices : (V, 2) array
+        Vertex coordinates, in the domain's unit.
+    elements : (T, k) array of int
+        Vertex numbers of each element.
+    kind : {"segment", "triangle", "square"}
+    domain : Window or LinearNetwork
+        The public domain the mesh covers.
+    pieces : Pieces
+        Simplices tiling the elements' parts inside the domain.
+    recipe : dict
+        Public numbers from which `dpppsynth.models.mesh_from_recipe` makes this mesh again.
+    """
+
+    vertices: Floats
+    elements: Ints
+    kind: str
+    domain: Domain
+    pieces: Pieces
+    recipe: dict[str, Any]
+    # Largest power of a powered exponential that is a covariance function of `metric`.
+    smoothest_power: ClassVar[float]
+    _of_arrays: ClassVar[type[Mesh]]
+
+    def __init_subclass__(cls, *, of_arrays: bool = False, **options: Any) -> None:
+        """Register the one class of meshes, `PlanarMesh`, that `from_arrays` builds."""
+        super().__init_subclass__(**options)
+        if of_arrays:
+            Mesh._of_arrays = cls
+
+    @classmethod
+    def from_arrays(cls, vertices: npt.ArrayLike, elements: npt.ArrayLike, domain: Any) -> Mesh:
+        """Mesh of a window from your own triangles or parallelograms; see `PlanarMesh.from_arrays`."""
+        return cls._of_arrays.from_arrays(vertices, elements, domain)
+
+    def locate(self, positions: Floats) -> Ints:
+        """(n,) element holding each position; one on a border belongs to one element by a fixed rule."""
+        raise NotImplementedError
+
+    def weights(self, element: Ints, positions: Floats) -> Floats:
+        """(n, k) values at positions of the basis functions of the given elements, in the elements' vertex order."""
+        raise NotImplementedError
+
+    @property
+    def gradients(self) -> Floats:
+        """(T, c, k, dim) basis gradients at c points per element between which they are linear."""
+        raise NotImplementedError
+
+    @property
+    def element_parts(self) -> Any:
+        """(T,) shapely geometries of the elements' parts inside the domain."""
+        raise NotImplementedError
+
+    @property
+    def positions(self) -> Floats:
+        """(V, 2) positions of the vertices in the domain."""
+        raise NotImplementedError
+
+    @property
+    def metric(self) -> Floats:
+        """(V, V) distances between the vertices that covariances are functions of."""
+        raise NotImplementedError
+
+    @property
+    def coordinate_size(self) -> float:
+        """Largest number that enters a basis value: what its rounding error is relative to."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"Mesh({len(self.vertices)} vertices, {len(self.elements)} {self.kind}s)"
+
+    def basis(self, positions: Floats) -> scipy.sparse.csr_array:
+        """Sparse (n, V) matrix of basis values; every row is non-negative and sums to one."""
+        return self.gather(*self.values(positions))
+
+    def values(self, positions: Floats) -> tuple[Ints, Floats]:
+        """Elements (n,) and their basis values (n, k) at positions, non-negative and with sum one.
+
+        A row depends on its position alone, bit by bit (docs/theory.md, section 4).
+        """
+        positions = np.asarray(positions, dtype=float).reshape(-1, 2)
+        element = self.locate(positions)
+        weight = np.clip(self.weights(element, positions), 0, None)
+        return element, weight / reduce(np.add, weight.T)[:, None]
+
+    def gather(self, element: Ints, weight: Floats) -> scipy.sparse.csr_array:
+        """Sparse (n, V) matrix from elements (n,) and basis values (n, k)."""
+        n, k = weight.shape
+        rows = np.arange(0, n * k + 1, k)
+        return scipy.sparse.csr_array(
+            (weight.ravel(), self.elements[element].ravel(), rows), shape=(n, len(self.vertices))
+        )
+
+    def integrate(self, pieces: Pieces) -> Floats:
+        """(V,) integrals of the basis functions over the pieces."""
+        positions, element, weight = pieces.quadrature()
+        mass = np.clip(self.weights(element, positions), 0, None) * weight[:, None]
+        total = np.bincount(self.elements[element].ravel(), mass.ravel(), minlength=len(self.vertices))
+        return total.astype(np.float64)
+
+    def shares(self, tents: Mesh) -> scipy.sparse.csr_array:
+        """Sparse (J, V) share of the points near each vertex that each of the J tents takes; columns sum to one.
+
+        The tents' values at the vertices: exact for the mass of a linear function where the meshes are nested.
+        """
+        return tents.basis(self.positions).T.tocsr()
+
+    def cell_shares(self, cells: Mesh, pieces: Pieces) -> scipy.sparse.csr_array:
+        """Sparse (T, J) share of the points near each vertex that lies in each of T cells; columns sum to one.
+
+        Exact where every cell consists of whole elements: of the integral of phi_j over this mesh's pieces, that over
+        the cell. A vertex without any is in no cell.
+        """
+        positions, element, weight = pieces.quadrature()
+        mass = np.clip(self.weights(element, positions), 0, None) * weight[:, None]
+        cell = np.repeat(cells.locate(pieces.corners.mean(axis=1)), len(positions) // len(pieces.corners))
+        at = np.repeat(cell, mass.shape[1]), self.elements[element].ravel()
+        total = scipy.sparse.coo_array((mass.ravel(), at), shape=(len(cells.elements), len(self.vertices))).tocsr()
+        whole = total.sum(axis=0)
+        return (
+            total @ scipy.sparse.diags_array(np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0))
+        ).tocsr()
+
+    @cached_property
+    def measure(self) -> Floats:
+        """(V,) `a_j`, the integral of phi_j over the domain; the sum is the domain's size."""
+        return self.integrate(self.pieces)
+
+    @cached_property
+    def element_measure(self) -> Floats:
+        """(T,) area or length of each element's part inside the domain."""
+        return np.bincount(self.pieces.element, self.pieces.weight, minlength=len(self.elements)).astype(np.float64)
+
+    def midpoints(self) -> tuple[Floats, Floats]:
+        """Coordinates (Q, 2) and weights (Q,) of the midpoint rule: the mesh's pieces, each with its centre."""
+        return self.domain.coordinates(self.pieces.corners.mean(axis=1)), self.pieces.weight
+
+    @cached_property
+    def tent_slope(self) -> float:
+        """Largest L1 change of the tent masses per unit of length moved: `sup |sum_j s_j grad phi_j|` over signs s.
+
+        `2 / smallest altitude` on triangles, `2 sqrt(2) / side` on squares (docs/theory.md, section 3), `2 / shortest`
+        on segments.
+        """
+        k = self.elements.shape[1]
+        signs = np.array([(1, *rest) for rest in product((-1, 1), repeat=k - 1)], dtype=float)
+        steepest = np.einsum("sk,tcki->tcsi", signs, self.gradients)
+        return float(np.sqrt(np.max((steepest**2).sum(axis=-1))))
+
+    def cut(self, polygons: Any, tree: Any) -> tuple[Pieces, Ints]:
+        """Pieces of the domain cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Triangles that tile the elements' parts inside a window, or segments that tile a network.
+
+    Attributes
+    ----------
+    corners : (Q, 3, 2) or (Q, 2, 2) array
+        Positions of the corners; in between positions are linear.
+    element : (Q,) array
+        Index of the element each piece belongs to.
+    weight : (Q,) array
+        Area or length, times any public offset: the integral of f is the sum of weight * (mean of f over the piece).
+    """
+
+    corners: Floats
+    element: Ints
+    weight: Floats
+
+    @property
+    def sides(self) -> int:
+        """Corners of each piece: 3 on windows, 2 on networks."""
+        return self.corners.shape[1]
+
+    def quadrature(self) -> tuple[Floats, Ints, Floats]:
+        """Rule that is exact for quadratics, one node per corner: positions (m, 2), their elements (m,), weights (m,).
+
+        Midpoints of a triangle's edges; the two Gauss points of a segment.
+        """
+        share = 1 / 2 if self.sides == 3 else (3 + np.sqrt(3)) / 6
+        points = share * self.corners + (1 - share) * np.roll(self.corners, -1, axis=1)
+        weight = np.repeat(self.weight / self.sides, self.sides)
+        return points.reshape(-1, 2), np.repeat(self.element, self.sides), weight
+
+
+def triangulate(geometry: Any, element: Ints) -> Pieces:
+    """Cut polygons into triangles without new vertices (constrained Delaunay).
+
+    Parameters
+    ----------
+    geometry : array of shapely geometries
+        Polygonal parts, in any order.
+    element : (G,) array
+        The element each geometry belongs to.
+    """
+    triangles, owner = shapely.get_parts(shapely.constrained_delaunay_triangles(geometry), return_index=True)
+    corners = shapely.get_coordinates(triangles).reshape(-1, 4, 2)[:, :3]
+    area = np.abs(np.linalg.det(corners[:, 1:] - corners[:, :1])) / 2
+    solid = area > 0
+    return Pieces(corners[solid], element[owner[solid]], area[solid])

@@ -1,0 +1,254 @@
+"""Planar meshes: triangles and squares, cut to a window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+import shapely
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats, Ints
+from dpppsynth.spatial.domains import LARGEST, Domain, Window, as_reals
+from dpppsynth.spatial.mesh import NODES, Mesh, Pieces, triangulate
+
+PLANAR = ("triangle", "square")
+# Parts of an element smaller than this fraction of it are left out of the mesh.
+SLIVER = 1e-12
+# Largest distance of such parts from the elements, in smallest heights: under 1 % of the lattice's spare room.
+THREAD = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanarMesh(Mesh, of_arrays=True):
+    """A conforming mesh of triangles, or of squares with a bilinear basis.
+
+    Attributes
+    ----------
+    vertices : (V, 2) array
+        Vertex coordinates, in the domain's unit.
+    elements : (T, k) array of int
+        Vertex numbers of each element, anticlockwise.
+    kind : {"triangle", "square"}
+        Squares may be any parallelogram.
+    domain : Window or LinearNetwork
+        The public domain the mesh covers.
+    pieces : Pieces
+        Simplices tiling the elements' parts inside the domain: triangles of a window, segments of a network.
+    recipe : dict
+        Public numbers from which `dpppsynth.models.mesh_from_recipe` makes this mesh again.
+    find : callable, optional
+        Fast guess of the element holding each point, (n, 2) -> (n,), -1 where it does not know.
+    """
+
+    vertices: Floats
+    elements: Ints
+    kind: str
+    domain: Domain
+    pieces: Pieces
+    recipe: dict[str, Any]
+    find: Callable[[Floats], Ints] | None = None
+    smoothest_power: ClassVar[float] = 2.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in PLANAR or self.elements.ndim != 2 or self.elements.shape[1] != NODES[self.kind]:
+            msg = f"elements: kind {self.kind!r} needs an array (T, {NODES.get(self.kind, 'k')}) of vertex numbers."
+            raise InputError(msg)
+        if np.any(np.linalg.det(self._edges) <= 0):
+            msg = (
+                "elements: every element must have positive area and list its vertices anticlockwise; remove flat ones."
+            )
+            raise InputError(msg)
+        if self.kind == "square":
+            a, b, c, d = np.moveaxis(self.vertices[self.elements], 1, 0)
+            if np.abs(a - b + c - d).max() > 1e-9 * np.abs(self._edges).max():
+                msg = "elements: squares must be parallelograms, or neighbours' bases do not meet; use triangles."
+                raise InputError(msg)
+        for array in (self.vertices, self.elements):
+            array.flags.writeable = False
+
+    @classmethod
+    def from_arrays(cls, vertices: npt.ArrayLike, elements: npt.ArrayLike, domain: Window) -> PlanarMesh:
+        """Mesh from your own triangles (k = 3) or parallelograms (k = 4) that cover a planar window.
+
+        Raises
+        ------
+        InputError
+            When the elements do not cover the window, overlap, or are flat.
+        """
+        xy = as_reals(vertices, "vertices: must be real numbers of shape (V, 2).")
+        if xy.ndim != 2 or xy.shape[1] != 2 or not (np.abs(xy) <= LARGEST).all() or not isinstance(domain, Window):
+            msg = f"vertices, domain: needs coordinates (V, 2) of size {LARGEST:g} at most, and a Window."
+            raise InputError(msg)
+        numbers = as_reals(elements, "elements: must be vertex numbers of shape (T, 3) or (T, 4).")
+        tri = np.where(np.abs(numbers) <= len(xy), numbers, -1).astype(np.int64)
+        if tri.ndim != 2 or tri.shape[1] not in (3, 4) or not np.array_equal(np.unique(tri), np.arange(len(xy))):
+            msg = "elements: needs an array (T, 3) or (T, 4) of vertex numbers from 0 that leaves no vertex idle."
+            raise InputError(msg)
+        polygons = shapely.polygons(xy[tri])
+        pieces = cut_to_window(polygons, domain)
+        recipe = {"builder": "arrays", "vertices": xy.tolist(), "elements": tri.tolist()}
+        mesh = cls(xy, tri, PLANAR[tri.shape[1] - 3], domain, pieces, recipe)
+        bare = shapely.get_parts(shapely.difference(domain.geometry, shapely.union_all(polygons)))
+        uneven = abs(mesh.measure.sum() - domain.area) > 1e-9 * domain.area or mesh.misses(bare)
+        if uneven or not mesh.measure.min() > 0 or not mesh._conforms() or not mesh._continuous():
+            msg = (
+                "elements: together they must cover the window exactly once, and neighbours must share whole edges; "
+                "check for gaps, overlaps, doubled vertices and vertices in the middle of another element's edge."
+            )
+            raise InputError(msg)
+        return mesh
+
+    def misses(self, parts: Any) -> bool:
+        """Whether uncovered parts (array of geometries) of the window reach away from the elements.
+
+        A point there takes the basis values of the nearest element. On a thread it would jump to a far one, and the
+        tents' sensitivity bound would fail; right beside an element it moves by less than the lattice can see.
+        """
+        parts = parts[shapely.area(parts) > 0]
+        if not len(parts):
+            return False
+        fine = shapely.segmentize(parts, np.sqrt(self.area.min()) / 20)
+        points = shapely.points(shapely.get_coordinates(fine))
+        _, distance = self._tree.query_nearest(points, return_distance=True, all_matches=False)
+        return bool(distance.max() > THREAD * 2 / self.tent_slope)
+
+    def _conforms(self) -> bool:
+        """Whether every edge inside the window belongs to two elements, which keeps the basis continuous there."""
+        ends = np.stack([self.elements, np.roll(self.elements, -1, axis=1)], axis=-1).reshape(-1, 2)
+        edge, inverse, count = np.unique(np.sort(ends, axis=1), axis=0, return_inverse=True, return_counts=True)
+        forward = np.bincount(inverse.ravel(), ends[:, 0] < ends[:, 1])
+        if np.any(count > 2) or np.any((count == 2) & (forward != 1)):
+            return False
+        border = shapely.linestrings(self.vertices[edge[count == 1]])
+        inside = shapely.intersection(border, self.domain.geometry)
+        # A border edge less the window's own border runs through its interior.
+        through = shapely.difference(inside, shapely.buffer(self.domain.geometry.boundary, 1e-9 * self.domain.diameter))
+        return float(shapely.length(through).sum()) == 0.0
+
+    def _continuous(self) -> bool:
+        """Whether all elements at a vertex of mesh or window give the same basis values there, pinched ones too."""
+        corners = np.concatenate([self.vertices, shapely.get_coordinates(self.domain.geometry)])
+        near = 1e-9 * self.domain.diameter
+        corners = corners[shapely.dwithin(self.domain.geometry, shapely.points(corners), near)]
+        point, element = self._tree.query(shapely.points(corners), predicate="dwithin", distance=near)
+        weight = np.clip(self.weights(element, corners[point]), 0, None)
+        values = self.gather(element, weight / weight.sum(axis=1, keepdims=True))
+        _, first, group = np.unique(point, return_index=True, return_inverse=True)
+        return bool(abs(values - values[first[group.ravel()]]).max() < 1e-6)
+
+    @cached_property
+    def _edges(self) -> Floats:
+        """(T, 2, 2): rows are the two edges leaving each element's first vertex."""
+        corner = self.vertices[self.elements]
+        return np.stack([corner[:, 1] - corner[:, 0], corner[:, -1] - corner[:, 0]], axis=1)
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        return np.asarray(np.linalg.inv(self._edges), dtype=np.float64)
+
+    @cached_property
+    def element_polygons(self) -> Any:
+        """(T,) shapely polygons of the whole elements."""
+        return shapely.polygons(self.vertices[self.elements])
+
+    @cached_property
+    def element_parts(self) -> Any:
+        """(T,) shapely geometries of the elements' parts inside the window."""
+        return shapely.intersection(self.element_polygons, self.domain.geometry)
+
+    @cached_property
+    def _tree(self) -> shapely.STRtree:
+        return shapely.STRtree(self.element_polygons)
+
+    @cached_property
+    def area(self) -> Floats:
+        """(T,) areas of the whole elements, parts outside the domain included."""
+        return np.linalg.det(self._edges) / (2 if self.kind == "triangle" else 1)
+
+    @property
+    def positions(self) -> Floats:
+        """(V, 2) positions of the vertices: their coordinates, as long as the domain is a window."""
+        return self.vertices
+
+    @property
+    def metric(self) -> Floats:
+        """(V, V) Euclidean distances between the vertices."""
+        return np.asarray(scipy.spatial.distance.cdist(self.vertices, self.vertices), dtype=np.float64)
+
+    @property
+    def coordinate_size(self) -> float:
+        """Largest coordinate, with the diameter added."""
+        return float(np.max(np.abs(self.vertices))) + self.domain.diameter
+
+    def weights(self, element: Ints, positions: Floats) -> Floats:
+        """(n, k) values at positions of the basis functions of the given elements, in the elements' vertex order."""
+        away = self.domain.coordinates(positions) - self.vertices.take(self.elements[:, 0].take(element), axis=0)
+        inverse = self._inverse.take(element, axis=0)
+        # One operation on numbers at a time: sums of products may be rounded by what else is in memory.
+        s, t = (away[:, 0] * inverse[:, 0, k] + away[:, 1] * inverse[:, 1, k] for k in (0, 1))
+        if self.kind == "triangle":
+            return np.stack([1 - s - t, s, t], axis=1)
+        return np.stack([(1 - s) * (1 - t), s * (1 - t), s * t, (1 - s) * t], axis=1)
+
+    def locate(self, positions: Floats) -> Ints:
+        """(n,) element holding each position; one on a border belongs to one element by a fixed rule."""
+        xy = self.domain.coordinates(positions)
+        element = np.full(len(xy), -1) if self.find is None else self.find(xy)
+        lost = np.flatnonzero(element < 0)
+        if len(lost):
+            points = shapely.points(xy[lost])
+            query, found = self._tree.query_nearest(points, all_matches=True)
+            first = np.full(len(lost), len(self.elements))
+            np.minimum.at(first, query, found)
+            element[lost] = first
+        return element
+
+    @cached_property
+    def gradients(self) -> Floats:
+        """(T, c, k, 2) basis gradients at c points per element between which they are linear.
+
+        One point on triangles, where the gradient is constant; the four corners on squares.
+        """
+        if self.kind == "triangle":
+            local = np.array([[[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]]])
+        else:
+            s, t = np.array([0.0, 1.0, 1.0, 0.0])[:, None], np.array([0.0, 0.0, 1.0, 1.0])[:, None]
+            local = np.stack([np.hstack([t - 1, 1 - t, t, -t]), np.hstack([s - 1, -s, s, 1 - s])], axis=2)
+        return np.einsum("cka,tia->tcki", local, self._inverse)
+
+    def cut(self, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:
+        """Pieces of the domain cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
+        parts = shapely.intersection(self.element_polygons, self.domain.geometry)
+        element, polygon = tree.query(parts, predicate="intersects")
+        common = triangulate(shapely.intersection(parts[element], polygons[polygon]), np.arange(len(element)))
+        return Pieces(common.corners, element[common.element], common.weight), polygon[common.element]
+
+    def voronoi_cells(self) -> Any:
+        """(V,) shapely polygons: the part of a rectangular window nearer to each vertex than to any other.
+
+        The dual mesh of Kim & Lim's likelihood and of their Figure 1. On windows that cut elements it loses mass
+        (docs/theory.md, section 8), so it is refused there; use `measure`.
+        """
+        if not self.domain.is_rectangle:
+            msg = "voronoi_cells: defined on rectangular windows only; use `mesh.measure` on this window."
+            raise InputError(msg)
+        sites = shapely.multipoints(self.vertices)
+        cells = shapely.voronoi_polygons(sites, extend_to=self.domain.geometry, ordered=True)
+        return shapely.intersection(shapely.get_parts(cells), self.domain.geometry)
+
+
+def cut_to_window(polygons: Any, domain: Window) -> Pieces:
+    """Pieces of element polygons (T,) inside a window; elements wholly inside are not cut."""
+    index = np.arange(len(polygons))
+    shapely.prepare(domain.geometry)
+    inside = shapely.covers(domain.geometry, polygons)
+    parts = polygons.copy()
+    parts[~inside] = shapely.intersection(polygons[~inside], domain.geometry)
+    keep = shapely.area(parts) > SLIVER * shapely.area(polygons)
+    return triangulate(parts[keep], index[keep])
