@@ -33,8 +33,8 @@ class Offer(NamedTuple):
 
 
 def _offers_of(name: str) -> list[Offer]:
-    record = mechanism(name)
-    return [Offer(name, each) for each in (record.settings, *record.variants)]
+    settings = mechanism(name).settings
+    return [Offer(name, each) for each in (settings, *settings.siblings)]
 
 
 @cache

@@ -23,7 +23,7 @@ R = TypeVar("R", bound=MechanismResult)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mechanism(Generic[P, R]):
-    """A mechanism, from its settings to its examples; every field but `variants` is required.
+    """A mechanism, from its settings to its examples; every field is required.
 
     That plan, estimator, audit, result and words fit together is checked where a record is written.
 
@@ -33,8 +33,6 @@ class Mechanism(Generic[P, R]):
         As on certificates.
     settings : type of Synthesizer
         Class that users call; its fields are the options of the command line.
-    variants : tuple of types of Synthesizer
-        Other classes that make plans of this mechanism, whose short form (`method`) the command line takes.
     plan : type of Statistic
         What the budget is spent on: `guarantee`, `measure`, `parameters`, `from_parameters`, `possible`.
     estimators : tuple of types of Estimator
@@ -56,7 +54,6 @@ class Mechanism(Generic[P, R]):
     audit: Callable[[P], StatisticAudit]
     words: MechanismWords[P, R]
     examples: Callable[[], Iterable[Example | Refusal]]
-    variants: tuple[type[Settings], ...] = ()
 
     def estimator(self, kind: Json) -> type[Estimator[P]]:
         """The estimator of a kind, as certificates name it.

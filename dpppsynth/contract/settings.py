@@ -67,6 +67,8 @@ class Settings:
 
     # Short form of the mechanisms' names; the name itself unless given.
     method: ClassVar[str] = ""
+    # Other classes that make plans of the same mechanism, each with a short form.
+    siblings: ClassVar[tuple[type["Settings"], ...]] = ()
     # Settings that a mechanism's name decides, by that name.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     # Options of other mechanisms that are refused for a reason of the class's own.

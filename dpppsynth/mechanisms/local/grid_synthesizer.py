@@ -10,7 +10,7 @@ import numpy as np
 
 from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.settings import EPSILON, EXPERT, ParsedOptions, setting
+from dpppsynth.contract.settings import EPSILON, EXPERT, ParsedOptions, Settings, setting
 from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -587,6 +587,7 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
     user: str | None = setting(None, **REPORTER)
     cuts: ClassVar[str] = "adaptive"
     method: ClassVar[str] = "aag"
+    siblings: ClassVar[tuple[type[Settings], ...]] = (PrivAG,)
 
     def __post_init__(self) -> None:
         _check(self)

@@ -14,7 +14,7 @@ from dpppsynth.mechanisms.local.cell_synthesizers import (
 )
 from dpppsynth.mechanisms.local.displacements import DisplacementStatistic, LineTrace
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, UniformGridStatistic
-from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
+from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, UniformGrid
 from dpppsynth.mechanisms.local.release import GridEstimator, GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic
@@ -82,7 +82,6 @@ ADAPTIVE_GRID = Mechanism(
     estimators=(GridEstimator,),
     result=GridRelease,
     audit=AdaptiveGridAudit,
-    variants=(PrivAG,),
     words=words.ADAPTIVE_GRID,
     examples=examples.adaptive_grid,
 )
