@@ -188,16 +188,16 @@ class RoundOptions(TrajectoryOptions):
 
     def reporting(self, made: Any, domain: Any, n: int | None, after: str | None) -> Any:
         """The first round, or the second where the first one's counts are given."""
-        first = made.filed()
+        first = made.first
         return (
             first
             if after is None
-            else made.filed(made.longest(counts_in([after], first, window=domain, argument=AFTER)))
+            else made.second(made.longest(counts_in([after], first, window=domain, argument=AFTER)))
         )
 
     def combined(self, made: Any, domain: Any, n: int | None, after: str, counts: Any) -> Any:
         """Counts of both rounds together."""
-        return made.combine(counts_in([after], made.filed(), window=domain, argument=AFTER), counts, n)
+        return made.combine(counts_in([after], made.first, window=domain, argument=AFTER), counts, n)
 
     def both_rounds(self, made: Any, asked: Any) -> Guarantee:
         """That of the mechanism."""
