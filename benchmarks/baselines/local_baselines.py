@@ -22,7 +22,6 @@ from dpppsynth.models.regular_meshes import grid_cells
 from dpppsynth.spatial.patterns import PointPattern
 
 PRINTED = "A baseline for published comparisons: it spends 1 whatever epsilon is, so it must not be released."
-TUNED = "A baseline for published comparisons: its side was chosen by the truth, so it must not be released."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,8 +82,6 @@ class LiteralHybridUniformExponential(CellMechanism):
     _: KW_ONLY
     radius: int | None = None
     unsafe: bool = False
-    releasable: ClassVar[bool] = False
-    warning: ClassVar[str] = PRINTED
 
     def _randomizer(self) -> Randomizer:
         flag("unsafe", self.unsafe)
@@ -124,8 +121,6 @@ class BestUniformGrid:
     side: int
     errors: dict[int, float]
     counts: GridCounts
-    releasable: ClassVar[bool] = False
-    warning: ClassVar[str] = TUNED
 
     def __repr__(self) -> str:
         return f"BestUniformGrid(side {self.side}: not to be released)"

@@ -577,7 +577,7 @@ class TestPosteriorDraw:
     @pytest.mark.parametrize(("sampler", "door"), [("exact", "NestedBoxes"), ("proximal", "proximal_draw")])
     @pytest.mark.parametrize("relation", [AlphaNeighbours(100.0), AddRemove()], ids=["moves", "come and go"])
     def test_prior(self, monkeypatch, sampler, door, relation):
-        seen, module = [], "dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_statistic"
+        seen, module = [], "dpppsynth.mechanisms.lgcp.draw_statistics"
         sample = getattr(importlib.import_module(module), door)
 
         def spied(posterior, *rest):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.contract.estimator import Beside, Estimator, among
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
 from dpppsynth.contract.synthesizer import Synthesizer
@@ -36,7 +36,6 @@ from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, Relation
 from dpppsynth.privacy.relations import Local as LocalRelation
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.estimators import among
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.offset import Offset
