@@ -2,7 +2,6 @@ from dpppsynth.mechanisms.local.grids.cuts import PIECES as PIECES
 from dpppsynth.mechanisms.local.grids.cuts import Agreeing as Agreeing
 from dpppsynth.mechanisms.local.grids.cuts import Ratios as Ratios
 from dpppsynth.mechanisms.local.grids.cuts import adaptive_cells as adaptive_cells
-from dpppsynth.mechanisms.local.grids.cuts import central_consistency as central_consistency
 from dpppsynth.mechanisms.local.grids.cuts import even_cells as even_cells
 from dpppsynth.mechanisms.local.grids.cuts import local_consistency as local_consistency
 from dpppsynth.mechanisms.local.grids.cuts import pooled_levels as pooled_levels
@@ -20,9 +19,6 @@ from dpppsynth.mechanisms.local.grids.sides import PRIVAG as PRIVAG
 from dpppsynth.mechanisms.local.grids.sides import ROUNDINGS as ROUNDINGS
 from dpppsynth.mechanisms.local.grids.sides import UNIFORM_ALPHA as UNIFORM_ALPHA
 from dpppsynth.mechanisms.local.grids.sides import Constants as Constants
-from dpppsynth.mechanisms.local.grids.sides import central_first_side as central_first_side
-from dpppsynth.mechanisms.local.grids.sides import central_second_sides as central_second_sides
-from dpppsynth.mechanisms.local.grids.sides import central_uniform_side as central_uniform_side
 from dpppsynth.mechanisms.local.grids.sides import clipped_frequencies as clipped_frequencies
 from dpppsynth.mechanisms.local.grids.sides import first_side as first_side
 from dpppsynth.mechanisms.local.grids.sides import group_sizes as group_sizes

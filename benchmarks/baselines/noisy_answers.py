@@ -5,12 +5,11 @@ All noise here is floating-point: for comparisons, never for a release.
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from baselines.baseline_arguments import checked_epsilon, noise_scale
 from baselines.gaussian_scales import analytic_gaussian_scale, probabilistic_gaussian_scale
 from baselines.generalised_gaussian import GeneralisedGaussian, generalised_gaussian_scale
-from baselines.paper_laplace import WARNING
 from baselines.staircase import Staircase, optimal_gamma
 from baselines.uniform import UniformNoise
 from dpppsynth.core.arguments import one_of
@@ -20,13 +19,6 @@ from dpppsynth.mechanisms.local.grids.rectangles import reals
 from dpppsynth.privacy.truncated.truncated_laplace import TruncatedLaplace, in_range
 from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
 from dpppsynth.spatial.mesh import Floats
-
-
-class Unreleasable:
-    """Base of results that stand beside the package's own in comparisons only."""
-
-    releasable: ClassVar[bool] = False
-    warning: ClassVar[str] = WARNING
 
 
 class NoiseLaw(Protocol):
@@ -44,7 +36,7 @@ class NoiseLaw(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NoisyAnswers(Unreleasable):
+class NoisyAnswers:
     """Answers with noise: never to be released.
 
     Attributes
@@ -62,8 +54,8 @@ class NoisyAnswers(Unreleasable):
     Examples
     --------
     >>> noisy = laplace_answers([3.0, 5.0], epsilon=0.5, rng=1)
-    >>> noisy.law.scale, noisy.seeded, noisy.releasable
-    (2.0, True, False)
+    >>> noisy.law.scale, noisy.seeded
+    (2.0, True)
     """
 
     answers: Floats

@@ -29,6 +29,7 @@ from dpppsynth.contract.synthesizer import (
 )
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
+from dpppsynth.inference.field_by_rule import POSTPROCESSES, estimator_by_rule, require_postprocess, statistic_mesh
 from dpppsynth.mechanisms.bounded.bound import (
     bounded_delta,
     require_error_delta,
@@ -44,7 +45,6 @@ from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.privacy.truncated.searches import ErrorBudget, with_third
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
-from dpppsynth.release.field_by_rule import POSTPROCESSES, estimator_by_rule, require_postprocess, statistic_mesh
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 

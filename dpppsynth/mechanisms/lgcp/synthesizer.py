@@ -29,6 +29,7 @@ from dpppsynth.contract.synthesizer import require_true_lengths
 from dpppsynth.core.arguments import elements, one_of, positive, probability, real
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
+from dpppsynth.inference.lgcp_inference import ENGINES, INFERENCES
 from dpppsynth.mechanisms.lgcp.covariance_options import COVARIANCE, covariance_of, require_one_covariance
 from dpppsynth.mechanisms.lgcp.lgcp_settings import CLUSTER_PLACES, LGCPSettings
 from dpppsynth.mechanisms.lgcp.variants import MECHANISMS, PRIORS, SAMPLERS
@@ -38,7 +39,6 @@ from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import CappedRelation
-from dpppsynth.release.lgcp_inference import ENGINES, INFERENCES
 from dpppsynth.spatial.covariates import covariates_from
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh

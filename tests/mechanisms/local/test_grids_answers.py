@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from baselines.central_grids import central_consistency
 from baselines.grid_errors import noise_variance, non_uniformity_bound, report_variance, sampling_variance
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,6 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.grids import (
     adaptive_cells,
     average_query_error,
-    central_consistency,
     constant_density_answers,
     even_cells,
     local_consistency,
