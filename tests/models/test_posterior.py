@@ -14,6 +14,7 @@ from support.seams import chance_for_nuts
 from dpppsynth import LGCPSynthesizer, Window
 from dpppsynth.contract.additive_noise import lattice_masses
 from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.inference import lgcp_inference as field
 from dpppsynth.models import (
     NoisyMasses,
     PoweredExponential,
@@ -28,7 +29,6 @@ from dpppsynth.models import (
     tent_masses,
 )
 from dpppsynth.models.field_density import FieldDensity
-from dpppsynth.release import lgcp_inference as field
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.sampling import binomial_pattern
 

@@ -15,16 +15,16 @@ import scipy.sparse as sp
 
 from dpppsynth.core.arguments import instance, one_of
 from dpppsynth.core.errors import InformationWarning, InputError, QualityError
+from dpppsynth.inference.field_inference import INTERCEPT_SD
 from dpppsynth.mechanisms.heatmap.bound import FITS, LevelBudgets
 from dpppsynth.mechanisms.heatmap.reconstruction import least_squares, solve
 from dpppsynth.mechanisms.heatmap.tree import SKIPPED, CellTree, divisor
 from dpppsynth.models.likelihood import NoisyCounts
+from dpppsynth.models.matern_search import averaged_mode
 from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
 from dpppsynth.models.sparse_solver import SparseFactor
-from dpppsynth.release.field_inference import INTERCEPT_SD
-from dpppsynth.release.matern_search import averaged_mode
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.contract.estimator import Beside, Estimator, among
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InformationWarning, QualityError
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
+from dpppsynth.inference.projection import project_to_simplex
 from dpppsynth.mechanisms.local.bound import FIELD, POSTS
 from dpppsynth.mechanisms.local.grid_statistic import Fitted, GridStatistic
 from dpppsynth.mechanisms.local.grids.queries import rectangle_integrals
@@ -21,8 +22,6 @@ from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.models.grid_meshes import CellFinder, rectangle_mesh
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.estimators import among
-from dpppsynth.release.projection import project_to_simplex
 from dpppsynth.spatial.intensity import PiecewiseConstant, held
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset

@@ -14,9 +14,8 @@ from dpppsynth.cli import app
 from dpppsynth.contract.rules import cluster_rules
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.io import write_pattern
-from dpppsynth.mechanisms.lgcp.clusters import clustered_release
-from dpppsynth.mechanisms.lgcp.clusters.cluster_file import cluster_text, read_clusters, require_clusters
-from dpppsynth.mechanisms.lgcp.clusters.statistic import MassesAndPairs
+from dpppsynth.mechanisms.lgcp import clustered_release
+from dpppsynth.mechanisms.lgcp.cluster_statistic import MassesAndPairs, cluster_text, read_clusters, require_clusters
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.cluster_parents import LEAST
 from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
