@@ -1,9 +1,10 @@
 """Local mechanisms on a square grid of cells: area mechanisms, square wave, subset exponential, range hierarchy."""
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
-from dpppsynth.contract.settings import EXPERT, setting
+from dpppsynth.contract.settings import EXPERT, ParsedOptions, setting
 from dpppsynth.core.arguments import instance
 from dpppsynth.mechanisms.local.grids.rectangles import uniform_grid
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
@@ -16,7 +17,8 @@ from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import grid_cells
-from dpppsynth.spatial.domains import Window
+from dpppsynth.privacy.relations import GeoIndistinguishability, Relation
+from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats
 
@@ -193,6 +195,17 @@ class SEMGeoI(CellMechanism):
     subset: int | None = setting(
         None, help="Cells in a report", option="--subset-size", otherwise="a rule", panel=EXPERT
     )
+    method: ClassVar[str] = "sem-geo-i"
+    refused: ClassVar[Mapping[str, str]] = {
+        **CellMechanism.refused,
+        "relation": "promises geo-indistinguishability of every report",
+    }
+
+    @classmethod
+    def relation_from(cls, options: ParsedOptions) -> Relation:
+        """The promise to the sender of a report, whatever the domain."""
+        cells = cls.cells if options["cells"] is None else options["cells"]
+        return GeoIndistinguishability(cells, user=cls.user_column(options))
 
     def _randomizer(self) -> SubsetExponential:
         size = subset_size(self.epsilon, self.cells) if self.subset is None else self.subset
@@ -240,6 +253,15 @@ class RangeHierarchy(CellMechanism):
     _: KW_ONLY
     cells: int = setting(64, help="Number of cells along each side of the finest level, a power of two")
     estimator: str = setting(SHRUNK, help="Estimator of the shares", choices=(SHRUNK, NEAREST))
+    uses_number: ClassVar[bool] = True
+
+    @classmethod
+    def from_options(cls, options: ParsedOptions, domain: Domain, n: int | None = None) -> "RangeHierarchy":
+        """Settings with these options, of the rule's finest level where n is known and no side given."""
+        if options["cells"] is not None or n is None:
+            return super().from_options(options, domain, n)
+        settings = {**cls.plain(options), **cls.objects(options, domain)}
+        return cls.sized(settings.pop("epsilon"), n=n, **settings)
 
     @classmethod
     def sized(cls, epsilon: float, *, n: int, **settings: Any) -> "RangeHierarchy":

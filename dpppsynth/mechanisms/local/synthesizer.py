@@ -20,6 +20,7 @@ from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.bound import local_report
 from dpppsynth.mechanisms.local.client import everybody, held_in_box
 from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each
+from dpppsynth.mechanisms.local.options import ReportSettings
 from dpppsynth.mechanisms.local.randomizers.randomizer import EM, FIELD, LEAST_SQUARES, Randomizer, fingerprint
 from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
@@ -35,7 +36,7 @@ from dpppsynth.spatial.patterns import PointPattern
 AUTO = "auto"
 
 
-class LocalMechanism(Synthesizer[LocalRelease | GridRelease]):
+class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
     """Base of local mechanisms: clients that need nobody else's data, an aggregator that sees nothing but reports."""
 
     counts_kind: ClassVar[type[Counts]] = Counts

@@ -9,7 +9,7 @@ from dpppsynth.contract.account import Account, Ceiling, Subset, authorise
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator, among
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
+from dpppsynth.contract.settings import EPSILON, PRIVACY, ParsedOptions, setting
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.arguments import flag, instance, whole
 from dpppsynth.core.errors import InformationWarning, InputError, outside
@@ -18,6 +18,7 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
+from dpppsynth.mechanisms.local.options import ReportSettings, first_counts
 from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.mechanisms.local.synthesizer import number_of_reports, require_window
@@ -121,7 +122,7 @@ class TraceRelease(CoxRelease[WalksStatistic]):
         return super().sample(m, rng, source=source)
 
 
-class OfTrajectories(Synthesizer[TraceRelease]):
+class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
     """Base of mechanisms whose clients report about one trajectory each."""
 
     epsilon: float
@@ -135,6 +136,21 @@ class OfTrajectories(Synthesizer[TraceRelease]):
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(self.epsilon)
+
+    @classmethod
+    def relation_from(cls, options: ParsedOptions) -> Relation:
+        """One person's trajectory is another one."""
+        return LocalRelation(TRAJECTORY)
+
+    @classmethod
+    def number_in(cls, options: ParsedOptions, pattern: PointPattern) -> int:
+        """The number of trajectories."""
+        return number_of_trajectories(pattern, cls.user_column(options))
+
+    def reporters(self, asked: Any, user: str) -> str:
+        """Sentence on reports about trajectories."""
+        when = "" if asked is self else " in this round"
+        return f"One report for each person of the column {user!r}{when}, about all of their rows in their order."
 
     def release(
         self,
@@ -223,6 +239,7 @@ class LDPTrace(OfTrajectories):
 
     shuffled: int | None = setting(None, **SHUFFLED)
     shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
+    rounds: ClassVar[str] = "Every person reports in both rounds, each of which spends its own share of the budget."
 
     def __post_init__(self) -> None:
         Shuffle.of(self.shuffled, self.shuffle_delta)
@@ -249,6 +266,25 @@ class LDPTrace(OfTrajectories):
     def longest(self, lengths: Counts) -> int:
         """The smallest length that holds 90 % of the estimated lengths; it is announced to all clients."""
         return self.protocol.longest(_answers("lengths", lengths, self.protocol.first))
+
+    def asked(self, domain: Any, n: int | None, after: str | None) -> Any:
+        """The first round, or the second where the first one's counts are given."""
+        if after is None:
+            return self.first
+        return self.second(self.longest(first_counts(after, self.first, domain)))
+
+    def combined(self, domain: Any, n: int | None, after: str, counts: Any) -> Any:
+        """Counts of both rounds together."""
+        return self.combine(first_counts(after, self.first, domain), counts, n)
+
+    def both_rounds(self) -> Guarantee:
+        """That of the mechanism."""
+        return self.guarantee
+
+    def promise(self, asked: Any, domain: Domain, n: int | None) -> Guarantee:
+        """That of one round."""
+        promised: Guarantee = asked.guarantee
+        return promised
 
     def simulate(
         self, trajectories: GridTrajectories, rng: RngLike = None, *, fast: bool = False
