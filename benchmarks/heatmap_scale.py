@@ -12,9 +12,9 @@ from pages import table
 
 from dpppsynth.mechanisms.heatmap.aggregation import sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import layout
+from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.mechanisms.heatmap.reconstruction import select_cells, solve
 from dpppsynth.mechanisms.heatmap.tree import pyramid
-from dpppsynth.mechanisms.heatmap.users import Users
 
 ROWS = 5
 SOLVERS = {

@@ -13,7 +13,7 @@ from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.heatmap.aggregation import Estimate
-from dpppsynth.mechanisms.heatmap.users import Users
+from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.spatial.map_distances import DIAMETER
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.minimum_cost_flow import grid_arcs

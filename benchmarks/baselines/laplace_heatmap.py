@@ -12,7 +12,7 @@ from dpppsynth.core.arguments import positive
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.heatmap.aggregation import Distributions, Estimate, as_users, require_exact
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets, level_scales
-from dpppsynth.mechanisms.heatmap.users import Users
+from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.noise import laplace_noise
 from dpppsynth.spatial.mesh import Floats

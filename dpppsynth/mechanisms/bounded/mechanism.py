@@ -4,7 +4,7 @@ from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.inference.matern_inference import MaternInference
 from dpppsynth.inference.projection import Projection
 from dpppsynth.inference.street_inference import StreetInference
-from dpppsynth.mechanisms.bounded import examples, options, words
+from dpppsynth.mechanisms.bounded import examples, words
 from dpppsynth.mechanisms.bounded.audit import BoundedCountsAudit
 from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
 from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
@@ -17,7 +17,6 @@ CELLS = Mechanism(
     estimators=(Projection, MaternInference, StreetInference),
     result=BoundedErrorRelease,
     audit=BoundedCountsAudit,
-    options=(options.CELLS,),
     words=words.CELLS,
     examples=examples.examples,
 )

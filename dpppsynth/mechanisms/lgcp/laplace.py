@@ -1,12 +1,14 @@
 """`LaplaceSynthesizer`: noised cell counts or tent masses, and an intensity (docs/theory.md, sections 2 to 4)."""
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import BASES, LaplaceMasses
+from dpppsynth.contract.object_options import RESOLUTION, mesh_of
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.settings import ALPHA, EPSILON, SPACING, setting
+from dpppsynth.contract.settings import ALPHA, EPSILON, NEIGHBOURS, SPACING, ParsedOptions, made_of, setting
 from dpppsynth.contract.synthesizer import PointSynthesizer, covering, exact_or_guess, require_true_lengths
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError, NoFieldError
@@ -66,14 +68,19 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[LaplaceMasses]]):
     alpha: float | None = setting(None, **ALPHA)
     basis: str = setting("cells", help="What is measured: counts, or tent masses", choices=BASES)
     spacing: float | None = setting(None, **SPACING)
-    mesh: Mesh | None = None
+    mesh: Mesh | None = made_of(RESOLUTION)
     postprocess: str | None = setting(
         None,
         help="How an intensity is made of the noised numbers",
         choices=ESTIMATES,
         otherwise="field, or plain where none can stand",
     )
-    relation: CappedRelation | None = None
+    relation: CappedRelation | None = made_of(*NEIGHBOURS)
+    method: ClassVar[str] = "laplace"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "laplace-cells": {"basis": "cells"},
+        "laplace-tents": {"basis": "tents"},
+    }
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
@@ -84,6 +91,12 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[LaplaceMasses]]):
             msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
             raise InputError(msg)
         require_postprocess(FIELD if self.postprocess is None else self.postprocess, self.neighbouring(), ESTIMATES)
+
+    @classmethod
+    def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
+        """Relation, and spacing or mesh."""
+        basis = cls.plain(options).get("basis", cls.basis)
+        return super().objects(options, domain) | mesh_of(options, domain, cls.method, basis)
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))

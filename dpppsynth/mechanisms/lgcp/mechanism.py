@@ -13,7 +13,7 @@ from dpppsynth.inference.matern_inference import MaternInference
 from dpppsynth.inference.projection import Projection
 from dpppsynth.inference.sparse_inference import PrecisionInference
 from dpppsynth.inference.street_inference import StreetInference
-from dpppsynth.mechanisms.lgcp import cluster_words, examples, laplace_options, laplace_words, options, words
+from dpppsynth.mechanisms.lgcp import cluster_words, examples, laplace_words, words
 from dpppsynth.mechanisms.lgcp.cluster_statistic import MassesAndPairs
 from dpppsynth.mechanisms.lgcp.clustered_release import ClusteredRelease
 from dpppsynth.mechanisms.lgcp.draw_statistic import Drawn
@@ -42,7 +42,6 @@ TENTS = Mechanism(
     estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
     result=CoxRelease,
     audit=counts,
-    options=(options.TENTS,),
     words=words.TENTS,
     examples=examples.tents,
 )
@@ -54,7 +53,6 @@ CELLS = Mechanism(
     estimators=(StreetInference,),
     result=CoxRelease,
     audit=counts,
-    options=(options.CELLS,),
     words=words.CELLS,
     examples=examples.cells,
 )
@@ -66,7 +64,6 @@ FIELD = Mechanism(
     estimators=(LGCPInference,),
     result=CoxRelease,
     audit=_field_audit,
-    options=(options.FIELD,),
     words=words.FIELD,
     examples=examples.field,
 )
@@ -79,7 +76,6 @@ CLUSTERS = Mechanism(
     estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
     result=ClusteredRelease,
     audit=masses_and_pairs,
-    options=(options.CLUSTERS,),
     words=cluster_words.CLUSTERS,
     examples=examples.clusters,
 )
@@ -105,7 +101,6 @@ POSTERIOR_DRAW = Mechanism(
     estimators=(Drawn,),
     result=CoxRelease,
     audit=_posterior_draw_audit,
-    options=(options.POSTERIOR_DRAW,),
     words=words.POSTERIOR_DRAW,
     examples=examples.posterior_draw,
 )
@@ -117,7 +112,6 @@ LIPSCHITZ = Mechanism(
     estimators=(Drawn,),
     result=CoxRelease,
     audit=_draw_audit,
-    options=(options.LIPSCHITZ,),
     words=words.LIPSCHITZ,
     examples=examples.lipschitz,
 )
@@ -129,7 +123,6 @@ KIM_LIM_38 = Mechanism(
     estimators=(Drawn,),
     result=CoxRelease,
     audit=_draw_audit,
-    options=(options.KIM_LIM_38,),
     words=words.KIM_LIM_38,
     examples=partial(examples.kim_lim, "3.8"),
 )
@@ -141,7 +134,6 @@ KIM_LIM_39 = Mechanism(
     estimators=(Drawn,),
     result=CoxRelease,
     audit=_draw_audit,
-    options=(options.KIM_LIM_39,),
     words=words.KIM_LIM_39,
     examples=partial(examples.kim_lim, "3.9"),
 )
@@ -154,7 +146,6 @@ LAPLACE_CELLS = Mechanism(
     estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
     audit=counts,
-    options=(laplace_options.CELLS,),
     words=laplace_words.CELLS,
     examples=partial(examples.laplace, "cells"),
 )
@@ -166,7 +157,6 @@ LAPLACE_TENTS = Mechanism(
     estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
     audit=counts,
-    options=(laplace_options.TENTS,),
     words=laplace_words.TENTS,
     examples=examples.laplace_tents,
 )

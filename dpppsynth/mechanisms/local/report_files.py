@@ -49,8 +49,7 @@ from dpppsynth.mechanisms.local.report_tables import (
 from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.saved_counts import counts_in, is_counts, new_counts_file, write_counts
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
-from dpppsynth.mechanisms.local.trajectories.protocol import TraceReports
-from dpppsynth.mechanisms.local.trajectory_files import FiledRound, in_rows, walk_values
+from dpppsynth.mechanisms.local.trajectory_files import TraceRound, walk_values
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.tables.formats import as_path
@@ -196,20 +195,18 @@ def _stacked(columns: list[Any]) -> Ints | None:
     return np.stack([each.astype(np.int64) for each in cells], axis=1)
 
 
-def write_reports(
-    reports: Reports | TraceReports, path: str | Path, *, mechanism: LocalMechanism | None = None
-) -> Path:
+def write_reports(reports: Reports, path: str | Path, *, mechanism: LocalMechanism | None = None) -> Path:
     """Write reports to a new CSV or Parquet file, in their order, with a label that says where they come from.
 
     Parameters
     ----------
-    reports : Reports or TraceReports
+    reports : Reports
         As `mechanism.clients` gives them; of `LDPTrace` those of one round, `first.clients` or `second(...).clients`.
     path : str or Path
         New file ending in .csv or .parquet, in an existing folder. The label of ``reports.csv`` is
         ``reports.csv.json``; that of a Parquet file is in its metadata.
     mechanism : LocalMechanism, optional
-        That drew them, of `LDPTrace` the round as `filed` gives it: then the label tells its public numbers, too, and
+        That drew them, of `LDPTrace` the round: then the label tells its public numbers, too, and
         its `user`. That each person sent one of these reports is the caller's word. Mechanisms whose `user` tells
         persons, all of trajectories among them, count no file whose label does not say so.
 
@@ -218,7 +215,7 @@ def write_reports(
     InputError
         When the file exists: a person reports once, so reports are not drawn over others.
     """
-    given: Reports = instance("reports", in_rows(reports), Reports, "mechanism.clients(...) gives some")
+    given: Reports = instance("reports", reports, Reports, "mechanism.clients(...) gives some")
     if mechanism is None:
         label = Label(given.mechanism, given.seeded)
     else:
@@ -420,7 +417,7 @@ def perturb_file(
 
     With `user` a person's report is about one of their points, drawn at random, and hides all of them. Without it every
     row is a person of its own, and whoever has k rows is promised k times epsilon. Of `LineTrace`, and of a round of
-    `LDPTrace` (`filed`), reports are about all points of a person in the order of their rows, of which only the cells
+    `LDPTrace`, reports are about all points of a person in the order of their rows, of which only the cells
     are held in memory, and come in a random order of all persons.
 
     Reports of places leave each batch in a random order, and batches follow each other as in the file. Local privacy
@@ -479,7 +476,7 @@ def perturb_file(
     layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "layer": layer}
     place = require_place_columns(points, user=user, window=window, **layout)
     known: dict[str, Any] = {"user": user, "rows": rows, "progress": say}
-    if isinstance(mechanism, FiledRound | LineTrace):
+    if isinstance(mechanism, TraceRound | LineTrace):
         parts = walk_values(place, mechanism, window, source, **known)
     else:
         parts = _place_values(place, values_in(_at_once(mechanism), window), source, **known)
@@ -533,7 +530,7 @@ def require_place_columns(
 
 
 def _of(mechanism: Any) -> LocalMechanism:
-    some = "DiskAreaMechanism(epsilon=1.0) is one, and so is a round of LDPTrace, trace.filed()"
+    some = "DiskAreaMechanism(epsilon=1.0) is one, and so is a round of LDPTrace, trace.first"
     found: LocalMechanism = instance("mechanism", mechanism, LocalMechanism, some)
     return found
 
