@@ -5,7 +5,7 @@ It may fail, be run again, be tuned on the release. `LGCPInference` has dense pr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,8 +20,8 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, silent
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Json, JsonObject, JsonRead
-from dpppsynth.inference.contents import require_posterior
-from dpppsynth.inference.posterior import Posterior, read_posterior
+from dpppsynth.inference.array_files import read_covariates
+from dpppsynth.inference.posterior import Posterior, read_posterior, require_posterior
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.covariates import Design
@@ -165,8 +165,6 @@ class FieldInference(Estimator[LatticeStatistic]):
         """The estimator with the covariates in the file of a saved release, where there is one."""
         if self.covariates is None or content is None:
             return self
-        from dpppsynth.inference.covariates_file import read_covariates
-
         design = read_covariates(content, self.covariates, len(self.places.vertices))
         return replace(self, covariates=design)  # type: ignore[type-var]
 
@@ -205,21 +203,11 @@ def files_beside(
     """
     files = {POSTERIOR} | (set() if offset is None else OFFSETS) | (set() if covariates is None else {COVARIATES})
     effects = 0 if covariates is None else len(covariates.names)
-    follow = [Following(POSTERIOR, (), partial(_require_posterior, mesh=mesh, scales=scales, effects=effects))]
+    follow = [Following(POSTERIOR, (), lambda content, _: require_posterior(content, mesh, scales, effects))]
     if covariates is not None:
-        check = partial(_require_covariates, design=covariates, vertices=len((places or mesh).vertices))
-        follow.append(Following(COVARIATES, (), check))
+        vertices = len((places or mesh).vertices)
+        follow.append(Following(COVARIATES, (), lambda content, _: read_covariates(content, covariates, vertices)))
     return Beside(frozenset(files), offset, tuple(follow))
-
-
-def _require_posterior(content: bytes, _: Ints, *, mesh: Mesh, scales: Sequence[float], effects: int) -> None:
-    require_posterior(content, mesh, scales, effects)
-
-
-def _require_covariates(content: bytes, _: Ints, *, design: Design, vertices: int) -> None:
-    from dpppsynth.inference.covariates_file import read_covariates
-
-    read_covariates(content, design, vertices)
 
 
 def require_as_written(model: FieldInference, stated: JsonRead, rule: str) -> None:

@@ -14,7 +14,6 @@ from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.core.published_files import REMEDY
 from dpppsynth.core.types import JsonObject, JsonRead
-from dpppsynth.inference import contents
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.bounds import in_present_words
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
@@ -23,7 +22,7 @@ from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_from_dict
 from dpppsynth.privacy.truncated.arguments import LARGEST
-from dpppsynth.release import certificate, work
+from dpppsynth.release import certificate, contents, work
 from dpppsynth.release.offset_file import offset_name, read_offset
 from dpppsynth.release.rederive import Derived, has_form, knows, rederive, same_values, spends, stated_budget
 from dpppsynth.spatial.domains import Domain, canonical_json

@@ -19,7 +19,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.mechanisms.kernel.bound.kernels import smallest_bandwidth
 from dpppsynth.mechanisms.kernel.release import PoissonRelease
-from dpppsynth.mechanisms.lgcp.synthesizer import MECHANISMS
+from dpppsynth.mechanisms.lgcp.planning import SPENDING_DELTA
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, verify
 from dpppsynth.release import CoxRelease, certificate, load_release
 from dpppsynth.spatial.offset import Offset
@@ -151,7 +151,7 @@ class TestRoundTrip:
 
 
 class TestDelta:
-    @pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if MECHANISMS[name].spends_delta])
+    @pytest.mark.parametrize("mechanism", SPENDING_DELTA)
     def test_needed(self, mechanism):
         with pytest.raises(
             InputError, match=rf"^delta: mechanism '{mechanism}' cannot promise delta = 0.*'tents' or 'lip"

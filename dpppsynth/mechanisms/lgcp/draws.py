@@ -1,24 +1,29 @@
-"""Plans of the mechanisms that release one posterior draw, and whether exact draws are feasible."""
+"""Mechanisms that release one posterior draw: whether exact draws are feasible, plans and records."""
+
+from __future__ import annotations
 
 import math
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from dpppsynth.contract import rules
+from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.synthesizer import safe_digits
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, QualityError
 from dpppsynth.core.wording import mention
+from dpppsynth.mechanisms.lgcp import examples, words
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
 from dpppsynth.mechanisms.lgcp.draw_statistic import Drawn, DrawStatistic
 from dpppsynth.mechanisms.lgcp.draw_statistics import KimLimStatistic, LipschitzStatistic, PosteriorDrawStatistic
-from dpppsynth.mechanisms.lgcp.request import LGCPRequest, admissible_covariance, field_mesh, settled
+from dpppsynth.mechanisms.lgcp.planning import admissible_covariance, field_mesh, length_scale, relation_and_budget
+from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 from dpppsynth.models.covariances import Covariance, PoweredExponential
 from dpppsynth.models.kim_lim_model import require_small_network
 from dpppsynth.models.lgcp import tent_masses
@@ -27,9 +32,14 @@ from dpppsynth.models.target_posterior import proximal_factor
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.sampling import binomial_pattern
 from dpppsynth.spatial.surrogates import SEED, surrogates
+
+if TYPE_CHECKING:
+    from dpppsynth.contract.audits.statistic_audit import StatisticAudit
 
 # Longest expected time to the first draw, in seconds. It is estimated from batches of attempts, until enough of them
 # are accepted or some seconds have gone.
@@ -104,15 +114,15 @@ def _first_draw(plan: DrawStatistic, masses: Floats, rng: np.random.Generator) -
 LITTLE = 1e-3
 
 
-def posterior_draw(request: LGCPRequest) -> ReleasePlan:
+def _posterior_draw(s: LGCPSynthesizer, domain: Domain, n: int | None, size: float) -> ReleasePlan:
     """A posterior draw under a Gaussian prior."""
-    mesh = field_mesh(request)
-    plan = choose_sampler(lambda sampler: _draw_with(request, mesh, sampler), request.settings.sampler, "proximal")
-    return ReleasePlan("lgcp-posterior-draw", plan, Drawn(request.settings.offset))
+    mesh = field_mesh(s, domain)
+    plan = choose_sampler(lambda sampler: _draw_with(s, mesh, n, size, sampler), s.sampler, "proximal")
+    return ReleasePlan("lgcp-posterior-draw", plan, Drawn(s.offset))
 
 
-def _draw_with(request: LGCPRequest, mesh: Mesh, sampler: str) -> PosteriorDrawStatistic:
-    s, relation = request.settings, request.settings.neighbouring()
+def _draw_with(s: LGCPSynthesizer, mesh: Mesh, n: int | None, size: float, sampler: str) -> PosteriorDrawStatistic:
+    relation = s.neighbouring()
     factor = proximal_factor() if sampler == "proximal" else 1.0
     given = s.sigma is not None or s.covariance is not None
 
@@ -121,7 +131,7 @@ def _draw_with(request: LGCPRequest, mesh: Mesh, sampler: str) -> PosteriorDrawS
         tiny = LITTLE * mu if given and isinstance(relation, AddRemove) else None
         return largest_sigma(mesh, shape, relation, mu, factor=factor, intercept_sd=tiny)
 
-    covariance = admissible_covariance(request, mesh, largest, cap=rules.DRAW_SIGMA)
+    covariance = admissible_covariance(s, mesh, size, largest, cap=rules.DRAW_SIGMA)
     intercept_sd = None
     if isinstance(relation, AddRemove):
         mu = gaussian_mu(s.epsilon, s.delta)
@@ -130,7 +140,7 @@ def _draw_with(request: LGCPRequest, mesh: Mesh, sampler: str) -> PosteriorDrawS
     return PosteriorDrawStatistic(
         mesh,
         covariance,
-        *settled(request),
+        *relation_and_budget(s, n, size),
         sampler=sampler,
         engine=s.engine,
         offset=s.offset,
@@ -138,31 +148,38 @@ def _draw_with(request: LGCPRequest, mesh: Mesh, sampler: str) -> PosteriorDrawS
     )
 
 
-def lipschitz(request: LGCPRequest) -> ReleasePlan:
+def _lipschitz(s: LGCPSynthesizer, domain: Domain, n: int | None, size: float) -> ReleasePlan:
     """A posterior draw under a prior of bounded slope."""
-    s, relation, domain = request.settings, request.settings.neighbouring(), request.domain
-    mesh = field_mesh(request, request.rules.smooth_mesh)
+    relation = s.neighbouring()
+    mesh = field_mesh(s, domain, rules.of(domain).smooth_mesh)
     # Where no path's length is known an infinite reach is refused by the theorem, in words.
     moved = on_map(relation, domain).reach
     reach = min(moved, domain.diameter if math.isinf(moved) else domain.longest_path)
     slope = s.epsilon / (2 * reach * relation.max_points_per_person) * (1 - 1e-12)
-    length_scale = request.length_scale
+    scale = length_scale(s, domain, size)
 
     def build(sampler: str) -> LipschitzStatistic:
-        sigma = s.sigma or rules.lipschitz_sigma(slope, length_scale, request.size, sampler)
-        covariance = s.covariance or PoweredExponential(sigma, length_scale, mesh.smoothest_power)
+        sigma = s.sigma or rules.lipschitz_sigma(slope, scale, size, sampler)
+        covariance = s.covariance or PoweredExponential(sigma, scale, mesh.smoothest_power)
         return LipschitzStatistic(
-            mesh, covariance, *settled(request), sampler=sampler, engine=s.engine, offset=s.offset, slope=slope
+            mesh,
+            covariance,
+            *relation_and_budget(s, n, size),
+            sampler=sampler,
+            engine=s.engine,
+            offset=s.offset,
+            slope=slope,
         )
 
-    many = s.sampler == "auto" and request.size > rules.LIPSCHITZ_EXACT
+    many = s.sampler == "auto" and size > rules.LIPSCHITZ_EXACT
     plan = build("nuts") if many else choose_sampler(build, s.sampler, "nuts")
     return ReleasePlan("lgcp-lipschitz", plan, Drawn(s.offset))
 
 
-def kim_lim(request: LGCPRequest, bound: str) -> ReleasePlan:
+def _kim_lim(s: LGCPSynthesizer, domain: Domain, n: int | None, size: float) -> ReleasePlan:
     """Kim and Lim's own synthesizer, by their bound "3.8" or "3.9"."""
-    s, relation = request.settings, request.settings.neighbouring()
+    bound = s.mechanism.rpartition("-")[2]
+    relation = s.neighbouring()
     if not isinstance(relation, AlphaNeighbours) or relation.max_points_per_person > 1:
         msg = (
             f"relation: Kim & Lim's bounds are for alpha-neighbours with one point per person; give {mention('alpha')}."
@@ -175,21 +192,21 @@ def kim_lim(request: LGCPRequest, bound: str) -> ReleasePlan:
                 "leave it out."
             )
             raise InputError(msg)
-    mesh = field_mesh(request, request.rules.kim_lim_mesh)
+    mesh = field_mesh(s, domain, rules.of(domain).kim_lim_mesh)
     require_small_network(mesh)
-    length_scale = request.length_scale
+    scale = length_scale(s, domain, size)
     largest = kim_lim_ratio(mesh, relation, epsilon=s.epsilon, delta=s.delta, corollary=bound == "3.9")
-    unit = RandomScale(1.0, mesh.smoothest_power).at(length_scale).sigma
+    unit = RandomScale(1.0, mesh.smoothest_power).at(scale).sigma
     ratio = largest if s.sigma is None else s.sigma / unit
     if ratio > largest:
         msg = (
             f"sigma: {s.sigma:g} is more than Kim & Lim's bound {bound} admits for this budget; at most "
-            f"{safe_digits(largest * unit)} at length scale {length_scale:g}."
+            f"{safe_digits(largest * unit)} at length scale {scale:g}."
         )
         raise PrivacyCheckError(msg)
-    covariance = RandomScale(ratio, mesh.smoothest_power).at(length_scale)
+    covariance = RandomScale(ratio, mesh.smoothest_power).at(scale)
     plan = KimLimStatistic(
-        mesh, covariance, *settled(request), sampler="nuts", engine=s.engine, bound=bound, ratio=ratio
+        mesh, covariance, *relation_and_budget(s, n, size), sampler="nuts", engine=s.engine, bound=bound, ratio=ratio
     )
     if carries_no_information(covariance.sigma):
         msg = (
@@ -201,10 +218,72 @@ def kim_lim(request: LGCPRequest, bound: str) -> ReleasePlan:
     return ReleasePlan(f"lgcp-kim-lim-{bound}", plan, Drawn())
 
 
-# By the settings' `mechanism`.
-PLANNERS: dict[str, Callable[[LGCPRequest], ReleasePlan]] = {
-    "posterior-draw": posterior_draw,
-    "lipschitz": lipschitz,
-    "kim-lim-3.8": partial(kim_lim, bound="3.8"),
-    "kim-lim-3.9": partial(kim_lim, bound="3.9"),
+PLANNERS = {
+    "posterior-draw": _posterior_draw,
+    "lipschitz": _lipschitz,
+    "kim-lim-3.8": _kim_lim,
+    "kim-lim-3.9": _kim_lim,
 }
+
+
+def planned(s: LGCPSynthesizer, domain: Domain, n: int | None, size: float) -> ReleasePlan:
+    """Settle every choice of a drawn field from public parameters."""
+    return PLANNERS[s.mechanism](s, domain, n, size)
+
+
+# Loaded when an audit is wanted.
+def _posterior_draw_audit(plan: PosteriorDrawStatistic) -> StatisticAudit:
+    from dpppsynth.mechanisms.lgcp.audit import PosteriorDrawAudit
+
+    return PosteriorDrawAudit(plan)
+
+
+def _draw_audit(plan: DrawStatistic) -> StatisticAudit:
+    from dpppsynth.mechanisms.lgcp.audit import DrawAudit
+
+    return DrawAudit(plan)
+
+
+POSTERIOR_DRAW = Mechanism(
+    name="lgcp-posterior-draw",
+    settings=LGCPSynthesizer,
+    plan=PosteriorDrawStatistic,
+    estimators=(Drawn,),
+    result=CoxRelease,
+    audit=_posterior_draw_audit,
+    words=words.POSTERIOR_DRAW,
+    examples=examples.posterior_draw,
+)
+
+LIPSCHITZ = Mechanism(
+    name="lgcp-lipschitz",
+    settings=LGCPSynthesizer,
+    plan=LipschitzStatistic,
+    estimators=(Drawn,),
+    result=CoxRelease,
+    audit=_draw_audit,
+    words=words.LIPSCHITZ,
+    examples=examples.lipschitz,
+)
+
+KIM_LIM_38 = Mechanism(
+    name="lgcp-kim-lim-3.8",
+    settings=LGCPSynthesizer,
+    plan=KimLimStatistic,
+    estimators=(Drawn,),
+    result=CoxRelease,
+    audit=_draw_audit,
+    words=words.KIM_LIM_38,
+    examples=partial(examples.kim_lim, "3.8"),
+)
+
+KIM_LIM_39 = Mechanism(
+    name="lgcp-kim-lim-3.9",
+    settings=LGCPSynthesizer,
+    plan=KimLimStatistic,
+    estimators=(Drawn,),
+    result=CoxRelease,
+    audit=_draw_audit,
+    words=words.KIM_LIM_39,
+    examples=partial(examples.kim_lim, "3.9"),
+)

@@ -1,11 +1,19 @@
-"""Text and figures on releases with clusters."""
+"""The record of clusters, with text and figures on its releases."""
 
 from dataclasses import dataclass
 
+from dpppsynth.contract.audits import masses_and_pairs
+from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.core.units import short_unit
+from dpppsynth.inference.lgcp_inference import LGCPInference
+from dpppsynth.inference.matern_inference import MaternInference
+from dpppsynth.inference.sparse_inference import PrecisionInference
+from dpppsynth.inference.street_inference import StreetInference
+from dpppsynth.mechanisms.lgcp import examples
 from dpppsynth.mechanisms.lgcp.cluster_statistic import MassesAndPairs
 from dpppsynth.mechanisms.lgcp.clustered_release import ClusteredRelease
+from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +45,22 @@ class ClusterWords(MechanismWords[MassesAndPairs, ClusteredRelease]):
         }
 
 
-CLUSTERS = ClusterWords(
+WORDS = ClusterWords(
     description="The points were shared out to the corners of a public mesh, or counted along short stretches of the "
     "streets, and pairs of points near each other were added up, with a cap on what one point could add. Random noise "
     "was added to every number. A log-Gaussian Cox model with clusters, which knows the law of the noise, was fitted "
     "to these numbers alone, and the synthetic points were drawn from the model.",
     intensity="posterior median",
     title="Private intensity, posterior median",
+)
+
+CLUSTERS = Mechanism(
+    name="lgcp-clusters",
+    settings=LGCPSynthesizer,
+    plan=MassesAndPairs,
+    estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
+    result=ClusteredRelease,
+    audit=masses_and_pairs,
+    words=WORDS,
+    examples=examples.clusters,
 )
