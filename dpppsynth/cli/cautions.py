@@ -30,7 +30,7 @@ def show_cautions(found: Iterable[str]) -> None:
         warn(each)
 
 
-def heed(found: Iterable[str], *, yes: bool) -> None:
+def confirm_warnings(found: Iterable[str], *, yes: bool) -> None:
     """Say what is doubtful, and ask whether to go on unless `yes` has said so.
 
     Raises

@@ -9,7 +9,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -22,6 +22,11 @@ from dpppsynth.core.errors import (
     TooLargeError,
 )
 from dpppsynth.core.wording import headed
+
+if TYPE_CHECKING:
+    from dpppsynth.privacy import Guarantee
+    from dpppsynth.release import Release, StratifiedRelease
+    from dpppsynth.spatial.domains import Domain
 
 
 def exit_code(error: DpppsynthError) -> int:
@@ -110,6 +115,34 @@ def show_checks(checks: Iterable[tuple[str, bool, str]]) -> None:
     for name, holds, detail in checks:
         typer.secho(f"{yes if holds else no} ", fg=typer.colors.GREEN if holds else typer.colors.RED, nl=False)
         typer.echo(f"{name}: {detail}")
+
+
+def show_promise(
+    guarantee: "Guarantee", domain: "Domain", *, verbose: bool, start: str = "", together: str = ""
+) -> None:
+    """Print the promise in one sentence, and with `verbose` its assumptions.
+
+    `together` says of releases of one ledger what the assumption of a single release would deny.
+    """
+    from dpppsynth.privacy.bounds import ONE_RELEASE
+    from dpppsynth.privacy.interpretation import one_sentence
+
+    assumptions = [together if together and each == ONE_RELEASE else each for each in guarantee.assumptions]
+    count = f"{len(assumptions)} assumption{'s' if len(assumptions) > 1 else ''}"
+    rests = f" It is assumed that:\n{_listed(assumptions)}" if verbose else f" It rests on {count}: see --verbose."
+    show_text(f"{start}{one_sentence(guarantee, domain)} Proved by {guarantee.theorem}.{rests}")
+
+
+def _listed(sentences: list[str]) -> str:
+    return "\n".join(f"({i}) {sentence}" for i, sentence in enumerate(sentences, 1))
+
+
+def error_bound(release: "Release | StratifiedRelease", by: str | None = None) -> str | None:
+    """Error bound of a release, in the words of its report, `by` the mark over whose levels counts were smoothed."""
+    from dpppsynth.contract import registry
+    from dpppsynth.contract.words import largest_error_plan
+
+    return " ".join(registry.of(release).words.errors(largest_error_plan(release.plans), by)) or None
 
 
 @contextmanager

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note
+from dpppsynth.contract.settings import declared_as, setting
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,19 +19,23 @@ if TYPE_CHECKING:
 CONTENT = ("path", "document", "geometry", "lines", "edges", "vertices")
 
 
+def _where(text: str, *, default: object = None, **declared: Any) -> Any:
+    return setting(default, help=text, panel=o.WHERE, **declared)
+
+
 @dataclass(frozen=True, kw_only=True)
 class DomainOptions:
     """Options that say where the points lie."""
 
-    window: o.WindowOption = None
-    window_file: o.WindowFileOption = None
-    network: o.NetworkOption = None
-    node: o.NodeOption = False
-    join: o.JoinOption = None
-    largest_component: o.LargestComponentOption = False
-    collapse_short: o.CollapseOption = None
-    crs: o.CrsOption = None
-    to_crs: o.ToCrsOption = None
+    window: str | None = _where("Public rectangle that holds the points", metavar="X0,Y0,X1,Y1")
+    window_file: Path | None = _where("Public polygons that hold the points: .geojson, .gpkg or .parquet")
+    network: Path | None = _where("Public streets on which the points lie, as lines: .geojson, .gpkg or .parquet")
+    node: bool = _where("Put a vertex wherever lines of --network meet or cross", default=False)
+    join: float | None = _where("Join ends of --network's lines this close to each other, in its unit")
+    largest_component: bool = _where("Keep the largest connected part of --network", default=False)
+    collapse_short: float | None = _where("Contract edges of --network shorter than this, in its unit")
+    crs: str | None = declared_as(o.CRS)
+    to_crs: str | None = declared_as(o.TO_CRS)
 
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.window, self.window_file, self.network)) != 1:

@@ -1,5 +1,6 @@
 """`dpppsynth ledger`: creation and state of a privacy budget ledger."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,7 +8,7 @@ import typer
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import show_checks, show_json, show_table, show_text
-from dpppsynth.contract.settings import Neighbours
+from dpppsynth.contract.settings import PRIVACY, Neighbours, setting
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import downward, upward
 
@@ -19,14 +20,48 @@ if TYPE_CHECKING:
 LedgerArgument = Annotated[Path, typer.Argument(help="File of the ledger, such as ledger.json.", show_default=False)]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Budget(o.PromiseOptions):
+    """Options that say what all releases together may spend, and on whom."""
+
+    user: str | None = setting(
+        None,
+        help="Column that tells whose point a row is",
+        otherwise="user (add-remove-person), or none",
+        metavar="COLUMN",
+        panel=PRIVACY,
+    )
+
+    def neighbours(self) -> "Relation":
+        """The neighbouring relation; InputError unless one is said."""
+        from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne
+
+        kind, alpha, cap, user = self.relation, self.alpha, self.max_points_per_person, self.user
+        if alpha is None and kind in (None, Neighbours.ALPHA):
+            msg = (
+                "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one, add-remove or "
+                "add-remove-person"
+            )
+            raise InputError(msg)
+        if alpha is not None and kind not in (None, Neighbours.ALPHA):
+            msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
+            raise InputError(msg)
+        if alpha is not None:
+            return AlphaNeighbours(alpha, max_points_per_person=cap, user=user)
+        if kind != Neighbours.ADD_REMOVE_PERSON:
+            return AddRemove(cap, user=user) if kind == Neighbours.ADD_REMOVE else ReplaceOne(cap, user=user)
+        if cap != 1:
+            msg = (
+                "max_points_per_person: --relation add-remove-person protects all points of a person, however many; "
+                "leave --max-points-per-person out"
+            )
+            raise InputError(msg)
+        return AddRemovePerson() if user is None else AddRemovePerson(user)
+
+
 def init(
     path: LedgerArgument,
-    epsilon: o.EpsilonOption,
-    delta: o.DeltaOption = 0.0,
-    alpha: o.AlphaOption = None,
-    relation: o.RelationOption = None,
-    max_points_per_person: o.CapOption = 1,
-    user: o.UserOption = None,
+    budget: Budget,
     label: Annotated[
         str | None, typer.Option(help="A name for the data that may be shown to anybody.", rich_help_panel=o.WRITING)
     ] = None,
@@ -35,15 +70,15 @@ def init(
         typer.Option(
             "--adaptive",
             help="Let later budgets depend on earlier releases: only Gaussian and pure ones count then.",
-            rich_help_panel=o.PRIVACY,
+            rich_help_panel=PRIVACY,
         ),
     ] = False,
 ) -> None:
     """Set the budget of all releases from one data set, once, before the first."""
     from dpppsynth.ledger import Ledger
 
-    neighbours = _neighbours(alpha, relation, max_points_per_person, user)
-    ledger = Ledger.create(path, epsilon=epsilon, delta=delta, relation=neighbours, label=label, adaptive=adaptive)
+    spent: dict[str, Any] = {"epsilon": budget.epsilon, "delta": budget.delta, "relation": budget.neighbours()}
+    ledger = Ledger.create(path, **spent, label=label, adaptive=adaptive)
     show_text(
         f"{path} holds epsilon {ledger.epsilon:g} at delta {ledger.delta:g}. Two patterns are neighbouring when "
         f"{ledger.relation.described_in('unit')}. Keep backups of it, and keep it to yourself."
@@ -76,31 +111,6 @@ def show(
             show_checks((check.name, check.holds, check.detail) for check in checks)
     if not all(check.holds for check in checks):
         raise typer.Exit(3)
-
-
-def _neighbours(alpha: float | None, kind: Neighbours | None, cap: int, user: str | None) -> "Relation":
-    from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne
-
-    if alpha is None and kind in (None, Neighbours.ALPHA):
-        msg = (
-            "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one, add-remove or "
-            "add-remove-person"
-        )
-        raise InputError(msg)
-    if alpha is not None and kind not in (None, Neighbours.ALPHA):
-        msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
-        raise InputError(msg)
-    if alpha is not None:
-        return AlphaNeighbours(alpha, max_points_per_person=cap, user=user)
-    if kind is Neighbours.ADD_REMOVE_PERSON:
-        if cap != 1:
-            msg = (
-                "max_points_per_person: --relation add-remove-person protects all points of a person, however many; "
-                "leave --max-points-per-person out"
-            )
-            raise InputError(msg)
-        return AddRemovePerson() if user is None else AddRemovePerson(user)
-    return AddRemove(cap, user=user) if kind is Neighbours.ADD_REMOVE else ReplaceOne(cap, user=user)
 
 
 def _warn(ledger: "Ledger") -> None:

@@ -266,6 +266,11 @@ def setting(
     return field(default=default, metadata={SETTING: Setting(help=help, **declared), PARTS: tuple(parts)})
 
 
+def declared_as(declared: Setting, default: Any = None) -> Any:
+    """A field with a declaration that others share."""
+    return field(default=default, metadata={SETTING: declared})
+
+
 def made_of(*parts: Setting) -> Any:
     """A field, None by default, whose value `Settings.objects` makes from several options."""
     return field(default=None, metadata={PARTS: parts})
