@@ -10,8 +10,14 @@ from typer import Argument, Option
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_json, show_line
-from dpppsynth.cli.domain_options import DomainOptions, require_snap
-from dpppsynth.cli.reading_options import LayoutOptions, MarkOptions, columns_of, require_own_columns
+from dpppsynth.cli.input_options import (
+    DomainOptions,
+    LayoutOptions,
+    MarkOptions,
+    columns_of,
+    require_own_columns,
+    require_snap,
+)
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,9 +7,15 @@ import typer
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import show_json, show_line, show_text
-from dpppsynth.cli.domain_options import DomainOptions, require_snap
+from dpppsynth.cli.input_options import (
+    DomainOptions,
+    LayoutOptions,
+    MarkOptions,
+    columns_of,
+    require_own_columns,
+    require_snap,
+)
 from dpppsynth.cli.pattern_options import PatternOptions
-from dpppsynth.cli.reading_options import LayoutOptions, MarkOptions, columns_of, require_own_columns
 
 UserOption = Annotated[
     str | None,

@@ -7,11 +7,10 @@ import typer
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_json, show_line, show_promise, show_text
-from dpppsynth.cli.domain_options import DomainOptions
-from dpppsynth.cli.ledger_entry import LedgerEntry, values_of
+from dpppsynth.cli.input_options import DomainOptions, LayoutOptions
+from dpppsynth.cli.ledger import LedgerEntry, values_of
 from dpppsynth.cli.method import ReportMethod
 from dpppsynth.cli.pattern_files import require_new_folder
-from dpppsynth.cli.reading_options import LayoutOptions
 from dpppsynth.cli.synthesize import EACH_ROW, show_release
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import upward

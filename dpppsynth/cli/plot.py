@@ -7,7 +7,7 @@ from typer import Option
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_line
-from dpppsynth.cli.reading_options import LayoutOptions
+from dpppsynth.cli.input_options import LayoutOptions
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import each_of
 from dpppsynth.core.rounding import stated
@@ -72,7 +72,7 @@ def plot(
     A release by the levels of a mark also has a pattern, an intensity and a mesh for each level. A heat map release
     has a heat map in place of the mesh.
     """
-    from dpppsynth.cli.domain_options import require_snap
+    from dpppsynth.cli.input_options import require_snap
     from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
 
     pictures = out or Path("pictures") if original is None else o.private_folder(out)

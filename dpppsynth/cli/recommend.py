@@ -5,9 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.cautions import doubts, show_cautions
-from dpppsynth.cli.console import show_json, show_line, show_promise, show_table, show_text
-from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.console import doubts, show_cautions, show_json, show_line, show_promise, show_table, show_text
+from dpppsynth.cli.input_options import DomainOptions
 from dpppsynth.cli.method import Method
 from dpppsynth.contract.settings import declared_as
 

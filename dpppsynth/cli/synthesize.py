@@ -9,14 +9,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.cautions import confirm_warnings, doubts, show_cautions
-from dpppsynth.cli.console import progress, show_json, show_line, show_promise, show_text
-from dpppsynth.cli.domain_options import DomainOptions, require_snap, said_of
-from dpppsynth.cli.ledger_entry import LedgerEntry, require_readable, values_of
+from dpppsynth.cli.console import (
+    confirm_warnings,
+    doubts,
+    progress,
+    show_cautions,
+    show_json,
+    show_line,
+    show_promise,
+    show_text,
+)
+from dpppsynth.cli.input_options import (
+    DomainOptions,
+    LayoutOptions,
+    columns_of,
+    require_own_columns,
+    require_snap,
+    said_of,
+)
+from dpppsynth.cli.ledger import LedgerEntry, require_readable, values_of
 from dpppsynth.cli.method import Method
 from dpppsynth.cli.pattern_files import require_new_folder
 from dpppsynth.cli.pattern_options import PatternOptions
-from dpppsynth.cli.reading_options import LayoutOptions, columns_of, require_own_columns
 from dpppsynth.contract.cautions import cautions
 from dpppsynth.core.errors import InputError, QualityError
 
