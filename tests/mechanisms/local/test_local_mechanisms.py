@@ -8,14 +8,15 @@ import baselines
 import numpy as np
 import pytest
 import shapely
+from baselines.range_queries import average_query_error, query_workload, true_answers
 from scipy import stats
 
 from dpppsynth import load_release, local, randomizers
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
-from dpppsynth.grids import average_query_error, even_cells, query_workload, true_answers, uniform_grid
+from dpppsynth.grids import even_cells, uniform_grid
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic
-from dpppsynth.models.grid_meshes import rectangle_mesh
+from dpppsynth.models.regular_meshes import rectangle_mesh
 from dpppsynth.privacy import GeoIndistinguishability, Local, ReplaceOne, local_rounds, verify
 from dpppsynth.privacy.relations import AlphaNeighbours, relation_from_dict
 from dpppsynth.randomizers import LocalHashing, RandomizedResponse, randomizer_from_dict
