@@ -12,14 +12,13 @@ deviation of the covariate, and so is the field, where there is one.
 from collections.abc import Callable
 
 import numpy as np
+from drawn_fields import at_places
 from measuring import timed
 from numpy.random import Generator
 from pages import command_line, fill, table
 
 import dpppsynth as dps
-from dpppsynth.models import regular_triangulation
 from dpppsynth.models.sparse_fields import SparseMatern
-from dpppsynth.models.sparse_solver import SparseFactor
 from dpppsynth.spatial.raster_layers import RasterLayer
 
 WINDOW = dps.Window.rectangle(0, 0, 1000, 1000)
@@ -52,10 +51,7 @@ HEADS = (
 
 def field(range_: float, rng: Generator) -> np.ndarray:
     """Values of a Matern field at the places."""
-    mesh = regular_triangulation(WINDOW, shape=(61, 61))
-    prior = SparseMatern(FIELD_SD, range_, 1.0).on(mesh)
-    unknowns = SparseFactor(prior.precision).solve(prior.root @ rng.standard_normal(prior.root.shape[1]))
-    return mesh.basis(PLACES) @ (prior.placement @ unknowns)
+    return at_places(SparseMatern(FIELD_SD, range_, 1.0), WINDOW, 61, PLACES, rng)
 
 
 def streets() -> dps.LinearNetwork:

@@ -13,12 +13,12 @@ from typing import Any
 import city
 import numpy as np
 import streets
+from drawn_fields import at_vertices
 from measuring import timed
 from pages import command_line, fill, table
 
 import dpppsynth as dps
 from dpppsynth.models.sparse_fields import SparseMatern
-from dpppsynth.models.sparse_solver import SparseFactor
 
 # Numbers of points, and repeats with each.
 RUNS = {400: 6, 10**4: 3, 10**6: 1}
@@ -43,10 +43,8 @@ def points(step: int) -> np.ndarray:
 
 def from_prior(estimator: Any, rng: np.random.Generator) -> np.ndarray:
     """Shares of the cells under a field of the release's own prior."""
-    prior = SparseMatern(estimator.sigma, estimator.ranges[RANGE], estimator.smoothness[0]).on(estimator.mesh)
-    noise = prior.root @ rng.standard_normal(prior.root.shape[1])
-    field = prior.placement @ SparseFactor(prior.precision).solve(noise)
-    mass = np.exp(estimator.mesh.basis(points(1)) @ field)
+    prior = SparseMatern(estimator.sigma, estimator.ranges[RANGE], estimator.smoothness[0])
+    mass = np.exp(estimator.mesh.basis(points(1)) @ at_vertices(prior, estimator.mesh, rng))
     return (mass / mass.sum()).reshape(2 * [round(city.SIDE / city.CELL)])
 
 

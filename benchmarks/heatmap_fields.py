@@ -8,21 +8,17 @@ Nothing here is private: truths are compared with estimates, and the noise is se
 cities and images of other seeds.
 """
 
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import heatmap_tables as tables
 import numpy as np
 from heatmap_data import cities, city, gaussians
 from heatmaps import PEOPLE, SEED, SIDE, drawn, gazers, scores
-from measuring import raw_rows
-from pages import command_line, fill, table
 
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate
 from dpppsynth.mechanisms.heatmap.bound import measured_depth
+from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.mechanisms.heatmap.tree import pyramid
-from dpppsynth.mechanisms.heatmap.users import Users
 
 # Arguments of each method, and the number of its noise: two that share it fit the same noised counts.
 METHODS: dict[str, tuple[int, dict[str, object]]] = {
@@ -80,24 +76,5 @@ def rows() -> Iterator[list]:
             yield [name, epsilon, method, *scores(truth, drawn(estimate(users, epsilon, method, key), users))]
 
 
-def lines(found: tables.Summary) -> list[str]:
-    """Methods down, data across; SIM / CC / KL / EMD."""
-    cases = list(dict.fromkeys(key[:2] for key in found))
-    heads = [f"{name}, eps {epsilon:g}" for name, epsilon in cases]
-    body = [[each, *(" / ".join(map(tables.short, found[*case, each][0])) for case in cases)] for each in METHODS]
-    return table(["SIM / CC / KL / EMD", *heads], body)
-
-
-def main() -> None:
-    """Run, or read what was run, and fill the table."""
-    parser = command_line(__doc__)
-    parser.add_argument("--work", type=Path, default=Path("out/heatmaps"), help="raw scores; what is there is not run")
-    args = parser.parse_args()
-    args.work.mkdir(parents=True, exist_ok=True)
-    found = tables.summary(raw_rows(args.work / "fields.csv", rows, time.perf_counter))
-    print("\n".join(lines(found)))
-    fill(args.out, "fields", lines(found))
-
-
 if __name__ == "__main__":
-    main()
+    tables.of_methods(__doc__, "fields", rows, METHODS)

@@ -10,21 +10,17 @@ whole mass of every person.
 """
 
 import math
-import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import heatmap_tables as tables
 import numpy as np
 from heatmap_fields import data, rule
 from heatmap_rivals import coarse_grid, equal_budgets, noisy, quadtree
 from heatmaps import SEED, drawn, scores
-from measuring import raw_rows
-from pages import command_line, fill, table
 
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, normalised
+from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.mechanisms.heatmap.tree import pyramid
-from dpppsynth.mechanisms.heatmap.users import Users
 
 DEFAULT = "default: two levels by rule, field"
 # Fan of PrivTree, its share of the budget for the tree, and the count below which a cell is not split.
@@ -97,24 +93,5 @@ def rows() -> Iterator[list]:
             yield [name, epsilon, method, *scores(truth, drawn(estimate(users, epsilon, rng), users))]
 
 
-def lines(found: tables.Summary) -> list[str]:
-    """Methods down, data across; SIM / CC / KL / EMD."""
-    cases = list(dict.fromkeys(key[:2] for key in found))
-    heads = [f"{name}, eps {epsilon:g}" for name, epsilon in cases]
-    body = [[each, *(" / ".join(map(tables.short, found[*case, each][0])) for case in cases)] for each in METHODS]
-    return table(["SIM / CC / KL / EMD", *heads], body)
-
-
-def main() -> None:
-    """Run, or read what was run, and fill the table."""
-    parser = command_line(__doc__)
-    parser.add_argument("--work", type=Path, default=Path("out/heatmaps"), help="raw scores; what is there is not run")
-    args = parser.parse_args()
-    args.work.mkdir(parents=True, exist_ok=True)
-    found = tables.summary(raw_rows(args.work / "grids.csv", rows, time.perf_counter))
-    print("\n".join(lines(found)))
-    fill(args.out, "grids", lines(found))
-
-
 if __name__ == "__main__":
-    main()
+    tables.of_methods(__doc__, "grids", rows, METHODS)

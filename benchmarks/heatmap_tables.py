@@ -1,10 +1,13 @@
 """Tables of benchmarks/heatmaps.py: means, their confidence intervals, and where they stand in the document."""
 
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import numpy as np
-from pages import table
+from measuring import raw_rows
+from pages import command_line, fill, table
 
 METRICS = ("SIM", "CC", "KL", "EMD")
 # Higher is better, or lower.
@@ -73,6 +76,21 @@ def by_setting(found: Summary, name: str, methods: Iterable[str]) -> list[str]:
         for setting, epsilon in dict.fromkeys(key[:2] for key in found)
     ]
     return table([name, *methods], rows)
+
+
+def of_methods(text: str, name: str, rows: Callable[[], Iterable[list]], methods: Iterable[str]) -> None:
+    """Main program of a benchmark with one table: methods down, data across; run, or read what was run, and fill it."""
+    parser = command_line(text)
+    parser.add_argument("--work", type=Path, default=Path("out/heatmaps"), help="raw scores; what is there is not run")
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    found = summary(raw_rows(args.work / f"{name}.csv", rows, time.perf_counter))
+    cases = list(dict.fromkeys(key[:2] for key in found))
+    heads = (f"{data}, eps {epsilon:g}" for data, epsilon in cases)
+    body = ([each, *(" / ".join(map(short, found[*case, each][0])) for case in cases)] for each in methods)
+    lines = table(["SIM / CC / KL / EMD", *heads], body)
+    print("\n".join(lines))
+    fill(args.out, name, lines)
 
 
 def by_metric(found: Summary, name: str) -> list[str]:

@@ -39,7 +39,7 @@ def drawn(folder: str, cells: int) -> dict[str, Any]:
     from dpppsynth import Window
     from dpppsynth.local import LDPTrace, perturb_file
 
-    asked = LDPTrace(epsilon=10.0, cells=cells, max_length=20, user="who").filed()
+    asked = LDPTrace(epsilon=10.0, cells=cells, max_length=20, user="who").first
     points, out = Path(folder, "trips.parquet"), Path(folder, "reports.parquet")
     return {"reports": perturb_file(asked, points, out, window=Window.rectangle(0, 0, SIDE, SIDE)), "MB": memory()}
 

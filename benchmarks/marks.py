@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 from measuring import in_fresh_process, memory, run_case, timed
-from pages import command_line, fill, table
+from pages import command_line, fill, spread_of, table
 
 import dpppsynth as dps
 from dpppsynth.models import regular_triangulation
@@ -193,9 +193,7 @@ def means(rows: list[tuple[float, ...]]) -> list[str]:
 
 
 def ratio(rows: list[tuple[float, ...]], of: int, over: int) -> str:
-    """Geometric mean, with the smallest and the largest."""
-    found = np.array(rows)[:, of] / np.array(rows)[:, over]
-    return f"{np.exp(np.log(found).mean()):.2f} ({found.min():.2f} to {found.max():.2f})"
+    return spread_of(np.array(rows)[:, of] / np.array(rows)[:, over])
 
 
 def type_rows(repeats: int, first: int) -> list[list[str]]:

@@ -23,20 +23,20 @@ from dpppsynth.contract.additive_noise import LaplaceMasses, cell_counts
 from dpppsynth.contract.rules import DRAW_SIGMA
 from dpppsynth.contract.rules import network_rules as rules
 from dpppsynth.contract.rules.planar_rules import box_shape
+from dpppsynth.inference.lgcp_inference import FIELD_SIGMA as SIGMA
+from dpppsynth.inference.projection import project_to_simplex
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.heat_kernels import diffusion_matrix
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import increment_sd
-from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_statistic import INTERCEPT_SD
+from dpppsynth.mechanisms.lgcp.draw_statistic import INTERCEPT_SD
 from dpppsynth.models import PoweredExponential, trace_mesh
 from dpppsynth.models.covariances import factor
 from dpppsynth.models.laplace_approximation import laplace_posterior
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.likelihood import NoisyField, NoisyMasses
+from dpppsynth.models.recipes import around
 from dpppsynth.models.target_posterior import FieldPrior
-from dpppsynth.models.trace import around
 from dpppsynth.privacy.profiles import gaussian_mu
-from dpppsynth.release.lgcp_inference import FIELD_SIGMA as SIGMA
-from dpppsynth.release.projection import project_to_simplex
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.sampling import binomial_pattern

@@ -8,14 +8,13 @@ the points do, while the others follow a field of their own; or none do.
 """
 
 import numpy as np
+from drawn_fields import at_places
 from measuring import timed
 from numpy.random import Generator
-from pages import command_line, fill, table
+from pages import command_line, fill, spread_of, table
 
 import dpppsynth as dps
-from dpppsynth.models import regular_triangulation
 from dpppsynth.models.sparse_fields import SparseMatern
-from dpppsynth.models.sparse_solver import SparseFactor
 
 EPSILON, ALPHA, RISK_SD = 1.0, 20.0, 0.33
 WINDOW = dps.Window.rectangle(0, 0, 1000, 1000)
@@ -30,14 +29,11 @@ HEADS = ("points", "n", "truths", "with offset", "without", "even", "ratio (smal
 
 def smooth(sd: float, range_: float, rng: Generator) -> np.ndarray:
     """Values of a Matern field at the places."""
-    mesh = regular_triangulation(WINDOW, shape=(51, 51))
-    prior = SparseMatern(sd, range_, 1.0).on(mesh)
-    unknowns = SparseFactor(prior.precision).solve(prior.root @ rng.standard_normal(prior.root.shape[1]))
-    return mesh.basis(PLACES) @ (prior.placement @ unknowns)
+    return at_places(SparseMatern(sd, range_, 1.0), WINDOW, 51, PLACES, rng)
 
 
 def inhabitants(rng: Generator) -> np.ndarray:
-    """(rows, columns) people of cells of 50 m: six towns on thinly with_user_ids land."""
+    """(rows, columns) people of cells of 50 m: six towns on thinly populated land."""
     at, width = rng.uniform(0, 1000, (6, 2)), rng.uniform(40, 120, 6)
     towns = np.exp(-((PLACES[:, None] - at) ** 2).sum(axis=2) / (2 * width**2)) @ rng.dirichlet(np.ones(6))
     blocks = (towns + 0.01).reshape(CELLS // BLOCK, BLOCK, CELLS // BLOCK, BLOCK).mean(axis=(1, 3))
@@ -76,8 +72,8 @@ def main() -> None:
             seeds = range(args.first, args.first + args.repeats)
             found, seconds = timed(lambda s=share, n=n, seeds=seeds: np.array([once(s, n, seed) for seed in seeds]))
             ratio = found[:, 0] / found[:, 1]
-            told = f"{np.exp(np.log(ratio).mean()):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
-            rows.append((name, f"{n}", f"{args.repeats}", *(f"{each:.3f}" for each in found.mean(axis=0)), told))
+            means = (f"{each:.3f}" for each in found.mean(axis=0))
+            rows.append((name, f"{n}", f"{args.repeats}", *means, spread_of(ratio)))
             print(*rows[-1], f"{seconds:.0f} s", flush=True)
     fill(args.out, "offsets", table(HEADS, rows))
 

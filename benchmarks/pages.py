@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
     """Lines of a Markdown table."""
@@ -16,6 +18,11 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 def line(cells: Iterable[str]) -> str:
     """One row of a table."""
     return "| " + " | ".join(cells) + " |"
+
+
+def spread_of(ratios: np.ndarray) -> str:
+    """Geometric mean of ratios, with the smallest and the largest."""
+    return f"{np.exp(np.log(ratios).mean()):.2f} ({ratios.min():.2f} to {ratios.max():.2f})"
 
 
 def command_line(text: str, out: str = "page whose tables are filled; none is without it") -> argparse.ArgumentParser:

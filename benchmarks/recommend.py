@@ -40,8 +40,8 @@ from dpppsynth.evaluation.recommendation.evidence import (
     Question,
 )
 from dpppsynth.evaluation.recommendation.recommended import USELESS
+from dpppsynth.inference import lgcp_inference as field
 from dpppsynth.models import regular_triangulation
-from dpppsynth.release import lgcp_inference as field
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseLinear
 from dpppsynth.spatial.sampling import binomial_pattern
 

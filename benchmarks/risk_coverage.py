@@ -8,14 +8,13 @@ constant on blocks of 200 m, whose logarithms have standard deviation 0.5; or it
 """
 
 import numpy as np
+from drawn_fields import at_places
 from measuring import timed
 from numpy.random import Generator
-from pages import command_line, fill, table
+from pages import command_line, fill, spread_of, table
 
 import dpppsynth as dps
-from dpppsynth.models import regular_triangulation
 from dpppsynth.models.sparse_fields import SparseMatern
-from dpppsynth.models.sparse_solver import SparseFactor
 from dpppsynth.release.cox import CoxRelease
 
 WINDOW, ALPHA, LEVEL, THRESHOLD, SURE = dps.Window.rectangle(0, 0, 4000, 4000), 100.0, 0.9, 1.5, 0.95
@@ -35,10 +34,7 @@ def log_risk(name: str, rng: Generator) -> np.ndarray:
     if field is None:
         row, column = (PLACES[:, ::-1] // 200).astype(int).T
         return rng.normal(0, 0.5, (20, 20))[row, column]
-    mesh = regular_triangulation(WINDOW, shape=(81, 81))
-    prior = SparseMatern(1.0, field[1], 1.0).on(mesh)
-    unknowns = SparseFactor(prior.precision).solve(prior.root @ rng.standard_normal(prior.root.shape[1]))
-    return field[0] * (mesh.basis(PLACES) @ (prior.placement @ unknowns))
+    return field[0] * at_places(SparseMatern(1.0, field[1], 1.0), WINDOW, 81, PLACES, rng)
 
 
 def scores(release: CoxRelease, risk: np.ndarray, mass: np.ndarray, some: np.ndarray) -> list[float]:
@@ -82,8 +78,7 @@ def main() -> None:
             row += [f"{b.sum():.0f} of {a.sum():.0f}" for a, b in zip(sure, wrong, strict=True)]
             row += [f"{each.mean():.3f}" for each in distance]
             # An even risk is found to rounding.
-            told = f"{np.exp(np.log(ratio).mean()):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
-            rows.append((*row, "" if name == "even" else told))
+            rows.append((*row, "" if name == "even" else spread_of(ratio)))
             print(*rows[-1], f"{seconds:.0f} s", flush=True)
     fill(args.out, "risk", table(HEADS, rows))
 

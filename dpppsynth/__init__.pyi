@@ -40,7 +40,7 @@ from .mechanisms.heatmap.release import HeatmapRelease as HeatmapRelease
 from .mechanisms.heatmap.synthesizer import HeatmapSynthesizer as HeatmapSynthesizer
 from .mechanisms.kernel.release import PoissonRelease as PoissonRelease
 from .mechanisms.kernel.synthesizer import KernelSynthesizer as KernelSynthesizer
-from .mechanisms.laplace.synthesizer import LaplaceSynthesizer as LaplaceSynthesizer
+from .mechanisms.lgcp.laplace import LaplaceSynthesizer as LaplaceSynthesizer
 from .mechanisms.lgcp.synthesizer import LGCPSynthesizer as LGCPSynthesizer
 from .mechanisms.local.release import GridRelease as GridRelease
 from .mechanisms.local.release import LocalRelease as LocalRelease

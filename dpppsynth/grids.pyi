@@ -2,16 +2,10 @@ from dpppsynth.mechanisms.local.grids.cuts import PIECES as PIECES
 from dpppsynth.mechanisms.local.grids.cuts import Agreeing as Agreeing
 from dpppsynth.mechanisms.local.grids.cuts import Ratios as Ratios
 from dpppsynth.mechanisms.local.grids.cuts import adaptive_cells as adaptive_cells
-from dpppsynth.mechanisms.local.grids.cuts import central_consistency as central_consistency
 from dpppsynth.mechanisms.local.grids.cuts import even_cells as even_cells
 from dpppsynth.mechanisms.local.grids.cuts import local_consistency as local_consistency
 from dpppsynth.mechanisms.local.grids.cuts import pooled_levels as pooled_levels
 from dpppsynth.mechanisms.local.grids.cuts import split_ratios as split_ratios
-from dpppsynth.mechanisms.local.grids.queries import average_query_error as average_query_error
-from dpppsynth.mechanisms.local.grids.queries import constant_density_answers as constant_density_answers
-from dpppsynth.mechanisms.local.grids.queries import query_workload as query_workload
-from dpppsynth.mechanisms.local.grids.queries import true_answers as true_answers
-from dpppsynth.mechanisms.local.grids.queries import zero_answers_error as zero_answers_error
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles as Rectangles
 from dpppsynth.mechanisms.local.grids.rectangles import nested as nested
 from dpppsynth.mechanisms.local.grids.rectangles import uniform_grid as uniform_grid
@@ -20,9 +14,6 @@ from dpppsynth.mechanisms.local.grids.sides import PRIVAG as PRIVAG
 from dpppsynth.mechanisms.local.grids.sides import ROUNDINGS as ROUNDINGS
 from dpppsynth.mechanisms.local.grids.sides import UNIFORM_ALPHA as UNIFORM_ALPHA
 from dpppsynth.mechanisms.local.grids.sides import Constants as Constants
-from dpppsynth.mechanisms.local.grids.sides import central_first_side as central_first_side
-from dpppsynth.mechanisms.local.grids.sides import central_second_sides as central_second_sides
-from dpppsynth.mechanisms.local.grids.sides import central_uniform_side as central_uniform_side
 from dpppsynth.mechanisms.local.grids.sides import clipped_frequencies as clipped_frequencies
 from dpppsynth.mechanisms.local.grids.sides import first_side as first_side
 from dpppsynth.mechanisms.local.grids.sides import group_sizes as group_sizes

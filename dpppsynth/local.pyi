@@ -13,10 +13,6 @@ from dpppsynth.mechanisms.local.grid_synthesizer import GridCounts as GridCounts
 from dpppsynth.mechanisms.local.grid_synthesizer import PrivAG as PrivAG
 from dpppsynth.mechanisms.local.grid_synthesizer import SecondRound as SecondRound
 from dpppsynth.mechanisms.local.grid_synthesizer import UniformGrid as UniformGrid
-from dpppsynth.mechanisms.local.grids.queries import average_query_error as average_query_error
-from dpppsynth.mechanisms.local.grids.queries import constant_density_answers as constant_density_answers
-from dpppsynth.mechanisms.local.grids.queries import query_workload as query_workload
-from dpppsynth.mechanisms.local.grids.queries import zero_answers_error as zero_answers_error
 from dpppsynth.mechanisms.local.one_report import one_point_each as one_point_each
 from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius as grid_radius
 from dpppsynth.mechanisms.local.randomizers.footprint import optimal_radius as optimal_radius
@@ -36,12 +32,7 @@ from dpppsynth.mechanisms.local.synthesizer import CellMechanism as CellMechanis
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
 from dpppsynth.mechanisms.local.synthesizer import counts_from_dict as counts_from_dict
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories as GridTrajectories
-from dpppsynth.mechanisms.local.trajectories.paths import PointsBudget as PointsBudget
 from dpppsynth.mechanisms.local.trajectories.paths import Trajectories as Trajectories
-from dpppsynth.mechanisms.local.trajectories.paths import points_budget as points_budget
-from dpppsynth.mechanisms.local.trajectories.paths import random_trajectories as random_trajectories
-from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts as TraceCounts
-from dpppsynth.mechanisms.local.trajectories.protocol import TraceReports as TraceReports
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel as TraceModel
 from dpppsynth.mechanisms.local.trajectory_synthesizer import CombinedTraces as CombinedTraces
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace as LDPTrace

@@ -7,7 +7,7 @@ from dpppsynth.contract.synthesizer import Synthesizer as Synthesizer
 from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer as BoundedErrorSynthesizer
 from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer as HeatmapSynthesizer
 from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer as KernelSynthesizer
-from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer as LaplaceSynthesizer
+from dpppsynth.mechanisms.lgcp.laplace import LaplaceSynthesizer as LaplaceSynthesizer
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer as LGCPSynthesizer
 from dpppsynth.mechanisms.marked.synthesizer import MarkedSynthesizer as MarkedSynthesizer
 from dpppsynth.mechanisms.pairs.synthesizer import PairSums as PairSums

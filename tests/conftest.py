@@ -82,9 +82,9 @@ def quick(request):
     name = request.path.name
     with pytest.MonkeyPatch.context() as patch:
         if name in KEPT:
-            patch.setattr("dpppsynth.release.lgcp_inference.KEPT_DRAWS", KEPT[name])
+            patch.setattr("dpppsynth.inference.lgcp_inference.KEPT_DRAWS", KEPT[name])
         if name in FEW_TRIALS:
-            patch.setattr("dpppsynth.mechanisms.lgcp.posterior_sampling.feasibility.TRIALS", 100)
+            patch.setattr("dpppsynth.mechanisms.lgcp.draw_planning.TRIALS", 100)
         if name in FEW_PIXELS:
             patch.setattr("dpppsynth.plotting.surfaces.PIXELS", 40)
         if name in COARSE:

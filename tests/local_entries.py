@@ -4,7 +4,7 @@ import numpy as np
 
 import dpppsynth as dps
 from dpppsynth import client, grids, local, privacy, randomizers
-from dpppsynth.mechanisms.local.trajectories.protocol import TraceProtocol, TraceRound
+from dpppsynth.mechanisms.local.trajectories.protocol import TraceProtocol
 from dpppsynth.spatial import transport as histograms
 
 SQUARE = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -124,23 +124,8 @@ GRIDS = {
     "local_consistency": (
         grids.local_consistency, {"grid": FINER, "first": np.ones(9), "second": np.ones(36), "n1": 5, "n2": 5},
     ),
-    "central_consistency": (
-        grids.central_consistency, {"grid": FINER, "first": np.ones(9), "second": np.ones(36), "share": 0.5},
-    ),
     "group_sizes": (grids.group_sizes, {"n": 100, "sigma": 0.2}),
     "split_users": (grids.split_users, {"n": 100, "sigma": 0.2, "rng": 1}),
-    "average_query_error": (
-        grids.average_query_error, {"truth": [3, 4], "answers": [2.0, 4.5], "n": 20, "bound": 0.02},
-    ),
-    "zero_answers_error": (grids.zero_answers_error, {"truth": [3, 4], "n": 20, "bound": 0.02}),
-    "constant_density_answers": (grids.constant_density_answers, {"rectangles": QUERIES, "bounds": BOX, "n": 20}),
-    "query_workload": (
-        grids.query_workload, {"bounds": BOX, "area_share": 0.1, "count": 5, "shape": "proportional", "rng": 1},
-    ),
-    "true_answers": (grids.true_answers, {"xy": PATTERN.xy, "rectangles": QUERIES, "bounds": BOX}),
-    "central_first_side": (grids.central_first_side, {**SIDES, "c": 10.0}),
-    "central_second_sides": (grids.central_second_sides, {"counts": [30.0, -2.0], "epsilon": 1.0, "c2": 5.0}),
-    "central_uniform_side": (grids.central_uniform_side, {**SIDES, "c": 10.0}),
     "clipped_frequencies": (grids.clipped_frequencies, {"counts": [30.0, -2.0], "reports": 28}),
     "first_side": (grids.first_side, {**SIDES, "alpha": 0.02, "rounding": "nearest"}),
     "uniform_side": (grids.uniform_side, {**SIDES, "alpha": 0.1, "rounding": "nearest"}),
@@ -220,7 +205,6 @@ TRACE = local.LDPTrace(epsilon=2.0, cells=3, max_length=5)
 TRACED = TRACE.simulate(CELLS, rng=1)
 ROUND = TRACE.first
 SENT = ROUND.clients(CELLS, rng=1)
-ONE = ROUND.clients(CELLS.part(0, 1), rng=1)
 WALKED = dps.PointPattern(PATTERN.xy, SQUARE, {"trajectory": np.arange(20) // 10})
 MODEL = TRACE.estimate(*TRACED)
 
@@ -311,13 +295,6 @@ LOCAL = {
     "GridTrajectories": (local.GridTrajectories, {"cells": 3, "values": [0, 1, 4], "offsets": [0, 2, 3]}),
     "GridTrajectories.truncated": (CELLS.truncated, {"longest": 3}),
     "GridTrajectories.part": (CELLS.part, {"first": 0, "last": 1}),
-    "points_budget": (local.points_budget, {"trajectories": WALKS, "epsilon": 1.0}),
-    "random_trajectories": (
-        local.random_trajectories,
-        {
-            "points": PATTERN.xy, "window": SQUARE, "number": 3, "grid": 4, "shortest": 2, "longest": 5, "rng": 1,
-        },
-    ),
     "LDPTrace": (local.LDPTrace, {"epsilon": 2.0, "cells": 3, "max_length": 5, "user": "trajectory"}),
     "LineTrace": (local.LineTrace, {"epsilon": 2.0, "cells": 3, "reach": 2, "user": "trajectory"}),
     "LineTrace.plan": (LINES.plan, {"domain": SQUARE, "n": 2, "expected_n": None}),
@@ -335,25 +312,12 @@ LOCAL = {
     ),
     "CombinedTraces.release": (TRACE.combine(*TRACED).release, {"domain": SQUARE}),
     "TraceProtocol": (TraceProtocol, {"epsilon": 2.0, "cells": 3, "max_length": 5}),
-    "TraceRound": (
-        TraceRound,
-        {"cells": 3, "longest": 5, "epsilon": 0.2, "moving": False},
-    ),
     "LDPTrace.second": (TRACE.second, {"longest": 3}),
     "LDPTrace.longest": (TRACE.longest, {"lengths": TRACED[0]}),
     "LDPTrace.simulate": (TRACE.simulate, {"trajectories": CELLS, "rng": 1, "fast": False}),
     "LDPTrace.estimate": (TRACE.estimate, {"lengths": TRACED[0], "mobility": TRACED[1]}),
-    "TraceRound.clients": (ROUND.clients, {"trajectories": CELLS, "rng": 1}),
-    "TraceRound.aggregate": (ROUND.aggregate, {"reports": [SENT]}),
-    "TraceReports.read": (local.TraceReports.read, {"asked": ROUND, "data": ONE.to_dict()}),
-    "TraceReports.read_batch": (local.TraceReports.read_batch, {"asked": ROUND, "data": SENT.to_dict()}),
-    "TraceCounts.add": (TRACED[0].__add__, {"other": TRACED[0]}),
-    "TraceCounts.from_dict": (local.TraceCounts.from_dict, {"asked": ROUND, "data": TRACED[0].to_dict()}),
-    "TraceProtocol.counts": (
-        TRACE.protocol.counts,
-        {"flat": np.concatenate([each.flat for each in TRACED]), "clients": (2, 2), "longest": None},
-    ),
-    "TraceCounts.totals": (TRACED[0].totals, {"name": "length"}),
+    "TraceRound.clients": (ROUND.clients, {"values": CELLS, "rng": 1}),
+    "TraceRound.aggregate": (ROUND.aggregate, {"reports": SENT}),
     "TraceModel": (
         local.TraceModel,
         {
@@ -415,12 +379,12 @@ PRIVACY = {
     "local_rounds": (privacy.local_rounds, {"epsilon": 1.0, "randomizers": ORACLES[:2]}),
 }
 
-MODULES = client, grids, histograms, local, randomizers
+MODULES = client, grids, local, randomizers
 ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **PRIVACY}
 # What the package makes, constants, bases, and what needs Dask.
 MADE = {
     "AAG", "PIECES", "PRIVAG", "ROUNDINGS", "UNIFORM_ALPHA", "Agreeing", "Constants", "Ratios", "KINDS", "ORACLES",
     "Fit", "FrequencyOracle", "Randomizer", "CellMechanism", "Mechanism",
-    "PointsBudget", "TraceCounts", "aggregate_dask", "GridRelease", "LocalRelease", "local", "grids", "randomizers",
+    "aggregate_dask", "GridRelease", "LocalRelease", "local", "grids", "randomizers",
     "HierarchyRelease",
 }  # fmt: skip

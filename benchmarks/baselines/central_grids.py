@@ -10,25 +10,21 @@ from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+
 from dpppsynth.core.arguments import positive, probability, whole
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local.grids.cuts import central_consistency, even_cells
-from dpppsynth.mechanisms.local.grids.rectangles import Bounds, Rectangles, checked_bounds, uniform_grid
-from dpppsynth.mechanisms.local.grids.sides import (
-    CENTRAL_C,
-    CENTRAL_C2,
-    LARGEST_EPSILON,
-    central_first_side,
-    central_second_sides,
-    central_uniform_side,
-)
+from dpppsynth.mechanisms.local import grid_limits
+from dpppsynth.mechanisms.local.grids.cuts import Agreeing, even_cells, pooled_levels
+from dpppsynth.mechanisms.local.grids.rectangles import Bounds, Rectangles, checked_bounds, reals, uniform_grid, users
+from dpppsynth.mechanisms.local.grids.sides import LARGEST_EPSILON, SMALL, rounded_sides
 from dpppsynth.privacy.bounds import DISCRETE, ONE_RELEASE, laplace_scale
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import DiscreteNoise, laplace_noise
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemove
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.mesh import Floats, Ints
 
 PUBLIC = "Bounds, budget, constants and the guess of the number of points were chosen without looking at the points."
 INSIDE = "All points lie inside the bounds, since others are refused."
@@ -36,6 +32,59 @@ ONE_POINT = "Each person has one point."
 BUDGET = f"be positive and at most {LARGEST_EPSILON}"
 GUESS = "guess it from public knowledge, 1000 if need be"
 TWO_LEVELS = "The second level's cells depend on the points through the noised counts of the first level alone."
+# Constants of Qardaji et al.: cells per point and unit of epsilon, of one level and of the finer of two.
+CENTRAL_C = 10.0
+CENTRAL_C2 = 5.0
+LEAST_CENTRAL_SIDE = 10
+
+
+def central_uniform_side(epsilon: float, n: int, *, c: float = CENTRAL_C) -> int:
+    """Side `sqrt(n eps / c)` of a grid of one level under central privacy, rounded up.
+
+    Parameters
+    ----------
+    epsilon : float
+    n : int
+        A public guess of the number of points.
+    c : float
+
+    References
+    ----------
+    Qardaji, Yang & Li (2013), Differentially private grids for geospatial data, ICDE.
+    """
+    return int(rounded_sides([_central(epsilon, users("n", n), c, "c")], "ceil")[0])
+
+
+def central_first_side(epsilon: float, n: int, *, c: float = CENTRAL_C) -> int:
+    """Side `max(10, ceil(sqrt(n eps / c) / 4))` of the first level of two under central privacy."""
+    return max(LEAST_CENTRAL_SIDE, int(rounded_sides([_central(epsilon, users("n", n), c, "c") / 4], "ceil")[0]))
+
+
+def central_second_sides(counts: Any, epsilon: float, *, c2: float = CENTRAL_C2) -> Ints:
+    """(K,) sides `ceil(sqrt(count eps / c2))` inside first-level cells, 1 where the noised count is not positive.
+
+    Parameters
+    ----------
+    counts : (K,) array
+        Noised counts of the first level.
+    epsilon : float
+        Budget of the second level.
+    c2 : float
+    """
+    positive_part = np.maximum(reals("counts", counts, (None,)), 0.0)
+    return rounded_sides(_central(epsilon, 1, c2, "c2") * np.sqrt(positive_part), "ceil")
+
+
+def _central(epsilon: float, n: int, c: float, name: str) -> float:
+    epsilon, c = positive("epsilon", epsilon, remedy=SMALL), positive(name, c, remedy="10 and 5 are usual")
+    # No grid has so many cells; what is beyond need not be told apart.
+    return min(float(grid_limits.CELLS), math.sqrt(n) * math.sqrt(epsilon) / math.sqrt(c))
+
+
+def central_consistency(grid: Rectangles, first: Any, second: Any, share: float = 0.5) -> Agreeing:
+    """`pooled_levels` of counts whose Laplace noise has the budgets `share * eps` and `(1 - share) * eps`."""
+    share = probability("share", share, remedy="0.5 is usual")
+    return pooled_levels(grid, first, second, first_weight=share**2, second_weight=(1 - share) ** 2)
 
 
 @dataclass(frozen=True, eq=False)

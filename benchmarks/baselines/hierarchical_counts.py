@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from baselines.baseline_arguments import checked_epsilon, noise_scale
-from baselines.noisy_answers import Unreleasable
 from dpppsynth.core.arguments import one_of, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -20,7 +19,7 @@ from dpppsynth.spatial.mesh import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NoisyTree(Unreleasable):
+class NoisyTree:
     """Counts in a tree of bins: never to be released.
 
     Attributes
@@ -60,7 +59,7 @@ class NoisyTree(Unreleasable):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NoisyDegrees(Unreleasable):
+class NoisyDegrees:
     """A sorted sequence of counts: never to be released.
 
     Attributes

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from baselines.baseline_arguments import checked_epsilon, noise_scale
-from baselines.noisy_answers import Unreleasable
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -22,7 +21,7 @@ DEEPEST, MOST_INTERVALS = 50, 100_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Intervals(Unreleasable):
+class Intervals:
     """Intervals of equal mass that stand for values in [0, 1): never to be released.
 
     Attributes
@@ -45,8 +44,8 @@ class Intervals(Unreleasable):
     Examples
     --------
     >>> found = blum_intervals(np.arange(1000) / 1000, epsilon=500.0, accuracy=0.9, bits=8, rng=1)
-    >>> found.n, found.cap, found.releasable
-    (1000, 9, False)
+    >>> found.n, found.cap
+    (1000, 9)
     """
 
     edges: Floats

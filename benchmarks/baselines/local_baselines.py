@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from baselines.range_queries import average_query_error, true_answers
 from dpppsynth.core.arguments import elements, flag, instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.grid_synthesizer import GridCounts, UniformGrid
-from dpppsynth.mechanisms.local.grids.queries import average_query_error, true_answers
 from dpppsynth.mechanisms.local.one_report import one_point_each
-from dpppsynth.mechanisms.local.randomizers.area import LiteralHybridArea
+from dpppsynth.mechanisms.local.randomizers.area import HybridArea
 from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism
@@ -22,7 +22,47 @@ from dpppsynth.models.regular_meshes import grid_cells
 from dpppsynth.spatial.patterns import PointPattern
 
 PRINTED = "A baseline for published comparisons: it spends 1 whatever epsilon is, so it must not be released."
-TUNED = "A baseline for published comparisons: its side was chosen by the truth, so it must not be released."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LiteralHybridArea(HybridArea):
+    """Hybrid mechanism as the main text prints it, without epsilon in the exponent: for comparison, never for release.
+
+    It spends 1 whatever epsilon is: too much below 1, too little above. Only radius 0 obeys epsilon.
+
+    Attributes
+    ----------
+    epsilon, cells, radius
+        As of every area mechanism.
+    unsafe : bool
+        Has to be True where the law spends more than epsilon.
+
+    References
+    ----------
+    Numerical Estimation of Spatial Distributions under Differential Privacy (disk area mechanism), section IV.
+
+    Examples
+    --------
+    >>> round(LiteralHybridArea(epsilon=3.5, cells=5, radius=2).spent, 9)
+    1.0
+    """
+
+    unsafe: bool = False
+    kind: ClassVar[str] = "literal-hybrid-area"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unsafe", flag("unsafe", self.unsafe))
+        super().__post_init__()
+        if self.spent > self.epsilon and not self.unsafe:
+            msg = (
+                f"epsilon: the printed law spends {self.spent:.3g} and not {self.epsilon:g}; take HybridArea, or "
+                "unsafe=True for a comparison on data that are not private."
+            )
+            raise InputError(msg)
+
+    @property
+    def exponent(self) -> float:
+        return 1.0 if self.radius else self.epsilon
 
 
 @dataclass(frozen=True)
@@ -42,8 +82,6 @@ class LiteralHybridUniformExponential(CellMechanism):
     _: KW_ONLY
     radius: int | None = None
     unsafe: bool = False
-    releasable: ClassVar[bool] = False
-    warning: ClassVar[str] = PRINTED
 
     def _randomizer(self) -> Randomizer:
         flag("unsafe", self.unsafe)
@@ -83,8 +121,6 @@ class BestUniformGrid:
     side: int
     errors: dict[int, float]
     counts: GridCounts
-    releasable: ClassVar[bool] = False
-    warning: ClassVar[str] = TUNED
 
     def __repr__(self) -> str:
         return f"BestUniformGrid(side {self.side}: not to be released)"

@@ -5,33 +5,20 @@ show it. On a network one short segment is enough to drown all others. `LaplaceS
 """
 
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import cell_counts
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.progress import ProgressLike
-from dpppsynth.core.randomness import RngLike, generator, source
+from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models.regular_meshes import regular_squares
-from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.privacy.relations import ReplaceOne
-from dpppsynth.release import folder_writing
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
 from dpppsynth.spatial.sampling import poisson_pattern
-
-WARNING = "A baseline for published comparisons: its noise is floating-point, so it must not be released."
-ASSUMED = (
-    "Floating-point noise stands for real numbers, which no proof covers.",
-    "Domain and cells were chosen without looking at the points.",
-)
 
 
 def density_sensitivity(area: Floats) -> float:
@@ -56,8 +43,8 @@ class PaperLaplaceSynthesizer:
     --------
     >>> from dpppsynth.spatial.domains import Window
     >>> window = Window.rectangle(0, 0, 10, 10)
-    >>> PaperLaplaceSynthesizer(1.0, shape=(11, 11)).release(PointPattern([[5, 5]], window), 1).releasable
-    False
+    >>> PaperLaplaceSynthesizer(1.0, shape=(11, 11)).release(PointPattern([[5, 5]], window), 1)
+    BaselineRelease(epsilon=1: not to be released)
     """
 
     epsilon: float
@@ -109,59 +96,16 @@ class PaperLaplaceSynthesizer:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BaselineRelease:
-    """Result of a baseline: never to be released."""
+    """Result of a baseline, which no certificate goes with: never to be released."""
 
     intensity: PiecewiseConstant
     epsilon: float
     seeded: bool
-    mechanism: ClassVar[str] = "baseline-laplace"
-    releasable: ClassVar[bool] = False
-    warning: ClassVar[str | None] = WARNING
-    entry: ClassVar[str | None] = None
-    shuffled: ClassVar[None] = None
 
     def __repr__(self) -> str:
-        return f"BaselineRelease({self.mechanism}, epsilon={self.epsilon:g}: not to be released)"
-
-    @property
-    def domain(self) -> Domain:
-        """Public window or network."""
-        return self._mesh.domain
-
-    @property
-    def noise(self) -> str:
-        """Sampler of the noise."""
-        return source("continuous Laplace noise", seeded=self.seeded)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The guarantee that the paper claims, in real numbers."""
-        return Guarantee(ReplaceOne(), PureDP(self.epsilon), "Kim & Lim, Theorem 3.10", ASSUMED)
-
-    def parameters(self) -> dict[str, Any]:
-        """Public parameters, as they stand on the certificate."""
-        return {"epsilon": self.epsilon, "mesh": self._mesh.recipe}
+        return f"BaselineRelease(epsilon={self.epsilon:g}: not to be released)"
 
     def sample(self, m: int = 1, rng: RngLike = None) -> list[PointPattern]:
         """Poisson patterns with the noised intensity."""
         rng = generator(rng)
         return [poisson_pattern(self.intensity, rng) for _ in range(m)]
-
-    def paid_files(self) -> dict[str, str]:
-        """Nothing: a baseline spends no budget."""
-        return {}
-
-    def write(self, folder: Path) -> None:
-        """Write nothing beside domain and patterns."""
-
-    def stated(self) -> dict[str, Any]:
-        """The certificate, which says that it must not be released."""
-        return folder_writing.stated(self)
-
-    def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None, progress: ProgressLike = None) -> Path:
-        """Write patterns and a certificate that says `releasable: false`; no command opens them as a release."""
-        return folder_writing.save(self, Path(path), self.sample(patterns, rng), progress=progress)
-
-    @property
-    def _mesh(self) -> Mesh:
-        return self.intensity.mesh

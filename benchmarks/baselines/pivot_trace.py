@@ -12,7 +12,6 @@ either of them, so one of the two is drawn.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -21,10 +20,6 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.trajectories.paths import Trajectories
 from dpppsynth.spatial.mesh import Floats, Ints
 
-WARNING = (
-    "A baseline for published comparisons: its points of interest and its number of sectors come from the private "
-    "trajectories, and its noise is floating-point, so it must not be released."
-)
 SECTORS = (5, 10, 15, 20)
 # Shares of the budget: of regions against points; of a region's centre; of directions, pivots and the rest.
 REGION, CENTRE, DIRECTIONS, PIVOTS, OTHERS = 0.25, 0.25, 0.75, 0.125, 0.125
@@ -49,16 +44,13 @@ class PivotTrace:
     trajectories: Trajectories
     epsilon: float
     seeded: bool
-    mechanism: ClassVar[str] = "baseline-pivot-trace"
-    releasable: ClassVar[bool] = False
-    warning: ClassVar[str] = WARNING
 
     def __repr__(self) -> str:
         return f"PivotTrace(epsilon={self.epsilon:g}: not to be released)"
 
 
 def pivot_trace(trajectories: Trajectories, *, epsilon: float, rng: RngLike = None) -> PivotTrace:
-    """Perturbed trajectories, for comparisons only: `releasable` is False.
+    """Perturbed trajectories, for comparisons only.
 
     Parameters
     ----------
@@ -71,8 +63,8 @@ def pivot_trace(trajectories: Trajectories, *, epsilon: float, rng: RngLike = No
     --------
     >>> walks = Trajectories.of([[[0, 0], [1, 0], [1, 1]], [[2, 2], [0, 1]]])
     >>> result = pivot_trace(walks, epsilon=1.0, rng=1)
-    >>> result.releasable, result.trajectories.lengths
-    (False, array([3, 2]))
+    >>> result.trajectories.lengths
+    array([3, 2])
     """
     instance("trajectories", trajectories, Trajectories, "Trajectories.of makes them")
     epsilon = float(positive("epsilon", epsilon, most=LARGEST_EPSILON))

@@ -10,8 +10,7 @@ from typer import Argument, Option
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_json, show_table, show_text
 from dpppsynth.cli.domain_options import DomainOptions
-from dpppsynth.cli.method_options import OptionalMethodOptions
-from dpppsynth.cli.option_groups import option_groups
+from dpppsynth.cli.method import OptionalMethod
 from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.core.errors import InputError
 
@@ -59,9 +58,8 @@ class OptionalDomainOptions(DomainOptions):
         return DomainOptions(**{field.name: getattr(self, field.name) for field in fields(self)})
 
 
-@option_groups
 def audit(
-    method: OptionalMethodOptions,
+    method: OptionalMethod,
     place: OptionalDomainOptions,
     people: PatternOptions,
     release: SavedArgument = None,
@@ -107,15 +105,13 @@ def audit(
         raise typer.Exit(3)
 
 
-def _require_named(method: OptionalMethodOptions) -> None:
+def _require_named(method: OptionalMethod) -> None:
     if not (method.values["method"] or method.values["mechanism"]):
         msg = "method: say what to audit, --method with --epsilon, or give the folder of a saved release"
         raise InputError(msg)
 
 
-def _require_alone(
-    method: OptionalMethodOptions, place: OptionalDomainOptions, people: PatternOptions, patterns: int
-) -> None:
+def _require_alone(method: OptionalMethod, place: OptionalDomainOptions, people: PatternOptions, patterns: int) -> None:
     """Refuse options beside a saved release, whose certificate states them all."""
     given = [name for name, value in method.values.items() if value is not None]
     given += [

@@ -7,8 +7,7 @@ from dpppsynth.cli import common_options as o
 from dpppsynth.cli.cautions import doubts, show_cautions
 from dpppsynth.cli.console import show_json, show_text
 from dpppsynth.cli.domain_options import DomainOptions
-from dpppsynth.cli.method_options import MethodOptions
-from dpppsynth.cli.option_groups import option_groups
+from dpppsynth.cli.method import Method
 from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.core.errors import InputError
 
@@ -17,9 +16,8 @@ if TYPE_CHECKING:
     from dpppsynth.spatial.domains import Domain
 
 
-@option_groups
 def check(
-    method: MethodOptions,
+    method: Method,
     place: DomainOptions,
     people: PatternOptions,
     patterns: o.PaidPatternsOption = 1,
@@ -47,9 +45,7 @@ def check(
         show_text(f"\n{crowd.words(plan.guarantee)}")
 
 
-def _crowd(
-    method: MethodOptions, domain: "Domain", file: Path | None, column: str | None, crs: str | None
-) -> "Crowd | None":
+def _crowd(method: Method, domain: "Domain", file: Path | None, column: str | None, crs: str | None) -> "Crowd | None":
     """Inhabitants within the privacy radius, where a population is given."""
     if file is None:
         if column is not None:

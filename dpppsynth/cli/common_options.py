@@ -2,10 +2,11 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
+from dpppsynth.cli.options import option_of
 from dpppsynth.contract.settings import ALPHA, CAP, DELTA, EPSILON, RELATION, USER, Neighbours, Setting
 from dpppsynth.core.errors import InputError
 
@@ -76,18 +77,12 @@ ToCrsOption = Annotated[
 
 EngineOption = Annotated[Engine | None, Option(help="Who runs NUTS. Unless given: nutpie.", rich_help_panel=HOW)]
 
-
-def _of(declared: Setting) -> Any:
-    """The option that a setting of mechanisms declares, for commands that no mechanism is named to."""
-    return Option(help=f"{declared.phrase}.", rich_help_panel=declared.panel)
-
-
-EpsilonOption = Annotated[float, _of(Setting(**EPSILON))]
-DeltaOption = Annotated[float, _of(Setting(**DELTA))]
-AlphaOption = Annotated[float | None, _of(Setting(**ALPHA))]
-RelationOption = Annotated[Neighbours | None, _of(RELATION)]
-CapOption = Annotated[int, _of(CAP)]
-KeptUserOption = Annotated[str | None, _of(USER)]
+EpsilonOption = Annotated[float, option_of(Setting(**EPSILON))]
+DeltaOption = Annotated[float, option_of(Setting(**DELTA))]
+AlphaOption = Annotated[float | None, option_of(Setting(**ALPHA))]
+RelationOption = Annotated[Neighbours | None, option_of(RELATION)]
+CapOption = Annotated[int, option_of(CAP)]
+KeptUserOption = Annotated[str | None, option_of(USER)]
 UserOption = Annotated[
     str | None,
     Option(
@@ -157,25 +152,13 @@ SnapOption = Annotated[
     ),
 ]
 
-# Former names of --out.
-ConfidentialOption = Annotated[Path | None, Option(hidden=True)]
-ReportToOption = Annotated[Path | None, Option(hidden=True)]
 
-
-def private_folder(out: Path | None, former: Path | None, name: str) -> tuple[str, Path]:
-    """The option that names a private folder, and the folder; a former `name` of --out says that it is private.
-
-    Raises
-    ------
-    InputError
-        When none is given.
-    """
-    if former is not None:
-        return name, former
+def private_folder(out: Path | None) -> Path:
+    """The private folder that --out names, which has to be given; InputError."""
     if out is None:
         msg = "--out: name a private folder, outside every release, for what is confidential"
         raise InputError(msg)
-    return "--out", out
+    return out
 
 
 ReleaseArgument = Annotated[Path, Argument(help="Folder of a saved release.", show_default=False)]

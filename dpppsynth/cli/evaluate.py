@@ -14,7 +14,6 @@ from dpppsynth.cli.console import note, progress, show_json, show_line
 from dpppsynth.cli.domain_options import DomainOptions, require_snap
 from dpppsynth.cli.layout_options import LayoutOptions
 from dpppsynth.cli.mark_options import MarkOptions
-from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -81,7 +80,6 @@ class Elsewhere(DomainOptions):
         return [name for name in names if getattr(self, name) not in (None, False)]
 
 
-@option_groups
 def evaluate(
     points: o.PointsArgument,
     synthetic: SyntheticArgument,
@@ -89,7 +87,6 @@ def evaluate(
     kept: MarkOptions,
     layout: LayoutOptions,
     out: OutOption = None,
-    confidential: o.ConfidentialOption = None,
     count: o.CountOption = None,
     snap: o.SnapOption = None,
     side: SideOption = None,
@@ -107,8 +104,8 @@ def evaluate(
     """
     from dpppsynth.evaluation.report_files import contents, require_private_folder, save
 
-    option, folder = o.private_folder(out, confidential, "--confidential")
-    require_private_folder(folder, option)
+    folder = o.private_folder(out)
+    require_private_folder(folder, "--out")
 
     from dpppsynth.evaluation.utility_report import evaluate as compare
     from dpppsynth.io import read_pattern, require_head
@@ -134,7 +131,7 @@ def evaluate(
         more: dict[str, Any] = {"release": release, "described": described, "by": by, "progress": say}
         report = compare(original, patterns, side=side, bandwidth=bandwidth, **more)
         say("writing the report")
-        save(report, folder, option)
+        save(report, folder, "--out")
     if json:
         files = sorted(path.name for path in folder.iterdir())
         show_json({"out": str(folder), "note": SENTENCE, "files": files} | (contents(report) if show else {}))

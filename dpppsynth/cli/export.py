@@ -9,8 +9,15 @@ from typer import Option
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_json, show_line
 from dpppsynth.cli.domain_options import said_of
-from dpppsynth.cli.method_options import require_new_folder
-from dpppsynth.cli.pattern_files import Format, FormatOption, OutCrsOption, PlacesOption, require_crs, write_patterns
+from dpppsynth.cli.pattern_files import (
+    Format,
+    FormatOption,
+    OutCrsOption,
+    PlacesOption,
+    require_crs,
+    require_new_folder,
+    write_patterns,
+)
 from dpppsynth.core.arguments import positive, probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import each_of

@@ -11,7 +11,6 @@ from dpppsynth.cli.console import show_json, show_line, show_text
 from dpppsynth.cli.domain_options import DomainOptions, require_snap
 from dpppsynth.cli.layout_options import LayoutOptions
 from dpppsynth.cli.mark_options import MarkOptions
-from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.cli.pattern_options import PatternOptions
 
 UserOption = Annotated[
@@ -24,7 +23,6 @@ UserOption = Annotated[
 ]
 
 
-@option_groups
 def inspect(
     points: o.PointsArgument,
     place: DomainOptions,
@@ -35,7 +33,6 @@ def inspect(
         Path | None,
         typer.Option(help="Private folder for the CONFIDENTIAL file of offending rows.", rich_help_panel=o.WRITING),
     ] = None,
-    report_to: o.ReportToOption = None,
     count: o.CountOption = None,
     user: UserOption = None,
     snap: o.SnapOption = None,
@@ -56,8 +53,8 @@ def inspect(
     from dpppsynth.spatial.tables.formats import checked_path
 
     described = kept.described()
-    option, folder = o.private_folder(out, report_to, "--report-to")
-    refuse_release_folder(folder, option)
+    folder = o.private_folder(out)
+    refuse_release_folder(folder, "--out")
     require_own_columns(points, layout.x, layout.y, count=count, user=user, by=people.by, **columns_of(described))
     domain = place.domain()
     require_snap(domain, snap)

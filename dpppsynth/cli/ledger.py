@@ -16,18 +16,9 @@ if TYPE_CHECKING:
     from dpppsynth.privacy import Relation
     from dpppsynth.release.verify import Check
 
-ledger_app = typer.Typer(
-    name="ledger",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    help="Keep the privacy budget of a data set in a file.",
-)
-
 LedgerArgument = Annotated[Path, typer.Argument(help="File of the ledger, such as ledger.json.", show_default=False)]
 
 
-@ledger_app.command()
 def init(
     path: LedgerArgument,
     epsilon: o.EpsilonOption,
@@ -60,7 +51,6 @@ def init(
     _warn(ledger)
 
 
-@ledger_app.command()
 def show(
     path: LedgerArgument,
     release: Annotated[
@@ -181,3 +171,7 @@ def _show(ledger: "Ledger") -> None:
         show_text("It is assumed that:")
         for sentence in ledger.guarantee.assumptions:
             show_text(f"- {sentence}")
+
+
+HELP = "Keep the privacy budget of a data set in a file."
+COMMANDS = (init, show)

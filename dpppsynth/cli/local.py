@@ -10,20 +10,12 @@ from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.cli.domain_options import DomainOptions
 from dpppsynth.cli.layout_options import LayoutOptions
 from dpppsynth.cli.ledger_entry import LedgerEntry, values_of
-from dpppsynth.cli.method_options import ReportMethodOptions, require_new_folder
-from dpppsynth.cli.option_groups import Command, option_groups
+from dpppsynth.cli.method import ReportMethod
+from dpppsynth.cli.pattern_files import require_new_folder
 from dpppsynth.cli.promise import show_promise
 from dpppsynth.cli.synthesize import EACH_ROW, show_release
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import upward
-
-local_app = typer.Typer(
-    name="local",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    help="Draw and count reports that hide where their senders are.",
-)
 
 PointsArgument = Annotated[
     Path,
@@ -75,12 +67,10 @@ AfterOption = Annotated[
 CLEAN = "`dpppsynth inspect` finds it first in a CSV file"
 
 
-@local_app.command(cls=Command)
-@option_groups
 def perturb(
     points: PointsArgument,
     reports: ReportsArgument,
-    client: ReportMethodOptions,
+    client: ReportMethod,
     place: DomainOptions,
     layout: LayoutOptions,
     ledger: o.LedgerOption = None,
@@ -115,36 +105,35 @@ def perturb(
 
     _require_own_crs(place)
     domain: Any = place.domain()
-    mechanism, asked = client.reporting(domain, n, after)
-    user = client.options.user(client.given)
+    mechanism: Any = client.synthesizer(domain)
+    asked = mechanism.asked(domain, n, after)
+    user = client.settings.user_column(client.options)
     columns: dict[str, Any] = {**layout.reading, "user": user}
     # What is wrong with public options and names costs nothing.
-    client.options.require_files(points, reports, domain, **columns)
+    mechanism.require_files(points, reports, domain, **columns)
     # Whatever is stated of a shuffler needs as many persons.
     plan = mechanism.plan(domain, n=n or getattr(mechanism, "shuffled", None) or 1)
-    share = client.options.share(after)
+    share = mechanism.share(after)
     # Where everybody reports, the public number of persons is held against earlier releases before anything is spent.
     known = None if share else n
-    ceiling = Ceiling(
-        plan.mechanism, domain, client.options.promise(mechanism, asked, domain, None), known, plan.count_unit
-    )
+    ceiling = Ceiling(plan.mechanism, domain, mechanism.promise(asked, domain, None), known, plan.count_unit)
     chosen = values_of(subset) or {}
     if set(chosen) & set(share):
         msg = f"subset: the ledger is told of the round without it; leave {next(iter(share))!r} out"
         raise InputError(msg)
     part = chosen if ledger is None else {**chosen, **share}
-    both = client.options.both_rounds(mechanism, asked)
+    both = mechanism.both_rounds()
     account = LedgerEntry.open(ledger, points, ceiling, part or None, whole=both if after is None else None)
 
     def permit(drawn: int) -> None:
-        client.options.require_drawn(mechanism, domain, n, drawn)
+        mechanism.require_drawn(domain, n, drawn)
         if account.ledger is not None and account.entry is not None:
-            promise = client.options.promise(mechanism, asked, domain, n or drawn)
+            promise = mechanism.promise(asked, domain, n or drawn)
             account.ledger.settle(account.entry, promise, n=known or drawn, count_unit=plan.count_unit)
 
     with account.counting(), progress() as say, account.reading(CLEAN):
         written = perturb_file(asked, points, reports, window=domain, **columns, progress=say, permit=permit)
-    guarantee = client.options.promise(mechanism, asked, domain, n or written)
+    guarantee = mechanism.promise(asked, domain, n or written)
     if json:
         show_json(
             {
@@ -159,9 +148,9 @@ def perturb(
         )
         return
     show_promise(guarantee, domain, verbose=verbose)
-    show_text(EACH_ROW if user is None else client.options.reporters(mechanism, asked, user))
+    show_text(EACH_ROW if user is None else mechanism.reporters(asked, user))
     if asked is not mechanism:
-        show_text(client.options.rounds)
+        show_text(mechanism.rounds)
     if both is not None:
         here, all_ = (upward(each.epsilon(), 4) for each in (guarantee, both))
         show_text(f"This round spends epsilon = {here}, and both together {all_}.")
@@ -169,11 +158,9 @@ def perturb(
     account.report(json=json)
 
 
-@local_app.command(cls=Command)
-@option_groups
 def aggregate(
     paths: AnyPathsArgument,
-    client: ReportMethodOptions,
+    client: ReportMethod,
     place: DomainOptions,
     out: Annotated[Path, typer.Option(help="New or empty folder for the release.", rich_help_panel=o.WRITING)],
     workers: WorkersOption = None,
@@ -195,7 +182,8 @@ def aggregate(
 
     require_new_folder(out)
     domain: Any = place.domain()
-    mechanism, asked = client.reporting(domain, n, after)
+    mechanism: Any = client.synthesizer(domain)
+    asked = mechanism.asked(domain, n, after)
     if asked is not mechanism and after is None:
         msg = "after: a release needs both rounds; count the first one's reports with `local count`, and give that file"
         raise InputError(msg)
@@ -205,18 +193,16 @@ def aggregate(
         counts: Any = aggregate_files(asked, paths, workers=workers, progress=say, **known)
         say("estimating from the counts")
         if after is not None:
-            counts = client.options.combined(mechanism, domain, n, after, counts)
+            counts = mechanism.combined(domain, n, after, counts)
         release = counts.release(domain)
         say("drawing and writing synthetic patterns")
         release.save(out, patterns=patterns, fixed_n=fixed_n, progress=say)
     show_release(release, out, verbose=verbose, json=json)
 
 
-@local_app.command(cls=Command)
-@option_groups
 def count(
     paths: PathsArgument,
-    client: ReportMethodOptions,
+    client: ReportMethod,
     place: DomainOptions,
     out: CountsOption,
     workers: WorkersOption = None,
@@ -233,7 +219,7 @@ def count(
     from dpppsynth.local import count_files
 
     domain: Any = place.domain()
-    _, asked = client.reporting(domain, n, after)
+    asked = client.synthesizer(domain).asked(domain, n, after)
     with progress() as say:
         say("counting reports")
         known = {"window": domain, "labelled": not unlabelled}
@@ -241,7 +227,6 @@ def count(
     _show_counts(counts, out, json=json)
 
 
-@local_app.command()
 def merge(paths: CountsArgument, out: CountsOption, json: o.JsonOption = False) -> None:
     """Add up files of counts, in any order and exactly, into one.
 
@@ -252,10 +237,8 @@ def merge(paths: CountsArgument, out: CountsOption, json: o.JsonOption = False) 
     _show_counts(merge_counts(paths, out), out, json=json)
 
 
-@local_app.command(cls=Command)
-@option_groups
 def describe(
-    client: ReportMethodOptions,
+    client: ReportMethod,
     place: DomainOptions,
     out: Annotated[
         Path, typer.Option(help="New file of the description: .json.", rich_help_panel=o.WRITING, show_default=False)
@@ -273,7 +256,8 @@ def describe(
     from dpppsynth.local import write_description
 
     domain: Any = place.domain()
-    mechanism, asked = client.reporting(domain, n, after)
+    mechanism: Any = client.synthesizer(domain)
+    asked = mechanism.asked(domain, n, after)
     write_description(asked, out, window=domain)
     if json:
         show_json({"out": str(out), "mechanism": asked.fingerprint})
@@ -300,3 +284,7 @@ def _require_own_crs(place: DomainOptions) -> None:
             "and name its CRS by --crs alone"
         )
         raise InputError(msg)
+
+
+HELP = "Draw and count reports that hide where their senders are."
+COMMANDS = (perturb, aggregate, count, merge, describe)

@@ -1,5 +1,6 @@
 """Options of the number of points, in all or by a public mark, and the plan they settle."""
 
+import inspect
 import re
 import warnings
 from collections.abc import Mapping
@@ -8,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.method_options import MethodOptions
+from dpppsynth.cli.method import Method
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 
 if TYPE_CHECKING:
@@ -58,15 +59,15 @@ class PatternOptions:
 
         return {"by": self.by, "levels": level_names(self._names()), "n": self._counts()}
 
-    def plan(self, method: MethodOptions, domain: "Domain", patterns: int) -> "ReleasePlan | StratifiedPlan":
+    def plan(self, method: Method, domain: "Domain", patterns: int) -> "ReleasePlan | StratifiedPlan":
         """Settle every choice from public parameters alone."""
-        method.options.require_people(method.given, self.n, self.by)
+        method.settings.require_size(method.options, self.n, self.by)
         if self.by is not None and self.n_by is None and method.neighbours().n_is_public and self.expected_n is None:
             msg = "n_by: the public number of points of each level is needed, for instance --n-by 200,192"
             raise InputError(msg)
         return self._settle(method, domain, patterns, self.n if self.by is None else self._counts())
 
-    def require(self, method: MethodOptions, domain: "Domain", patterns: int) -> "ReleasePlan | StratifiedPlan":
+    def require(self, method: Method, domain: "Domain", patterns: int) -> "ReleasePlan | StratifiedPlan":
         """A plan for a number of points that is made up, before the data tell it; options that suit none are refused.
 
         Raises
@@ -74,7 +75,7 @@ class PatternOptions:
         InputError, PrivacyCheckError
             The reason of the first number of points that was tried.
         """
-        method.options.require_people(method.given, self.n, self.by)
+        method.settings.require_size(method.options, self.n, self.by)
         reasons = []
         for n in TRIED:
             tried = self._tried(method, domain, patterns, n)
@@ -88,7 +89,7 @@ class PatternOptions:
         raise (PrivacyCheckError if isinstance(first, PrivacyCheckError) else InputError)(msg)
 
     def _tried(
-        self, method: MethodOptions, domain: "Domain", patterns: int, n: int
+        self, method: Method, domain: "Domain", patterns: int, n: int
     ) -> "ReleasePlan | StratifiedPlan | InputError | PrivacyCheckError":
         """The plan for so many points, in all or at each level, or why there is none."""
         with warnings.catch_warnings():
@@ -110,23 +111,23 @@ class PatternOptions:
         if self.by is not None:
             require_other_mark(self.by, subset)
 
-    def plan_for(self, pattern: "PointPattern", method: MethodOptions, patterns: int) -> "ReleasePlan | StratifiedPlan":
+    def plan_for(self, pattern: "PointPattern", method: Method, patterns: int) -> "ReleasePlan | StratifiedPlan":
         """Settle them where the data tell the public number of points."""
         from dpppsynth.contract.stratified_plan import split
 
         if self.by is None:
-            return self.plan_of(method.options.number(method.given, pattern), pattern.domain, method, patterns)
+            return self.plan_of(method.settings.number_in(method.options, pattern), pattern.domain, method, patterns)
         parts = split(pattern, self.by, self._names())
         return self._settle(method, pattern.domain, patterns, {name: len(part) for name, part in parts.items()})
 
-    def plan_of(self, n: int, domain: "Domain", method: MethodOptions, patterns: int) -> "ReleasePlan | StratifiedPlan":
+    def plan_of(self, n: int, domain: "Domain", method: Method, patterns: int) -> "ReleasePlan | StratifiedPlan":
         """Settle them for a public number of points, in all."""
         return self._settle(method, domain, patterns, n)
 
-    def _settle(self, method: MethodOptions, domain: Any, patterns: int, n: Any) -> "ReleasePlan | StratifiedPlan":
-        method.options.require_patterns(method.given, patterns)
+    def _settle(self, method: Method, domain: Any, patterns: int, n: Any) -> "ReleasePlan | StratifiedPlan":
+        method.settings.require_patterns(method.options, patterns)
         synthesizer: Any = method.synthesizer(domain, n if isinstance(n, int) else None)
-        paid = {"patterns": patterns} if method.options.takes_patterns else {}
+        paid = {"patterns": patterns} if "patterns" in inspect.signature(synthesizer.plan).parameters else {}
         settle = synthesizer.plan
         if self.by is not None:
             settle = partial(synthesizer.plan_by, by=self.by, levels=self._values())

@@ -8,7 +8,6 @@ from typer import Option
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_line
 from dpppsynth.cli.layout_options import LayoutOptions
-from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import each_of
 from dpppsynth.core.rounding import stated
@@ -50,7 +49,6 @@ LandmarksOption = Annotated[
 LabelOption = Annotated[str, Option(help="What the landmarks are.", rich_help_panel=o.READING)]
 
 
-@option_groups
 def plot(
     release: o.ReleaseArgument,
     layout: LayoutOptions,
@@ -64,7 +62,6 @@ def plot(
     crs: o.CrsOption = None,
     to_crs: o.ToCrsOption = None,
     snap: o.SnapOption = None,
-    confidential: o.ConfidentialOption = None,
     no_limit: o.NoLimitOption = False,
 ) -> None:
     """Draw pattern, intensity, mesh and epsilon by distance; or the original beside a synthetic pattern.
@@ -78,14 +75,8 @@ def plot(
     from dpppsynth.cli.layers import read_landmarks
     from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
 
-    if original is None and confidential is not None:
-        msg = "--confidential: goes with --original, the points to draw"
-        raise InputError(msg)
-    if original is None:
-        option, pictures = "--out", out or Path("pictures")
-    else:
-        option, pictures = o.private_folder(out, confidential, "--confidential")
-    refuse_release_folder(pictures, option)
+    pictures = out or Path("pictures") if original is None else o.private_folder(out)
+    refuse_release_folder(pictures, "--out")
 
     from dpppsynth.contract.result import HeatMapped
     from dpppsynth.io import read_pattern

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
-from typer.main import get_command
 
 from dpppsynth.cli.console import complain, exit_code, own_warnings, report_crash
 from dpppsynth.core.errors import DpppsynthError
@@ -47,14 +46,10 @@ EVERY = (*COMMANDS, *GROUPS)
 @cache
 def _loaded(name: str) -> Any:
     """A command or a group of commands."""
-    from dpppsynth.cli.option_groups import Command, single_command
+    from dpppsynth.cli.options import command_of, group_of
 
     module = import_module(f"dpppsynth.cli.{name}")
-    return (
-        get_command(getattr(module, f"{name}_app"))
-        if name in GROUPS
-        else single_command(getattr(module, name), Command)
-    )
+    return group_of(name, module.COMMANDS, module.HELP) if name in GROUPS else command_of(getattr(module, name))
 
 
 def _parameters(group: Any) -> Iterator[Any]:

@@ -8,8 +8,7 @@ from dpppsynth.cli import common_options as o
 from dpppsynth.cli.cautions import doubts, show_cautions
 from dpppsynth.cli.console import show_json, show_line, show_table, show_text
 from dpppsynth.cli.domain_options import DomainOptions
-from dpppsynth.cli.method_options import MethodOptions
-from dpppsynth.cli.option_groups import option_groups
+from dpppsynth.cli.method import Method
 from dpppsynth.cli.promise import show_promise
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class Promise:
         given = {"alpha": self.alpha, "relation": self.relation, "user": self.user}
         given |= {"max_points_per_person": self.max_points_per_person}
         # Any mechanism's relation; lgcp asks for one to be given.
-        relation: Any = MethodOptions({"method": "lgcp", "epsilon": self.epsilon} | given).neighbours()
+        relation: Any = Method({"method": "lgcp", "epsilon": self.epsilon} | given).neighbours()
         # Only the relation matters for the size; what is wrong with a budget `recommend` says.
         only: dict[str, Any] = {"epsilon": 1.0, "relation": relation}
         asked: PointSynthesizer[MechanismResult] = instance(
@@ -67,7 +66,6 @@ class Promise:
         return ["--n", f"{self.n}"] if self.n is not None else ["--expected-n", f"{self.expected_n!r}"]
 
 
-@option_groups
 def recommend(
     promise: Promise, place: DomainOptions, verbose: o.VerboseOption = False, json: o.JsonOption = False
 ) -> None:

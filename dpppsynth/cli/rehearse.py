@@ -10,8 +10,7 @@ from dpppsynth.cli import common_options as o
 from dpppsynth.cli.cautions import doubts, show_cautions
 from dpppsynth.cli.console import progress, show_json, show_table, show_text
 from dpppsynth.cli.domain_options import DomainOptions
-from dpppsynth.cli.method_options import MethodOptions
-from dpppsynth.cli.option_groups import option_groups
+from dpppsynth.cli.method import Method
 from dpppsynth.cli.pattern_options import PatternOptions
 
 if TYPE_CHECKING:
@@ -33,9 +32,8 @@ APPROXIMATION = (
 )
 
 
-@option_groups
 def rehearse(
-    method: MethodOptions,
+    method: Method,
     place: DomainOptions,
     people: PatternOptions,
     patterns: o.PaidPatternsOption = 1,
@@ -66,7 +64,7 @@ def rehearse(
             _show(outcome, f"{people.by} {level}, " if level else "")
         if any(run.pareto_k is not None for outcome in outcomes.values() for run in outcome.runs):
             show_text(APPROXIMATION)
-        show_text(method.options.distance)
+        show_text(method.settings.distance)
     if not all(outcome.passed for outcome in outcomes.values()):
         raise typer.Exit(5)
 

@@ -7,8 +7,15 @@ from typer import Option
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_json, show_line
-from dpppsynth.cli.method_options import require_new_folder
-from dpppsynth.cli.pattern_files import Format, FormatOption, OutCrsOption, PlacesOption, require_crs, write_patterns
+from dpppsynth.cli.pattern_files import (
+    Format,
+    FormatOption,
+    OutCrsOption,
+    PlacesOption,
+    require_crs,
+    require_new_folder,
+    write_patterns,
+)
 from dpppsynth.core.errors import DpppsynthError, InputError
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.cli.domain_options import DomainOptions, require_snap, said_of
 from dpppsynth.cli.layout_options import LayoutOptions
 from dpppsynth.cli.ledger_entry import LedgerEntry, require_readable, values_of
-from dpppsynth.cli.method_options import MethodOptions, require_new_folder
-from dpppsynth.cli.option_groups import option_groups
+from dpppsynth.cli.method import Method
+from dpppsynth.cli.pattern_files import require_new_folder
 from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.cli.promise import show_promise
 from dpppsynth.contract.cautions import cautions
@@ -34,10 +34,9 @@ EACH_ROW = (
 )
 
 
-@option_groups
 def synthesize(
     points: o.PointsArgument,
-    method: MethodOptions,
+    method: Method,
     place: DomainOptions,
     people: PatternOptions,
     layout: LayoutOptions,
@@ -73,9 +72,9 @@ def synthesize(
     known = method.neighbours().n_is_public
     if fixed_n:
         _require_free_number(method, known=known)
-    method.options.require_patterns(method.given, patterns)
-    if method.options.paid and source is not o.Source.MEDIAN:
-        msg = f"source: {method.options.paid}; leave --source out"
+    method.settings.require_patterns(method.options, patterns)
+    if method.settings.paid and source is not o.Source.MEDIAN:
+        msg = f"source: {method.settings.paid}; leave --source out"
         raise InputError(msg)
     require_new_folder(out)
     domain = place.domain()
@@ -86,8 +85,8 @@ def synthesize(
     people.require_other_mark(chosen)
     warned = cautions(planned.guarantee, domain, None) if settled is None else doubts(settled)
     heed(warned, yes=yes)
-    user = method.options.user(method.given)
-    described = method.options.described(method.given)
+    user = method.settings.user_column(method.options)
+    described = method.settings.marks_from(method.options)
     require_own_columns(points, layout.x, layout.y, count=count, user=user, by=people.by, **columns_of(described))
     marks = () if people.by is None else (people.by,)
     columns: dict[str, Any] = {"count": count, "marks": marks, "user": user, **layout.reading}
@@ -99,8 +98,8 @@ def synthesize(
     if ledger is not None:
         require_readable(points)
     head = require_head(points, domain, **columns)
-    method.options.require_columns(method.given, set(head) - _named(columns), points.name)
-    with said_of("--no-user", "user") if method.given["no_user"] else nullcontext():
+    method.settings.require_columns(method.options, set(head) - _named(columns), points.name)
+    with said_of("--no-user", "user") if method.options["no_user"] else nullcontext():
         account = LedgerEntry.open(
             ledger, points, settled or _ceiling(planned.mechanism, method, people, domain, patterns), chosen
         )
@@ -121,10 +120,10 @@ def synthesize(
             say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
             release = _release(spend, account, out, say)
         say("drawing and writing what is released")
-        drawing = {} if method.options.paid else {"patterns": patterns, "fixed_n": fixed_n, "source": str(source)}
+        drawing = {} if method.settings.paid else {"patterns": patterns, "fixed_n": fixed_n, "source": str(source)}
         _save(release, out, drawing, say)
-    show_release(release, out, paid=method.options.paid, verbose=verbose, together=account.together, json=json)
-    if method.options.reports and user is None and not json:
+    show_release(release, out, paid=method.settings.paid, verbose=verbose, together=account.together, json=json)
+    if method.settings.reports and user is None and not json:
         show_text(EACH_ROW)
     account.report(json=json)
 
@@ -135,9 +134,7 @@ def _named(columns: dict[str, Any]) -> set[str]:
     return {name for name in named if name is not None}
 
 
-def _ceiling(
-    mechanism: str, method: MethodOptions, people: PatternOptions, domain: "Domain", patterns: int
-) -> "Ceiling":
+def _ceiling(mechanism: str, method: Method, people: PatternOptions, domain: "Domain", patterns: int) -> "Ceiling":
     """Authorised spending where the number of points is found in the file."""
     from dpppsynth.contract.account import Ceiling
 
@@ -145,12 +142,12 @@ def _ceiling(
     return Ceiling(mechanism, domain, most, levels=people.uncounted())
 
 
-def _require_free_number(method: MethodOptions, *, known: bool) -> None:
+def _require_free_number(method: Method, *, known: bool) -> None:
     if not known:
         msg = f"fixed_n: the number of points is secret under {method.neighbours().name}; leave --fixed-n out"
         raise InputError(msg)
-    if method.options.unfixed:
-        msg = f"fixed_n: {method.options.unfixed}; leave --fixed-n out"
+    if method.settings.unfixed:
+        msg = f"fixed_n: {method.settings.unfixed}; leave --fixed-n out"
         raise InputError(msg)
 
 

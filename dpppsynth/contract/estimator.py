@@ -1,12 +1,16 @@
-"""`Estimator`: from what was measured to an intensity, as post-processing."""
+"""`Estimator`: from what was measured to an intensity, as post-processing, and settings that certificates state."""
 
+import re
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
+import numpy as np
+
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.statistic import Following, Parameters, Statistic
+from dpppsynth.contract.statistic import Following, Parameters, Statistic, require
 from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.covariates import EFFECT_SD, MEASURES, MOST, Design, is_name
+from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.offset import Offset
 
@@ -82,3 +86,66 @@ class Estimator(Generic[P_contra]):
 
 # The estimator of a plan, where it is not said of which: the mechanism's record has it fit the plan's measurement.
 AnyEstimator = Estimator[Any]
+
+
+# Files that estimators bring into a release. An offset of many cells is a raster; one file of the two holds it.
+POSTERIOR, COVARIATES, OFFSET, OFFSET_RASTER = "posterior.nc", "covariates.nc", "offset.geojson", "offset.nc"
+OFFSETS = frozenset({OFFSET, OFFSET_RASTER})
+DIGEST = re.compile("[0-9a-f]{64}")
+
+
+def among(estimator: Json, known: list[JsonObject], rule: str) -> None:
+    """Refuse an estimator that is not word for word one of those known; 1 is not true here, nor 1.0."""
+    require(canonical_json(estimator) in map(canonical_json, known), rule)
+
+
+def offset_of(estimator: JsonRead) -> str | None:
+    """Fingerprint of the public offset of a field or a draw."""
+    offset = estimator["offset"]
+    known = offset is None or (isinstance(offset, str) and DIGEST.fullmatch(offset) is not None)
+    require(known, "the offset is null or a SHA-256")
+    return None if offset is None else str(offset)
+
+
+def covariates_of(estimator: JsonRead) -> Design | None:
+    """Covariates that a field states, without their values, which have a file of their own."""
+    if "covariates" not in estimator:
+        return None
+    stated = estimator["covariates"]
+    fields = {"names", "mean", "sd", "over", "prior_sd", "fingerprint"}
+    require(isinstance(stated, dict) and stated.keys() == fields, f"covariates state {', '.join(sorted(fields))}")
+    names, mean, sd = (stated[name] for name in ("names", "mean", "sd"))
+    lists = all(isinstance(each, list) and len(each) == len(names) for each in (names, mean, sd))
+    require(lists and 0 < len(names) <= MOST, f"there are 1 to {MOST} covariates, each with its mean and its sd")
+    require(all(map(is_name, names)) and len(set(names)) == len(names), "covariates have names of their own")
+    numbers = all(isinstance(each, float) and np.isfinite(each) for each in (*mean, *sd, stated["prior_sd"]))
+    require(numbers and min(*sd, stated["prior_sd"]) > 0, "means are finite, and standard deviations positive")
+    require(stated["prior_sd"] == EFFECT_SD, f"the prior standard deviation of effects is {EFFECT_SD:g}")
+    # That over a window or a network follows from the domain beside it.
+    over = {"offset"} if estimator.get("offset") is not None else {*MEASURES} - {"offset"}
+    require(stated["over"] in over, f"covariates are standardised over the {' or '.join(sorted(over))}")
+    digest = stated["fingerprint"]
+    require(isinstance(digest, str) and DIGEST.fullmatch(digest) is not None, "the fingerprint is a SHA-256")
+    return Design(tuple(names), tuple(mean), tuple(sd), stated["over"], stated["prior_sd"], None, digest)
+
+
+def covariates_stated(covariates: Design | None) -> JsonObject:
+    """Entry of a certificate for covariates; none where there are none, as on older ones."""
+    return {} if covariates is None else {"covariates": covariates.to_dict()}
+
+
+def covariate_rows(covariates: Design | None) -> Rows:
+    """Rows of a table with the covariates and how they were standardised."""
+    if covariates is None:
+        return []
+    each = (
+        f"{name} (mean {mean:.4g}, sd {sd:.4g})"
+        for name, mean, sd in zip(covariates.names, covariates.mean, covariates.sd, strict=True)
+    )
+    prior = f"normal effects of sd {covariates.prior_sd:g} per sd over the {covariates.over}"
+    return [("covariates", "; ".join(each)), ("effects", f"{prior}, fingerprint {covariates.fingerprint[:12]}")]
+
+
+def offset_rows(offset: Offset | None) -> Rows:
+    """Row of a table with the fingerprint of a public offset, where there is one."""
+    return [] if offset is None else [("offset", f"fingerprint {offset.fingerprint[:12]}")]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.examples import Example, Refusal
-from dpppsynth.contract.mechanism_options import MechanismOptions
 from dpppsynth.contract.result import MechanismResult, ResultType
 from dpppsynth.contract.settings import Settings
 from dpppsynth.contract.statistic import Measured, Statistic, require
@@ -33,7 +32,7 @@ class Mechanism(Generic[P, R]):
     name : str
         As on certificates.
     settings : type of Synthesizer
-        Class that users call.
+        Class that users call; its fields are the options of the command line.
     plan : type of Statistic
         What the budget is spent on: `guarantee`, `measure`, `parameters`, `from_parameters`, `possible`.
     estimators : tuple of types of Estimator
@@ -41,8 +40,6 @@ class Mechanism(Generic[P, R]):
     result : type of Release
     audit : callable
         The `StatisticAudit` of a plan; called when one is wanted.
-    options : tuple of MechanismOptions
-        Settings that can be asked for by plain values; the first are meant where the name alone is given.
     words : MechanismWords
         Text for reports, pictures and the command line.
     examples : callable
@@ -55,7 +52,6 @@ class Mechanism(Generic[P, R]):
     estimators: tuple[type[Estimator[P]], ...]
     result: ResultType[R]
     audit: Callable[[P], StatisticAudit]
-    options: tuple[MechanismOptions, ...]
     words: MechanismWords[P, R]
     examples: Callable[[], Iterable[Example | Refusal]]
 

@@ -1,25 +1,87 @@
-"""Settings of mechanisms as interfaces offer them: type, default, unit, help and option name, declared once."""
+"""Settings of mechanisms: dataclass fields that declare options, and instances made from parsed options."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, ClassVar, Self, cast, get_args
 
 from dpppsynth.contract.account import Planned
+from dpppsynth.contract.statistic import measured_number
+from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mark_space import Marks
+from dpppsynth.spatial.patterns import PointPattern
 
 METHOD, PRIVACY, EXPERT = "Method", "Privacy", "Expert"
 LENGTH = "the domain's unit"
 KINDS = (float, int, bool, str, Path)
-KEY = "setting"
+SETTING, PARTS = "setting", "parts"
+TOTAL_VARIATION = (
+    "Distance: total variation between the surrogate's normalised intensity and the released one; in brackets that of "
+    "a uniform intensity, which needs no data."
+)
+
+
+@dataclass(frozen=True)
+class ParsedOptions:
+    """Options of one mechanism, parsed from the command line.
+
+    Attributes
+    ----------
+    mechanism : str
+        Name of the mechanism, as on certificates.
+    called : str
+        The mechanism as it was asked for, such as "--method laplace".
+    values : mapping
+        Plain values by name of the setting.
+    others : mapping
+        Values of options of other mechanisms, by name of the option.
+    named : bool
+        Whether the mechanism was named, and not only its method.
+    crs : str or None
+        Coordinate system of inputs that do not name one.
+    """
+
+    mechanism: str
+    called: str
+    values: Mapping[str, Any]
+    others: Mapping[str, Any]
+    named: bool = False
+    crs: str | None = None
+
+    def __getitem__(self, name: str) -> Any:
+        """The value, or None."""
+        return self.values.get(name)
 
 
 class Settings:
-    """Base of what users call: dataclasses of public settings, all of them checked."""
+    """Base of what users call: dataclasses of public settings, all of them checked.
+
+    The class methods make an instance from options of the command line; families override those that their options
+    need.
+    """
+
+    # Short form of the mechanisms' names; the name itself unless given.
+    method: ClassVar[str] = ""
+    # Other classes that make plans of the same mechanism, each with a short form.
+    siblings: ClassVar[tuple[type["Settings"], ...]] = ()
+    # Settings that a mechanism's name decides, by that name.
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    # Options of other mechanisms that are refused for a reason of the class's own.
+    refused: ClassVar[Mapping[str, str]] = {}
+    # Reasons why further patterns are a new spend, and why --fixed-n is rejected.
+    paid: ClassVar[str] = ""
+    unfixed: ClassVar[str] = ""
+    # Explanation of the distances in a rehearsal.
+    distance: ClassVar[str] = TOTAL_VARIATION
+    # Whether clients send reports, which `dpppsynth local` draws and counts.
+    reports: ClassVar[bool] = False
+    # Whether instances made from options depend on the number of points.
+    uses_number: ClassVar[bool] = False
 
     def plan(self, *args: Any, **options: Any) -> Planned:
         """Settle every choice from public parameters alone; each class says which."""
@@ -32,6 +94,97 @@ class Settings:
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
         """The most that a release may spend, whatever the number of points."""
         raise NotImplementedError
+
+    @classmethod
+    def require_options(cls, options: ParsedOptions) -> None:
+        """Refuse combinations of options that are wrong on any domain.
+
+        Raises
+        ------
+        InputError
+        """
+        for name, value in cls.preset(options).items():
+            if options.named and options[name] not in (None, value):
+                msg = f"{name}: {options.called} means {value}; leave it out"
+                raise InputError(msg)
+        for name, reason in cls.refused.items():
+            if options.others.get(name) is not None:
+                option = name.replace("_", "-")
+                msg = f"--{option}: {options.called} {reason}; leave --{option} out"
+                raise InputError(msg)
+        for each in settings_of(cls):
+            if each.default is MISSING and options[each.name] is None:
+                what = each.help[0].lower() + each.help[1:]
+                msg = f"{each.name}: {options.called} needs a {what}, for instance {each.option} {each.example}"
+                raise InputError(msg)
+
+    @classmethod
+    def from_options(cls, options: ParsedOptions, domain: Domain, n: int | None = None) -> Self:
+        """Settings with these options on a domain; `n` is the public number of points, where it is known.
+
+        Raises
+        ------
+        InputError, PrivacyCheckError
+        """
+        return cls(**{**cls.plain(options), **cls.objects(options, domain)})
+
+    @classmethod
+    def preset(cls, options: ParsedOptions) -> Mapping[str, Any]:
+        """Settings that the mechanism's name decides."""
+        return cls.presets.get(options.mechanism, {})
+
+    @classmethod
+    def plain(cls, options: ParsedOptions) -> dict[str, Any]:
+        """Arguments that are plain values."""
+        known = {each.name: each for each in map(_own_setting, fields(cast(Any, cls))) if each is not None}
+        given = {name: each.value(options[name]) for name, each in known.items() if options[name] is not None}
+        return {**cls.preset(options), **given}
+
+    @classmethod
+    def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
+        """Arguments that are made from several values, or with the domain."""
+        return {}
+
+    @classmethod
+    def relation_from(cls, options: ParsedOptions) -> Relation:
+        """The neighbouring relation, which no domain is needed for."""
+        return cls(**cls.plain(options)).neighbouring()
+
+    @classmethod
+    def user_column(cls, options: ParsedOptions) -> str | None:
+        """The column that tells persons; None where none is read."""
+        column: str | None = options["user"] or getattr(cls, "user", None)
+        return column
+
+    @classmethod
+    def marks_from(cls, options: ParsedOptions) -> Marks | None:
+        """Types and times, as the columns of a file are read; None where none are."""
+        return None
+
+    @classmethod
+    def number_in(cls, options: ParsedOptions, pattern: PointPattern) -> int:
+        """The public number in a pattern that a plan is made for: of points, or of persons."""
+        return measured_number(cls.relation_from(options), pattern)
+
+    @classmethod
+    def require_patterns(cls, options: ParsedOptions, patterns: int) -> None:
+        """Refuse a number of patterns where each would be a new spend, and no plan pays for it; InputError."""
+
+    @classmethod
+    def require_columns(cls, options: ParsedOptions, columns: Iterable[str], name: str) -> None:
+        """Refuse a file `name` by those of its columns that no option names, before a row is read; InputError."""
+
+    @classmethod
+    def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
+        """Refuse a number of points, or a mark by whose levels they are released, that does not go with the mechanism.
+
+        Raises
+        ------
+        InputError
+        """
+        if by is not None and not hasattr(cls, "plan_by"):
+            msg = f"by: {options.called} releases all points at once; leave --by out"
+            raise InputError(msg)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +215,6 @@ class Setting:
         Of the help page.
     convert : callable, optional
         From the plain value to the argument.
-    hidden : bool
-        Left out of the help page.
     """
 
     help: str
@@ -79,7 +230,6 @@ class Setting:
     metavar: str | None = None
     panel: str = METHOD
     convert: Callable[[Any], Any] | None = None
-    hidden: bool = False
 
     @property
     def parameter(self) -> str:
@@ -101,21 +251,38 @@ class Setting:
         return given if self.convert is None else self.convert(given)
 
 
-def setting(default: Any = MISSING, *, help: str, **declared: Any) -> Any:  # noqa: A002 - the word of command lines
+def setting(
+    default: Any = MISSING,
+    *,
+    help: str,  # noqa: A002 - the word of command lines
+    parts: Iterable[Setting] = (),
+    **declared: Any,
+) -> Any:
     """A field of a dataclass that is a setting; `declared` are attributes of `Setting`.
 
-    Unless given, the option is named like the field, and the kind is that of the annotation.
+    Unless given, the option is named like the field, and the kind is that of the annotation. With `parts` the field
+    takes other options as well, as in `made_of`.
     """
-    return field(default=default, metadata={KEY: Setting(help=help, **declared)})
+    return field(default=default, metadata={SETTING: Setting(help=help, **declared), PARTS: tuple(parts)})
+
+
+def made_of(*parts: Setting) -> Any:
+    """A field, None by default, whose value `Settings.objects` makes from several options."""
+    return field(default=None, metadata={PARTS: parts})
 
 
 def settings_of(kind: type) -> tuple[Setting, ...]:
-    """The settings that the fields of a dataclass declare."""
-    return tuple(_settled(each) for each in fields(kind) if KEY in each.metadata)
+    """The settings that the fields of a dataclass declare; those that objects are made of come last."""
+    own = [_own_setting(each) for each in fields(kind)]
+    parts = [part for each in fields(kind) for part in each.metadata.get(PARTS, ())]
+    return (*(each for each in own if each is not None), *parts)
 
 
-def _settled(each: Field[Any]) -> Setting:
-    declared: Setting = each.metadata[KEY]
+def _own_setting(each: Field[Any]) -> Setting | None:
+    """The setting that a field is; None of one that is made of parts, or no option."""
+    declared: Setting | None = each.metadata.get(SETTING)
+    if declared is None:
+        return None
     kind = declared.kind or _plain(each.type)
     option = "--" + each.name.replace("_", "-")
     if kind is bool and each.default is True:
@@ -200,3 +367,5 @@ CAP = Setting(
     default=1,
     panel=PRIVACY,
 )
+# What a relation between points is made of, beside --alpha.
+NEIGHBOURS = (RELATION, CAP, USER)

@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise, require_no_ledger_needed
+from dpppsynth.contract.object_options import relation_of, require_relation
 from dpppsynth.contract.rehearsal import Rehearsal
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.result import MechanismResult, ResultByLevels
-from dpppsynth.contract.settings import Settings
+from dpppsynth.contract.settings import ParsedOptions, Settings
 from dpppsynth.contract.statistic import measured_number
 from dpppsynth.contract.stratified_plan import (
     STRATA,
@@ -271,6 +272,29 @@ class PointSynthesizer(Synthesizer[R_co]):
         if ledger is not None and entry is not None:
             ledger.settle(entry, plan.guarantee, domain=domain, levels=plan.levels)
         return plan.spend(parts, rng, progress, ledger, entry)
+
+    @classmethod
+    def require_options(cls, options: ParsedOptions) -> None:
+        """Refuse combinations of options that are wrong on any domain; InputError."""
+        require_relation(options)
+        super().require_options(options)
+
+    @classmethod
+    def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
+        """The neighbouring relation, which alpha is part of."""
+        return {"relation": cls.relation_from(options), "alpha": None}
+
+    @classmethod
+    def relation_from(cls, options: ParsedOptions) -> CappedRelation:
+        """The relation that is named, or that a privacy radius stands for."""
+        return relation_of(options)
+
+    @classmethod
+    def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
+        """Refuse levels of a mark where a few points of each person count; InputError."""
+        super().require_size(options, n, by)
+        if by is not None:
+            require_all_points(cls.relation_from(options))
 
     def neighbouring(self) -> CappedRelation:
         """The relation in force: the one given, else alpha-neighbours, else replace-one."""

@@ -56,16 +56,12 @@ def inner_progress(say: Progress, words: str, done: int, count: int) -> Progress
     >>> inner(Step("drawing", 0.5))
     year 1854: drawing 0.75
     """
-
-    def inner(step: str) -> None:
-        say(Step(f"{words}: {step}", (done + (getattr(step, "share", None) or 0.0)) / count))
-
     say(Step(words, done / count))
-    return inner
+    return lambda step: say(Step(f"{words}: {step}", _share_of_all(step, done, count)))
 
 
 def part_progress(say: Progress, words: str, done: int, count: int) -> Progress:
-    """A progress of one of several parts, of which some are done: of what it is told the share alone is passed on.
+    """The same, of which the share alone is passed on.
 
     Examples
     --------
@@ -73,7 +69,11 @@ def part_progress(say: Progress, words: str, done: int, count: int) -> Progress:
     >>> part(Step("writing points", 0.5))
     writing patterns 0.75
     """
-    return lambda step: say(Step(words, (done + (getattr(step, "share", None) or 0.0)) / count))
+    return lambda step: say(Step(words, _share_of_all(step, done, count)))
+
+
+def _share_of_all(step: str, done: int, count: int) -> float:
+    return (done + (getattr(step, "share", None) or 0.0)) / count
 
 
 def require_progress(progress: Any) -> None:

@@ -27,8 +27,6 @@ Density = Callable[[Floats], npt.ArrayLike]
 SIDE, SEGMENTS = 150, 16384
 # Squares along a domain beyond which coordinates do not tell neighbours apart.
 MOST_SQUARES = 2**53
-# Squares that are counted without looking which of them hold points.
-FEW_SQUARES = 2**22
 
 
 def total_variation(one: Density, other: Density, domain: Domain) -> float:
@@ -105,7 +103,8 @@ def misplaced_share(original: PointPattern, synthetic: PointPattern, side: float
         raise InputError(msg)
     if not len(original) or not len(synthetic):
         return float(len(original) != len(synthetic))
-    place = _numbered(np.concatenate([_squares(pattern.xy, domain, side) for pattern in (original, synthetic)]))
+    squares = np.concatenate([_squares(pattern.xy, domain, side) for pattern in (original, synthetic)])
+    place = np.unique(squares, axis=0, return_inverse=True)[1].ravel()
     counts = [np.bincount(part, minlength=place.max() + 1) for part in np.split(place, [len(original)])]
     return mass_distance(*(count.astype(np.float64) for count in counts))
 
@@ -115,16 +114,6 @@ def _squares(xy: Floats, domain: Domain, side: float) -> Ints:
     x0, y0, x1, y1 = domain.bounds
     last = np.maximum(np.ceil(np.array([x1 - x0, y1 - y0]) / side * (1 - 1e-12)) - 1, 0)
     return np.clip(np.floor((xy - (x0, y0)) / side), 0, last).astype(np.int64)
-
-
-def _numbered(squares: Ints) -> Ints:
-    """(n,) small whole numbers of columns and rows (n, 2): one for each square."""
-    column, row = squares.T
-    many = (int(column.max()) + 1) * (int(row.max()) + 1) > FEW_SQUARES
-    if many:
-        column, row = (np.unique(each, return_inverse=True)[1] for each in (column, row))
-    number = column * (row.max() + 1) + row
-    return np.unique(number, return_inverse=True)[1] if many else number
 
 
 def quadrature(domain: Domain) -> tuple[Floats, Floats]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.kfunction import k_function
-from dpppsynth.evaluation.metrics import Metric, kept_part, without_copies
+from dpppsynth.evaluation.metrics import Metric, kept_part, metric_table, without_copies
 from dpppsynth.evaluation.scores import mean_integrated_squared_error
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -47,20 +47,16 @@ class MarkScores:
 
     def table(self) -> pd.DataFrame:
         """One row a metric, with the columns of `UtilityReport.table`."""
-        import pandas as pd
-
         columns: dict[str, Any] = {"original": 0.0}
         for name, each in self.values.items():
             columns[name] = _means(each)
             if name == "synthetic":
                 columns["sd"] = each.std(axis=0, ddof=1) if len(each) > 1 else math.nan
-        words = {"unit": [each.unit for each in self.metrics], "better": [each.better for each in self.metrics]}
-        names = pd.Index([each.name for each in self.metrics], name="metric")
-        return pd.DataFrame(columns | words, index=names)
+        return metric_table(columns, self.metrics)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Told:
+class MarkedPattern:
     """A pattern, its types as numbers (n,) and its times (n,); of copied points the numbers (n,) of those copied."""
 
     pattern: PointPattern
@@ -73,7 +69,7 @@ class Told:
 class MarkComparison:
     """The original with its marks, and the public settings by which patterns are compared with it."""
 
-    original: Told
+    original: MarkedPattern
     marks: Marks
     side: float
     r: Floats
@@ -94,7 +90,7 @@ class MarkComparison:
             rows += [Metric("histogram of times", "share"), Metric("times, Wasserstein", times.unit or "unit of time")]
         return tuple(rows)
 
-    def score(self, other: Told) -> tuple[list[float], list[float]]:
+    def score(self, other: MarkedPattern) -> tuple[list[float], list[float]]:
         """Values of the metrics, and the error of K of each type."""
         types, times = self.marks.types, self.marks.times
         if not len(other.pattern):
@@ -108,47 +104,47 @@ class MarkComparison:
             values += [_apart(mine, theirs), time_distance(times, self.original.times, other.times)]
         return values, of_types
 
-    def _cells(self, told: Told) -> Ints:
+    def _cells(self, marked: MarkedPattern) -> Ints:
         """(n,) numbers of square and type (or bin of times) together."""
-        x0, y0, x1, _ = told.pattern.domain.bounds
-        column, row = np.floor((told.pattern.xy - (x0, y0)) / self.side).astype(np.int64).T
+        x0, y0, x1, _ = marked.pattern.domain.bounds
+        column, row = np.floor((marked.pattern.xy - (x0, y0)) / self.side).astype(np.int64).T
         square = row * (int((x1 - x0) // self.side) + 2) + column
         times = self.marks.times
-        mark = told.kinds if self.marks.types is not None or times is None else _bins(times, told.times)
+        mark = marked.kinds if self.marks.types is not None or times is None else _bins(times, marked.times)
         return np.asarray(square * (max(self.marks.shape) + 1) + mark)
 
-    def _k_error(self, other: Told, kind: int) -> float:
+    def _k_error(self, other: MarkedPattern, kind: int) -> float:
         """Integrated squared error of the K-function of one type; not a number where the original has no pair."""
         ours, theirs = (self._k(each, kind) for each in (self.original, other))
         if ours is None or np.count_nonzero(ours.k) < 2:
             return math.nan
         return mean_integrated_squared_error(ours, theirs or replace(ours, k=frozen(np.zeros_like(ours.k))))
 
-    def _k(self, told: Told, kind: int) -> KFunction | None:
-        at = np.flatnonzero(told.kinds == kind)
+    def _k(self, marked: MarkedPattern, kind: int) -> KFunction | None:
+        at = np.flatnonzero(marked.kinds == kind)
         if len(at) < 2:
             return None
-        pattern, domain = told.pattern, told.pattern.domain
+        pattern, domain = marked.pattern, marked.pattern.domain
         at = at[kept_part(PointPattern.at(pattern.positions[at], domain), self.rng)]
         found = k_function(PointPattern.at(pattern.positions[at], domain), self.r)
-        return found if told.source is None else without_copies(found, told.source[at], domain)
+        return found if marked.source is None else without_copies(found, marked.source[at], domain)
 
-    def resampled(self) -> Told:
+    def resampled(self) -> MarkedPattern:
         """Points of the original drawn anew, with their marks."""
         chosen = self.rng.integers(len(self.original.pattern), size=len(self.original.pattern))
         pattern = self.original.pattern
         again = PointPattern.at(pattern.positions[chosen], pattern.domain, synthetic=True)
-        return Told(again, self.original.kinds[chosen], self.original.times[chosen], chosen)
+        return MarkedPattern(again, self.original.kinds[chosen], self.original.times[chosen], chosen)
 
-    def uniform(self, pattern: PointPattern) -> Told:
+    def uniform(self, pattern: PointPattern) -> MarkedPattern:
         """Evenly spread points with evenly spread marks."""
         times = self.marks.times
         kinds = self.rng.integers(self.marks.shape[0], size=len(pattern))
         at = np.zeros(len(pattern)) if times is None else self.rng.uniform(times.start, times.end, len(pattern))
-        return Told(pattern, kinds, at)
+        return MarkedPattern(pattern, kinds, at)
 
 
-def told(pattern: PointPattern, marks: Marks, argument: str) -> Told:
+def with_marks(pattern: PointPattern, marks: Marks, argument: str) -> MarkedPattern:
     """A pattern with its types and times.
 
     Raises
@@ -158,16 +154,18 @@ def told(pattern: PointPattern, marks: Marks, argument: str) -> Told:
     """
     found = {name: (pattern.marks or {}).get(name) for name in marks.names}
     if not len(pattern):
-        return Told(pattern, np.empty(0, dtype=np.int64), np.empty(0))
+        return MarkedPattern(pattern, np.empty(0, dtype=np.int64), np.empty(0))
     if any(values is None for values in found.values()):
         names = " and ".join(map(repr, marks.names))
         msg = f"{argument}: needs the marks {names}; read_pattern(..., described=release.marks) keeps them."
         raise InputError(msg)
     kinds, times = marks.require({name: np.asarray(values) for name, values in found.items()})
-    return Told(pattern, kinds, times)
+    return MarkedPattern(pattern, kinds, times)
 
 
-def score_marks(comparison: MarkComparison, patterns: Sequence[Told], uniform: Sequence[PointPattern]) -> MarkScores:
+def score_marks(
+    comparison: MarkComparison, patterns: Sequence[MarkedPattern], uniform: Sequence[PointPattern]
+) -> MarkScores:
     """Score synthetic patterns and the two yardsticks."""
     scored = [comparison.score(each) for each in patterns]
     values = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,9 @@ from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import poisson_pattern
 from dpppsynth.spatial.second_order import KFunction, frozen
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 # Largest patterns that are compared with all their points. Others have a random part in all metrics but the number of
 # points, the misplaced share and, on networks, kernel intensities.
 LARGEST_IN_PLANE, LARGEST_ON_NETWORK = 20_000, 2_000
@@ -50,6 +53,14 @@ class Metric:
     name: str
     unit: str
     better: str = "lower"
+
+
+def metric_table(columns: Mapping[str, Any], metrics: Sequence[Metric]) -> pd.DataFrame:
+    """One row a metric: columns of numbers, then unit and better."""
+    import pandas as pd
+
+    words = {"unit": [each.unit for each in metrics], "better": [each.better for each in metrics]}
+    return pd.DataFrame({**columns, **words}, index=pd.Index([each.name for each in metrics], name="metric"))
 
 
 # Share of the largest distance from which L-functions are compared: below, points at one place decide.

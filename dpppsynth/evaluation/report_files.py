@@ -1,4 +1,4 @@
-"""Files and pictures of a confidential report: a folder readable by its owner alone, never in or around a release."""
+"""`UtilityReport`, its files and pictures: a folder readable by its owner alone, never in or around a release."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.html_card import html_card
 from dpppsynth.core.units import short_unit
 from dpppsynth.evaluation.mark_scores import MarkScores
-from dpppsynth.evaluation.metrics import METRICS, KComparison
+from dpppsynth.evaluation.metrics import LEAST_SHARE, METRICS, KComparison
+from dpppsynth.evaluation.report_tables import HeatScores, aligned, averages, level_table
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import plot_comparison, plot_pattern, refuse_release_folder, save_picture
 from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, map_figure, mark_confidential, new_figure
@@ -25,71 +28,131 @@ from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pandas as pd
     from matplotlib.axes import Axes
 
 PREFIX = "CONFIDENTIAL_"
 # Suffix of a folder while it is being written.
 UNFINISHED = ".unfinished"
+CONFIDENTIAL_LINE = (
+    "CONFIDENTIAL: made from the sensitive points and not private. For the custodian's eyes alone, never for release."
+)
+PUBLIC_LINE = "Comparison with points that are stated not to be sensitive."
 
 
-class SavedReport(Protocol):
-    """All that a saved report shows; a `UtilityReport` has it."""
+@dataclass(frozen=True, eq=False, repr=False)
+class UtilityReport:
+    """Synthetic patterns beside the original, made by `evaluate`; as confidential as the original.
 
-    @property
-    def confidential(self) -> bool:
-        """Whether the original is sensitive."""
+    Attributes
+    ----------
+    original : PointPattern
+    synthetic : tuple of PointPattern
+    k : KComparison
+        K-functions of the original and of the synthetic patterns, and the envelope of the latter.
+    values : dict of str to ndarray, shape (m, 8)
+        Values of the metrics, in the order of the table, one row a pattern: "synthetic", "uniform" and "resampled".
+    side, bandwidth : float
+        Side of the squares of the misplaced share and bandwidth of the kernel intensities, in the domain's unit.
+    notes : tuple of str
+        Remarks for readers of the table.
+    confidential : bool
+    heat : HeatScores or None
+        Of a heat map release: four more rows, and none about the number of points, which is no aim of it.
+    marks : MarkScores or None
+        Of points with types and times: more rows, and tables `marks.types` and `marks.times` of shares.
+    levels : dict of str to UtilityReport
+        Of patterns by the levels of a public mark: a report on each level with two points or more.
+    """
+
+    original: PointPattern
+    synthetic: tuple[PointPattern, ...]
+    k: KComparison
+    values: dict[str, Floats]
+    side: float
+    bandwidth: float
+    notes: tuple[str, ...]
+    confidential: bool
+    heat: HeatScores | None = None
+    marks: MarkScores | None = None
+    levels: dict[str, UtilityReport] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
         """The public domain of all patterns."""
+        return self.original.domain
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a metric."""
+        """One row a metric; columns original, synthetic (mean), sd, uniform, resampled (means), unit and better.
 
-    @property
-    def k(self) -> KComparison:
-        """K-functions."""
+        "original" is what the original itself scores, which is no aim: publishing it would score best.
+        """
+        import pandas as pd
 
-    @property
-    def values(self) -> dict[str, Floats]:
-        """Values of the metrics, pattern by pattern."""
-
-    @property
-    def marks(self) -> MarkScores | None:
-        """Shares of types and times."""
-
-    @property
-    def side(self) -> float:
-        """Side of the squares of the misplaced share."""
-
-    @property
-    def bandwidth(self) -> float:
-        """Bandwidth of the kernel intensities."""
-
-    @property
-    def levels(self) -> Mapping[str, SavedReport]:
-        """Reports on the levels of a public mark."""
+        found = averages(self.values, len(self.original), self.domain.unit)
+        if self.marks is not None:
+            found = pd.concat([found, self.marks.table()])
+        if self.heat is None:
+            return found
+        return pd.concat([self.heat.table(), found.drop(index=METRICS[0].name)])
 
     @property
     def level_table(self) -> pd.DataFrame:
-        """Chief scores of each level."""
+        """One row a level: points, misplaced share and total variation, of synthetic patterns and yardsticks."""
+        return level_table({level: report.table for level, report in self.levels.items()})
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Remarks for readers of the table."""
+    def save(self, folder: str | Path) -> Path:
+        """Write the report into a new or empty folder that only its owner can open, outside every release.
 
-    def plot_k(self) -> Axes:
-        """Draw the K-functions."""
+        Files: evaluation.json, summary.csv, k.csv, k.png and patterns.png, types.csv and times.csv where there are
+        marks, and levels.csv where there are levels, each name begun by ``CONFIDENTIAL_``. Only patterns.png shows
+        points. Folders above it that do not exist yet are made for the owner alone, too. What a killed process leaves
+        behind is a hidden folder beside it, ``.NAME-*.unfinished``; the next save clears it away.
 
-    def plot_patterns(self) -> tuple[Axes, Axes]:
-        """Draw the original beside a synthetic pattern."""
+        Raises
+        ------
+        InputError
+            The folder is not empty, it belongs to a release, or it cannot be written.
+        """
+        if not isinstance(folder, str | Path):
+            msg = f"folder: must be a path, got {folder!r}"
+            raise InputError(msg)
+        return save(self, Path(folder))
+
+    def plot_k(self, ax: Axes | None = None) -> Axes:
+        """Draw the K-functions; see `plot_k` of this module."""
+        return plot_k(self.k, ax, domain=self.domain, confidential=self.confidential)
+
+    def plot_patterns(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, Axes]:
+        """Draw the original beside the first synthetic pattern; see `plot_patterns` of this module."""
+        return plot_patterns(self.original, self.synthetic[0], axes, confidential=self.confidential)
+
+    def __str__(self) -> str:
+        count, unit, farthest = len(self.synthetic), self.domain.unit, float(self.k.original.r[-1])
+        compared = f"K up to {farthest:.4g}, L from {LEAST_SHARE * farthest:.4g} on"
+        lines = [
+            CONFIDENTIAL_LINE if self.confidential else PUBLIC_LINE,
+            "",
+            f"{count} synthetic pattern{'s' if count > 1 else ''} in {self.domain!r}",
+            f"squares of {self.side:.4g}, bandwidth {self.bandwidth:.4g}, {compared} ({unit})",
+            "",
+            *aligned(self.table),
+            "",
+            *([*aligned(self.level_table), ""] if self.levels else []),
+            *self.notes,
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        confidential = "CONFIDENTIAL: it compares with the original." if self.confidential else ""
+        return html_card("UtilityReport", [("domain", repr(self.domain)), ("scores", "see .table")], text=confidential)
+
+    def __repr__(self) -> str:
+        return f"UtilityReport({'CONFIDENTIAL, ' if self.confidential else ''}{self.domain!r})"
 
 
-def save(report: SavedReport, folder: Path, argument: str = "folder") -> Path:
+def save(report: UtilityReport, folder: Path, argument: str = "folder") -> Path:
     """Write everything into a temporary folder beside `folder`, then rename it into place; see `UtilityReport.save`.
 
     `argument` is what errors call the folder.
@@ -145,7 +208,7 @@ def _make(folder: Path, *, private: bool) -> None:
             each.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
 
 
-def _write(report: SavedReport, work: Path) -> None:
+def _write(report: UtilityReport, work: Path) -> None:
     start, mode = (PREFIX, 0o600) if report.confidential else ("", 0o666)
     document = json.dumps(contents(report), indent=2, allow_nan=False) + "\n"
     texts = {"evaluation.json": document, "summary.csv": report.table.to_csv(), "k.csv": _k_csv(report)}
@@ -163,7 +226,7 @@ def _write(report: SavedReport, work: Path) -> None:
     save_picture(report.plot_patterns(), work / f"{start}patterns.png")
 
 
-def contents(report: SavedReport) -> dict[str, Any]:
+def contents(report: UtilityReport) -> dict[str, Any]:
     """Metrics, their values pattern by pattern, and settings, as JSON can hold them; no coordinate."""
     rows = report.table.reset_index().to_dict("records")
     scores = {each.name: column.tolist() for each, column in zip(METRICS, report.values["synthetic"].T, strict=True)}
@@ -191,7 +254,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _k_csv(report: SavedReport) -> str:
+def _k_csv(report: UtilityReport) -> str:
     """Distances, K of a Poisson process where it is known, of the original, and of each synthetic pattern."""
     import pandas as pd
 

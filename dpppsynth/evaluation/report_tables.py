@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpppsynth.contract.result import ExactMaps, HeatMapped
 from dpppsynth.core.errors import InputError
-from dpppsynth.evaluation.metrics import METRICS, Metric
+from dpppsynth.evaluation.metrics import METRICS, Metric, metric_table
 from dpppsynth.spatial.map_distances import kl, pearson, similarity
 from dpppsynth.spatial.marks import words
 from dpppsynth.spatial.mesh import Floats
@@ -22,27 +22,13 @@ if TYPE_CHECKING:
 
 
 def averages(values: Mapping[str, Floats], n: int, unit: str) -> pd.DataFrame:
-    """Average over patterns; see `UtilityReport.table`.
-
-    Parameters
-    ----------
-    values : mapping of str to ndarray, shape (m, 8)
-        Values of `METRICS`, one row a pattern, by "synthetic", "uniform" and "resampled".
-    n : int
-        Points of the original.
-    unit : str
-        Unit of length of the domain.
-    """
-    import pandas as pd
-
+    """Average of the values (m, 8) of `METRICS` over patterns, beside an original of n points."""
     columns: dict[str, Any] = {"original": [float(n)] + [0.0] * (len(METRICS) - 1)}
     for name, each in values.items():
         columns[name] = _known(each, np.mean, 1)
         if name == "synthetic":
             columns["sd"] = _known(each, lambda column: np.std(column, ddof=1), 2)
-    columns["unit"] = [unit if each.unit == "length" else each.unit for each in METRICS]
-    columns["better"] = [each.better for each in METRICS]
-    return pd.DataFrame(columns, index=pd.Index([each.name for each in METRICS], name="metric"))
+    return metric_table(columns, [replace(each, unit=unit) if each.unit == "length" else each for each in METRICS])
 
 
 def aligned(table: pd.DataFrame) -> list[str]:
@@ -78,15 +64,10 @@ CHIEF = ("misplaced share", "total variation")
 AGAINST = ("synthetic", "uniform", "resampled")
 
 
-class Level(NamedTuple):
-    """Points of one level: of the original, and of each synthetic pattern, which may have none."""
-
-    original: PointPattern
-    synthetic: list[PointPattern]
-
-
-def by_levels(original: PointPattern, synthetic: Sequence[PointPattern], by: str) -> dict[str, Level]:
-    """Points of each level of the original with at least two points, by the texts of their mark `by`.
+def by_levels(
+    original: PointPattern, synthetic: Sequence[PointPattern], by: str
+) -> dict[str, tuple[PointPattern, list[PointPattern]]]:
+    """Original and synthetic points of each level with at least two original ones, by the texts of their mark `by`.
 
     Raises
     ------
@@ -98,7 +79,7 @@ def by_levels(original: PointPattern, synthetic: Sequence[PointPattern], by: str
     for level in dict.fromkeys(told.tolist()):
         parts = [each.part(mark == level, synthetic=True) for each, mark in zip(synthetic, others, strict=True)]
         if np.count_nonzero(told == level) >= FEWEST:
-            found[level] = Level(original.part(told == level), parts)
+            found[level] = original.part(told == level), parts
     return found
 
 
@@ -150,13 +131,9 @@ class HeatScores:
     uniform: Floats
 
     def table(self) -> pd.DataFrame:
-        """One row a metric, with the columns of `tables.summary`; not a number where there is none."""
-        import pandas as pd
-
+        """One row a metric, with the columns of `UtilityReport.table`; not a number where there is none."""
         columns = {"original": BEST, "synthetic": self.released, "sd": math.nan, "uniform": self.uniform}
-        words = {"unit": [each.unit for each in self.metrics], "better": [each.better for each in self.metrics]}
-        names = pd.Index([each.name for each in self.metrics], name="metric")
-        return pd.DataFrame(columns | {"resampled": math.nan} | words, index=names)
+        return metric_table(columns | {"resampled": math.nan}, self.metrics)
 
 
 def score_heat(release: HeatMapped, original: PointPattern) -> HeatScores:

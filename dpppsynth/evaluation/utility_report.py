@@ -7,9 +7,7 @@ it shows must not decide what is released: that would be a query that nobody acc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,17 +16,21 @@ import numpy.typing as npt
 from dpppsynth.contract.result import HeatMapped, require_heat_map
 from dpppsynth.core.arguments import elements, flag, instance, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.html_card import html_card
 from dpppsynth.core.progress import Progress, ProgressLike, announced, each_of, inner_progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.evaluation.distances import Density
 from dpppsynth.evaluation.kfunction import default_distances
-from dpppsynth.evaluation.mark_scores import MARKS_NOTE, MarkComparison, MarkScores, Told, score_marks, told
+from dpppsynth.evaluation.mark_scores import (
+    MARKS_NOTE,
+    MarkComparison,
+    MarkedPattern,
+    MarkScores,
+    score_marks,
+    with_marks,
+)
 from dpppsynth.evaluation.metrics import (
     LARGEST_IN_PLANE,
     LARGEST_ON_NETWORK,
-    LEAST_SHARE,
-    METRICS,
     MOST_PROPENSITIES,
     Comparison,
     KComparison,
@@ -37,15 +39,12 @@ from dpppsynth.evaluation.metrics import (
     thins,
     transport_method,
 )
+from dpppsynth.evaluation.report_files import UtilityReport
 from dpppsynth.evaluation.report_tables import (
     HEAT_NOTE,
     LEVELS_NOTE,
     PERSONS_NOTE,
-    HeatScores,
-    aligned,
-    averages,
     by_levels,
-    level_table,
     score_heat,
 )
 from dpppsynth.spatial.domains import Domain
@@ -55,17 +54,12 @@ from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import checked_distances, frozen
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+    pass
 
 # Patterns averaged for each reference value.
 YARDSTICKS = 5
 # Shares of a domain's extent: side of the misplaced share's squares, and bandwidth of kernel intensities.
 SHARE = 0.1
-CONFIDENTIAL_LINE = (
-    "CONFIDENTIAL: made from the sensitive points and not private. For the custodian's eyes alone, never for release."
-)
-PUBLIC_LINE = "Comparison with points that are stated not to be sensitive."
 YARDSTICK_LINES = (
     "uniform: points spread evenly, which is what no data at all would give.",
     "resampled: the original's points drawn anew with replacement, which is what chance alone costs.",
@@ -81,124 +75,6 @@ SLICED = (
 )
 NO_HEAT = "Kernel intensities are left out: this network has too many or too short edges for heat flow."
 EMPTY = "Synthetic patterns without points count in the rows of points, K and L alone."
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class UtilityReport:
-    """Synthetic patterns beside the original, made by `evaluate`; as confidential as the original.
-
-    Attributes
-    ----------
-    original : PointPattern
-    synthetic : tuple of PointPattern
-    k : KComparison
-        K-functions of the original and of the synthetic patterns, and the envelope of the latter.
-    values : dict of str to ndarray, shape (m, 8)
-        Values of the metrics, in the order of the table, one row a pattern: "synthetic", "uniform" and "resampled".
-    side, bandwidth : float
-        Side of the squares of the misplaced share and bandwidth of the kernel intensities, in the domain's unit.
-    notes : tuple of str
-        Remarks for readers of the table.
-    confidential : bool
-    heat : HeatScores or None
-        Of a heat map release: four more rows, and none about the number of points, which is no aim of it.
-    marks : MarkScores or None
-        Of points with types and times: more rows, and tables `marks.types` and `marks.times` of shares.
-    levels : dict of str to UtilityReport
-        Of patterns by the levels of a public mark: a report on each level with two points or more.
-    """
-
-    original: PointPattern
-    synthetic: tuple[PointPattern, ...]
-    k: KComparison
-    values: dict[str, Floats]
-    side: float
-    bandwidth: float
-    notes: tuple[str, ...]
-    confidential: bool
-    heat: HeatScores | None = None
-    marks: MarkScores | None = None
-    levels: dict[str, UtilityReport] = field(default_factory=dict)
-
-    @property
-    def domain(self) -> Domain:
-        """The public domain of all patterns."""
-        return self.original.domain
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row a metric; columns original, synthetic (mean), sd, uniform, resampled (means), unit and better.
-
-        "original" is what the original itself scores, which is no aim: publishing it would score best.
-        """
-        import pandas as pd
-
-        found = averages(self.values, len(self.original), self.domain.unit)
-        if self.marks is not None:
-            found = pd.concat([found, self.marks.table()])
-        if self.heat is None:
-            return found
-        return pd.concat([self.heat.table(), found.drop(index=METRICS[0].name)])
-
-    @property
-    def level_table(self) -> pd.DataFrame:
-        """One row a level: points, misplaced share and total variation, of synthetic patterns and yardsticks."""
-        return level_table({level: report.table for level, report in self.levels.items()})
-
-    def save(self, folder: str | Path) -> Path:
-        """Write the report into a new or empty folder that only its owner can open, outside every release.
-
-        Files: evaluation.json, summary.csv, k.csv, k.png and patterns.png, types.csv and times.csv where there are
-        marks, and levels.csv where there are levels, each name begun by ``CONFIDENTIAL_``. Only patterns.png shows
-        points. Folders above it that do not exist yet are made for the owner alone, too. What a killed process leaves
-        behind is a hidden folder beside it, ``.NAME-*.unfinished``; the next save clears it away.
-
-        Raises
-        ------
-        InputError
-            The folder is not empty, it belongs to a release, or it cannot be written.
-        """
-        from dpppsynth.evaluation.report_files import save
-
-        if not isinstance(folder, str | Path):
-            msg = f"folder: must be a path, got {folder!r}"
-            raise InputError(msg)
-        return save(self, Path(folder))
-
-    def plot_k(self, ax: Axes | None = None) -> Axes:
-        """Draw the K-functions; see `pictures.plot_k`."""
-        from dpppsynth.evaluation.report_files import plot_k
-
-        return plot_k(self.k, ax, domain=self.domain, confidential=self.confidential)
-
-    def plot_patterns(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, Axes]:
-        """Draw the original beside the first synthetic pattern; see `pictures.plot_patterns`."""
-        from dpppsynth.evaluation.report_files import plot_patterns
-
-        return plot_patterns(self.original, self.synthetic[0], axes, confidential=self.confidential)
-
-    def __str__(self) -> str:
-        count, unit, farthest = len(self.synthetic), self.domain.unit, float(self.k.original.r[-1])
-        compared = f"K up to {farthest:.4g}, L from {LEAST_SHARE * farthest:.4g} on"
-        lines = [
-            CONFIDENTIAL_LINE if self.confidential else PUBLIC_LINE,
-            "",
-            f"{count} synthetic pattern{'s' if count > 1 else ''} in {self.domain!r}",
-            f"squares of {self.side:.4g}, bandwidth {self.bandwidth:.4g}, {compared} ({unit})",
-            "",
-            *aligned(self.table),
-            "",
-            *([*aligned(self.level_table), ""] if self.levels else []),
-            *self.notes,
-        ]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        confidential = "CONFIDENTIAL: it compares with the original." if self.confidential else ""
-        return html_card("UtilityReport", [("domain", repr(self.domain)), ("scores", "see .table")], text=confidential)
-
-    def __repr__(self) -> str:
-        return f"UtilityReport({'CONFIDENTIAL, ' if self.confidential else ''}{self.domain!r})"
 
 
 def evaluate(
@@ -270,7 +146,7 @@ def evaluate(
     rng : None, int, numpy.random.Generator, SeedSequence or BitGenerator
         For the yardsticks and the thinning; the same report again unless given.
     progress : callable or bool, optional
-        Told in words how far it is. Unless given, a line on the screen in interactive use; False is silence.
+        MarkedPattern in words how far it is. Unless given, a line on the screen in interactive use; False is silence.
 
     Raises
     ------
@@ -292,7 +168,7 @@ def evaluate(
     patterns = _listed(synthetic)
     _require(original, patterns)
     heat = None if release is None else score_heat(require_heat_map(release), original)
-    told_marks = None if described is None else _told(original, patterns, described)
+    marked = None if described is None else _with_marks(original, patterns, described)
     parts = {} if by is None else by_levels(original, patterns, by)
     domain = original.domain
     comparison = Comparison(
@@ -305,7 +181,7 @@ def evaluate(
     )
     with announced(progress) as say:
         scored = _scored(comparison, patterns, synthetic_intensity, say)
-        marks = None if told_marks is None or described is None else _score_marks(comparison, described, *told_marks)
+        marks = None if marked is None or described is None else _score_marks(comparison, described, *marked)
         settings: dict[str, Any] = {"r": comparison.r, "side": comparison.side, "bandwidth": comparison.bandwidth}
         settings |= {"confidential": confidential, "rng": rng}
         levels = {
@@ -345,13 +221,17 @@ def _scored(
     return scored
 
 
-def _told(original: PointPattern, patterns: Sequence[PointPattern], described: Marks) -> tuple[Told, list[Told]]:
+def _with_marks(
+    original: PointPattern, patterns: Sequence[PointPattern], described: Marks
+) -> tuple[MarkedPattern, list[MarkedPattern]]:
     """Original and synthetic patterns with their types and times."""
     instance("described", described, Marks, "such as release.marks")
-    return told(original, described, "original"), [told(each, described, "synthetic") for each in patterns]
+    return with_marks(original, described, "original"), [with_marks(each, described, "synthetic") for each in patterns]
 
 
-def _score_marks(comparison: Comparison, described: Marks, original: Told, patterns: list[Told]) -> MarkScores:
+def _score_marks(
+    comparison: Comparison, described: Marks, original: MarkedPattern, patterns: list[MarkedPattern]
+) -> MarkScores:
     against = MarkComparison(original, described, comparison.side, comparison.r, comparison.rng)
     return score_marks(against, patterns, [comparison.uniform_pattern() for _ in range(YARDSTICKS)])
 

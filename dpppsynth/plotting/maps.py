@@ -14,6 +14,7 @@ from dpppsynth.contract.result import HeatMapped, require_heat_map
 from dpppsynth.core.arguments import instance, positive, probability, real_array
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.units import density_unit
+from dpppsynth.inference.risk import RelativeRisk
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.plotting.canvas import (
     INK,
@@ -38,7 +39,6 @@ from dpppsynth.plotting.surfaces import (
     raster_of,
     street_values,
 )
-from dpppsynth.release.relative_risk import RelativeRisk
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.grid_smoothing import SIGMA, gaussian_heatmap
 from dpppsynth.spatial.intensity import Intensity

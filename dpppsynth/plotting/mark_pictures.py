@@ -31,7 +31,7 @@ GRID = "#e4e1dc"
 
 
 @dataclass(frozen=True)
-class Part:
+class MarkedIntensity:
     """An intensity of points with marks, of one type or at one instant."""
 
     whole: Any
@@ -76,7 +76,7 @@ def plot_by_type(
         raise InputError(msg)
     shown = [one_of("types", each, own.values) for each in (own.values[:PANELS] if types is None else types)]
     places = [] if pattern is None else [_marked(pattern, own.name) == each for each in shown]
-    parts = {each: Part(release.intensity, {"type": each}) for each in shown}
+    parts = {each: MarkedIntensity(release.intensity, {"type": each}) for each in shown}
     return draw_panels(parts, _points(pattern, places))
 
 
@@ -117,7 +117,9 @@ def plot_by_time(
             mine = _marked(pattern, release.marks.types.name) == type
         places = [(nearest == k) & mine for k in range(len(shown))]
     chosen = {} if type is None else {"type": type}
-    parts = {told(own, each): Part(release.intensity, {"time": float(each), **chosen}) for each in shown}
+    parts = {
+        instant_text(own, each): MarkedIntensity(release.intensity, {"time": float(each), **chosen}) for each in shown
+    }
     per = f" and {own.unit.removesuffix('s')}" if own.unit else ", per unit of time"
     return draw_panels(parts, _points(pattern, places), per=per)
 
@@ -257,7 +259,7 @@ def _clock(table: Any, times: Times, ax: Axes | None, band: str) -> Axes:
         for k, day in enumerate(DAYS):
             polar.text(2 * np.pi * (k + 0.5) / parts, 1.1 * top, day, ha="center", va="center")
     else:
-        labels = [told(times, times.start + times.length * k / parts) for k in range(parts)]
+        labels = [instant_text(times, times.start + times.length * k / parts) for k in range(parts)]
     polar.set_xticks(2 * np.pi * np.arange(parts) / parts, labels)
     polar.set_ylim(0, top)
     polar.set_rlabel_position(0 if parts == 7 else 360 / parts / 2)
@@ -279,7 +281,7 @@ def _curve(table: Any, times: Times, ax: Axes | None, band: str) -> Axes:
     ax.set(ylabel=f"points per {unit}", xlabel=times.name + (f" ({times.unit})" if not times.origin else ""))
     if times.origin:
         ticks = np.unique(np.rint(np.linspace(times.start, times.end, 6)))
-        ax.set_xticks(ticks, [told(times, each) for each in ticks])
+        ax.set_xticks(ticks, [instant_text(times, each) for each in ticks])
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", color=GRID, linewidth=0.8)
     ax.set_axisbelow(True)
@@ -292,12 +294,13 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 LONG = 60
 
 
-def told(times: Times, time: float) -> str:
+def instant_text(times: Times, time: float) -> str:
     """An instant: "17:30", "Mon 17:30", a date, or a number with its unit.
 
     Examples
     --------
-    >>> told(Times.day("when"), 17.5), told(Times.week("when"), 36), told(Times("when", 2010, 2020, 4), 2012.5)
+    >>> day, week, years = Times.day("when"), Times.week("when"), Times("when", 2010, 2020, 4)
+    >>> instant_text(day, 17.5), instant_text(week, 36), instant_text(years, 2012.5)
     ('17:30', 'Tue 12:00', '2012.5')
     """
     time = float(time)

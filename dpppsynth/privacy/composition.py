@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from scipy.special import expit, ndtri
+import scipy
 
 from dpppsynth.core.arguments import instance, positive, probability, several
 from dpppsynth.core.errors import InputError
@@ -336,7 +336,7 @@ def _gaussian_parameter(part: Profile) -> float:
             return min(map(_gaussian_parameter, proofs))
     level = part.epsilon(0.0)
     if level < math.inf:
-        return -2 * float(ndtri(expit(-level))) * (1 + 1e-12)
+        return -2 * float(scipy.special.ndtri(scipy.special.expit(-level))) * (1 + 1e-12)
     msg = (
         f"profiles: one of kind {part.to_dict()['kind']!r} is not Gaussian for any mu, as its losses have heavier "
         "tails or may be infinite; an adaptive budget takes posterior draws, Laplace counts and field statistics."

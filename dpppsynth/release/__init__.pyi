@@ -1,14 +1,7 @@
 from dpppsynth.release.cox import CoxRelease as CoxRelease
 from dpppsynth.release.cox import CredibleInterval as CredibleInterval
-from dpppsynth.release.drawn import Drawn as Drawn
 from dpppsynth.release.folder import load_release as load_release
 from dpppsynth.release.folder_writing import append_patterns as append_patterns
 from dpppsynth.release.intensity_files import write_intensity as write_intensity
-from dpppsynth.release.lgcp_inference import LGCPInference as LGCPInference
-from dpppsynth.release.matern_inference import MaternInference as MaternInference
-from dpppsynth.release.posterior import Posterior as Posterior
-from dpppsynth.release.projection import Projection as Projection
-from dpppsynth.release.projection import project_to_simplex as project_to_simplex
 from dpppsynth.release.release import Release as Release
 from dpppsynth.release.stratified_release import StratifiedRelease as StratifiedRelease
-from dpppsynth.release.street_inference import StreetInference as StreetInference

@@ -24,11 +24,7 @@ from dpppsynth.spatial.domains import canonical_json
 
 # The sentences of a guarantee belong to the schema version: to reword one, raise it and keep the old sentence.
 SCHEMA_VERSION = 1
-FILENAME, STATISTIC, POSTERIOR, OFFSET = "certificate.json", "statistic.json", "posterior.nc", "offset.geojson"
-# An offset of many cells is a raster; one file of the two holds the offset.
-OFFSET_RASTER = "offset.nc"
-OFFSETS = frozenset({OFFSET, OFFSET_RASTER})
-COVARIATES = "covariates.nc"
+FILENAME, STATISTIC = "certificate.json", "statistic.json"
 COUNTS, PAIR_SUMS = "counts.geojson", "pair_sums.csv"
 DOMAIN = "domain.geojson"
 REPORT = "report.html"

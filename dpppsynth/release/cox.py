@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import Estimator
+from dpppsynth.contract.estimator import COVARIATES, POSTERIOR, Estimator
 from dpppsynth.contract.result import UNFITTED, Fit, Saved
 from dpppsynth.core.arguments import one_of, probability, real_array
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, ProgressLike, announced
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import JsonObject
-from dpppsynth.release.certificate import COVARIATES, POSTERIOR
-from dpppsynth.release.field_inference import FieldInference
+from dpppsynth.inference.field_inference import FieldInference
+from dpppsynth.inference.posterior import FitNotes, Posterior
 from dpppsynth.release.offset_file import write_offset
-from dpppsynth.release.posterior import FitNotes, Posterior
 from dpppsynth.release.release import StatisticRelease
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mesh import Floats, Mesh
@@ -29,8 +28,7 @@ from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern, poisson_pattern
 
 if TYPE_CHECKING:
-    from dpppsynth.release.effects import Effects
-    from dpppsynth.release.relative_risk import RelativeRisk
+    from dpppsynth.inference.risk import Effects, RelativeRisk
 
 L = TypeVar("L", bound=LatticeStatistic)
 # Intensities that patterns are drawn from; the first is the released one.
@@ -82,29 +80,25 @@ class CoxRelease(StatisticRelease[L]):
     def of(
         cls, mechanism: str, measured: PrivateStatistic[L], estimator: Estimator[L], *, entry: str | None = None
     ) -> Self:
-        """The release of what was measured, estimated in this way."""
         return cls(mechanism, measured, estimator, entry=entry)
 
     def finish(self, rng: RngLike, say: Progress) -> Self:
-        """The release with its posterior draws, where the estimator has a posterior."""
         return self.infer(rng, progress=say) if self.estimator.has_posterior else self
 
     def reopened(self, saved: Saved) -> Self:
-        """The release with its posterior draws, where there are any."""
         if not self.estimator.has_posterior:
             return self
         model = self._field_model().reopened(saved.content(COVARIATES))
         return replace(self, estimator=model, draws=model.draws(saved.content(POSTERIOR)))
 
     def write(self, folder: Path, start: str = "") -> None:
-        """Write statistic, offset, covariates and posterior."""
         super().write(folder, start)
         offset = getattr(self.estimator, "offset", None)
         if offset is not None:
             write_offset(offset, folder)
         covariates = getattr(self.estimator, "covariates", None)
         if covariates is not None and covariates.values is not None:
-            from dpppsynth.release.covariates_file import covariates_file
+            from dpppsynth.inference.covariates_file import covariates_file
 
             (folder / (start + COVARIATES)).write_bytes(covariates_file(covariates.values))
         if self.draws is not None:
@@ -112,7 +106,6 @@ class CoxRelease(StatisticRelease[L]):
             (folder / (start + POSTERIOR)).write_bytes(self.draws.file(model.mesh, model.scales))
 
     def parameters(self) -> JsonObject:
-        """Public parameters, as they stand on the certificate."""
         return super().parameters() | {"estimator": self.estimator.to_dict()}
 
     @property
@@ -136,7 +129,7 @@ class CoxRelease(StatisticRelease[L]):
     def posterior(self) -> Any:
         """`xarray.Dataset` of posterior draws in ArviZ layout, for `arviz.summary` and others; no observed data in it.
 
-        What is known of the fits is in its attributes, one number for each prior (`dpppsynth.release.posterior.Fits`).
+        Its attributes hold what is known of the fits (`dpppsynth.inference.posterior.FitNotes`), a number each prior.
         """
         mesh = self._field_model().mesh
         return self._require_draws().to_xarray(mesh)
@@ -150,7 +143,7 @@ class CoxRelease(StatisticRelease[L]):
         InputError
             Without covariates.
         """
-        from dpppsynth.release.effects import Effects, require_effects
+        from dpppsynth.inference.risk import Effects, require_effects
 
         design = require_effects(getattr(self.estimator, "covariates", None))
         effects = self._require_draws().effects
@@ -167,7 +160,7 @@ class CoxRelease(StatisticRelease[L]):
     @cached_property
     def risk(self) -> "RelativeRisk":
         """Posterior of the relative risk: the intensity without the offset, on average 1 over the population."""
-        from dpppsynth.release.relative_risk import RelativeRisk
+        from dpppsynth.inference.risk import RelativeRisk
 
         model = self._field_model()
         return RelativeRisk(model.mesh, self._require_draws().flat.astype(float), model.offset)
@@ -193,7 +186,7 @@ class CoxRelease(StatisticRelease[L]):
 
     @property
     def diagnostics(self) -> Any:
-        """`pandas.DataFrame` of diagnostics of the fits (`dpppsynth.release.posterior.FitNotes`), a row for each."""
+        """`pandas.DataFrame` of diagnostics of the fits (`dpppsynth.inference.posterior.FitNotes`), a row for each."""
         import pandas as pd
 
         fits = self._require_draws().fits or FitNotes.unknown(self._field_model().scales)

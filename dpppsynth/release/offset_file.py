@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from dpppsynth.contract.estimator import OFFSET, OFFSET_RASTER
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.types import JsonObject
-from dpppsynth.release import netcdf
-from dpppsynth.release.certificate import OFFSET, OFFSET_RASTER, Published
-from dpppsynth.release.netcdf import Variable
+from dpppsynth.inference import netcdf
+from dpppsynth.inference.netcdf import Variable
+from dpppsynth.release.certificate import Published
 from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.offset import Offset

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from dpppsynth.contract.estimator import Beside
+from dpppsynth.contract.estimator import OFFSETS, Beside
 from dpppsynth.contract.registry import is_known, mechanism
 from dpppsynth.contract.statistic import Following, Parameters, Statistic, require, require_kept_cap
 from dpppsynth.contract.stratified_plan import STRATA
@@ -221,9 +221,7 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> De
     first = parts[0]
     own = dict(zip(starts, parts, strict=True))
     # The offset is shared, a posterior each level's own.
-    others = {
-        name if name in certificate.OFFSETS else start + name for start, part in own.items() for name in part.others
-    }
+    others = {name if name in OFFSETS else start + name for start, part in own.items() for name in part.others}
     return Derived(
         parallel([part.guarantee for part in parts], parameters["by"]),
         first.noise,

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 from shapely.errors import ShapelyError
 
+from dpppsynth.contract.estimator import COVARIATES, OFFSETS
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.core.published_files import REMEDY
 from dpppsynth.core.types import JsonObject, JsonRead
+from dpppsynth.inference import contents
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.bounds import in_present_words
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
@@ -21,7 +23,7 @@ from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_from_dict
 from dpppsynth.privacy.truncated.arguments import LARGEST
-from dpppsynth.release import certificate, contents, work
+from dpppsynth.release import certificate, work
 from dpppsynth.release.offset_file import offset_name, read_offset
 from dpppsynth.release.rederive import Derived, has_form, knows, rederive, same_values, spends, stated_budget
 from dpppsynth.spatial.domains import Domain, canonical_json
@@ -153,11 +155,11 @@ def _check_files(found: certificate.Published, derived: "Derived | str | Check")
     if isinstance(derived, Derived):
         known = {domain, *derived.released, *derived.others, *(_numbered(listed) if derived.has_patterns else ())}
         # An offset is in one of its files.
-        known -= certificate.OFFSETS - {offset_name(listed)}
+        known -= OFFSETS - {offset_name(listed)}
         # Files that a release is opened from must be listed: the required ones, and a posterior if there is one.
         offset = [offset_name(listed)] if derived.offset else []
         present = [name for name in derived.others if found.folder.has(name)]
-        stated = [name for name in derived.others if name.endswith(certificate.COVARIATES)]
+        stated = [name for name in derived.others if name.endswith(COVARIATES)]
         wrong += [name for name in {domain, *derived.released, *offset, *stated, *present} if name not in listed]
         if derived.offset and not wrong and _offset(found) != derived.offset:
             wrong.append(offset_name(listed))
@@ -171,10 +173,7 @@ def _check_files(found: certificate.Published, derived: "Derived | str | Check")
 
 
 def _numbered(listed: Iterable[str]) -> list[str]:
-    """Names of as many synthetic patterns as are listed: their numbers go from 0 on, and carry nothing.
-
-    Where there are posterior draws, each may tell another source.
-    """
+    """Names of as many synthetic patterns as are listed: their numbers go from 0 on, and carry nothing."""
     listed = list(listed)
     sources = (None, *certificate.OTHER_SOURCES) if any(map(certificate.POSTERIORS.fullmatch, listed)) else (None,)
     count = sum(map(bool, map(certificate.SYNTHETIC.fullmatch, listed)))

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from dpppsynth.contract.estimator import COVARIATES, OFFSET, OFFSET_RASTER, POSTERIOR
 from dpppsynth.core.crs import crs_label
 from dpppsynth.core.rounding import downward, stated
 from dpppsynth.core.units import short_unit
@@ -11,17 +12,7 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
-from dpppsynth.release.certificate import (
-    COVARIATES,
-    FILENAME,
-    OFFSET,
-    OFFSET_RASTER,
-    PAIR_SUMS,
-    POSTERIOR,
-    STATISTIC,
-    SYNTHETIC,
-    file_hash,
-)
+from dpppsynth.release.certificate import FILENAME, PAIR_SUMS, STATISTIC, SYNTHETIC, file_hash
 from dpppsynth.release.rederive import stated_budget
 from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.subject import Subject, exact

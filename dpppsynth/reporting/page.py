@@ -12,11 +12,11 @@ from dpppsynth.contract.result import HeatMapped, has_marks
 from dpppsynth.core.atomic_files import whole_file
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import stated
+from dpppsynth.inference.risk import Effects
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.nearby_population import people_within, require_reach
 from dpppsynth.release import CoxRelease, Release, certificate
 from dpppsynth.release.certificate import FILENAME
-from dpppsynth.release.effects import Effects
 from dpppsynth.release.folder import release_folder
 from dpppsynth.reporting import certificate_tables, promise, report_pictures
 from dpppsynth.reporting import local_privacy as local

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpppsynth.contract.result import HeatMapped, Marked
+    from dpppsynth.inference.risk import RelativeRisk
     from dpppsynth.privacy.guarantee import Guarantee
-    from dpppsynth.release.relative_risk import RelativeRisk
     from dpppsynth.reporting.k_summary import KSummary
     from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.intensity import Intensity

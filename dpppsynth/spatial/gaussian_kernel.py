@@ -142,12 +142,12 @@ def require_bandwidth(bandwidth: Any) -> None:
 def _cut_to_hull(parents: Floats, region: Window, bandwidth: float, rng: np.random.Generator) -> Floats:
     """One draw for every parent from its kernel cut to a convex region: from a rectangle around it, until inside."""
     corner, length, axes = _frame(region)
-    low = -turned(parents - corner, axes) / bandwidth
+    low = -rotate(parents - corner, axes) / bandwidth
     high = low + length / bandwidth
     children, left = np.empty_like(parents), np.arange(len(parents))
     while len(left):
         step = _cut_normal(low[left], high[left], rng)
-        children[left] = parents[left] + bandwidth * turned(step, axes.T)
+        children[left] = parents[left] + bandwidth * rotate(step, axes.T)
         left = left[~region.contains(children[left])]
     return children
 
@@ -160,7 +160,7 @@ def _frame(region: Window) -> tuple[Floats, Floats, Floats]:
     return corners[0], length, sides / length[:, None]
 
 
-def turned(vectors: Floats, axes: Floats) -> Floats:
+def rotate(vectors: Floats, axes: Floats) -> Floats:
     """(n, 2) coordinates of vectors (n, 2) along two axes (2, 2), each row computed from its vector alone."""
     return np.column_stack([vectors[:, 0] * x + vectors[:, 1] * y for x, y in axes])
 

@@ -35,11 +35,11 @@ from dpppsynth.contract.audits.noise_laws import DiscreteGaussian, DiscreteLapla
 from dpppsynth.contract.audits.noise_tests import OffCentre, TooSmall
 from dpppsynth.contract.audits.target import Draws
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.inference.lgcp_inference import LGCPInference
 from dpppsynth.local import DiskAreaMechanism
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace, TruncatedNoise
 from dpppsynth.release import CoxRelease
-from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.release.verify import verify
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.gaussian_kernel import sample_children

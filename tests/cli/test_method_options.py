@@ -11,12 +11,10 @@ import click.testing
 import pytest
 from support.command_line import run, spoken
 
-from dpppsynth.cli.generated_options import choose, offered, parameters
-from dpppsynth.cli.method_options import MethodOptions
-from dpppsynth.cli.option_groups import option_groups
-from dpppsynth.contract.mechanism_options import Given, MechanismOptions
+from dpppsynth.cli.method import Method, Offer, offers, resolve_mechanism
+from dpppsynth.cli.options import command_of, mechanism_options
 from dpppsynth.contract.registry import mechanism, names
-from dpppsynth.contract.settings import EXPERT, KINDS, setting, settings_of
+from dpppsynth.contract.settings import EXPERT, KINDS, PARTS, ParsedOptions, Settings, setting, settings_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.synthesizers import LaplaceSynthesizer
 
@@ -47,9 +45,7 @@ ASKED = {
     "trajectories": [*REPORTS, "--cells", 4],
     "displacements": [*REPORTS, "--cells", 4],
 }
-# Fields that are given in other forms: an object is made of several options.
-OBJECTS = {"mesh", "relation", "covariance", "offset", "covariates", "window", "marks"}
-OFFERS = [pytest.param(each, id=each.method) for options in offered().values() for each in options]
+OFFERS = [pytest.param(each, id=f"{each.name} as {each.method}") for each in offers()]
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +69,11 @@ class TestNames:
         said = json.loads(run("check", "--mechanism", name, *ASKED.get(name, REPORTS), *place, "--json").stdout)
         assert said["mechanism"] == name
 
-    @pytest.mark.parametrize("options", OFFERS)
-    def test_every_short_form_stands_for_one(self, options):
-        name, meant, called = choose(offered(), options.method, None)
-        assert (meant.method, called) == (options.method, f"--method {options.method}")
-        # The first in the registry.
-        assert name == next(name for name in names() if options.method in {o.method for o in mechanism(name).options})
+    @pytest.mark.parametrize("offer", OFFERS)
+    def test_every_short_form_stands_for_the_first_in_the_registry(self, offer):
+        found, called = resolve_mechanism(offer.method, None)
+        assert (found.method, called) == (offer.method, f"--method {offer.method}")
+        assert found == next(each for each in offers() if each.method == offer.method)
 
     @pytest.mark.parametrize(
         ("method", "name", "meant"),
@@ -95,13 +90,13 @@ class TestNames:
         ],
     )
     def test_short_and_long_forms(self, method, name, meant):
-        found, options, _ = choose(offered(), method, name)
-        assert found == meant
-        assert method in (None, options.method)
+        found, _ = resolve_mechanism(method, name)
+        assert found.name == meant
+        assert method in (None, found.method)
 
     def test_one_name_two_classes(self):
-        kinds = [choose(offered(), method, "adaptive-grid")[1].settings.__name__ for method in ("aag", "privag", None)]
-        kinds.append(choose(offered(), None, "privag")[1].settings.__name__)
+        found = [resolve_mechanism(method, "adaptive-grid")[0] for method in ("aag", "privag", None)]
+        kinds = [each.settings.__name__ for each in (*found, resolve_mechanism(None, "privag")[0])]
         assert kinds == ["AdvancedAdaptiveGrid", "PrivAG", "AdvancedAdaptiveGrid", "PrivAG"]
 
     @pytest.mark.parametrize(
@@ -140,51 +135,41 @@ class TestNames:
 
 
 class TestDeclarations:
-    @pytest.mark.parametrize("options", OFFERS)
-    def test_every_plain_setting_is_declared(self, options):
-        declared = {each.name for each in settings_of(options.settings)}
-        given = {each.name for each in fields(options.settings) if each.init}
-        assert given - declared <= OBJECTS | {"grid"}
-        assert declared.isdisjoint(OBJECTS)
+    @pytest.mark.parametrize("offer", OFFERS)
+    def test_every_field_is_an_option_or_made_of_some(self, offer):
+        declared = {each.name for each in settings_of(offer.settings)}
+        for each in fields(offer.settings):
+            assert not each.init or each.name in {*declared, "window", "grid"} or each.metadata[PARTS]
 
-    @pytest.mark.parametrize("options", OFFERS)
-    def test_type_and_help_of_options_are_the_declared_ones(self, options):
-        usual, expert = parameters({"": (options,)}, methods=True)
-        made = {each.name: each for each in (*usual, *expert)}
-        for each in options.declared:
-            annotation = made[each.parameter].annotation
-            kind, shown = annotation.__args__[0].__args__[0], annotation.__metadata__[0]
+    @pytest.mark.parametrize("offer", OFFERS)
+    def test_type_and_help_of_options_are_the_declared_ones(self, offer):
+        usual, expert = mechanism_options((offer,))
+        made = {name: annotation for name, annotation, default in (*usual, *expert) if default is None}
+        for each in settings_of(offer.settings):
             assert each.kind in KINDS
             if each.name == "mechanism":
                 continue
+            annotation = made[each.parameter]
+            kind, shown = annotation.__args__[0].__args__[0], annotation.__metadata__[0]
             assert (tuple(map(str, kind)) if each.choices else kind) == (each.choices or each.kind)
-            assert made[each.parameter].default is None
-            if each.hidden:
-                assert shown.hidden
-                continue
             assert shown.help.startswith(each.help)
             assert each.taken in shown.help
-            assert (shown.rich_help_panel == EXPERT) == (made[each.parameter] in expert)
+            assert (shown.rich_help_panel == EXPERT) == (each.parameter in {name for name, *_ in expert})
 
-    def test_help_follows_the_class(self):
+    def test_help_follows_the_class(self, monkeypatch):
         @dataclass(frozen=True)
-        class Toy:
+        class Toy(Settings):
             epsilon: float = setting(help="Privacy budget", example="1")
             width: float | None = setting(None, help="Width of a stripe", unit="metres", otherwise="a public rule")
             stripes: int = setting(7, help="Number of stripes", panel=EXPERT)
             slanted: bool = setting(True, help="Draw them slanted")
             kind: str = setting("thin", help="Kind of a stripe", choices=("thin", "thick"))
 
-        class ToyOptions(MethodOptions):
-            @classmethod
-            def parameters(cls, method, name):
-                return parameters({"toy": (MechanismOptions(Toy, "toy"),)}, methods=True)
-
-        @option_groups
-        def command(method: ToyOptions) -> None:
+        def draw(method: Method) -> None:
             """Draw stripes."""
 
-        said = spoken(click.testing.CliRunner().invoke(command.complete(None, None), ["--help"]))
+        monkeypatch.setattr("dpppsynth.cli.options.offers", lambda reports: (Offer("toy", Toy),))
+        said = spoken(click.testing.CliRunner().invoke(command_of(draw), ["--help"]))
         for words in (
             "--width <float> Width of a stripe, in metres (toy). Unless given: a public rule.",
             "--slanted --no-slanted",
@@ -206,12 +191,11 @@ class TestDeclarations:
 
     def test_types_that_disagree_are_found(self):
         @dataclass(frozen=True)
-        class Other:
+        class Other(Settings):
             spacing: int = setting(help="Cells")
 
-        offers = offered() | {"other": (MechanismOptions(Other, "other"),)}
         with pytest.raises(TypeError, match="spacing: mechanisms declare it with different types"):
-            parameters(offers, methods=True)
+            mechanism_options((*offers(), Offer("other", Other)))
 
     def test_signatures_are_as_before(self):
         """A declaration is no argument, and leaves defaults and reprs alone."""
@@ -250,24 +234,27 @@ class TestImports:
 
 
 class TestForeignOptions:
-    @pytest.mark.parametrize("options", OFFERS)
-    def test_options_of_other_mechanisms_are_refused_by_name(self, options):
-        others = {
-            each.parameter: each
-            for offers in offered().values()
-            for other in offers
-            for each in other.declared
-            if each.parameter not in {own.parameter for own in options.declared} and each.name != "mechanism"
-        }
-        name = next(name for name, offers in offered().items() if options in offers)
-        words = dict(zip(ASKED.get(name, REPORTS)[::2], ASKED.get(name, REPORTS)[1::2], strict=True))
-        asked = {word.lstrip("-").replace("-", "_"): value for word, value in words.items() if word != "--n"}
-        asked |= {"method": options.method, "mechanism": name}
-        MethodOptions(asked)
+    @pytest.mark.parametrize("offer", OFFERS)
+    def test_options_of_other_mechanisms_are_refused_by_name(self, offer):
+        own = {each.parameter for each in settings_of(offer.settings)} | {"mechanism", *offer.settings.refused}
+        others = {each.parameter: each for other in offers() for each in settings_of(other.settings)}
+        words = ASKED.get(offer.name, REPORTS)
+        asked = dict(zip((word[2:].replace("-", "_") for word in words[::2]), words[1::2], strict=True))
+        asked = {name: value for name, value in asked.items() if name != "n"}
+        asked |= {"method": offer.method, "mechanism": offer.name}
+        Method(asked)
         for parameter, each in others.items():
+            if parameter in own:
+                continue
             form = each.option.partition("/")[0]
-            with pytest.raises(InputError, match=f"{form}: not an option of --method {options.method}; leave it out"):
-                MethodOptions(asked | {parameter: 3.0})
+            with pytest.raises(InputError, match=f"{form}: not an option of --method {offer.method}; leave it out"):
+                Method(asked | {parameter: 3.0})
+
+    @pytest.mark.parametrize("offer", OFFERS)
+    def test_refusals_for_a_reason_are_of_options_of_others(self, offer):
+        own = {each.parameter for each in settings_of(offer.settings)}
+        known = {each.parameter for other in offers() for each in settings_of(other.settings)}
+        assert set(offer.settings.refused) <= known - own
 
     def test_foreign_options_on_the_command_line(self):
         words = ["check", "--mechanism", "lgcp-tents", *NEAR, *SQUARE, "--bandwidth", 9]
@@ -321,20 +308,22 @@ class TestErrors:
 
 def test_a_file_is_read_from_a_path(tmp_path):
     """Paths of options reach the mechanism as paths."""
-    declared = {each.name: each for each in mechanism("lgcp-tents").options[0].declared}
+    declared = {each.name: each for each in settings_of(mechanism("lgcp-tents").settings)}
     assert declared["offset_file"].kind is Path
     words = ["--offset-file", tmp_path / "none.gpkg", "--offset-column", "density"]
     run("check", "--mechanism", "lgcp-tents", *NEAR, *SQUARE, *words, code=2)
 
 
-def test_default_options_serve_a_mechanism_without_objects():
-    """A new family need not write options of its own."""
-    options = MechanismOptions(mechanism("disk-area").settings, "toy")
-    given = Given("--method toy", {"epsilon": 2.0, "cells": 4}, {})
-    options.require(given)
-    made = options.synthesizer(given, None)
-    assert (made.epsilon, made.cells) == (2.0, 4)
+def test_a_class_without_class_methods_of_its_own_has_options():
+    @dataclass(frozen=True)
+    class Toy(Settings):
+        epsilon: float = setting(help="Privacy budget", example="1")
+        cells: int = setting(15, help="Cells")
+
+    options = ParsedOptions("toy", "--method toy", {"epsilon": 2.0, "cells": 4}, {})
+    Toy.require_options(options)
+    assert Toy.from_options(options, None) == Toy(2.0, 4)
     with pytest.raises(InputError, match="epsilon: --method toy needs a privacy budget, for instance --epsilon 1"):
-        options.require(replace(given, values={}))
+        Toy.require_options(replace(options, values={}))
     with pytest.raises(InputError, match="by: --method toy releases all points at once; leave --by out"):
-        options.require_people(given, None, "year")
+        Toy.require_size(options, None, "year")

@@ -225,7 +225,7 @@ class TestNetworkFiles:
         deaths = dps.datasets.soho_deaths().to_geodataframe().to_crs("EPSG:4326").geometry
         path = tmp_path / "deaths.csv"
         path.write_text("\n".join(["x,y", *(f"{p.x!r},{p.y!r}" for p in deaths)]))
-        words = ["inspect", path, "--network", streets, "--snap", 30, "--report-to", tmp_path / "private"]
+        words = ["inspect", path, "--network", streets, "--snap", 30, "--out", tmp_path / "private"]
         assert "the lines are in" in spoken(run(*words, "--crs", "EPSG:4326", code=2))
         run(*words, "--crs", "EPSG:4326", "--to-crs", "EPSG:27700")
 
@@ -343,7 +343,7 @@ def test_wrong_options_are_refused_in_words(name, streets):
     ],
 )
 def test_the_tolerance_is_settled_before_the_points_are_read(command, snap, said, streets, tmp_path):
-    more = [*FAST, "--out", tmp_path / "out"] if command == "synthesize" else ["--report-to", tmp_path]
+    more = [*FAST, "--out", tmp_path / "out"] if command == "synthesize" else ["--out", tmp_path]
     words = [command, tmp_path / "missing.csv", "--network", streets, *more]
     assert said in spoken(run(*words, *snap, code=2))
     assert "there is no file" in spoken(run(*words, "--snap", 30, code=2))
@@ -419,7 +419,7 @@ class TestReleases:
         assert "distance one point moves along the streets (m)" in [ax.get_xlabel() for ax in drawn]
 
     def test_comparison(self, public, tmp_path):
-        words = ["plot", public, "--original", *DEATHS, "--confidential", tmp_path]
+        words = ["plot", public, "--original", *DEATHS, "--out", tmp_path]
         assert "--snap: points are moved onto the network" in spoken(run(*words, code=2))
         assert "too far from the network" in spoken(run(*words, "--snap", 20, code=2))
         assert not list(tmp_path.iterdir())
@@ -435,7 +435,7 @@ class TestReleases:
 
 class TestInspect:
     def test_far_points_go_to_the_confidential_file(self, streets, tmp_path):
-        words = ["inspect", *DEATHS, "--network", streets, "--report-to", tmp_path, "--json"]
+        words = ["inspect", *DEATHS, "--network", streets, "--out", tmp_path, "--json"]
         said = json.loads(run(*words, "--snap", 30).stdout)
         assert (said["ok"], said["rules"], said["report"]) == (True, [], None)
         # Several people died in one house.

@@ -19,6 +19,7 @@ from dpppsynth import local
 from dpppsynth.contract import registry
 from dpppsynth.contract.examples import N
 from dpppsynth.core.errors import InputError, PrivacyCheckError, QualityError
+from dpppsynth.inference.lgcp_inference import LGCPInference
 from dpppsynth.ledger import Ledger
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.mechanisms.marked.examples import BOTH
@@ -26,7 +27,6 @@ from dpppsynth.mechanisms.marked.examples import marks as with_marks
 from dpppsynth.models import regular_triangulation, trace_mesh
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
-from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern

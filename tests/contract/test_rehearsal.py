@@ -12,9 +12,9 @@ from support.subclasses import recast
 from dpppsynth.contract.rehearsal import Rehearsal, Run
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.core.errors import InputError, QualityError, ReleaseBlocked
+from dpppsynth.inference.posterior import FitNotes
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import AddRemove
-from dpppsynth.release.posterior import FitNotes
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import mass_distance
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer

@@ -13,8 +13,9 @@ from dpppsynth import PointPattern
 from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
 from dpppsynth.evaluation.distances import quadrature
 from dpppsynth.evaluation.experiments import Outcome
+from dpppsynth.inference import LGCPInference, Posterior
 from dpppsynth.privacy import AddRemove
-from dpppsynth.release import CoxRelease, LGCPInference, Posterior
+from dpppsynth.release import CoxRelease
 from dpppsynth.spatial.sampling import poisson_pattern
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

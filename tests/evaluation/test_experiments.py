@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 import warnings
-from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,9 +37,9 @@ from support.studies import (
 )
 
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
-from dpppsynth.evaluation.experiments import Cell, CellError, Scenario, summary, worker_pool
+from dpppsynth.evaluation.experiments import Cell, CellError, Scenario, summary
 from dpppsynth.evaluation.experiments.cells import stream
-from dpppsynth.evaluation.experiments.store import Store
+from dpppsynth.evaluation.experiments.storage import opened
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -145,15 +144,15 @@ def test_bad_studies_are_refused(changes, word):
         study_of(**changes)
 
 
-def test_places_and_executors_that_cannot_be(tmp_path):
+def test_places_and_engines_that_cannot_be(tmp_path):
     (tmp_path / "file").write_text("mine")
     for place in (tmp_path / "file", tmp_path / "file" / "below", 3):
         with pytest.raises(InputError, match=r"^folder: "):
             study_of().run(place, workers=1)
         with pytest.raises(InputError, match=r"^folder: "):
             study_of().table(place)
-    with pytest.raises(InputError, match=r"^executor: must be .*, got 4"):
-        study_of().run(tmp_path / "none", executor=4)
+    with pytest.raises(InputError, match=r"^engine: "):
+        study_of().run(tmp_path / "none", engine="threads")
 
 
 # --- refusals and errors ---------------------------------------------------------------------------------------------
@@ -338,17 +337,6 @@ def test_a_folder_keeps_one_version_of_a_study(changes, tmp_path):
     assert replace(newer, repeats=2).run(tmp_path / "new", workers=1)["centre"].iloc[0] == table["centre"].iloc[0]
 
 
-def test_folders_from_before_versions_are_refused(tmp_path):
-    study = study_of(epsilon=[1], delta=[0], repeats=1)
-    study.run(tmp_path, workers=1)
-    kept = json.loads((tmp_path / "study.json").read_text())
-    assert kept.pop("version") == "1"
-    (tmp_path / "study.json").write_text(json.dumps(kept | {"measures": {"first": "first, code 0f", "centre": "..."}}))
-    for look in (lambda: study.run(tmp_path, workers=1), lambda: study.table(tmp_path)):
-        with pytest.raises(InputError, match=r"^folder: .* before studies had a version .*; take a new folder"):
-            look()
-
-
 def test_measures_may_change_places(tmp_path):
     study = study_of(epsilon=[1])
     table = study.run(tmp_path, workers=1)
@@ -370,37 +358,26 @@ def test_another_version_of_the_package_may_read_and_not_write(tmp_path):
 def test_a_folder_without_a_study_is_refused(tmp_path):
     with pytest.raises(InputError, match="holds no study"):
         study_of().table(tmp_path / "none")
-    (tmp_path / "0.parquet").write_bytes(b"somebody else's")
+    (tmp_path / "cells.jsonl").write_bytes(b"somebody else's")
     with pytest.raises(InputError, match="take a new folder"):
         study_of().run(tmp_path, workers=1)
 
 
 def test_one_writer_at_a_time(tmp_path):
     study = study_of(epsilon=[1])
-    with Store(tmp_path, study), pytest.raises(InputError, match="another process is writing"):
+    with opened(tmp_path, study), pytest.raises(InputError, match="another process is writing"):
         study.run(tmp_path, workers=1)
     assert len(study.run(tmp_path, workers=1)) == 16
 
 
-def test_orphans_of_a_killed_writer_are_passed_over_and_cleaned(tmp_path):
+def test_a_line_that_was_not_finished_is_cut_off(tmp_path):
     study = study_of(epsilon=[1])
-    (tmp_path / "00000000.parquet.tmp").write_bytes(b"half a file")
-    (tmp_path / "notes.tmp").write_bytes(b"not ours")
-    table = study.run(tmp_path, workers=1)
-    assert len(table) == 16
-    assert not (tmp_path / "00000000.parquet.tmp").exists()
-    assert (tmp_path / "notes.tmp").exists()
-
-
-def test_a_file_that_was_not_finished_is_never_seen(tmp_path, monkeypatch):
-    study = study_of(epsilon=[1])
-    replace(study, repeats=1).run(tmp_path, workers=1)
-    monkeypatch.setattr(os, "fsync", lambda number: (_ for _ in ()).throw(OSError("no space left")))
-    with pytest.raises(OSError, match="no space"):
-        study.run(tmp_path, workers=1)
-    monkeypatch.undo()
-    assert len(list(tmp_path.glob("*.parquet"))) == 1
+    table = replace(study, repeats=1).run(tmp_path, workers=1)
+    with (tmp_path / "cells.jsonl").open("ab") as file:
+        file.write(b'{"scenario": "one", "synth')
+    assert replace(study, repeats=1).table(tmp_path).equals(table)
     assert len(study.run(tmp_path, workers=1)) == 16
+    assert all(map(json.loads, (tmp_path / "cells.jsonl").read_text().splitlines()))
 
 
 def test_seconds_are_kept_apart(tmp_path):
@@ -415,21 +392,20 @@ def test_seconds_are_kept_apart(tmp_path):
 ZYGOTE = """
 import os, signal, sys, time
 from pathlib import Path
-import numpy, pandas, pyarrow.parquet
+import numpy, pandas
 sys.path.insert(0, sys.argv[1])
 from support.studies import killed_study
-from dpppsynth.evaluation.experiments import engine
 folder, draws = Path(sys.argv[2]), numpy.random.default_rng(20)
+size = lambda path: path.stat().st_size if path.exists() else 0
 study = killed_study()
 study.outcome(study.cells()[0])     # compiled and imported once, for all children
-engine.BATCH_SECONDS = 0.03
 for attempt in range(5):
-    before = len(list(folder.glob("*.parquet")))
+    before = size(folder / "cells.jsonl")
     child = os.fork()
     if child == 0:
         study.run(folder, workers=1)
         os._exit(0)
-    while len(list(folder.glob("*.parquet"))) == before:
+    while size(folder / "cells.jsonl") == before:
         assert os.waitpid(child, os.WNOHANG) == (0, 0), attempt
         time.sleep(0.004)
     time.sleep(draws.uniform(0, 0.03))
@@ -513,130 +489,42 @@ def alive(pid):
         return False
 
 
-class Mortal(ThreadPoolExecutor):
-    """Breaks as a pool of processes does when a cell ends its worker: with all that are waiting."""
-
-    deaths = ()
-    broken = False
-
-    def submit(self, fn, /, sent, cell):
-        if self.broken:
-            raise BrokenExecutor
-        return super().submit(self.work, fn, sent, cell)
-
-    def work(self, fn, sent, cell):
-        place = cell.epsilon, cell.repeat
-        if not self.broken and place in self.deaths:
-            time.sleep(0.05)  # others are handed in meanwhile
-            self.deaths.remove(place)
-            self.broken = True
-        if self.broken:
-            raise BrokenExecutor
-        time.sleep(0.002)
-        return fn(sent, cell)
-
-
-def mortal_pools(monkeypatch, deaths):
-    pool = type("Pool", (Mortal,), {"deaths": deaths})
-    monkeypatch.setattr(worker_pool, "worker_pool", lambda number: pool(1))
-
-
-def test_a_cell_that_keeps_killing_its_worker_is_named_and_no_other(tmp_path, monkeypatch):
-    deaths = [(10.0, 0)] * 9
-    mortal_pools(monkeypatch, deaths)
-    study = study_of(scenarios={"one": Scenario(SQUARE, uniform, 0.1)}, synthesizers={"jitter": jitter}, delta=[0])
-    with pytest.raises(CellError, match=r"one, jitter, epsilon 10, delta 0.0, repeat 0\).* died 3 times"):
-        study.run(tmp_path, workers=2)
-    assert len(deaths) == 5  # among others, then three times alone
-    # Those that were waiting with it were run, or would have been: none of them is blamed.
-    assert study.table(tmp_path)["epsilon"].tolist() == [1, 1, 10]
-
-
-def test_a_cell_may_kill_its_worker_now_and_then(tmp_path, monkeypatch):
-    deaths = [(10.0, 0), (10.0, 0), (10.0, 1), (1.0, 1), (1.0, 1), (1.0, 1)]
-    mortal_pools(monkeypatch, deaths)
-    study = study_of()
-    assert study.run(tmp_path / "two", workers=2).equals(study.run(tmp_path / "one", workers=1))
-    assert not deaths
-
-
-class Counting(ThreadPoolExecutor):
-    """Counts cells that were handed out and are not finished."""
-
-    def __init__(self):
-        super().__init__(2)
-        self.most, self.now, self.lock = 0, 0, threading.Lock()
-
-    def submit(self, fn, /, *args, **kwargs):
-        with self.lock:
-            self.now += 1
-            self.most = max(self.most, self.now)
-        future = super().submit(fn, *args, **kwargs)
-        future.add_done_callback(self.count_down)
-        return future
-
-    def count_down(self, future):
-        with self.lock:
-            self.now -= 1
-
-
-def test_any_executor_will_do_and_is_not_flooded(tmp_path):
-    study = study_of()
-    with Counting() as executor:
-        table = study.run(tmp_path / "two", executor=executor, workers=2)
-    assert executor.most == 4
-    assert table.equals(study.run(tmp_path / "one", workers=1))
-
-
-UNDER_WAY = threading.Event()
-
-
-def breaks_at_ten(outcome):
+def die_always(outcome):
     if outcome.epsilon == 10:
-        return 1 / 0 if UNDER_WAY.wait(60) else 0.0
-    UNDER_WAY.set()
-    time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGKILL)
     return 1.0
 
 
-def test_after_an_error_cells_under_way_are_finished_and_kept(tmp_path):
+def test_a_cell_that_keeps_killing_its_worker_is_named_and_the_others_are_kept(tmp_path):
     one = {"one": Scenario(SQUARE, uniform, 0.1)}
-    study = study_of(measures={"breaks": breaks_at_ten}, scenarios=one, epsilon=[10, 1], delta=[0], repeats=9)
-    with Counting() as executor, pytest.raises(CellError, match=r"jitter, epsilon 10.*ZeroDivisionError"):
-        study.run(tmp_path, executor=executor, workers=1)
+    study = study_of(scenarios=one, synthesizers={"jitter": jitter}, delta=[0], repeats=1, measures={"die": die_always})
+    with pytest.raises(CellError, match=r"one, jitter, epsilon 10, delta 0.0, repeat 0\).* died 3 times"):
+        study.run(tmp_path, workers=2)
     assert study.table(tmp_path)["epsilon"].tolist() == [1]
-    assert executor.now == 0
 
 
-def test_an_executor_that_breaks_is_reported(tmp_path):
-    class Broken(ThreadPoolExecutor):
-        def submit(self, fn, /, *args, **kwargs):
-            future = Future()
-            future.set_exception(BrokenExecutor())
-            return future
-
-    with pytest.raises(CellError, match=r"^executor: it broke while running cell \(one, jitter"):
-        study_of().run(tmp_path, executor=Broken(1))
+def test_an_error_in_a_worker_names_the_cell_and_keeps_what_is_finished(tmp_path):
+    study = study_of(measures={"breaks": breaks_late}, synthesizers={"jitter": jitter}, epsilon=[1, 10], delta=[0])
+    with pytest.raises(CellError, match=r"jitter, epsilon 10.*ZeroDivisionError") as caught:
+        study.run(tmp_path, workers=2)
+    assert "breaks_late" in caught.value.__notes__[0]
+    assert 1 in study.table(tmp_path)["epsilon"].tolist()
 
 
-def test_functions_must_be_importable_to_run_elsewhere(tmp_path, monkeypatch):
-    def local(outcome):
-        return 0.0
+def breaks_late(outcome):
+    if outcome.epsilon == 10:
+        time.sleep(0.5)
+        return 1 / 0
+    return 1.0
 
-    for function in (local, lambda outcome: 0.0):
-        study = study_of(measures={"measure": function})
-        with pytest.raises(InputError, match=r"^measures: 'measure' cannot be sent.*top level of a module.*workers=1"):
-            study.run(tmp_path / "none", workers=2)
-        with pytest.raises(InputError, match="top level"):
-            study.run(tmp_path / "none", executor=ThreadPoolExecutor(1))
-    assert not (tmp_path / "none").exists()
-    # In an interactive session nothing is read again by the workers.
-    in_main = functools.partial(first)
-    monkeypatch.setattr(sys.modules["__main__"], "first", first, raising=False)
-    monkeypatch.setattr(first, "__module__", "__main__")
-    monkeypatch.delattr(sys.modules["__main__"], "__file__", raising=False)
-    with pytest.raises(InputError, match="'first' is defined in the script or session"):
-        study_of(measures={"first": in_main}).run(tmp_path / "none", workers=2)
+
+def test_functions_of_sessions_travel_to_workers_and_others_are_refused(tmp_path):
+    number = 3.0
+    table = study_of(measures={"number": lambda outcome: number}, repeats=1).run(tmp_path / "two", workers=2)
+    assert (table["number"] == 3).all()
+    lock = threading.Lock()
+    with pytest.raises(InputError, match=r"cannot be sent.*workers=1"):
+        study_of(measures={"lock": lambda outcome: lock.locked()}).run(tmp_path / "none", workers=2)
 
 
 # --- progress, summary -----------------------------------------------------------------------------------------------

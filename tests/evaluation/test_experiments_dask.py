@@ -30,8 +30,8 @@ def test_a_cluster_gives_the_same_table_although_a_worker_is_killed(tmp_path):
     cluster = distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL
     )
-    with cluster, distributed.Client(cluster) as client:
-        table = study.run(tmp_path / "cluster", executor=client.get_executor(), workers=2)
+    with cluster, distributed.Client(cluster):
+        table = study.run(tmp_path / "cluster", engine="dask")
     assert (tmp_path / "flag").exists()
     assert str(os.getpid()) not in {path.name for path in (tmp_path / "pids").iterdir()}
     assert len(table) == 18

@@ -14,6 +14,7 @@ from support.seams import chance_for_nuts
 from dpppsynth import LGCPSynthesizer, Window
 from dpppsynth.contract.additive_noise import lattice_masses
 from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.inference import lgcp_inference as field
 from dpppsynth.models import (
     NoisyMasses,
     PoweredExponential,
@@ -27,8 +28,7 @@ from dpppsynth.models import (
     regular_triangulation,
     tent_masses,
 )
-from dpppsynth.models.field_density import FieldDensity
-from dpppsynth.release import lgcp_inference as field
+from dpppsynth.models.nuts import FieldDensity
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.sampling import binomial_pattern
 

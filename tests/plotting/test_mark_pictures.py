@@ -7,7 +7,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from dpppsynth import InputError, LaplaceSynthesizer, MarkedSynthesizer, PointPattern, Window
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import plot_by_time, plot_by_type, plot_epsilon_curve, plot_marginal, save_picture
-from dpppsynth.plotting.mark_pictures import told
+from dpppsynth.plotting.mark_pictures import instant_text
 from dpppsynth.privacy import AlphaNeighbours
 from dpppsynth.spatial.mark_space import Marks, Times, Types
 
@@ -164,4 +164,4 @@ def test_the_curve_by_distance_says_that_marks_are_kept(square):
     ],
 )
 def test_instants_in_words(times, time, text):
-    assert told(times, time) == text
+    assert instant_text(times, time) == text

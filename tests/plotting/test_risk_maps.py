@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.inference.risk import RelativeRisk
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models import regular_triangulation
 from dpppsynth.plotting import plot_relative_risk, save_picture
-from dpppsynth.release.relative_risk import RelativeRisk
 from dpppsynth.spatial.domains import Window
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)

@@ -14,11 +14,11 @@ import shapely
 
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
+from dpppsynth.inference.contents import require_pattern
 from dpppsynth.io.writing import geojson_text
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, guarantee_from_dict, verify
 from dpppsynth.privacy.bounds import FORMERLY
 from dpppsynth.release import certificate, load_release
-from dpppsynth.release.contents import require_pattern
 from dpppsynth.spatial.domains import Window, canonical_json
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LaplaceSynthesizer

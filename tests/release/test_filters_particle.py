@@ -10,10 +10,9 @@ from scipy import integrate, stats
 from dpppsynth import filters
 from dpppsynth.core.errors import InputError
 from dpppsynth.filters import Filtered, estimated_step, likely_step, particle_filter, relative_variance
-from dpppsynth.release.filters import particle
-from dpppsynth.release.filters import step_sizes as steps_module
-from dpppsynth.release.filters.cloud import effective_size, follow, resampled, updated
-from dpppsynth.release.filters.particle import _Walks
+from dpppsynth.inference.filters import particle
+from dpppsynth.inference.filters import step_sizes as steps_module
+from dpppsynth.inference.filters.particle import _Walks, effective_size, follow, resampled, updated
 
 LINE = {"scale": 1.0, "bound": 4.0, "step": 1.0}
 

@@ -7,7 +7,7 @@ import pytest
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.filters import cartesian_filter, particle_filter, polar_filter
-from dpppsynth.release.filters.polar import _angles, _law, circular_mean, wrapped
+from dpppsynth.inference.filters.planar import _angles, _law, circular_mean, wrapped
 from dpppsynth.truncated import PlanarLaplace
 
 NOISE = {"epsilon": 1.0, "bound": 4.0}

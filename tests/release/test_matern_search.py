@@ -10,10 +10,9 @@ from shapely import Polygon
 
 from dpppsynth import LinearNetwork, Window
 from dpppsynth.linear_network import network_mesh
-from dpppsynth.models import NoisyMasses, regular_triangulation
+from dpppsynth.models import NoisyMasses, matern_search, regular_triangulation
+from dpppsynth.models.matern_search import MaternSearch, ascend, coarser, non_negligible
 from dpppsynth.models.regular_meshes import refine
-from dpppsynth.release import matern_search
-from dpppsynth.release.matern_search import MaternSearch, ascend, coarser, non_negligible
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 CLAW = Window(Polygon([(0, 0), (1000, 0), (1000, 1000), (600, 150), (0, 90)]))

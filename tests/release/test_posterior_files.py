@@ -12,11 +12,11 @@ from support.seams import chance_for_nuts
 
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError
+from dpppsynth.inference.contents import require_posterior
+from dpppsynth.inference.posterior import FitNotes, Posterior, read_posterior
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import verify
 from dpppsynth.release import load_release
-from dpppsynth.release.contents import require_posterior
-from dpppsynth.release.posterior import FitNotes, Posterior, read_posterior
 from dpppsynth.spatial.domains import Window
 
 STORED = Path(__file__).parents[1] / "data" / "releases_v1"

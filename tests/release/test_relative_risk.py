@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+from dpppsynth.inference.risk import Effects, RelativeRisk
 from dpppsynth.models import regular_triangulation
-from dpppsynth.release.effects import Effects
-from dpppsynth.release.relative_risk import RelativeRisk
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.offset import Offset

@@ -13,10 +13,11 @@ import shapely
 
 from dpppsynth import KernelSynthesizer
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.inference import Projection, project_to_simplex
+from dpppsynth.inference.posterior import FitNotes
 from dpppsynth.io import read_pattern
 from dpppsynth.privacy import AddRemove, verify
-from dpppsynth.release import CoxRelease, Projection, append_patterns, certificate, load_release, project_to_simplex
-from dpppsynth.release.posterior import FitNotes
+from dpppsynth.release import CoxRelease, append_patterns, certificate, load_release
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.spatial.offset import Offset

@@ -27,6 +27,7 @@ from dpppsynth import local
 from dpppsynth.core.errors import PrivacyCheckError
 from dpppsynth.core.randomness import generator
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.models.nuts import CHAINS
@@ -448,8 +449,9 @@ class TestStream:
             # Each round has a key, where a seed serves both.
             rounds = doors.replay(0), doors.replay(1)
             walks, protocol = plan.statistic.walks(pattern), plan.statistic.protocol
-            lengths = protocol.first.simulate(walks, rounds[0])
-            again = np.concatenate([lengths.flat, protocol.announced(lengths).simulate(walks, rounds[1]).flat])
+            lengths = protocol.first.tally(protocol.first.about(walks), rounds[0])
+            second = protocol.announced(TraceCounts(protocol.first, lengths, len(walks)))
+            again = np.concatenate([lengths, second.tally(second.about(walks), rounds[1])])
         else:
             again = plan.release(pattern, doors.replay(0))
             assert again.seeded is True
@@ -575,7 +577,7 @@ class TestPosteriorDraw:
     @pytest.mark.parametrize(("sampler", "door"), [("exact", "NestedBoxes"), ("proximal", "proximal_draw")])
     @pytest.mark.parametrize("relation", [AlphaNeighbours(100.0), AddRemove()], ids=["moves", "come and go"])
     def test_prior(self, monkeypatch, sampler, door, relation):
-        seen, module = [], "dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_statistic"
+        seen, module = [], "dpppsynth.mechanisms.lgcp.draw_statistics"
         sample = getattr(importlib.import_module(module), door)
 
         def spied(posterior, *rest):
@@ -737,19 +739,19 @@ class TestReports:
         )
         statistic = local.LDPTrace(epsilon=8.0, cells=3, max_length=6).release(walks).statistic
         lengths, second = statistic.plan.counts(statistic.lattice)
-        binomial(lengths.flat[2], 800, 0.5)
-        binomial(np.delete(lengths.flat, 2).sum(), 5 * 800, 1 / (math.exp(0.8) + 1))
-        longest = second.round.longest
+        binomial(lengths.values[2], 800, 0.5)
+        binomial(np.delete(lengths.values, 2).sum(), 5 * 800, 1 / (math.exp(0.8) + 1))
+        longest, counts = second.law.longest, second.law.by_part(second.values)
         other = 1 / (math.exp(0.9 * 8.0 / (longest + 1)) + 1)
         for name, cell in (("start", 0), ("end", 6)):
-            binomial(second.counts[name][cell], 800, 0.5)
-            binomial(np.delete(second.counts[name], cell).sum(), 8 * 800, other)
+            binomial(counts[name][cell], 800, 0.5)
+            binomial(np.delete(counts[name], cell).sum(), 8 * 800, other)
         if longest > 1:
             # Eight directions of each cell, and none; every report is about one of them.
             reports = 800 * (longest - 1)
             mean = 0.5 * reports + 72 * reports * other
             spread = math.sqrt(0.25 * reports + 72 * reports * other * (1 - other))
-            assert abs(second.counts["moves"].sum() - mean) < 7 * spread
+            assert abs(counts["moves"].sum() - mean) < 7 * spread
 
 
 def _half(epsilon):

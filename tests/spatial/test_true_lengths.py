@@ -28,13 +28,13 @@ from dpppsynth.auditing.targets import audit_of
 from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.inference.projection import Projection
 from dpppsynth.linear_network import network_mesh
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy import moved_points, smallest_move_bound, verify
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.release import certificate
-from dpppsynth.release.projection import Projection
 
 # Lengths on this map are 1.04 times true ones.
 STRETCHED = CRS("+proj=tmerc +lon_0=15 +k=1.04 +x_0=0 +y_0=-5000000 +ellps=WGS84").to_wkt()

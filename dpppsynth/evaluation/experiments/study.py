@@ -1,26 +1,51 @@
-"""`Study`: a simulation study that is run, resumed and read."""
+"""`Study`: a simulation study that is run in processes or on a cluster, resumed and read."""
 
-from concurrent.futures import Executor
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpppsynth.core.arguments import whole
+from dpppsynth.core.arguments import one_of, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Outcome
-from dpppsynth.evaluation.experiments.design import Design
-from dpppsynth.evaluation.experiments.engine import finish
-from dpppsynth.evaluation.experiments.simulation import original_of, outcome_of
-from dpppsynth.evaluation.experiments.store import Store, finished_cells, require_same_study, study_description
-from dpppsynth.evaluation.experiments.worker_pool import require_importable
+from dpppsynth.evaluation.experiments.cells import (
+    KEYS,
+    Cell,
+    CellError,
+    Failed,
+    Finished,
+    Outcome,
+    StudyGrid,
+    original_of,
+    outcome_of,
+    run_cell,
+)
+from dpppsynth.evaluation.experiments.storage import (
+    cells_table,
+    finished_cells,
+    opened,
+    require_same_study,
+    study_description,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # Columns that are kept beside the table.
 BESIDE = ["message", "seconds"]
+ROWS = KEYS[:-1]
+# Broken pools of workers in a row, without a finished cell, at which a study gives up.
+DEATHS = 3
+ENGINES = "processes", "dask"
 
 
-class Study(Design):
+class Study(StudyGrid):
     """A simulation study: every synthesizer, at every budget, on `repeats` originals of every scenario.
 
     Parameters
@@ -51,8 +76,7 @@ class Study(Design):
     Notes
     -----
     Refusals of a synthesizer are results (column `refused`; what they say: `refusals`), other exceptions stop the
-    study. To run in processes or on a cluster, functions must be importable: defined at the top level of a module. A
-    script needs the usual ``if __name__ == "__main__":``.
+    study.
 
     A folder serves the study that it was made by. Another one is told apart by its version, seed, number of patterns
     and names of measures, and where cells are added by the version of this package. Functions are known by their names
@@ -87,16 +111,11 @@ class Study(Design):
     """
 
     def run(
-        self,
-        folder: str | Path,
-        executor: Executor | None = None,
-        workers: int | None = None,
-        *,
-        progress: bool = True,
+        self, folder: str | Path, workers: int | None = None, *, engine: str = "processes", progress: bool = True
     ) -> "pd.DataFrame":
         """Finish every cell that the folder does not hold yet, and return the table.
 
-        Cells are kept as they finish, those of less than a second together. A run that was stopped, killed even, is
+        Cells are kept as they finish. A run that was stopped, killed even, is
         taken up again by running it again. More repeats, budgets, scenarios and synthesizers may be added between runs.
         An interrupt (Ctrl-C) ends processes of our own at once, and loses no more than the cells that they were at.
 
@@ -104,11 +123,10 @@ class Study(Design):
         ----------
         folder : str or Path
             New, or of an earlier run of this study.
-        executor : concurrent.futures.Executor, optional
-            Where to run cells, for instance ``dask.distributed.Client(...).get_executor()``; None starts processes.
         workers : int, optional
-            Number of processes; 1 runs in this one, None takes all cores. With an executor: how many cells it runs at
-            a time; twice as many are handed to it at once, 64 where it is not said.
+            Number of processes; 1 runs in this one, None takes all cores. A cluster has its own.
+        engine : {"processes", "dask"}
+            Joblib's processes, or the cluster of the current ``dask.distributed.Client``.
         progress : bool
             Show a bar, on a terminal only.
 
@@ -116,31 +134,38 @@ class Study(Design):
         -------
         pandas.DataFrame
             A row for each cell, in the order of `cells`: its names, `refused` (class of a refusal, or None) and the
-            measures. It does not depend on executors, workers or interruptions.
+            measures. It does not depend on engines, workers or interruptions.
 
         Raises
         ------
         InputError
             When the folder holds another study or another version of it, cannot be written or another process writes to
-            it, or a function cannot be imported.
+            it, or a function cannot be sent to workers.
         CellError
-            When a cell fails for another reason than a refusal. Cells under way are finished, and kept.
+            When a cell fails for another reason than a refusal, or its worker dies time and again; what is finished is
+            kept.
         """
         workers = None if workers is None else whole("workers", workers, 1)
-        if executor is not None and not callable(getattr(executor, "submit", None)):
-            msg = (
-                f"executor: must be a concurrent.futures.Executor, got {executor!r}; a number of processes is workers."
-            )
-            raise InputError(msg)
-        if executor is not None or workers != 1:
-            require_importable(self, executor)
+        one_of("engine", engine, ENGINES)
         place = _place(folder)
-        with Store(place, self) as store:
-            done = store.done()
+        with opened(place, self) as append:
+            done = finished_cells(place)
             # Repeat by repeat, so that an unfinished study has every row.
             missing = sorted((cell for cell in self.cells() if cell not in done), key=lambda cell: cell.repeat)
-            finish(self, missing, store, executor, workers, progress=progress)
+            with _bar(len(missing), shown=progress) as tick:
+                for result in self._results(missing, workers, engine):
+                    if isinstance(result, Failed):
+                        raise result.exception()
+                    append(result)
+                    tick(result.cell)
         return self.table(place)
+
+    def _results(self, cells: Sequence[Cell], workers: int | None, engine: str) -> Iterator[Finished | Failed]:
+        if engine == "dask":
+            return _on_cluster(_sent(self), cells)
+        if workers == 1:
+            return (run_cell(self, cell) for cell in cells)
+        return _in_processes(_sent(self), cells, workers)
 
     def outcome(self, cell: Cell) -> Outcome:
         """Make what the measures of a cell look at once more, to draw it for instance; refusals are raised."""
@@ -165,7 +190,7 @@ class Study(Design):
     def _kept(self, folder: str | Path) -> "pd.DataFrame":
         place = _place(folder)
         require_same_study(place, study_description(self), read_only=True)
-        return finished_cells(place, self.cells(), list(self.measures))
+        return cells_table(place, self.cells(), list(self.measures))
 
 
 def _place(folder: Any) -> Path:
@@ -174,3 +199,142 @@ def _place(folder: Any) -> Path:
     except TypeError:
         msg = f"folder: needs a path, got {folder!r}."
         raise InputError(msg) from None
+
+
+@contextmanager
+def _bar(total: int, *, shown: bool) -> Iterator[Callable[[Cell], None]]:
+    """Yield a function to call with each finished cell; it does nothing where standard error is no terminal."""
+    if not (shown and total and sys.stderr.isatty()):
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("starting", total=total)
+        yield lambda cell: bar.update(task, advance=1, description=f"{cell.scenario}, {cell.synthesizer}")
+
+
+def _in_processes(sent: bytes, cells: Sequence[Cell], workers: int | None) -> Iterator[Finished | Failed]:
+    """Results of Joblib's processes, none begun after a failed one; what a dying process takes along is run again."""
+    import joblib
+
+    left, deaths = dict.fromkeys(cells), 0
+    settings = {"inner_max_num_threads": 1, "initializer": _end_with_parent, "initargs": (os.getpid(),)}
+    failed: list[Failed] = []
+    while left and not failed:
+        before = len(left)
+        tasks = (joblib.delayed(_run_sent)(sent, cell) for cell in takewhile(lambda _: not failed, tuple(left)))
+        try:
+            with joblib.parallel_config("loky", n_jobs=-1 if workers is None else workers, **settings):
+                for result in joblib.Parallel(return_as="generator_unordered")(tasks):
+                    if isinstance(result, Failed):
+                        failed.append(result)
+                    else:
+                        yield result
+                        del left[result.cell]
+        except BrokenExecutor:
+            deaths = deaths + 1 if len(left) == before else 0
+            if deaths == DEATHS:
+                msg = f"cell ({next(iter(left))}) or one beside it: its worker died {DEATHS} times, out of memory?"
+                raise CellError(msg) from None
+    yield from failed[:1]
+
+
+def _on_cluster(sent: bytes, cells: Sequence[Cell]) -> Iterator[Finished | Failed]:
+    """Results of the workers of the current Dask client, which replaces those that die."""
+    import distributed
+
+    library: Any = distributed
+    client = library.get_client()
+    futures = client.map(partial(_run_sent, sent), cells, pure=False, retries=DEATHS)
+    try:
+        for future in library.as_completed(futures):
+            yield future.result()
+    except library.scheduler.KilledWorker as error:
+        msg = f"a cell was lost on the cluster: {error}"
+        raise CellError(msg) from error
+    finally:
+        client.cancel(futures)
+
+
+def _sent(study: StudyGrid) -> bytes:
+    """A study as bytes, functions of scripts and notebooks by value."""
+    import cloudpickle
+
+    try:
+        return cloudpickle.dumps(study)
+    except Exception as error:
+        msg = f"a function of the study cannot be sent to another process ({error}); run with workers=1."
+        raise InputError(msg) from error
+
+
+@lru_cache(maxsize=2)
+def _received(sent: bytes) -> StudyGrid:
+    import cloudpickle
+
+    study: StudyGrid = cloudpickle.loads(sent)
+    return study
+
+
+def _run_sent(sent: bytes, cell: Cell) -> Finished | Failed:
+    return run_cell(_received(sent), cell)
+
+
+def _end_with_parent(parent: int) -> None:
+    """Let a worker end when the process that started it is gone, even killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def summary(table: "pd.DataFrame", by: Sequence[str] = ROWS) -> "pd.DataFrame":
+    """Mean and standard error of every measure, for each group of cells.
+
+    Cells that share an original (scenario and repeat) are averaged first: the originals are what is independent, and
+    standard errors count them. Refused cells and missing values are left out of means.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `Study.run`, `Study.table` or `Study.seconds`.
+    by : sequence of str
+        Columns that tell groups apart, from the first five but `repeat`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each group, in the order of the table: `by`, `cells`, `refused` (how many hold a refusal) and for
+        each measure `m` columns `m` (mean) and `m_se` (standard error, nan for one original).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = [("a", "laplace", 1.0, 0.0, k, None, value) for k, value in enumerate([1.0, 3.0])]
+    >>> table = pd.DataFrame(rows, columns=[*KEYS, "refused", "points"])
+    >>> summary(table, by=["scenario"]).iloc[0].to_dict()
+    {'scenario': 'a', 'cells': 2, 'refused': 0, 'points': 2.0, 'points_se': 1.0}
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    if not by or not set(by) <= set(ROWS):
+        msg = f"by: needs some of {ROWS}, got {by}."
+        raise InputError(msg)
+    missing = [name for name in (*KEYS, "refused") if name not in getattr(table, "columns", ())]
+    if missing:
+        msg = f"table: must be what `Study.run` gave; there is no column {', '.join(missing)}."
+        raise InputError(msg)
+    measures = [name for name in table.columns if name not in (*KEYS, "refused")]
+    originals = [*by, *(name for name in ("scenario", "repeat") if name not in by)]
+    each = table.groupby(originals, sort=False)[measures].mean().reset_index()
+    groups = table.groupby(by, sort=False)
+    result = groups.size().rename("cells").to_frame()
+    result["refused"] = groups["refused"].count()
+    mean, error = each.groupby(by, sort=False)[measures].mean(), each.groupby(by, sort=False)[measures].sem()
+    for name in measures:
+        result[name], result[f"{name}_se"] = mean[name], error[name]
+    return result.reset_index()

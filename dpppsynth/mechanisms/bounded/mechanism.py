@@ -1,14 +1,14 @@
 """Record of counts with bounded error."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.bounded import examples, options, words
+from dpppsynth.inference.matern_inference import MaternInference
+from dpppsynth.inference.projection import Projection
+from dpppsynth.inference.street_inference import StreetInference
+from dpppsynth.mechanisms.bounded import examples, words
 from dpppsynth.mechanisms.bounded.audit import BoundedCountsAudit
 from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
 from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
 from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
-from dpppsynth.release.matern_inference import MaternInference
-from dpppsynth.release.projection import Projection
-from dpppsynth.release.street_inference import StreetInference
 
 CELLS = Mechanism(
     name="bounded-cells",
@@ -17,7 +17,6 @@ CELLS = Mechanism(
     estimators=(Projection, MaternInference, StreetInference),
     result=BoundedErrorRelease,
     audit=BoundedCountsAudit,
-    options=(options.CELLS,),
     words=words.CELLS,
     examples=examples.examples,
 )

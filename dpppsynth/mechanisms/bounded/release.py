@@ -11,13 +11,13 @@ from dpppsynth.contract.result import CountTable
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.inference.filters.series import Filtered
+from dpppsynth.inference.filters.smoother import by_method
 from dpppsynth.mechanisms.bounded.counts_file import counted_cells
 from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
 from dpppsynth.release import folder_writing
 from dpppsynth.release.certificate import COUNTS
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.filters.filtered_series import Filtered
-from dpppsynth.release.filters.methods import by_method
 from dpppsynth.release.stratified_release import StratifiedRelease
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 

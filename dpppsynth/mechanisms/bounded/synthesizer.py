@@ -6,8 +6,19 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
+from dpppsynth.contract.object_options import RESOLUTION, mesh_of
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, PRIVACY, SPACING, setting
+from dpppsynth.contract.settings import (
+    ALPHA,
+    DELTA,
+    EPSILON,
+    NEIGHBOURS,
+    PRIVACY,
+    SPACING,
+    ParsedOptions,
+    made_of,
+    setting,
+)
 from dpppsynth.contract.stratified_plan import StratifiedPlan, level_names, sizes
 from dpppsynth.contract.synthesizer import (
     PointSynthesizer,
@@ -18,6 +29,7 @@ from dpppsynth.contract.synthesizer import (
 )
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
+from dpppsynth.inference.field_by_rule import POSTPROCESSES, estimator_by_rule, require_postprocess, statistic_mesh
 from dpppsynth.mechanisms.bounded.bound import (
     bounded_delta,
     require_error_delta,
@@ -33,7 +45,6 @@ from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.privacy.truncated.searches import ErrorBudget, with_third
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
-from dpppsynth.release.field_by_rule import POSTPROCESSES, estimator_by_rule, require_postprocess, statistic_mesh
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 
@@ -96,9 +107,10 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
     )
     alpha: float | None = setting(None, **ALPHA)
     spacing: float | None = setting(None, **SPACING)
-    mesh: Mesh | None = None
+    mesh: Mesh | None = made_of(RESOLUTION)
     postprocess: str = setting("clip", help="How an intensity is made of the counts", choices=POSTPROCESSES)
-    relation: CappedRelation | None = None
+    relation: CappedRelation | None = made_of(*NEIGHBOURS)
+    method: ClassVar[str] = "bounded-error"
     smaller_delta: ClassVar[str] = FROM_BOUND
 
     def __post_init__(self) -> None:
@@ -126,6 +138,11 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
             least_error=lambda spent, slack: smallest_max_error(relation, epsilon=spent, delta=slack),
             smallest_epsilon=lambda slack, bound: smallest_bounded_epsilon(relation, delta=slack, max_error=bound),
         )
+
+    @classmethod
+    def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
+        """Relation, and spacing of the cells."""
+        return super().objects(options, domain) | mesh_of(options, domain, cls.method)
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
         self._require_modest(None, None)

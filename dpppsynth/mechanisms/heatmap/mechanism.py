@@ -1,7 +1,7 @@
 """Record of private heat maps."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.heatmap import examples, options, words
+from dpppsynth.mechanisms.heatmap import examples, words
 from dpppsynth.mechanisms.heatmap.audit import HeatmapAudit
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
@@ -14,7 +14,6 @@ HEATMAP = Mechanism(
     estimators=(Reconstruction,),
     result=HeatmapRelease,
     audit=HeatmapAudit,
-    options=(options.HEATMAP,),
     words=words.HEATMAP,
     examples=examples.examples,
 )

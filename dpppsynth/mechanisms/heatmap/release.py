@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.contract.estimator import Beside, Estimator, among
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.units import short_unit
@@ -14,7 +14,6 @@ from dpppsynth.mechanisms.heatmap.bound import FITS
 from dpppsynth.mechanisms.heatmap.fitting import fitted, require_fit
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.estimators import among
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.grid_smoothing import gaussian_heatmap
 from dpppsynth.spatial.intensity import PiecewiseConstant
@@ -140,7 +139,7 @@ class HeatmapRelease(CoxRelease[HeatmapStatistic]):
 
     @property
     def user(self) -> str | None:
-        """Mark that tells the persons; None where every point is a person."""
+        """Mark that identifies persons; None where every point is a person."""
         return self.statistic.plan.user
 
     @property

@@ -1,12 +1,14 @@
 """`HeatmapSynthesizer`: persons' distributions aggregated on a pyramid of cells (docs/theory/heatmaps.md)."""
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dpppsynth.contract.object_options import require_window
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.settings import EPSILON, EXPERT, PRIVACY, setting
+from dpppsynth.contract.settings import EPSILON, EXPERT, PRIVACY, RELATION, ParsedOptions, Setting, setting
 from dpppsynth.contract.synthesizer import Synthesizer, require_true_lengths
 from dpppsynth.core.arguments import one_of, positive, shown, whole, whole_number
 from dpppsynth.core.errors import InputError
@@ -41,6 +43,15 @@ def _two_numbers(text: str) -> tuple[int, int]:
     return nx, ny
 
 
+NO_USER = Setting(
+    name="no_user",
+    option="--no-user",
+    kind=bool,
+    help="Take every point for a person of its own",
+    panel=PRIVACY,
+)
+
+
 @dataclass(frozen=True)
 class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
     """Sparse aggregation of persons' distributions in earth mover's distance, with pure epsilon-privacy of a person.
@@ -68,7 +79,7 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
     decay : float, optional
         In (0, 1], of the published variants' budgets away from the level with about `w` cells. None takes the best one.
     user : str or None
-        Mark of the pattern that tells the persons, such as a column of pseudonyms. None where every point is a person
+        Mark of the pattern that identifies persons, such as a column of pseudonyms. None where every point is a person
         of its own.
 
     fit : {"field", "least-squares", "l1"}
@@ -102,8 +113,24 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
     decay: float | None = setting(
         None, help="Decay of the budget from level to level", otherwise="the variant's", panel=EXPERT
     )
-    user: str | None = setting("user", help="Column that tells whose point a row is", metavar="COLUMN", panel=PRIVACY)
+    user: str | None = setting(
+        "user",
+        help="Column that tells whose point a row is",
+        metavar="COLUMN",
+        panel=PRIVACY,
+        parts=(RELATION, NO_USER),
+    )
     fit: str = setting(FITS[0], help="How noised counts are fitted, at no cost", choices=FITS, panel=EXPERT)
+
+    refused: ClassVar[Mapping[str, str]] = {
+        "alpha": "protects persons wherever their points lie, without a radius",
+        "max_points_per_person": "protects all points of a person, however many",
+    }
+    distance: ClassVar[str] = (
+        "Distance: earth mover's distance between the heat map of the surrogate's persons and the private one, both "
+        "smoothed, on 32 x 32 squares: how far mass lies from its place on average, as a share of the window's sides. "
+        "In brackets that of a uniform map, which needs no data."
+    )
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
@@ -122,6 +149,61 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
     def neighbouring(self) -> Relation:
         """One person is added or removed with all their points, or one point where every point is a person."""
         return AddRemove() if self.user is None else AddRemovePerson(self.user)
+
+    @classmethod
+    def require_options(cls, options: ParsedOptions) -> None:
+        """Refuse promises about points, and contradictions about persons; InputError."""
+        kind = "add-remove" if options["no_user"] else "add-remove-person"
+        if options["relation"] not in (None, kind):
+            promised = f"{kind} of points" if options["no_user"] else kind
+            msg = (
+                f"relation: {options.called} promises {promised}, not {options['relation']}; leave --relation out, or "
+                "take another method"
+            )
+            raise InputError(msg)
+        if options["no_user"] and options["user"] is not None:
+            msg = "user: --no-user takes every point for a person of its own; give one of the two"
+            raise InputError(msg)
+        if options["user"] == "":
+            msg = "user: needs the name of a column; --no-user takes every point for a person of its own"
+            raise InputError(msg)
+        super().require_options(options)
+
+    @classmethod
+    def plain(cls, options: ParsedOptions) -> dict[str, Any]:
+        """Arguments that are plain values, with the mark of persons."""
+        return super().plain(options) | ({"user": None} if options["no_user"] else {})
+
+    @classmethod
+    def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
+        """Nothing, on a window; InputError on a network."""
+        require_window(
+            domain,
+            f"{options.called} measures squares of the plane; give --window or --window-file, or take --method laplace "
+            "or lgcp along the streets",
+        )
+        return {}
+
+    @classmethod
+    def user_column(cls, options: ParsedOptions) -> str | None:
+        """The column that tells the persons; None where every point is one."""
+        return None if options["no_user"] else super().user_column(options)
+
+    @classmethod
+    def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
+        """Refuse sizes that are secret, and marks that would cut a person in parts; InputError."""
+        if n is not None:
+            msg = (
+                "n: under add-remove-person the numbers of persons and points are secret; leave --n out (a guess of "
+                "the persons, for rehearse, is --expected-n)"
+            )
+            raise InputError(msg)
+        if by is not None:
+            msg = (
+                "by: a person may have points at several levels, and each level would spend the budget again; leave "
+                "--by out, and make one release for each level with a budget of its own"
+            )
+            raise InputError(msg)
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))

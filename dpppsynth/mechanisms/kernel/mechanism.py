@@ -1,7 +1,7 @@
 """Records of the kernel mechanisms, on windows and on networks."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.kernel import examples, options, words
+from dpppsynth.mechanisms.kernel import examples, words
 from dpppsynth.mechanisms.kernel.audit import DiffusionAudit, KernelAudit
 from dpppsynth.mechanisms.kernel.release import PoissonRelease
 from dpppsynth.mechanisms.kernel.statistic import DiffusionStatistic, KernelStatistic
@@ -14,7 +14,6 @@ KERNEL = Mechanism(
     estimators=(),
     result=PoissonRelease,
     audit=KernelAudit,
-    options=(options.KERNEL,),
     words=words.KERNEL,
     examples=examples.kernel,
 )
@@ -26,7 +25,6 @@ DIFFUSION = Mechanism(
     estimators=(),
     result=PoissonRelease,
     audit=DiffusionAudit,
-    options=(options.DIFFUSION,),
     words=words.DIFFUSION,
     examples=examples.diffusion,
 )

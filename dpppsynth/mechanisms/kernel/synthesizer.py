@@ -6,8 +6,20 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
+from dpppsynth.contract.object_options import require_fineness
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, setting
+from dpppsynth.contract.settings import (
+    ALPHA,
+    DELTA,
+    EPSILON,
+    EXPERT,
+    LARGE_DELTA,
+    LENGTH,
+    NEIGHBOURS,
+    ParsedOptions,
+    made_of,
+    setting,
+)
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_true_lengths, safe_digits
 from dpppsynth.core.arguments import one_of, positive, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
@@ -78,9 +90,13 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
         unit=LENGTH,
         otherwise="a public rule",
     )
-    relation: CappedRelation | None = None
+    relation: CappedRelation | None = made_of(*NEIGHBOURS)
     allow_large_delta: bool = setting(False, **LARGE_DELTA)
     smaller_delta: ClassVar[str] = PUBLISHED
+
+    method: ClassVar[str] = "kernel"
+    paid: ClassVar[str] = "every pattern of the kernel synthesizer is paid for"
+    unfixed: ClassVar[str] = "the kernel synthesizer draws a Poisson number of points"
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
@@ -102,6 +118,22 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
                 f"{either('AddRemove()', '--relation add-remove')}."
             )
             raise InputError(msg)
+
+    @classmethod
+    def require_options(cls, options: ParsedOptions) -> None:
+        """Refuse to go without a delta; InputError."""
+        if options["delta"] is None:
+            msg = (
+                "delta: the kernel synthesizer cannot promise delta = 0; give one far below 1/n, such as --delta 1e-6."
+            )
+            raise InputError(msg)
+        super().require_options(options)
+
+    @classmethod
+    def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
+        """Relation, where points are not snapped to segments of a window."""
+        require_fineness(options["spacing"], domain)
+        return super().objects(options, domain)
 
     def plan(
         self, domain: Domain, *, n: int | None = None, expected_n: float | None = None, patterns: int = 1

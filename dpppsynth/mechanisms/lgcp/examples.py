@@ -1,4 +1,4 @@
-"""Examples of the log-Gaussian Cox mechanisms."""
+"""Examples of the log-Gaussian Cox and the Laplace mechanisms."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -6,6 +6,7 @@ from typing import Any
 
 from dpppsynth.contract.examples import RELATIONS, Example, Refusal, ring, square, streets
 from dpppsynth.linear_network import network_mesh
+from dpppsynth.mechanisms.lgcp.laplace import LaplaceSynthesizer
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 from dpppsynth.models import regular_triangulation, trace_mesh
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, ReplaceOne
@@ -141,3 +142,28 @@ def small_mesh(mechanism: str, domain: Any) -> Mesh:
 def quarters() -> Offset:
     """A base intensity on four squares."""
     return Offset.from_grid([[1.0, 2.0], [3.0, 0.5]], (0, 0, 1000, 1000))
+
+
+def laplace(basis: str) -> Iterator[Example]:
+    """Examples of all relations, domains and estimates."""
+    build = partial(LaplaceSynthesizer, 1.0, basis=basis)
+    for relation in RELATIONS:
+        for postprocess in ("clip", "keep-n")[: 1 + relation.n_is_public]:
+            settings = partial(build, relation=relation, postprocess=postprocess)
+            yield Example(f"{relation}, {postprocess}", settings, square())
+    for relation in (RELATIONS[0], RELATIONS[4]):
+        yield Example(f"{relation}, field", partial(build, relation=relation, postprocess="field"), square())
+    yield Example("hole, field", partial(build, alpha=25.0, spacing=200.0, postprocess="field"), ring())
+    yield Example("streets, field", partial(build, alpha=25.0, spacing=150.0, postprocess="field"), streets())
+    yield Example("polygon with a hole", partial(build, alpha=25.0, postprocess="plain"), ring())
+    for relation in (RELATIONS[0], RELATIONS[3], RELATIONS[5]):
+        yield Example(f"streets, {relation}", partial(build, relation=relation, postprocess="plain"), streets())
+
+
+def laplace_tents() -> Iterator[Example]:
+    """Examples of tents, also by levels."""
+    yield from laplace("tents")
+    build = partial(LaplaceSynthesizer, 1.0, basis="tents", postprocess="plain")
+    for relation in RELATIONS:
+        yield Example(f"tents, {relation}", partial(build, relation=relation), square(), levels=True)
+    yield Example("streets, tents", partial(build, alpha=25.0, spacing=150.0), streets(), levels=True)

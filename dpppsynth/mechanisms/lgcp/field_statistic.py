@@ -2,18 +2,20 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import AdditiveStatistic, LatticeStatistic, PrivateStatistic
+from dpppsynth.contract.effort import vertices
 from dpppsynth.contract.mesh_sizes import mesh_words
-from dpppsynth.contract.parameter_forms import POSITIVE, Form, const
-from dpppsynth.contract.statistic import Parameters
+from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, Form, const
+from dpppsynth.contract.statistic import Parameters, capped, require
 from dpppsynth.core.errors import PrivacyCheckError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
+from dpppsynth.inference.lgcp_inference import ENGINES
 from dpppsynth.mechanisms.lgcp.bound.fields import (
     LARGEST_MU,
     UNIT_SCALE,
@@ -22,17 +24,77 @@ from dpppsynth.mechanisms.lgcp.bound.fields import (
     field_statistic,
     largest_field_sigma,
 )
-from dpppsynth.mechanisms.lgcp.field_parameters import FIELD, matrix_work, of_field, on_field
 from dpppsynth.mechanisms.lgcp.words import covariance_row
-from dpppsynth.models.covariances import Covariance, factor, square_root
+from dpppsynth.models.covariances import Covariance, covariance_from_dict, factor, square_root
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
+from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy import bounds
+from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import DiscreteNoise, OpenDPGaussian, SeededGaussian, gaussian_noise
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+
+# Covariances by their kinds, each with further parameters.
+KINDS: dict[str, Form] = {
+    "powered-exponential": {"power": POSITIVE | {"maximum": 2}},
+    "matern": {"smoothness": POSITIVE | {"maximum": 20}},
+    "generalised-cauchy": {"power": POSITIVE | {"maximum": 2}, "tail": POSITIVE},
+}
+COVARIANCE: JsonObject = {
+    "type": "object",
+    "properties": {"sigma": POSITIVE, "length_scale": POSITIVE, "metric": const("shortest-path")},
+    "required": ["kind", "sigma", "length_scale"],
+    "oneOf": [
+        {
+            "properties": {"kind": const(kind), "sigma": GIVEN, "length_scale": GIVEN, "metric": GIVEN, **more},
+            "required": list(more),
+            "additionalProperties": False,
+        }
+        for kind, more in KINDS.items()
+    ],
+}
+# What all of them state.
+FIELD: Form = {"mesh": OBJECT, "covariance": COVARIANCE, "lattice_bits": const(LATTICE_BITS), "delta": GIVEN}
+# Square and cube of the vertices of a field.
+PAIR, TRIPLE = 0.1, 7e-4
+Common = tuple[Mesh, Covariance, CappedRelation, int | None, float | None, float, float]
+
+
+def on_field(parameters: Parameters, relation: Relation, domain: Domain) -> Common:
+    """Mesh, covariance, relation, sizes and budget: the first arguments of every plan about a Gaussian field."""
+    p = parameters
+    mesh, covariance = mesh_from_recipe(p["mesh"], domain), covariance_from_dict(p["covariance"])
+    return mesh, covariance, capped(relation), p["n"], p["expected_n"], p["epsilon"], p["delta"]
+
+
+def of_field(plan: LatticeStatistic, covariance: Covariance, delta: float) -> JsonObject:
+    """The parameters that `on_field` reads, and the lattice."""
+    return {
+        "mesh": plan.mesh.recipe,
+        "covariance": covariance.to_dict(),
+        "lattice_bits": plan.bits,
+        "epsilon": plan.epsilon,
+        "delta": delta,
+        "n": plan.n,
+        "expected_n": plan.expected_n,
+    }
+
+
+def run_of(parameters: Parameters) -> dict[str, Any]:
+    """Sampler and engine of a posterior draw; an engine is stated for NUTS alone."""
+    engine = parameters["engine"]
+    require(engine is None or engine in ENGINES, f"the engine is {' or '.join(ENGINES)}")
+    return {"sampler": parameters["sampler"]} | ({} if engine is None else {"engine": engine})
+
+
+def matrix_work(parameters: Parameters, domain: Domain) -> float:
+    """Work with the matrices of a field."""
+    size = vertices(parameters.get("mesh"), domain)
+    return PAIR * size**2 + TRIPLE * size**3
+
 
 # Points whose field values are held in memory at once.
 BATCH = 4096
@@ -112,12 +174,10 @@ class FieldMasses(AdditiveStatistic):
 
     @property
     def bits(self) -> int:
-        """Binary digits of the lattice."""
         return bounds.LATTICE_BITS
 
     @property
     def scale(self) -> float:
-        """Standard deviation of the noise in lattice units: 1 in the covariance's."""
         return UNIT_SCALE
 
     @cached_property
@@ -137,36 +197,29 @@ class FieldMasses(AdditiveStatistic):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The bound that `measure` satisfies."""
         return field_statistic(
             self.mesh, self.covariance, self.relation, delta=self.delta, scale=self.scale, bits=self.bits
         )
 
     @classmethod
     def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of the mesh and of the matrices of the field."""
         return super().work(parameters, domain) + matrix_work(parameters, domain)
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
         return cls(*on_field(parameters, relation, domain))
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {"basis": self.basis, "scale": self.scale, **of_field(self, self.covariance, self.delta)}
 
     @property
     def size(self) -> int:
-        """Number of vertices."""
         return len(self.mesh.vertices)
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        """Name of the sampler."""
         return (SeededGaussian if seeded else OpenDPGaussian).name
 
     def table_rows(self) -> Rows:
-        """AuditStatistic, covariance and noise."""
         return [
             ("measured", f"smooth functionals on {mesh_words(self.mesh)}"),
             covariance_row(self.covariance, self.domain),
@@ -176,7 +229,6 @@ class FieldMasses(AdditiveStatistic):
     def likelihood(
         self, statistic: PrivateStatistic[LatticeStatistic], measure: Floats, tents: Floats
     ) -> MassLikelihood:
-        """Likelihood of a field, set to uniform masses; other arguments as in `LaplaceMasses.likelihood`."""
         # The root of the covariance has its eigenvectors, those of the smallest eigenvalues being of no use.
         columns = factor(self.covariance.matrix(self.mesh))
         values = statistic.values @ (columns / np.linalg.norm(columns, axis=0))
@@ -184,14 +236,11 @@ class FieldMasses(AdditiveStatistic):
         return NoisyField(values, columns, self.noise_scale, measure, tents, self.n, uniform)
 
     def prepare(self) -> None:
-        """Make the root of the covariance and the noise."""
         super().prepare()
         _ = self.root
 
     def exact(self, positions: Floats) -> Ints:
-        """(V,) smoothed masses of points at positions (n, 2) in lattice units, without noise."""
         return lattice_field(self.mesh, self.root, positions, self.bits)
 
     def source(self, rng: RngLike) -> DiscreteNoise:
-        """Discrete Gaussian noise."""
         return gaussian_noise(self.scale, sensitivity=self.sensitivity, mu=self.mu, rng=rng)

@@ -1,19 +1,36 @@
 """`LGCPSynthesizer`: settings of the log-Gaussian Cox mechanisms, and their choice (docs/mechanisms.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import scipy
 
+from dpppsynth.contract.object_options import COVARIATES, OFFSET, RESOLUTION, layers_of, tent_mesh
 from dpppsynth.contract.pair_settings import caps_of, increasing_reals, numbers
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, METHOD, setting
+from dpppsynth.contract.settings import (
+    ALPHA,
+    DELTA,
+    EPSILON,
+    EXPERT,
+    LARGE_DELTA,
+    LENGTH,
+    METHOD,
+    NEIGHBOURS,
+    SPACING,
+    ParsedOptions,
+    Setting,
+    made_of,
+    setting,
+)
 from dpppsynth.contract.stratified_plan import StratifiedPlan, level_names, sizes
 from dpppsynth.contract.synthesizer import require_true_lengths
 from dpppsynth.core.arguments import elements, one_of, positive, probability, real
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
+from dpppsynth.inference.lgcp_inference import ENGINES, INFERENCES
+from dpppsynth.mechanisms.lgcp.covariance_options import COVARIANCE, covariance_of, require_one_covariance
 from dpppsynth.mechanisms.lgcp.lgcp_settings import CLUSTER_PLACES, LGCPSettings
 from dpppsynth.mechanisms.lgcp.variants import MECHANISMS, PRIORS, SAMPLERS
 from dpppsynth.models.covariances import Covariance
@@ -22,11 +39,14 @@ from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import CappedRelation
-from dpppsynth.release.lgcp_inference import ENGINES, INFERENCES
 from dpppsynth.spatial.covariates import covariates_from
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset, require_offset
+
+MESH = Setting(name="spacing", option="--spacing", kind=float, **SPACING)
+# Mechanisms whose posterior is inferred after the private statistic.
+INFERRED = ("auto", "tents", "cells", "field")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +135,11 @@ class LGCPSynthesizer(LGCPSettings):
     length_scale: float | None = setting(
         None, help="Length scale of the field", unit=LENGTH, otherwise="a public rule, or an average"
     )
-    covariance: Any = None
+    covariance: Any = made_of(*COVARIANCE)
     sampler: str = setting(
         "auto", help="Who makes a draw; auto is decided by public parameters", choices=SAMPLERS, panel=EXPERT
     )
-    mesh: Mesh | None = None
+    mesh: Mesh | None = made_of(MESH, RESOLUTION)
     prior: str = setting(
         "auto", help="Field behind noised tents: dense matrices, or sparse ones for many points", choices=PRIORS
     )
@@ -127,8 +147,8 @@ class LGCPSynthesizer(LGCPSettings):
         "auto", help="How the posterior is found: sampled, or approximated faster", choices=("auto", *INFERENCES)
     )
     engine: str = setting("nutpie", help="Who runs NUTS", choices=ENGINES, panel=EXPERT)
-    offset: Offset | None = None
-    covariates: Any = None
+    offset: Offset | None = made_of(*OFFSET)
+    covariates: Any = made_of(COVARIATES)
     clusters: float | None = setting(
         None, help="Share of epsilon for how the points cluster, such as 0.3", otherwise="none", panel=METHOD
     )
@@ -157,9 +177,15 @@ class LGCPSynthesizer(LGCPSettings):
         choices=CLUSTER_PLACES,
         panel=METHOD,
     )
-    relation: CappedRelation | None = None
+    relation: CappedRelation | None = made_of(*NEIGHBOURS)
     allow_large_delta: bool = setting(False, **LARGE_DELTA)
     smaller_delta: ClassVar[str] = PUBLISHED
+    method: ClassVar[str] = "lgcp"
+    # The share is a default of clusters, which are what this name asks for.
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        f"lgcp-{mechanism}": {"mechanism": mechanism} for mechanism in MECHANISMS if mechanism != "auto"
+    } | {"lgcp-clusters": {"mechanism": "auto", "clusters": 0.3}}
+    refused: ClassVar[Mapping[str, str]] = {"basis": "says what is counted; take --method laplace for another basis"}
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
@@ -188,8 +214,37 @@ class LGCPSynthesizer(LGCPSettings):
         self._settle_clusters()
         MECHANISMS[self.mechanism].require(self)
 
+    @classmethod
+    def require_options(cls, options: ParsedOptions) -> None:
+        """Refuse what does not belong to the mechanism, and parameters of another covariance; InputError."""
+        mechanism = cls.preset(options)["mechanism"]
+        if options["inference"] is not None and mechanism not in INFERRED:
+            msg = f"inference: --mechanism {options.mechanism} draws its field at once; leave --inference out"
+            raise InputError(msg)
+        require_one_covariance(options)
+        super().require_options(options)
+
+    @classmethod
+    def relation_from(cls, options: ParsedOptions) -> CappedRelation:
+        """The relation, which must be said; InputError."""
+        if options["relation"] is None and options["alpha"] is None:
+            msg = "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one or add-remove"
+            raise InputError(msg)
+        return super().relation_from(options)
+
+    @classmethod
+    def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
+        """Relation, mesh, covariance, offset and covariates."""
+        made = super().objects(options, domain) | {"mesh": tent_mesh(options, domain)} | layers_of(options, domain)
+        covariance = covariance_of(options, domain)
+        if covariance is not None:
+            made |= {"covariance": covariance, "sigma": None, "length_scale": None}
+        # Without a name the domain and the number of points decide.
+        if not options.named and cls.preset(options)["mechanism"] == "tents":
+            made["mechanism"] = "auto"
+        return made
+
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         self.public_size(n, expected_n)
         self.require_delta(self.delta, n, expected_n)
@@ -221,7 +276,6 @@ class LGCPSynthesizer(LGCPSettings):
         return replace(self, mechanism="cells" if cells else "tents").plan_by(domain, **given)
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
-        """The most that a release may spend; Kim & Lim's bounds hold on average only."""
         most = super().ceiling(domain, **options)
         averaged = self.mechanism.startswith("kim-lim")
         return replace(most, assumptions=(AVERAGED, *most.assumptions)) if averaged else most

@@ -10,6 +10,11 @@ from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.synthesizer import covering, need_size
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
+from dpppsynth.inference.field_by_rule import field_by_rule
+from dpppsynth.inference.lgcp_inference import LGCPInference
+from dpppsynth.inference.matern_inference import MaternInference
+from dpppsynth.inference.sparse_inference import PrecisionInference
+from dpppsynth.inference.street_inference import StreetInference
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
 from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses
@@ -25,11 +30,6 @@ from dpppsynth.models.covariances import Covariance
 from dpppsynth.models.recipes import segments
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu
-from dpppsynth.release.field_by_rule import field_by_rule
-from dpppsynth.release.lgcp_inference import LGCPInference
-from dpppsynth.release.matern_inference import MaternInference
-from dpppsynth.release.precision_inference import PrecisionInference
-from dpppsynth.release.street_inference import StreetInference
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
 
@@ -166,7 +166,7 @@ def _measured(request: LGCPRequest, basis: str, mesh: Mesh) -> LaplaceMasses:
     if not request.settings.clusters:
         return LaplaceMasses(*request.measured(basis, mesh))
     # Loaded when clusters are asked for.
-    from dpppsynth.mechanisms.lgcp.clusters.planning import with_pairs
+    from dpppsynth.mechanisms.lgcp.cluster_statistic import with_pairs
 
     return with_pairs(request, basis, mesh)
 
@@ -238,7 +238,7 @@ def _field(request: LGCPRequest) -> ReleasePlan:
 
 def _draw(request: LGCPRequest) -> ReleasePlan:
     # Loaded when a draw is asked for: its models are other ones.
-    from dpppsynth.mechanisms.lgcp.posterior_sampling.planning import PLANNERS
+    from dpppsynth.mechanisms.lgcp.draw_planning import PLANNERS
 
     return PLANNERS[request.settings.mechanism](request)
 

@@ -22,7 +22,7 @@ from dpppsynth.contract.audits.statistics import MOST_NUMBERS
 from dpppsynth.contract.audits.target import AuditStatistic, Target
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.audit_clients import ClientAudit, ClientLaw, CountedReports, ReportRatio
+from dpppsynth.mechanisms.local.audit_clients import ClientAudit, CountedReports, ReportRatio
 from dpppsynth.mechanisms.local.displacements import DisplacementStatistic
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, GridStatistic, UniformGridStatistic
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import oracle
@@ -117,7 +117,7 @@ MOST_SHUFFLED = 500
 class RespondAmong:
     """The reports of a client and of others, the client's first, drawn with secret randomness on every run."""
 
-    randomizer: ClientLaw
+    randomizer: Randomizer
     other: int
     others: int
 
@@ -137,7 +137,7 @@ class OwnReport:
         return self.features(np.atleast_2d(reports)[:1])
 
 
-def among_others(target: Target, clients: ClientLaw, statement: ShuffledPrivacy) -> Target:
+def among_others(target: Target, clients: Randomizer, statement: ShuffledPrivacy) -> Target:
     """Audit of one report and, with other persons' reports around it, of the statement on as many as it is of."""
     first, second = target.pair
     other = next((value for value in range(clients.inputs) if value not in (first, second)), second)

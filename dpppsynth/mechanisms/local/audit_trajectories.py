@@ -16,10 +16,11 @@ from dpppsynth.contract.audits.statistics import MOST_NUMBERS, named
 from dpppsynth.contract.audits.target import AuditStatistic, Scores, Target, require_two
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.local.audit_clients import BITS, COUNT, SEED, Bits, CountedReports, held_to, with_epsilon
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
-from dpppsynth.mechanisms.local.trajectories.protocol import RoundPart, TraceRound
+from dpppsynth.mechanisms.local.trajectories.protocol import RoundLaw, RoundPart
 from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
@@ -27,7 +28,7 @@ from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats, Ints
 
 Walks = tuple[GridTrajectories, GridTrajectories]
-Rounds = tuple[TraceRound, TraceRound]
+Rounds = tuple[RoundLaw, RoundLaw]
 Sent = Mapping[str, Ints]
 
 
@@ -39,7 +40,11 @@ class Transcript:
 
     def __call__(self, walk: GridTrajectories) -> Sent:
         """(times, words) reports by part."""
-        return {name: rows for each in self.rounds for name, rows in each.clients(walk).words.items()}
+        sent: dict[str, Ints] = {}
+        for law in self.rounds:
+            values = np.concatenate(list(law.about(walk).values()), axis=1)
+            sent |= law.words(law.draw(values, generator()))
+        return sent
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +171,7 @@ class TrajectoriesAudit(StatisticAudit):
         rounds = first, plan.protocol.second(plan.max_length)
         walks = hard_walks(plan) if pair is None else _two_walks(pair)
         parts = tuple(_differing(rounds, walks))
-        spent = float(first.spent + rounds[1].spent)
+        spent = float(first.total + rounds[1].total)
         return Target(
             run=Transcript(rounds),
             pair=walks,
@@ -192,7 +197,7 @@ def hard_walks(plan: TraceStatistic) -> Walks:
 
 def _differing(rounds: Rounds, walks: Walks) -> Iterable[Differing]:
     for each in rounds:
-        values = [each.values(walk) for walk in walks]
+        values = [each.about(walk) for walk in walks]
         for part in each.parts:
             first, second = (of[part.name].ravel() for of in values)
             if (first != second).any():
@@ -217,7 +222,7 @@ def _looked_at(rounds: Rounds, walks: Walks) -> tuple[tuple[RoundPart, Ints], ..
     parts = [part for each in rounds for part in each.parts]
     if sum(part.randomizer.size for part in parts) <= MOST_NUMBERS:
         return tuple((part, np.arange(part.randomizer.size)) for part in parts)
-    about = [(part, each.values(walk)[part.name]) for each in rounds for walk in walks for part in each.parts]
+    about = [(part, each.about(walk)[part.name]) for each in rounds for walk in walks for part in each.parts]
     return tuple(
         (part, np.unique(np.concatenate([values.ravel() for of, values in about if of.randomizer.size == size]))[:most])
         for part in parts

@@ -8,7 +8,7 @@ from typing import Any
 from dpppsynth.core.arguments import instance, positive, several, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.trajectories.protocol import TraceProtocol, TraceRound
+from dpppsynth.mechanisms.local.trajectories.protocol import RoundLaw, TraceProtocol
 from dpppsynth.privacy.assumed import ONE_REPORT, TWO_ROUNDS
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
@@ -116,14 +116,12 @@ def local_trajectory(randomizer: Randomizer) -> Guarantee:
     return Guarantee(Local(TRAJECTORY), PureDP(spent), "Theorem L (local randomizer)", assumed)
 
 
-def local_round(asked: TraceRound) -> Guarantee:
+def local_round(law: RoundLaw) -> Guarantee:
     """Guarantee of all reports of a person in one round about their trajectory, from their integer weights.
 
     Epsilon is a sum of fractions, rounded up.
     """
-    spent = instance("asked", asked, TraceRound).spent
-    nearest = float(spent)
-    epsilon = nearest if Fraction(nearest) >= spent else math.nextafter(nearest, math.inf)
+    epsilon = instance("law", law, RoundLaw).spent
     assumed = (GRID, ONE_TRAJECTORY, TWO_ROUNDS, NOTHING_ELSE, ONE_RELEASE)
     return Guarantee(Local(TRAJECTORY), PureDP(epsilon), TRACES, assumed)
 
@@ -144,7 +142,7 @@ def local_trajectories(protocol: TraceProtocol, longest: int | None = None) -> G
     """
     epsilon = instance("protocol", protocol, TraceProtocol).epsilon
     for announced in (1, protocol.max_length) if longest is None else (longest,):
-        if protocol.first.spent + protocol.second(announced).spent > Fraction(epsilon):
+        if protocol.first.total + protocol.second(announced).total > Fraction(epsilon):
             msg = f"epsilon: the rounds spend more than {epsilon:g}; this is a defect of their split."
             raise PrivacyCheckError(msg)
     assumed = (GRID, ONE_TRAJECTORY, TWO_ROUNDS, NOTHING_ELSE, ONE_RELEASE)

@@ -15,12 +15,11 @@ import scipy.sparse as sp
 
 from dpppsynth.mechanisms.local.grid_statistic import Level
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
-from dpppsynth.models.grid_meshes import CellFinder, rectangle_mesh
 from dpppsynth.models.likelihood import NormalMasses
-from dpppsynth.models.regular_meshes import regular_triangulation
+from dpppsynth.models.matern_search import averaged_mode
+from dpppsynth.models.regular_meshes import CellFinder, rectangle_mesh, regular_triangulation
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
-from dpppsynth.release.matern_search import averaged_mode
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh

@@ -1,6 +1,7 @@
 """Local mechanisms for range queries: a uniform grid, and two-round adaptive grids."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -9,7 +10,7 @@ import numpy as np
 
 from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.settings import EPSILON, EXPERT, setting
+from dpppsynth.contract.settings import EPSILON, EXPERT, ParsedOptions, Settings, setting
 from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -20,6 +21,7 @@ from dpppsynth.mechanisms.local.grids.cuts import PIECES
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, ROUNDINGS, group_sizes, split_users, uniform_side
 from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each, require_no_marks
+from dpppsynth.mechanisms.local.options import ROUND, ReportSettings, first_counts
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import AUTO, ORACLES, oracle, stated_oracle
 from dpppsynth.mechanisms.local.release import GridEstimator
@@ -205,6 +207,8 @@ class UniformGrid(Round):
     shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
     user: str | None = setting(None, **REPORTER)
 
+    uses_number: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         self.settle()
         given = self.cells if isinstance(self.cells, tuple | list) else (self.cells, self.cells)
@@ -213,6 +217,14 @@ class UniformGrid(Round):
             raise InputError(msg)
         object.__setattr__(self, "cells", tuple(whole("cells", side, 1, most=4096) for side in given))
         self.randomizer  # noqa: B018 - what integers cannot express is refused at once
+
+    @classmethod
+    def from_options(cls, options: ParsedOptions, domain: Domain, n: int | None = None) -> "UniformGrid":
+        """Settings with these options, of the rule's side where n is known and no side given."""
+        if options["cells"] is not None or n is None:
+            return super().from_options(options, domain, n)
+        settings = {**cls.plain(options), **cls.objects(options, domain)}
+        return cls.sized(settings.pop("window"), n=n, **settings)
 
     @classmethod
     def sized(cls, window: Any, *, epsilon: float, n: int, **settings: Any) -> "UniformGrid":
@@ -337,11 +349,28 @@ class AdaptiveGrid(GridMechanism):
     margin: float = 0.01
     pieces: str = "exact"
     cuts: ClassVar[str] = "even"
+    rounds: ClassVar[str] = "Every person reports in one of both rounds: draw none of the other round from this file."
+    refused: ClassVar[Mapping[str, str]] = {**ReportSettings.refused, "cells": "makes its grids by a rule"}
 
     @property
     def randomizer(self) -> Any:
         msg = "randomizer: an adaptive grid has one for each round, first(n).randomizer and second(...).randomizer."
         raise InputError(msg)
+
+    def asked(self, domain: Any, n: int | None, after: str | None) -> Any:
+        """The first round, or the second where the first one's counts are given."""
+        persons = number_of_reports(n, None)
+        first = self.first(persons)
+        return first if after is None else self.second(first_counts(after, first, self.own_window(domain)), persons)
+
+    def share(self, after: str | None) -> dict[str, str]:
+        """The persons of one round: releases of all points have another n."""
+        return {ROUND: "1" if after is None else "2"}
+
+    def combined(self, domain: Any, n: int | None, after: str, counts: Any) -> Any:
+        """Counts of both rounds together."""
+        persons = number_of_reports(n, None)
+        return self.combine(first_counts(after, self.first(persons), domain), counts, persons)
 
     def own_audit(self) -> None:
         """None: the clients' law depends on the round, and so on a plan."""
@@ -493,6 +522,7 @@ class PrivAG(AdaptiveGrid):
     shuffled: int | None = setting(None, **SHUFFLED)
     shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
     user: str | None = setting(None, **REPORTER)
+    method: ClassVar[str] = "privag"
 
     def __post_init__(self) -> None:
         _check(self)
@@ -556,6 +586,8 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
     shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
     user: str | None = setting(None, **REPORTER)
     cuts: ClassVar[str] = "adaptive"
+    method: ClassVar[str] = "aag"
+    siblings: ClassVar[tuple[type[Settings], ...]] = (PrivAG,)
 
     def __post_init__(self) -> None:
         _check(self)

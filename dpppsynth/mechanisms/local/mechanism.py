@@ -1,7 +1,7 @@
 """Records of the local mechanisms."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.local import examples, options, words
+from dpppsynth.mechanisms.local import examples, words
 from dpppsynth.mechanisms.local.audit import AdaptiveGridAudit, CellsAudit, DisplacementAudit, GridAudit
 from dpppsynth.mechanisms.local.audit_trajectories import TrajectoriesAudit
 from dpppsynth.mechanisms.local.cell_synthesizers import (
@@ -27,7 +27,6 @@ DISK_AREA = Mechanism(
     estimators=(ReportEstimator,),
     result=LocalRelease,
     audit=CellsAudit,
-    options=(options.DISK_AREA,),
     words=words.DISK_AREA,
     examples=examples.disk_area,
 )
@@ -39,7 +38,6 @@ HYBRID_AREA = Mechanism(
     estimators=(ReportEstimator,),
     result=LocalRelease,
     audit=CellsAudit,
-    options=(options.HYBRID_AREA,),
     words=words.HYBRID_AREA,
     examples=examples.hybrid_area,
 )
@@ -51,7 +49,6 @@ SQUARE_WAVE = Mechanism(
     estimators=(ReportEstimator,),
     result=LocalRelease,
     audit=CellsAudit,
-    options=(options.SQUARE_WAVE,),
     words=words.SQUARE_WAVE,
     examples=examples.square_wave,
 )
@@ -63,7 +60,6 @@ SUBSET_EXPONENTIAL = Mechanism(
     estimators=(ReportEstimator,),
     result=LocalRelease,
     audit=CellsAudit,
-    options=(options.SUBSET_EXPONENTIAL,),
     words=words.SUBSET_EXPONENTIAL,
     examples=examples.subset_exponential,
 )
@@ -75,7 +71,6 @@ UNIFORM_GRID = Mechanism(
     estimators=(GridEstimator,),
     result=GridRelease,
     audit=GridAudit,
-    options=(options.UNIFORM_GRID,),
     words=words.UNIFORM_GRID,
     examples=examples.uniform_grid,
 )
@@ -87,7 +82,6 @@ ADAPTIVE_GRID = Mechanism(
     estimators=(GridEstimator,),
     result=GridRelease,
     audit=AdaptiveGridAudit,
-    options=(options.AAG, options.PRIVAG),
     words=words.ADAPTIVE_GRID,
     examples=examples.adaptive_grid,
 )
@@ -99,7 +93,6 @@ RANGE_HIERARCHY = Mechanism(
     estimators=(ReportEstimator,),
     result=HierarchyRelease,
     audit=CellsAudit,
-    options=(options.RANGE_HIERARCHY,),
     words=words.RANGE_HIERARCHY,
     examples=examples.range_hierarchy,
 )
@@ -111,7 +104,6 @@ TRAJECTORIES = Mechanism(
     estimators=(TraceEstimator,),
     result=TraceRelease,
     audit=TrajectoriesAudit,
-    options=(options.TRAJECTORIES,),
     words=words.TRAJECTORIES,
     examples=examples.trajectories,
 )
@@ -123,7 +115,6 @@ DISPLACEMENTS = Mechanism(
     estimators=(LineEstimator,),
     result=TraceRelease,
     audit=DisplacementAudit,
-    options=(options.DISPLACEMENTS,),
     words=words.DISPLACEMENTS,
     examples=examples.displacements,
 )

@@ -14,7 +14,7 @@ from dpppsynth.core.progress import Progress, Step
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
 from dpppsynth.mechanisms.local.one_report import PersonCodes
-from dpppsynth.mechanisms.local.report_tables import header, quietly
+from dpppsynth.mechanisms.local.report_tables import column_names, quietly, record_batches
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism
 from dpppsynth.spatial.domains import Window
@@ -22,8 +22,6 @@ from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.formats import SUFFIXES, as_path, is_csv, read_head, there
 
-# Bytes of a CSV file parsed at once.
-BLOCK_BYTES = 2**24
 # Key of a GeoParquet file's metadata.
 GEO = b"geo"
 
@@ -75,7 +73,7 @@ def point_file(path: Any, window: Window | None, layout: Mapping[str, Any]) -> P
         msg = f"points: {source.name[:80]!r} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
         raise InputError(msg)
     if kind == ".csv" and not any(layout.get(name) for name in ("separator", "decimal", "layer")):
-        return _plain(source, quietly(source, lambda: header(source)[0], "points"), layout)
+        return _plain(source, column_names(source, "points"), layout)
     if kind == ".parquet":
         names, geometries = quietly(source, lambda: _parquet_head(source), "points")
         if not geometries or layout.get("x") is not None or layout.get("y") is not None:
@@ -142,39 +140,10 @@ class PlainPoints:
 
     def _batches(self, kinds: dict[str, type], rows: int) -> Iterator[Any]:
         """Batches of some columns, of the kinds that CSV cells are read as."""
-        parquet = self.source.suffix.lower() == ".parquet"
-        opened = (lambda: self._parquet([*kinds], rows)) if parquet else (lambda: self._csv(kinds))
         self._read = 0.0
-        found: Iterator[Any] = quietly(self.source, opened, "points")
-        yield from iter(lambda: quietly(self.source, lambda: next(found, None), "points"), None)
-
-    def _parquet(self, columns: list[str], rows: int) -> Iterator[Any]:
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(self.source, memory_map=False, buffer_size=2**20) as file:
-            done, every = 0, max(1, file.metadata.num_rows)
-            for batch in file.iter_batches(rows, columns=columns, use_threads=False):
-                done += batch.num_rows
-                self._read = done / every
-                yield batch
-
-    def _csv(self, kinds: dict[str, type]) -> Iterator[Any]:
-        import pyarrow as pa
-        from pyarrow import csv
-
-        # Types said beforehand: those of the first rows need not be those of the last.
-        types = {name: pa.float64() if kind is float else pa.string() for name, kind in kinds.items()}
-        chosen = csv.ConvertOptions(include_columns=[*kinds], column_types=types)
-        reading = csv.ReadOptions(column_names=self.names, skip_rows=1, use_threads=False, block_size=BLOCK_BYTES)
-        size = max(1, self.source.stat().st_size)
-        with (
-            # Without a buffer of its own: blocks are read ahead by another thread while the place is asked for.
-            self.source.open("rb", buffering=0) as stream,
-            csv.open_csv(stream, read_options=reading, convert_options=chosen) as reader,
-        ):
-            for batch in reader:
-                self._read = max(self._read, min(1.0, stream.tell() / size))
-                yield batch
+        for batch, share in record_batches(self.source, kinds, rows, "points"):
+            self._read = share
+            yield batch
 
     def _numbers(self, batch: Any) -> Floats:
         import pyarrow as pa

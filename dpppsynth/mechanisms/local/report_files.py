@@ -5,15 +5,11 @@ number of files. A label says which mechanism drew them: in a Parquet file's met
 its name and ``.json``. Files without a label, as other programs write them, are taken for what the caller says; every
 row is checked either way.
 
-Counts are whole numbers that add up exactly, so nothing that decides who counts what (pieces, processes, machines,
+Counts are whole numbers that add up exactly, so nothing that decides who counts what (batches, processes, machines,
 partitions of the files) shows in the sum.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,14 +36,12 @@ from dpppsynth.mechanisms.local.point_files import (
 from dpppsynth.mechanisms.local.randomizers.randomizer import LARGEST, Randomizer
 from dpppsynth.mechanisms.local.report_tables import (
     Label,
-    Piece,
-    batches,
+    column_names,
     integers,
     label_for,
     label_of,
     new_file,
-    pieces,
-    quietly,
+    record_batches,
     runs_of,
     table_files,
     writing,
@@ -55,42 +49,14 @@ from dpppsynth.mechanisms.local.report_tables import (
 from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.saved_counts import counts_in, is_counts, new_counts_file, write_counts
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
-from dpppsynth.mechanisms.local.trajectories.protocol import TraceReports
-from dpppsynth.mechanisms.local.trajectory_files import FiledRound, in_rows, walk_values
+from dpppsynth.mechanisms.local.trajectory_files import TraceRound, walk_values
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.tables.formats import as_path
 
 # Rows that are in memory at once, in each process.
 BATCH = 1_000_000
-# Pieces handed to a process before the first of them is done.
-AHEAD = 4
-# Sums that one task of a cluster adds up.
-FAN = 16
-
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Tally:
-    """Counts (size,) of `n` reports of one law; `seeded` where somebody's random bits were not secret.
-
-    `runs` are the random numbers of the drawings that went in, as far as they are known.
-    """
-
-    counts: Ints
-    n: int
-    seeded: bool = False
-    runs: tuple[str, ...] = ()
-
-    def __add__(self, other: "Tally") -> "Tally":
-        runs = (*self.runs, *other.runs)
-        return Tally(self.counts + other.counts, self.n + other.n, self.seeded or other.seeded, runs)
-
-
-def total(randomizer: Randomizer, tallies: Iterable[Tally]) -> Tally:
-    """Sum of tallies; without any, that of no reports."""
-    return sum(tallies, Tally(np.zeros(randomizer.size, dtype=np.int64), 0))
 
 
 def tally_files(
@@ -103,34 +69,33 @@ def tally_files(
     progress: Progress | None = None,
     window: Window | None = None,
     labelled: bool = False,
-) -> Tally:
+) -> Counts:
     """Counts of all reports in files; see `aggregate_files`."""
     rows = whole("batch", batch, 1, most=2**31 - 1)
     number = 1 if workers is None else whole("workers", workers, 1, most=4096)
     said = announcer(progress)
-    found = table_files(paths)
-    randomizer = mechanism.randomizer
-    rows = randomizer.at_once(rows)
+    found, randomizer = table_files(paths), mechanism.randomizer
     labels = [label_of(path, mechanism, window=window, labelled=labelled) for path in found]
-    none = _none(randomizer, any(label is not None and label.seeded for label in labels), runs_of(found, labels))
-    sizes, weights = [path.stat().st_size for path in found], deque[float]()
+    runs, seeded = runs_of(found, labels), any(label is not None and label.seeded for label in labels)
+    for path in found:
+        _require_columns(path, randomizer)
+    count = partial(count_file, randomizer, rows=randomizer.at_once(rows))
+    done, sizes = np.zeros(randomizer.size + 1, dtype=np.int64), [path.stat().st_size for path in found]
+    for k, part in enumerate(_counted(count, found, number, client), 1):
+        done += part
+        said(Step(f"{done[-1]:,} reports counted".replace(",", " "), sum(sizes[:k]) / max(1, sum(sizes))))
+    return _counts(mechanism, done, seeded, runs)
 
-    def pieces_of_all() -> Iterator[Piece]:
-        for path, size in zip(found, sizes, strict=True):
-            own = checked_pieces(path, randomizer, rows)
-            weights.extend([size / len(own)] * len(own))
-            yield from own
 
-    work, read = pieces_of_all(), 0.0
-    count = partial(tally_piece, randomizer, rows=rows)
+def _counted(count: Callable[[Path], Ints], files: list[Path], workers: int, client: Any) -> Iterator[Ints]:
+    """Counts of each file, in this process or in several; or of all, summed on a cluster."""
     if client is not None:
-        return total(randomizer, [_on_cluster(client, count, work), none])
-    with nullcontext() if number == 1 else worker_pool(number) as pool:
-        done = none
-        for part in _in_order(pool, count, work, AHEAD * number):
-            done, read = done + part, read + weights.popleft()
-            said(Step(f"{done.n:,} reports counted".replace(",", " "), min(1.0, read / max(1, sum(sizes)))))
-    return done
+        yield _of_dask(client).submit(sum, client.map(count, files, pure=False), pure=False).result()
+    elif workers == 1:
+        yield from map(count, files)
+    else:
+        with worker_pool(workers) as pool:
+            yield from pool.map(count, files)
 
 
 def announcer(progress: Progress | None) -> Progress:
@@ -138,47 +103,32 @@ def announcer(progress: Progress | None) -> Progress:
     return (lambda _: None) if progress is None else function("progress", progress, "words")
 
 
-def _none(randomizer: Randomizer, seeded: bool, runs: tuple[str, ...]) -> Tally:
-    return Tally(np.zeros(randomizer.size, dtype=np.int64), 0, seeded, runs)
-
-
-def checked_pieces(path: Path, randomizer: Randomizer, rows: int) -> list[Piece]:
-    """Pieces of a file, whose columns must be those of the reports and no others."""
-    found = pieces(path, rows)
-    if sorted(found[0].header) != sorted(randomizer.columns):
+def _require_columns(path: Path, randomizer: Randomizer) -> None:
+    """Refuse a file whose columns are not those of the reports, or that has others; InputError."""
+    if sorted(column_names(path)) != sorted(randomizer.columns):
         msg = (
             f"paths: {path.name} has other columns than reports of this mechanism: these have "
             f"{', '.join(randomizer.columns)} and nothing else."
         )
         raise InputError(msg)
+
+
+def count_file(randomizer: Randomizer, path: Path, *, rows: int) -> Ints:
+    """(size + 1,) counts of the reports in a file, and their number; InputError that names the file and no row."""
+    found = np.zeros(randomizer.size + 1, dtype=np.int64)
+    for cells, counts in _checked(randomizer, path, rows):
+        found += np.append(counts, len(cells))
     return found
 
 
-def tally_piece(randomizer: Randomizer, piece: Piece, *, rows: int) -> Tally:
-    """Counts of one piece of a file, at most `rows` rows of it in memory.
-
-    Raises
-    ------
-    InputError
-        Naming the file and nothing in it.
-    """
-    found = _checked(randomizer, piece, rows)
-    return quietly(piece.path, lambda: total(randomizer, (Tally(counts, len(cells)) for cells, counts in found)))
-
-
-def read_piece(randomizer: Randomizer, piece: Piece, rows: int) -> list[Ints]:
-    """Reports (m, columns) in one piece of a file, checked as `tally_piece` does."""
-    return quietly(piece.path, lambda: [cells for cells, _ in _checked(randomizer, piece, rows)])
-
-
-def _checked(randomizer: Randomizer, piece: Piece, rows: int) -> Iterator[tuple[Ints, Ints]]:
-    """Reports of a piece, batch by batch, and their counts."""
-    for batch in batches(piece, randomizer.columns, randomizer.at_once(rows)):
+def _checked(randomizer: Randomizer, path: Path, rows: int) -> Iterator[tuple[Ints, Ints]]:
+    """Reports of a file, batch by batch, and their counts."""
+    for batch, _ in record_batches(path, dict.fromkeys(randomizer.columns, int), rows):
         cells = integers(batch, randomizer.columns)
         counts = None if cells is None else _valid_counts(randomizer, cells)
         if cells is None or counts is None:
             msg = (
-                f"paths: {piece.path.name} holds a row that no client of this mechanism sends; leave the file out, or "
+                f"paths: {path.name} holds a row that no client of this mechanism sends; leave the file out, or "
                 "find out who wrote it."
             )
             raise InputError(msg)
@@ -193,31 +143,6 @@ def _valid_counts(randomizer: Randomizer, reports: Ints) -> Ints | None:
         return None
 
 
-def _in_order(
-    pool: Executor | None, count: Callable[[Piece], Tally], work: Iterable[Piece], ahead: int
-) -> Iterator[Tally]:
-    """Results in the order of the work, of which no more than `ahead` is handed out at a time."""
-    if pool is None:
-        yield from map(count, work)
-        return
-    waiting: deque[Future[Tally]] = deque()
-    for piece in work:
-        waiting.append(pool.submit(count, piece))
-        if len(waiting) >= ahead:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
-
-
-def _on_cluster(client: Any, count: Callable[[Piece], Tally], work: Iterable[Piece]) -> Tally:
-    """One task for each piece, and a tree of sums, all on the workers."""
-    sums = _of_dask(client).map(count, list(work), pure=False)
-    while len(sums) > 1:
-        sums = client.map(sum_of_tallies, [sums[k : k + FAN] for k in range(0, len(sums), FAN)], pure=False)
-    done: Tally = sums[0].result()
-    return done
-
-
 def _of_dask(client: Any) -> Any:
     if not all(callable(getattr(client, name, None)) for name in ("map", "compute", "scheduler_info")):
         msg = f"client: must be a dask.distributed.Client, got {type(client).__name__}."
@@ -225,29 +150,7 @@ def _of_dask(client: Any) -> Any:
     return client
 
 
-def sum_of_tallies(parts: list[Tally]) -> Tally:
-    """Sum of at least one tally."""
-    return sum(parts[1:], parts[0])
-
-
-def tally_dask(randomizer: Randomizer, reports: Any, *, client: Any = None) -> Tally:
-    """Counts of a distributed table; see `aggregate_dask`."""
-    import dask as installed
-
-    dask: Any = installed
-    parts = [dask.delayed(tally_table, pure=False)(randomizer, part) for part in _parts(reports)]
-    sums = parts
-    while len(sums) > 1:
-        sums = [dask.delayed(sum_of_tallies, pure=False)(sums[k : k + FAN]) for k in range(0, len(sums), FAN)]
-    if client is None:
-        (done,) = dask.compute(sums[0])
-    else:
-        done = _of_dask(client).compute(sums[0]).result()
-    tally: Tally = done
-    return tally
-
-
-def _parts(reports: Any) -> list[Any]:
+def _partitions(reports: Any) -> list[Any]:
     """Partitions of a table, each a promise of a pandas.DataFrame or an array of reports."""
     from dask.delayed import Delayed
 
@@ -264,8 +167,8 @@ def _parts(reports: Any) -> list[Any]:
     return parts
 
 
-def tally_table(randomizer: Randomizer, part: Any) -> Tally:
-    """Counts of one partition: a pandas.DataFrame with the columns of the reports, or an array of them."""
+def count_partition(randomizer: Randomizer, part: Any) -> Ints:
+    """(size + 1,) counts of one partition, a pandas.DataFrame or an array of reports, and the number of reports."""
     names = getattr(part, "columns", None)
     if names is not None:
         if sorted(map(str, names)) != sorted(randomizer.columns):
@@ -277,7 +180,7 @@ def tally_table(randomizer: Randomizer, part: Any) -> Tally:
     if counts is None:
         msg = "reports: a partition holds a row that no client of this mechanism sends."
         raise InputError(msg)
-    return Tally(counts, len(part))
+    return np.append(counts, len(part))
 
 
 def _stacked(columns: list[Any]) -> Ints | None:
@@ -292,20 +195,18 @@ def _stacked(columns: list[Any]) -> Ints | None:
     return np.stack([each.astype(np.int64) for each in cells], axis=1)
 
 
-def write_reports(
-    reports: Reports | TraceReports, path: str | Path, *, mechanism: LocalMechanism | None = None
-) -> Path:
+def write_reports(reports: Reports, path: str | Path, *, mechanism: LocalMechanism | None = None) -> Path:
     """Write reports to a new CSV or Parquet file, in their order, with a label that says where they come from.
 
     Parameters
     ----------
-    reports : Reports or TraceReports
+    reports : Reports
         As `mechanism.clients` gives them; of `LDPTrace` those of one round, `first.clients` or `second(...).clients`.
     path : str or Path
         New file ending in .csv or .parquet, in an existing folder. The label of ``reports.csv`` is
         ``reports.csv.json``; that of a Parquet file is in its metadata.
     mechanism : LocalMechanism, optional
-        That drew them, of `LDPTrace` the round as `filed` gives it: then the label tells its public numbers, too, and
+        That drew them, of `LDPTrace` the round: then the label tells its public numbers, too, and
         its `user`. That each person sent one of these reports is the caller's word. Mechanisms whose `user` tells
         persons, all of trajectories among them, count no file whose label does not say so.
 
@@ -314,7 +215,7 @@ def write_reports(
     InputError
         When the file exists: a person reports once, so reports are not drawn over others.
     """
-    given: Reports = instance("reports", in_rows(reports), Reports, "mechanism.clients(...) gives some")
+    given: Reports = instance("reports", reports, Reports, "mechanism.clients(...) gives some")
     if mechanism is None:
         label = Label(given.mechanism, given.seeded)
     else:
@@ -344,9 +245,9 @@ def read_reports(path: str | Path, mechanism: LocalMechanism) -> Reports:
     randomizer = _of(mechanism).randomizer
     (file,) = _one(path)
     label = label_of(file, mechanism)
+    _require_columns(file, randomizer)
     found = [np.empty((0, len(randomizer.columns)), dtype=np.int64)]
-    for piece in checked_pieces(file, randomizer, BATCH):
-        found += read_piece(randomizer, piece, BATCH)
+    found += [cells for cells, _ in _checked(randomizer, file, randomizer.at_once(BATCH))]
     return Reports(
         mechanism.fingerprint, tuple(randomizer.columns), np.concatenate(found), label is not None and label.seeded
     )
@@ -377,10 +278,9 @@ def aggregate_files(
     batch : int
         Rows in memory at once, in each process.
     workers : int, optional
-        Number of processes; None counts in this one.
+        Number of processes, each of which counts whole files; None counts in this one.
     client : distributed.Client, optional
-        Of a Dask cluster whose workers see the files under the same names: one task for each group of rows of a Parquet
-        file and each 16 MiB of a CSV file, and a tree of sums.
+        Of a Dask cluster whose workers see the files under the same names: one task for each file, and their sum.
     progress : callable, optional
         Told in words how many reports are counted, which is public.
     window : Window, optional
@@ -423,7 +323,7 @@ def aggregate_files(
     if counted is not None and not tables:
         return counted
     done = tally_files(mechanism, tables, batch=batch, workers=workers, client=client, progress=progress, **known)
-    return _counts(mechanism, done) if counted is None else counted + _counts(mechanism, done)
+    return done if counted is None else counted + done
 
 
 def count_files(
@@ -486,8 +386,14 @@ def aggregate_dask(mechanism: LocalMechanism, reports: Any, client: Any = None, 
     InputError
         When a partition has other columns, or a row that no client sends.
     """
-    done = tally_dask(_of(mechanism).randomizer, reports, client=client)
-    return _counts(mechanism, done + Tally(np.zeros_like(done.counts), 0, flag("seeded", seeded)))
+    import dask as installed
+
+    dask: Any = installed
+    randomizer = _of(mechanism).randomizer
+    parts = [dask.delayed(count_partition, pure=False)(randomizer, part) for part in _partitions(reports)]
+    total = dask.delayed(sum, pure=False)(parts)
+    done = total.compute() if client is None else _of_dask(client).compute(total).result()
+    return _counts(mechanism, done, flag("seeded", seeded), ())
 
 
 def perturb_file(
@@ -511,7 +417,7 @@ def perturb_file(
 
     With `user` a person's report is about one of their points, drawn at random, and hides all of them. Without it every
     row is a person of its own, and whoever has k rows is promised k times epsilon. Of `LineTrace`, and of a round of
-    `LDPTrace` (`filed`), reports are about all points of a person in the order of their rows, of which only the cells
+    `LDPTrace`, reports are about all points of a person in the order of their rows, of which only the cells
     are held in memory, and come in a random order of all persons.
 
     Reports of places leave each batch in a random order, and batches follow each other as in the file. Local privacy
@@ -570,7 +476,7 @@ def perturb_file(
     layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "layer": layer}
     place = require_place_columns(points, user=user, window=window, **layout)
     known: dict[str, Any] = {"user": user, "rows": rows, "progress": say}
-    if isinstance(mechanism, FiledRound | LineTrace):
+    if isinstance(mechanism, TraceRound | LineTrace):
         parts = walk_values(place, mechanism, window, source, **known)
     else:
         parts = _place_values(place, values_in(_at_once(mechanism), window), source, **known)
@@ -624,7 +530,7 @@ def require_place_columns(
 
 
 def _of(mechanism: Any) -> LocalMechanism:
-    some = "DiskAreaMechanism(epsilon=1.0) is one, and so is a round of LDPTrace, trace.filed()"
+    some = "DiskAreaMechanism(epsilon=1.0) is one, and so is a round of LDPTrace, trace.first"
     found: LocalMechanism = instance("mechanism", mechanism, LocalMechanism, some)
     return found
 
@@ -651,5 +557,6 @@ def _one(path: Any) -> list[Path]:
     return found
 
 
-def _counts(mechanism: LocalMechanism, tally: Tally) -> Counts:
-    return mechanism.counts_kind(mechanism, tally.counts, tally.n, tally.seeded, tally.runs)
+def _counts(mechanism: LocalMechanism, counts: Ints, seeded: bool, runs: tuple[str, ...]) -> Counts:
+    """Counts (size + 1,), the last one the number of reports, as those of the mechanism."""
+    return mechanism.counts_kind(mechanism, counts[:-1], int(counts[-1]), seeded, runs)

@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,28 +27,9 @@ from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.tables.formats import as_path, there
 
 SUFFIXES = (".csv", ".parquet")
-# Bytes of a CSV file read at once; and of the longest line, far more than any report takes.
-PIECE_BYTES = 2**24
+# Bytes of a CSV file parsed at once; and of its header, far more than any takes.
+BLOCK_BYTES = 2**24
 LONGEST_LINE = 2**24
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A part of a file that is read at once: row groups of a Parquet file, or lines that start in a range of bytes.
-
-    Attributes
-    ----------
-    path : Path
-    first, last : int
-        Row groups `first` to `last - 1`, or bytes.
-    header : tuple of str
-        Columns of the file, in its order.
-    """
-
-    path: Path
-    first: int
-    last: int
-    header: tuple[str, ...]
 
 
 def table_files(paths: Any) -> list[Path]:
@@ -144,41 +124,20 @@ def quietly(path: Path, read: Callable[[], Any], argument: str = "paths") -> Any
     raise InputError(msg)
 
 
-def pieces(path: Path, rows: int) -> list[Piece]:
-    """Cut a file: Parquet into groups of rows, together at least `rows` of them, CSV into ranges of bytes.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read.
-    """
-    return quietly(path, lambda: _groups(path, rows) if path.suffix.lower() == ".parquet" else _ranges(path))
+def column_names(path: Path, argument: str = "paths") -> tuple[str, ...]:
+    """Names of a table's columns; InputError when the file cannot be read."""
+    return quietly(
+        path, lambda: _parquet_names(path) if path.suffix.lower() == ".parquet" else _header(path)[0], argument
+    )
 
 
-def _groups(path: Path, rows: int) -> list[Piece]:
+def _parquet_names(path: Path) -> tuple[str, ...]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
-        header = tuple(file.schema_arrow.names)
-        sizes = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
-    found, first, held = [], 0, 0
-    for k, size in enumerate(sizes):
-        held += size
-        if held >= rows or k == len(sizes) - 1:
-            found.append(Piece(path, first, k + 1, header))
-            first, held = k + 1, 0
-    # A file without rows must still have the right columns.
-    return found or [Piece(path, 0, 0, header)]
+    return tuple(pq.read_schema(path).names)
 
 
-def _ranges(path: Path) -> list[Piece]:
-    names, start = header(path)
-    end = path.stat().st_size
-    cuts = [*range(start, end, PIECE_BYTES), end]
-    return [Piece(path, a, b, names) for a, b in pairwise(cuts)] or [Piece(path, end, end, names)]
-
-
-def header(path: Path) -> tuple[tuple[str, ...], int]:
+def _header(path: Path) -> tuple[tuple[str, ...], int]:
     """Names of a CSV file's columns, and where its first row starts."""
     with path.open("rb") as stream:
         line = stream.readline(LONGEST_LINE)
@@ -187,44 +146,62 @@ def header(path: Path) -> tuple[tuple[str, ...], int]:
     return tuple(name.strip() for name in names), start
 
 
-def batches(piece: Piece, columns: tuple[str, ...], rows: int) -> Iterator[Any]:
-    """Record batches of at most `rows` rows with the columns asked for, as they stand in the file."""
-    if piece.path.suffix.lower() == ".csv":
-        yield from _csv_table(piece, columns).to_batches(max_chunksize=rows)
-        return
+def record_batches(
+    path: Path, kinds: Mapping[str, type], rows: int, argument: str = "paths"
+) -> Iterator[tuple[Any, float]]:
+    """Record batches of at most `rows` rows of some columns, each with the share of the file that is read by then.
+
+    Parameters
+    ----------
+    path : Path
+    kinds : mapping of str to type
+        int, float or str: what cells of a CSV column are read as. Columns of Parquet files come as they are.
+    rows : int
+    argument : str
+        Name of the path in messages.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read.
+    """
+    read = _parquet_batches if path.suffix.lower() == ".parquet" else _csv_batches
+    found = read(path, kinds, rows)
+    yield from iter(lambda: quietly(path, lambda: next(found, None), argument), None)
+
+
+def _parquet_batches(path: Path, kinds: Mapping[str, type], rows: int) -> Iterator[tuple[Any, float]]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(piece.path, memory_map=False, buffer_size=2**20) as file:
-        groups = range(piece.first, piece.last)
-        yield from file.iter_batches(rows, row_groups=list(groups), columns=list(columns), use_threads=False)
+    with pq.ParquetFile(path, memory_map=False, buffer_size=2**20) as file:
+        done, every = 0, max(1, file.metadata.num_rows)
+        for batch in file.iter_batches(rows, columns=[*kinds], use_threads=False):
+            done += batch.num_rows
+            yield batch, done / every
 
 
-def _csv_table(piece: Piece, columns: tuple[str, ...]) -> Any:
+def _csv_batches(path: Path, kinds: Mapping[str, type], rows: int) -> Iterator[tuple[Any, float]]:
     import pyarrow as pa
     from pyarrow import csv as arrow
 
-    text = _lines(piece)
-    if not text.strip():
-        return pa.table({name: pa.array([], pa.float64()) for name in columns})
-    return arrow.read_csv(
-        pa.BufferReader(text),
-        read_options=arrow.ReadOptions(column_names=piece.header, use_threads=False, block_size=len(text) + 1),
-        convert_options=arrow.ConvertOptions(include_columns=list(columns)),
-    )
-
-
-def _lines(piece: Piece) -> bytes:
-    """Lines that start within the piece: the byte before tells whether its first line does."""
-    with piece.path.open("rb") as stream:
-        stream.seek(piece.first - 1)
-        skipped = stream.readline(LONGEST_LINE)
-        text = stream.read(max(piece.last - stream.tell(), 0))
-        if text and not text.endswith(b"\n"):
-            text += stream.readline(LONGEST_LINE)
-    if len(skipped) == LONGEST_LINE:
-        msg = "a line without an end"
-        raise OSError(msg)
-    return text
+    names, start = _header(path)
+    with path.open("rb") as opened:
+        opened.seek(start)
+        if not opened.read(BLOCK_BYTES).strip():
+            return
+    # Types said beforehand: those of the first rows need not be those of the last.
+    types = {name: {int: pa.int64(), float: pa.float64(), str: pa.string()}[kind] for name, kind in kinds.items()}
+    chosen = arrow.ConvertOptions(include_columns=[*kinds], column_types=types)
+    reading = arrow.ReadOptions(column_names=names, skip_rows=1, use_threads=False, block_size=BLOCK_BYTES)
+    size, share = max(1, path.stat().st_size), 0.0
+    with (
+        # Without a buffer of its own: blocks are read ahead by another thread while the place is asked for.
+        path.open("rb", buffering=0) as stream,
+        arrow.open_csv(stream, read_options=reading, convert_options=chosen) as reader,
+    ):
+        for block in reader:
+            share = max(share, min(1.0, stream.tell() / size))
+            yield from ((block.slice(first, rows), share) for first in range(0, block.num_rows, rows))
 
 
 def integers(batch: Any, columns: tuple[str, ...]) -> Ints | None:

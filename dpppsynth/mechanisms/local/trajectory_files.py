@@ -1,10 +1,9 @@
-"""Files of reports about trajectories: rounds of LDPTrace as rows of words; trajectories in files of points."""
+"""`TraceRound`, one round of LDPTrace with clients and an aggregator, and trajectories in files of points."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,13 +11,14 @@ from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
+from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import local_round
 from dpppsynth.mechanisms.local.point_files import PointFile, person_rows, point_batches
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.reports import Counts, Reports
+from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, require_window
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
-from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts, TraceReports, TraceRound
+from dpppsynth.mechanisms.local.trajectories.protocol import RoundLaw
 from dpppsynth.mechanisms.local.trajectory_statistic import grid_mesh, grid_values
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
@@ -46,135 +46,83 @@ class Walkers(Protocol):
         """(T,) or (T, questions) values of the clients with these trajectories."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RoundLaw(Randomizer):
-    """All reports of a client in one round of LDPTrace, side by side in a row.
-
-    A value is a row as well: what each report is about. Counts are those of all parts, one after the other.
+@dataclass(frozen=True, eq=False, repr=False)
+class TraceRound(LocalMechanism):
+    """One round of LDPTrace, with clients and an aggregator; `LDPTrace.first` and `LDPTrace.second` make it.
 
     Attributes
     ----------
-    epsilon : float
-        Of each report; `spent` is that of the row.
-    cells, longest, moving
-        As of `TraceRound`.
-    """
-
-    cells: int
-    longest: int
-    moving: bool
-    kind: ClassVar[str] = "trace-round"
-
-    @cached_property
-    def round(self) -> TraceRound:
-        """The round."""
-        return TraceRound(self.cells, self.longest, self.epsilon, self.moving)
-
-    @cached_property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the words of all reports."""
-        return tuple(
-            f"{part.name}_{k}_{word}" if part.times > 1 else f"{part.name}_{word}"
-            for part in self.round.parts
-            for k in range(part.times)
-            for word in part.randomizer.columns
-        )
-
-    @property
-    def size(self) -> int:
-        """Number of counts."""
-        return self.round.size
-
-    @property
-    def spent(self) -> float:
-        return local_round(self.round).epsilon()
-
-    def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
-        """(n, columns) reports of clients with the given values (n, reports)."""
-        parts, questions = self.round.parts, np.cumsum([each.times for each in self.round.parts])
-        asked = np.split(values, questions[:-1], axis=1)
-        drawn = (part.randomizer.draw(about.ravel(), rng) for part, about in zip(parts, asked, strict=True))
-        return np.concatenate([words.reshape(len(values), -1) for words in drawn], axis=1)
-
-    def count(self, reports: Ints) -> Ints:
-        """(size,) counts of reports (n, columns)."""
-        rows, parts = self.rows(reports), self.round.parts
-        widths = np.cumsum([each.times * len(each.randomizer.columns) for each in parts])
-        words = zip(parts, np.split(rows, widths[:-1], axis=1), strict=True)
-        counts = [
-            part.randomizer.count(each.reshape(len(rows) * part.times, len(part.randomizer.columns)))
-            for part, each in words
-        ]
-        return np.concatenate(counts)
-
-    def counts_of(self, counts: Any, n: int) -> Ints:
-        return TraceCounts.of(self.round, n, self.tallies(counts)).flat
-
-
-@dataclass(frozen=True, repr=False)
-class FiledRound(LocalMechanism):
-    """One round of LDPTrace for files of reports; `LDPTrace.filed` makes it.
-
-    Attributes
-    ----------
-    round : TraceRound
+    law : RoundLaw
     user : str or None
         Column that tells trajectories, whose points are in the order of the rows; None where every point is one.
     """
 
-    round: TraceRound
+    law: RoundLaw
     user: str | None = None
 
     def __repr__(self) -> str:
-        return repr(self.round)
+        about = "cells and moves" if self.law.moving else "lengths"
+        return f"TraceRound(about {about}, {self.law!r})"
+
+    @property
+    def randomizer(self) -> RoundLaw:
+        return self.law
 
     @property
     def cells(self) -> int:
         """Cells along each side of the grid."""
-        return self.round.cells
+        return self.law.cells
 
-    @cached_property
-    def randomizer(self) -> RoundLaw:
-        asked = instance("round", self.round, TraceRound)
-        return RoundLaw(epsilon=asked.epsilon, cells=asked.cells, longest=asked.longest, moving=asked.moving)
+    @property
+    def longest(self) -> int:
+        """Longest trajectory that the round is about."""
+        return self.law.longest
 
     @property
     def guarantee(self) -> Guarantee:
         """Pure epsilon of this round alone."""
-        return local_round(self.round)
+        return local_round(self.law)
 
     def neighbouring(self) -> Relation:
         return Local(TRAJECTORY)
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
-        return PureDP(self.guarantee.epsilon())
+        return PureDP(self.law.spent)
 
     def trajectory_values(self, trajectories: GridTrajectories) -> Ints:
         """(T, reports) values of the clients with these trajectories."""
-        values = self.round.values(trajectories)
-        return np.concatenate([values[each.name] for each in self.round.parts], axis=1)
+        return np.concatenate(list(self.law.about(trajectories).values()), axis=1)
+
+    def client(self, place: GridTrajectories, rng: RngLike = None) -> Report:
+        """One person's reports, as one message, about a single trajectory."""
+        if len(instance("place", place, GridTrajectories, "of one trajectory")) != 1:
+            msg = "place: a client has one trajectory."
+            raise InputError(msg)
+        return next(iter(self.clients(place, rng)))
+
+    def clients(self, values: GridTrajectories, rng: RngLike = None) -> Reports:
+        """Reports of clients, each from their own trajectory; `rng` as in `client`."""
+        rows = self.law.draw(self.trajectory_values(values), generator(rng))
+        return Reports(self.fingerprint, self.law.columns, rows, rng is not None)
+
+    def simulate(self, trajectories: GridTrajectories, rng: RngLike = None, *, fast: bool = False) -> Counts:
+        """Counts of what so many clients would report, with little memory.
+
+        Parameters
+        ----------
+        trajectories : GridTrajectories
+        rng : None, int or Generator
+        fast : bool
+            Draw the counts themselves, from binomial distributions in floating point: for studies. The law is the same
+            to rounding, but no integer weights certify it, so the counts are marked as seeded.
+        """
+        counts = self.law.tally(self.law.about(trajectories), generator(rng), fast=fast)
+        return Counts(self, counts, len(trajectories), fast or rng is not None)
 
     def plan(self, *_: Any, **__: Any) -> ReleasePlan:
         """Refused: one round alone is no release."""
         msg = "plan: one round of LDPTrace is no release; combine() both rounds' counts."
         raise InputError(msg)
-
-
-def traced(counts: Any) -> Any:
-    """Counts of files of one round as `TraceCounts`; anything else as it is."""
-    if not isinstance(counts, Counts) or not isinstance(counts.mechanism, FiledRound):
-        return counts
-    return TraceCounts.of(counts.mechanism.round, counts.n, counts.values, seeded=counts.seeded)
-
-
-def in_rows(reports: Any) -> Any:
-    """Reports to one round of LDPTrace as rows of words, one a person; anything else as it is."""
-    if not isinstance(reports, TraceReports):
-        return reports
-    filed = FiledRound(reports.round)
-    words = [reports.words[part.name].reshape(reports.n, -1) for part in reports.round.parts]
-    rows = np.concatenate(words, axis=1)
-    return Reports(filed.fingerprint, tuple(filed.randomizer.columns), rows, reports.seeded)
 
 
 def walk_values(
@@ -201,7 +149,7 @@ def walk_values(
         return
     # Reports leave in groups whose sizes are public: those of a Parquet file would tell lengths otherwise.
     step = mechanism.randomizer.at_once(rows)
-    longest = mechanism.round.longest if isinstance(mechanism, FiledRound) else 0
+    longest = mechanism.longest if isinstance(mechanism, TraceRound) else 0
     for first in range(0, len(walks), step):
         last = min(first + step, len(walks))
         parts = walks.parts(first, last, longest)

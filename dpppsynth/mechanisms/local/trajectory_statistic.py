@@ -24,7 +24,7 @@ from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.statistic import ReportsStatistic, Shuffle, randomness_name
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
-from dpppsynth.mechanisms.local.trajectories.protocol import FOR_LENGTH, TraceCounts, TraceProtocol, TraceRound
+from dpppsynth.mechanisms.local.trajectories.protocol import FOR_LENGTH, RoundLaw, TraceCounts, TraceProtocol
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import grid_cells, regular_squares
@@ -120,7 +120,7 @@ class WalksStatistic(ReportsStatistic):
 class TraceStatistic(WalksStatistic):
     """Counts of the reports of both rounds of LDPTrace, those of the second after those of the first.
 
-    In each round they are in the order of `TraceRound.parts`: of lengths; of first cells, last cells and moves.
+    In each round they are in the order of `RoundLaw.parts`: of lengths; of first cells, last cells and moves.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ class TraceStatistic(WalksStatistic):
         return min(self.clients)
 
     def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
-        first = float(self.protocol.first.spent)
+        first = float(self.protocol.first.total)
         return shuffle.each_round((first, self.protocol.epsilon * (1 - float(FOR_LENGTH))))
 
     @classmethod
@@ -250,22 +250,22 @@ class TraceStatistic(WalksStatistic):
         """
         walks, source = self.walks(pattern), None if rng is None else generator(rng)
 
-        def reports(asked: TraceRound) -> TraceCounts:
-            counts = self.apply_noise(partial(asked.tally, rng=generator(source)), asked.values(walks))
-            return TraceCounts(asked, len(walks), counts, rng is not None)
+        def reports(law: RoundLaw) -> TraceCounts:
+            return TraceCounts(
+                law, self.apply_noise(partial(law.tally, rng=generator(source)), law.about(walks)), self.n
+            )
 
         lengths = reports(self.protocol.first)
-        return self.counted(lengths, reports(self.protocol.announced(lengths)))
+        return self.counted(lengths, reports(self.protocol.announced(lengths)), seeded=rng is not None)
 
-    def counted(self, lengths: TraceCounts, mobility: TraceCounts) -> PrivateStatistic[Self]:
+    def counted(self, lengths: TraceCounts, mobility: TraceCounts, *, seeded: bool) -> PrivateStatistic[Self]:
         """Counts of both rounds as what was released; InputError where they are not those of this plan."""
-        self.protocol.model(lengths, mobility)
         if (lengths.n, mobility.n) != self.clients:
             msg = "clients: the counts are not those of so many persons; plan with their numbers."
             raise InputError(msg)
-        settled = replace(self, longest=mobility.round.longest)
-        seeded = lengths.seeded or mobility.seeded
-        return PrivateStatistic(settled, np.concatenate([lengths.flat, mobility.flat]), randomness_name(seeded), seeded)
+        settled = replace(self, longest=mobility.law.longest)
+        both = np.concatenate([lengths.values, mobility.values])
+        return PrivateStatistic(settled, both, randomness_name(seeded), seeded)
 
     def counts(self, lattice: Ints) -> tuple[TraceCounts, TraceCounts]:
         """The counts of both rounds, from what was released; InputError where they do not belong together."""

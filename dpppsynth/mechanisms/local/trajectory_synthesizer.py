@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.contract.estimator import Beside, Estimator, among
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
+from dpppsynth.contract.settings import EPSILON, PRIVACY, ParsedOptions, setting
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.arguments import flag, instance, whole
 from dpppsynth.core.errors import InformationWarning, InputError, outside
@@ -18,13 +18,14 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
+from dpppsynth.mechanisms.local.options import ReportSettings, first_counts
 from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.mechanisms.local.synthesizer import number_of_reports, require_window
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
-from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts, TraceProtocol, TraceRound
+from dpppsynth.mechanisms.local.trajectories.protocol import RoundLaw, TraceCounts, TraceProtocol
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
-from dpppsynth.mechanisms.local.trajectory_files import FiledRound, traced
+from dpppsynth.mechanisms.local.trajectory_files import TraceRound
 from dpppsynth.mechanisms.local.trajectory_statistic import (
     TraceStatistic,
     WalkModel,
@@ -36,7 +37,6 @@ from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, Relation
 from dpppsynth.privacy.relations import Local as LocalRelation
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.estimators import among
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.offset import Offset
@@ -122,7 +122,7 @@ class TraceRelease(CoxRelease[WalksStatistic]):
         return super().sample(m, rng, source=source)
 
 
-class OfTrajectories(Synthesizer[TraceRelease]):
+class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
     """Base of mechanisms whose clients report about one trajectory each."""
 
     epsilon: float
@@ -136,6 +136,21 @@ class OfTrajectories(Synthesizer[TraceRelease]):
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(self.epsilon)
+
+    @classmethod
+    def relation_from(cls, options: ParsedOptions) -> Relation:
+        """One person's trajectory is another one."""
+        return LocalRelation(TRAJECTORY)
+
+    @classmethod
+    def number_in(cls, options: ParsedOptions, pattern: PointPattern) -> int:
+        """The number of trajectories."""
+        return number_of_trajectories(pattern, cls.user_column(options))
+
+    def reporters(self, asked: Any, user: str) -> str:
+        """Sentence on reports about trajectories."""
+        when = "" if asked is self else " in this round"
+        return f"One report for each person of the column {user!r}{when}, about all of their rows in their order."
 
     def release(
         self,
@@ -224,6 +239,7 @@ class LDPTrace(OfTrajectories):
 
     shuffled: int | None = setting(None, **SHUFFLED)
     shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
+    rounds: ClassVar[str] = "Every person reports in both rounds, each of which spends its own share of the budget."
 
     def __post_init__(self) -> None:
         Shuffle.of(self.shuffled, self.shuffle_delta)
@@ -240,53 +256,65 @@ class LDPTrace(OfTrajectories):
 
     @property
     def first(self) -> TraceRound:
-        """The round about lengths."""
-        return self.protocol.first
+        """The round about lengths, with clients and an aggregator of its own; also for files of reports."""
+        return TraceRound(self.protocol.first, self.user)
 
     def second(self, longest: int) -> TraceRound:
         """The round about cells and moves of trajectories cut to the length that `longest` found."""
-        return self.protocol.second(longest)
+        return TraceRound(self.protocol.second(longest), self.user)
 
-    def longest(self, lengths: TraceCounts | Counts) -> int:
+    def longest(self, lengths: Counts) -> int:
         """The smallest length that holds 90 % of the estimated lengths; it is announced to all clients."""
-        return self.protocol.longest(traced(lengths))
+        return self.protocol.longest(_answers("lengths", lengths, self.protocol.first))
 
-    def filed(self, longest: int | None = None) -> FiledRound:
-        """A round for files of reports: the first, or the second after the length that `longest` found.
+    def asked(self, domain: Any, n: int | None, after: str | None) -> Any:
+        """The first round, or the second where the first one's counts are given."""
+        if after is None:
+            return self.first
+        return self.second(self.longest(first_counts(after, self.first, domain)))
 
-        `perturb_file` draws them, `count_files` and `aggregate_files` count them; `longest` and `combine` take these
-        counts, too.
-        """
-        return FiledRound(self.first if longest is None else self.second(longest), self.user)
+    def combined(self, domain: Any, n: int | None, after: str, counts: Any) -> Any:
+        """Counts of both rounds together."""
+        return self.combine(first_counts(after, self.first, domain), counts, n)
+
+    def both_rounds(self) -> Guarantee:
+        """That of the mechanism."""
+        return self.guarantee
+
+    def promise(self, asked: Any, domain: Domain, n: int | None) -> Guarantee:
+        """That of one round."""
+        promised: Guarantee = asked.guarantee
+        return promised
 
     def simulate(
         self, trajectories: GridTrajectories, rng: RngLike = None, *, fast: bool = False
-    ) -> tuple[TraceCounts, TraceCounts]:
+    ) -> tuple[Counts, Counts]:
         """Counts of both rounds with these clients; arguments as of `TraceRound.simulate`."""
         source = None if rng is None else generator(rng)
         lengths = self.first.simulate(trajectories, source, fast=fast)
-        second = self.protocol.announced(lengths)
-        return lengths, second.simulate(trajectories, source, fast=fast)
+        return lengths, self.second(self.longest(lengths)).simulate(trajectories, source, fast=fast)
 
-    def estimate(self, lengths: TraceCounts, mobility: TraceCounts) -> TraceModel:
+    def answers(self, lengths: Counts, mobility: Counts) -> tuple[TraceCounts, TraceCounts]:
+        """Counts of both rounds, checked; InputError where the second is not the one announced."""
+        first = _answers("lengths", lengths, self.protocol.first)
+        return first, _answers("mobility", mobility, self.protocol.announced(first))
+
+    def estimate(self, lengths: Counts, mobility: Counts) -> TraceModel:
         """The model behind the counts of the two rounds; InputError where the second is not the one announced."""
-        return self.protocol.model(lengths, mobility)
+        return self.protocol.model(*self.answers(lengths, mobility))
 
-    def combine(
-        self, lengths: TraceCounts | Counts, mobility: TraceCounts | Counts, n: int | None = None
-    ) -> "CombinedTraces":
+    def combine(self, lengths: Counts, mobility: Counts, n: int | None = None) -> "CombinedTraces":
         """Counts of both rounds together.
 
         Parameters
         ----------
-        lengths, mobility : TraceCounts or Counts
-            Of the first and the second round, `Counts` where they are of files.
+        lengths, mobility : Counts
+            Of the first and the second round.
         n : int, optional
             Public number of trajectories that the result stands for; as many as reported in the fuller round unless
             given. Fewer persons than that may report in either round.
         """
-        first, second = traced(lengths), traced(mobility)
-        return CombinedTraces(self, first, second, _fuller(first, second) if n is None else n)
+        return CombinedTraces(self, lengths, mobility, _fuller(lengths, mobility) if n is None else n)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -322,21 +350,21 @@ class CombinedTraces:
     Attributes
     ----------
     mechanism : LDPTrace
-    lengths, mobility : TraceCounts
+    lengths, mobility : Counts
         Of the first and the second round.
     n : int
         Public number of trajectories.
     """
 
     mechanism: LDPTrace
-    lengths: TraceCounts
-    mobility: TraceCounts
+    lengths: Counts
+    mobility: Counts
     n: int
 
     def __post_init__(self) -> None:
         instance("mechanism", self.mechanism, LDPTrace)
         least = _fuller(self.lengths, self.mobility)
-        self.mechanism.protocol.model(self.lengths, self.mobility)
+        self.mechanism.answers(self.lengths, self.mobility)
         if self.mobility.n > self.lengths.n:
             msg = (
                 "mobility: more reports of the second round than of the first; everybody reports once in each, and a "
@@ -352,7 +380,7 @@ class CombinedTraces:
     @property
     def model(self) -> TraceModel:
         """The walks behind the counts, wherever the window is."""
-        return self.mechanism.protocol.model(self.lengths, self.mobility, n=self.n)
+        return self.mechanism.protocol.model(*self.mechanism.answers(self.lengths, self.mobility), n=self.n)
 
     def release(self, domain: Any) -> TraceRelease:
         """Private intensity, certificate, synthetic patterns and trajectories.
@@ -364,9 +392,21 @@ class CombinedTraces:
         """
         plan = self.mechanism.plan(domain, n=self.n, clients=(self.lengths.n, self.mobility.n))
         measurement: Any = plan.statistic
-        return TraceRelease(plan.mechanism, measurement.counted(self.lengths, self.mobility), TraceEstimator())
+        both, seeded = self.mechanism.answers(self.lengths, self.mobility), self.lengths.seeded or self.mobility.seeded
+        return TraceRelease(plan.mechanism, measurement.counted(*both, seeded=seeded), TraceEstimator())
 
 
-def _fuller(lengths: TraceCounts, mobility: TraceCounts) -> int:
+def _fuller(lengths: Counts, mobility: Counts) -> int:
     """Number of persons who reported in the fuller round."""
-    return max(instance("lengths", lengths, TraceCounts).n, instance("mobility", mobility, TraceCounts).n)
+    return max(instance("lengths", lengths, Counts).n, instance("mobility", mobility, Counts).n)
+
+
+def _answers(name: str, counts: Any, law: RoundLaw) -> TraceCounts:
+    """Counts of a round, checked to be of reports to it."""
+    given: Counts = instance(name, counts, Counts, "aggregate() and simulate() of a round give some")
+    if given.mechanism.fingerprint != law.fingerprint:
+        msg = (
+            f"{name}: are counts of another round; those of `first`, and of the second that was announced, are needed."
+        )
+        raise InputError(msg)
+    return TraceCounts(law, law.counts_of(given.values, given.n), given.n)

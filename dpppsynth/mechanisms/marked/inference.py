@@ -13,27 +13,33 @@ from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.effort import mesh_work
-from dpppsynth.contract.estimator import Beside
+from dpppsynth.contract.estimator import (
+    Beside,
+    covariate_rows,
+    covariates_of,
+    covariates_stated,
+    offset_of,
+    offset_rows,
+)
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.progress import Progress, Step, each_of
 from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
+from dpppsynth.inference.field_inference import INTERCEPT_SD, field_mesh, files_beside, require_as_written
+from dpppsynth.inference.posterior import Posterior
+from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
+from dpppsynth.inference.street_inference import ROUGHLY, climb_grid, require_increasing
 from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean
 from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.marked_fields import MarkedPrior, clock_field
+from dpppsynth.models.matern_search import FORGOTTEN
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import sparse_posterior
-from dpppsynth.release.estimators import covariate_rows, covariates_of, covariates_stated, offset_of, offset_rows
-from dpppsynth.release.field_inference import INTERCEPT_SD, field_mesh, files_beside, require_as_written
-from dpppsynth.release.matern_search import FORGOTTEN
-from dpppsynth.release.posterior import Posterior
-from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
-from dpppsynth.release.street_inference import ROUGHLY, climb_grid, require_increasing
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Mesh

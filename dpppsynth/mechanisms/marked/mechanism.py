@@ -1,7 +1,7 @@
 """Record of marked tents."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.marked import examples, options, words
+from dpppsynth.mechanisms.marked import examples, words
 from dpppsynth.mechanisms.marked.audit import MarkedAudit
 from dpppsynth.mechanisms.marked.inference import MarkedInference
 from dpppsynth.mechanisms.marked.release import MarkedRelease
@@ -15,7 +15,6 @@ TENTS = Mechanism(
     estimators=(MarkedInference,),
     result=MarkedRelease,
     audit=MarkedAudit,
-    options=(options.TENTS,),
     words=words.TENTS,
     examples=examples.tents,
 )

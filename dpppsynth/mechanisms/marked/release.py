@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
+from dpppsynth.inference.risk import RelativeRisk
 from dpppsynth.mechanisms.marked.inference import MarkedInference
 from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean, coordinates, marked_pattern
 from dpppsynth.mechanisms.marked.risk import marked_risk
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.release.cox import CoxRelease, CredibleInterval
-from dpppsynth.release.relative_risk import RelativeRisk
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Floats

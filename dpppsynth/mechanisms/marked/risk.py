@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from dpppsynth.inference.risk import RelativeRisk
 from dpppsynth.mechanisms.marked.intensity import MarkedMean, chosen_times, chosen_types, over_time
 from dpppsynth.mechanisms.marked.marked_mesh import time_basis
-from dpppsynth.release.relative_risk import RelativeRisk
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.offset import weighted_pieces
 

@@ -1,12 +1,25 @@
 """`MarkedSynthesizer`: points with types and times from one private statistic (docs/theory/marks.md)."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
+from dpppsynth.contract.mark_settings import DESCRIBED, PROTECTION, described_marks, protection
+from dpppsynth.contract.object_options import COVARIATES, OFFSET, RESOLUTION, layers_of, require_fineness, tent_mesh
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.rules import planar_rules
-from dpppsynth.contract.settings import EPSILON, SPACING, setting
+from dpppsynth.contract.settings import (
+    ALPHA,
+    CAP,
+    EPSILON,
+    RELATION,
+    SPACING,
+    USER,
+    ParsedOptions,
+    Setting,
+    made_of,
+    setting,
+)
 from dpppsynth.contract.synthesizer import (
     PointSynthesizer,
     covering,
@@ -24,7 +37,7 @@ from dpppsynth.mechanisms.marked.release import MarkedRelease
 from dpppsynth.mechanisms.marked.rule import field_mesh, tents_by_rule
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.privacy.relations import PROTECTED, PUBLIC, CappedRelation, MovedPoint, ReplaceOne
+from dpppsynth.privacy.relations import PROTECTED, PUBLIC, AddRemove, CappedRelation, MovedPoint, ReplaceOne
 from dpppsynth.spatial.covariates import covariates_from
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
@@ -34,6 +47,9 @@ from dpppsynth.spatial.offset import Offset, require_offset
 # Sizes of the parts of the field that are averaged over, as in `MarkedPrior`, and the range of curves of times as a
 # share of the range of times.
 OWNS, TIME_SIGMAS, TOGETHERS, TIME_RANGE = (0.1, 0.25, 0.6), (0.2, 0.6, 1.5), (0.0, 0.25, 0.6), 1 / 3
+
+
+RADIUS = Setting(name="alpha", option="--alpha", kind=float, **ALPHA)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +95,13 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
 
     epsilon: float = setting(**EPSILON)
     _: KW_ONLY
-    marks: Marks = None  # type: ignore[assignment]
-    relation: CappedRelation | None = None
+    marks: Marks = made_of(*DESCRIBED)
+    relation: CappedRelation | None = made_of(RELATION, RADIUS, CAP, USER, *PROTECTION)
     spacing: float | None = setting(None, **SPACING)
-    mesh: Mesh | None = None
-    offset: Offset | None = None
-    covariates: Any = None
+    mesh: Mesh | None = made_of(RESOLUTION)
+    offset: Offset | None = made_of(*OFFSET)
+    covariates: Any = made_of(COVARIATES)
+    method: ClassVar[str] = "marked"
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
@@ -111,6 +128,43 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         require_told(found, self.marks)
         times = self.marks.times
         return found if times is None or found.time == PUBLIC else replace(found, time_unit=times.unit)
+
+    @classmethod
+    def require_options(cls, options: ParsedOptions) -> None:
+        """Refuse points without types and times, and combinations that are wrong on any domain; InputError."""
+        super().require_options(options)
+        cls.marks_from(options)
+        cls.relation_from(options)
+
+    @classmethod
+    def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
+        """Marks, relation, offset and covariates, and spacing or mesh."""
+        require_fineness(options["resolution"], domain, spacing=options["spacing"])
+        made: dict[str, Any] = {"marks": cls.marks_from(options), "relation": cls.relation_from(options)}
+        mesh = {} if options["resolution"] is None else {"mesh": tent_mesh(options, domain)}
+        return made | layers_of(options, domain) | mesh
+
+    @classmethod
+    def relation_from(cls, options: ParsedOptions) -> CappedRelation:
+        """The relation, with what it says of types and times."""
+        marks, found = cls.marks_from(options), super().relation_from(options)
+        if isinstance(found, AddRemove):
+            for name in ("protect_time", "protect_types"):
+                if options[name] is not None:
+                    msg = f"{name}: under add-remove points come and go with all their marks; leave it out"
+                    raise InputError(msg)
+            return found
+        told = protection(options.values, marks, near=options["alpha"] is not None)
+        return cls(1.0, marks=marks, relation=replace(found, **told)).neighbouring()
+
+    @classmethod
+    def marks_from(cls, options: ParsedOptions) -> Marks:
+        """Types and times, as the columns of a file are read; InputError where there are neither."""
+        found = described_marks(options.values)
+        if found is None:
+            msg = f"types: {options.called} needs types, times or both, such as --types offence=burglary,theft"
+            raise InputError(msg)
+        return found
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))

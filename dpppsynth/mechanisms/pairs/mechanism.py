@@ -2,7 +2,7 @@
 
 from dpppsynth.contract.audits.pair_sums_audit import PairSumsAudit
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.pairs import examples, options, words
+from dpppsynth.mechanisms.pairs import examples, words
 from dpppsynth.mechanisms.pairs.release import PairSumsRelease
 from dpppsynth.mechanisms.pairs.statistic import PairSumsStatistic, PersonPairSumsStatistic
 from dpppsynth.mechanisms.pairs.synthesizer import PairSums
@@ -14,7 +14,6 @@ POINTS = Mechanism(
     estimators=(),
     result=PairSumsRelease,
     audit=PairSumsAudit,
-    options=(options.POINTS,),
     words=words.POINTS,
     examples=examples.points,
 )
@@ -25,7 +24,6 @@ PERSONS = Mechanism(
     estimators=(),
     result=PairSumsRelease,
     audit=PairSumsAudit,
-    options=(options.PERSONS,),
     words=words.PERSONS,
     examples=examples.persons,
 )

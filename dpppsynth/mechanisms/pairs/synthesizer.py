@@ -1,11 +1,23 @@
 """`PairSums`: private capped sums over pairs of near points (docs/theory/pair_sums.md)."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from dpppsynth.contract.object_options import relation_of, require_relation
 from dpppsynth.contract.pair_settings import caps_of, numbers, reals, require_levels
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.settings import ALPHA, EPSILON, EXPERT, LENGTH, PRIVACY, setting
+from dpppsynth.contract.settings import (
+    ALPHA,
+    CAP,
+    EPSILON,
+    EXPERT,
+    LENGTH,
+    PRIVACY,
+    RELATION,
+    ParsedOptions,
+    made_of,
+    setting,
+)
 from dpppsynth.contract.synthesizer import (
     Synthesizer,
     exact_or_guess,
@@ -18,10 +30,16 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.pairs.release import PairSumsRelease
 from dpppsynth.mechanisms.pairs.statistic import PairSumsStatistic, PersonPairSumsStatistic
-from dpppsynth.models.pair_limits import MOST_STEPS, finest, require_radius
+from dpppsynth.models.pair_sums import MOST_STEPS, finest, require_radius
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemovePerson, Relation
 from dpppsynth.spatial.domains import Domain
+
+NO_PATTERNS = "pair sums are numbers, and no pattern can be drawn from them"
+
+
+def _for_persons(options: ParsedOptions) -> bool:
+    return options.mechanism == "pair-sums-persons"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +101,7 @@ class PairSums(Synthesizer[PairSumsRelease]):
         panel=PRIVACY,
     )
     alpha: float | None = setting(None, **ALPHA)
-    relation: Relation | None = None
+    relation: Relation | None = made_of(RELATION, CAP)
     user: str | None = setting(None, help="Column that tells whose point a row is", metavar="COLUMN", panel=PRIVACY)
     shares: Any = setting(
         None,
@@ -96,6 +114,13 @@ class PairSums(Synthesizer[PairSumsRelease]):
     )
     steps: int | None = setting(
         None, help="Lattice places within a radius", otherwise="as many as the pairs allow", panel=EXPERT
+    )
+
+    paid: ClassVar[str] = NO_PATTERNS
+    unfixed: ClassVar[str] = NO_PATTERNS
+    distance: ClassVar[str] = (
+        "Distance: error of the private sums in shares of the surrogate's own, averaged over the radii; in brackets "
+        "that of no sums at all."
     )
 
     def __post_init__(self) -> None:
@@ -125,6 +150,59 @@ class PairSums(Synthesizer[PairSumsRelease]):
             )
             raise InputError(msg)
         return told
+
+    @classmethod
+    def require_options(cls, options: ParsedOptions) -> None:
+        """Refuse promises about points of the mechanism for persons, and about persons of that for points; InputError.
+
+        The mechanisms "pair-sums" and "pair-sums-persons" are made from the same settings.
+        """
+        if not _for_persons(options):
+            if options["user"] is not None:
+                msg = "user: persons with all their points are what --mechanism pair-sums-persons protects"
+                raise InputError(msg)
+            require_relation(options)
+            super().require_options(options)
+            return
+        called = options.called
+        if options["relation"] not in (None, AddRemovePerson.name):
+            msg = f"relation: {called} promises add-remove-person, not {options['relation']}; leave --relation out"
+            raise InputError(msg)
+        if options["alpha"] is not None:
+            msg = f"alpha: {called} protects persons wherever their points lie; leave --alpha out"
+            raise InputError(msg)
+        if options["max_points_per_person"] not in (None, 1):
+            msg = (
+                f"max_points_per_person: {called} protects all points of a person, however many; leave "
+                "--max-points-per-person out"
+            )
+            raise InputError(msg)
+        super().require_options(options)
+
+    @classmethod
+    def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
+        """The mark of persons, or the relation of points."""
+        if _for_persons(options):
+            return {"user": cls.user_column(options)}
+        return {"relation": cls.relation_from(options), "alpha": None}
+
+    @classmethod
+    def relation_from(cls, options: ParsedOptions) -> Relation:
+        """The relation that the mechanism's name and its options stand for."""
+        return AddRemovePerson(cls.user_column(options) or "") if _for_persons(options) else relation_of(options)
+
+    @classmethod
+    def user_column(cls, options: ParsedOptions) -> str | None:
+        """The column that tells the persons; None where points are protected."""
+        return (options["user"] or AddRemovePerson.user) if _for_persons(options) else None
+
+    @classmethod
+    def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
+        """Refuse a number that is secret, and marks by whose levels nothing is released; InputError."""
+        if _for_persons(options) and n is not None:
+            msg = "n: the numbers of persons and points are secret; leave --n out"
+            raise InputError(msg)
+        super().require_size(options, n, by)
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))

@@ -1,7 +1,7 @@
 """Record of points moved by planar Laplace noise."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.planar_laplace import examples, options, words
+from dpppsynth.mechanisms.planar_laplace import examples, words
 from dpppsynth.mechanisms.planar_laplace.audit import MovedAudit
 from dpppsynth.mechanisms.planar_laplace.release import PointRelease
 from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
@@ -14,7 +14,6 @@ POINTS = Mechanism(
     estimators=(),
     result=PointRelease,
     audit=MovedAudit,
-    options=(options.POINTS,),
     words=words.POINTS,
     examples=examples.examples,
 )

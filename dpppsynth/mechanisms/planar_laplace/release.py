@@ -8,9 +8,9 @@ from typing import Any
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.inference.filters.planar import cartesian_filter
+from dpppsynth.inference.filters.series import Filtered
 from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
-from dpppsynth.release.filters.filtered_series import Filtered
-from dpppsynth.release.filters.position_filters import cartesian_filter
 from dpppsynth.release.release import PatternRelease, StatisticRelease
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern

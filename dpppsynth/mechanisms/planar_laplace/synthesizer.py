@@ -2,10 +2,21 @@
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+from dpppsynth.contract.object_options import require_window
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, LENGTH, PRIVACY, setting
+from dpppsynth.contract.settings import (
+    ALPHA,
+    DELTA,
+    EPSILON,
+    LENGTH,
+    NEIGHBOURS,
+    PRIVACY,
+    ParsedOptions,
+    made_of,
+    setting,
+)
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_true_lengths
 from dpppsynth.core.arguments import flag, instance, positive, probability
 from dpppsynth.core.errors import InputError
@@ -77,7 +88,10 @@ class PlanarLaplaceSynthesizer(PointSynthesizer[PointRelease]):
         panel=PRIVACY,
     )
     track: bool = setting(False, help="The points are one person's, in public order, which is kept")
-    relation: CappedRelation | None = None
+    relation: CappedRelation | None = made_of(*NEIGHBOURS)
+    paid: ClassVar[str] = "every point was moved once, and moving it again would tell more of where it was"
+    unfixed: ClassVar[str] = "points that are moved keep their number"
+    uses_number: ClassVar[bool] = True
     smaller_delta: ClassVar[str] = FROM_BOUND
 
     def __post_init__(self) -> None:
@@ -108,6 +122,57 @@ class PlanarLaplaceSynthesizer(PointSynthesizer[PointRelease]):
                 f"{mention('by')} out."
             )
             raise InputError(msg)
+
+    @classmethod
+    def require_options(cls, options: ParsedOptions) -> None:
+        """Refuse another relation, a radius that is missing, and a track of a person with one point; InputError."""
+        called = options.called
+        if options["relation"] not in (None, "alpha"):
+            msg = (
+                f"relation: {called} promises to hide where nearby a person was, not {options['relation']}; leave "
+                "--relation out, and give --alpha"
+            )
+            raise InputError(msg)
+        super().require_options(options)
+        if options["alpha"] is None:
+            msg = (
+                f"alpha: {called} needs the distance that --epsilon speaks of, for instance --alpha 100: two "
+                "places so far apart cost epsilon, two that are twice as far apart twice as much"
+            )
+            raise InputError(msg)
+        if options["track"] and options["max_points_per_person"] in (None, 1):
+            msg = (
+                "track: all points are one person's, and share epsilon; give their number as --max-points-per-person, "
+                "for instance --track --max-points-per-person 200"
+            )
+            raise InputError(msg)
+
+    @classmethod
+    def require_patterns(cls, options: ParsedOptions, patterns: int) -> None:
+        """Refuse further patterns of points that are moved once; InputError."""
+        if patterns != 1:
+            msg = (
+                f"patterns: {options.called} moves every point once, and moving it again would be a new spend; leave "
+                "--patterns out"
+            )
+            raise InputError(msg)
+
+    @classmethod
+    def from_options(cls, options: ParsedOptions, domain: Domain, n: int | None = None) -> Self:
+        """Settings for a window and a person who may have all points of a track; InputError."""
+        require_window(
+            domain,
+            f"{options.called} moves points in the plane; give --window or --window-file, or take --method laplace, "
+            "bounded-error or lgcp along the streets",
+        )
+        cap = options["max_points_per_person"]
+        if options["track"] and n is not None and cap < n:
+            msg = (
+                f"track: all points are one person's, and --max-points-per-person {cap} allows too few; give their "
+                "number"
+            )
+            raise InputError(msg)
+        return super().from_options(options, domain, n)
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
         most, delta = self._settled(domain)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import gammainc
+import scipy
 
 from dpppsynth.core.arguments import elements, finite, one_of, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
@@ -124,14 +124,14 @@ class TruncatedLaplace:
         """Mean of `|z|`."""
         if self.reach < TINY:
             return self.bound * (1 / 2 - self.reach / 12)
-        return self.scale * float(gammainc(2, self.reach)) / self.mass
+        return self.scale * float(scipy.special.gammainc(2, self.reach)) / self.mass
 
     @property
     def variance(self) -> float:
         """Mean of z^2: below `2 scale^2`, and near `bound^2 / 3` where the scale is large."""
         if self.reach < TINY:
             return self.bound**2 * (1 / 3 - self.reach / 12)
-        return 2 * self.scale**2 * float(gammainc(3, self.reach)) / self.mass
+        return 2 * self.scale**2 * float(scipy.special.gammainc(3, self.reach)) / self.mass
 
     def sample(
         self, size: Any = (), rng: RngLike = None, method: Literal["inverse", "rejection"] = "inverse"

@@ -231,11 +231,11 @@ class TestUserColumn:
         said = spoken(run("synthesize", visits, *PLACE, *HEAT, *options, *out, code=2))
         assert f"--user: column '{options[1]}' is read as --{read};" in said
         assert json.loads(run("ledger", "show", book, "--json").stdout)["spent"] == 0
-        assert "is read as" in spoken(run("inspect", visits, *PLACE, *options, "--report-to", tmp_path, code=2))
+        assert "is read as" in spoken(run("inspect", visits, *PLACE, *options, "--out", tmp_path, code=2))
 
     def test_a_property_called_x_is_none(self, tmp_path):
         points = self.geojson(tmp_path, [{"x": "ann"}, {"x": "bob"}])
-        run("inspect", points, *PLACE, "--user", "x", "--report-to", tmp_path)
+        run("inspect", points, *PLACE, "--user", "x", "--out", tmp_path)
 
     def geojson(self, folder, properties):
         points = [shapely.geometry.mapping(shapely.Point(k + 1, 1)) for k in range(len(properties))]
@@ -272,7 +272,7 @@ class TestRelease:
         run("sample", public[0], "--patterns", 2, "--out", tmp_path / "more")
         assert len(list((tmp_path / "more").iterdir())) == 2
         assert "secret in this release" in spoken(run("sample", public[0], "--fixed-n", code=2))
-        run("inspect", visits, *PLACE, "--user", "user", "--report-to", tmp_path)
+        run("inspect", visits, *PLACE, "--user", "user", "--out", tmp_path)
 
     def test_fixed_n_is_refused(self, visits, tmp_path):
         said = spoken(run("synthesize", visits, *PLACE, *HEAT, "--fixed-n", "--out", tmp_path / "o", code=2))
@@ -345,7 +345,7 @@ class TestRelease:
 
     def test_evaluate(self, public, visits, tmp_path):
         place = tmp_path / "private"
-        said = spoken(run("evaluate", visits, public[0], "--confidential", place))
+        said = spoken(run("evaluate", visits, public[0], "--out", place))
         assert "one point for each person" in said
         assert len(list(place.iterdir())) == 5
         document = json.loads((place / "CONFIDENTIAL_evaluation.json").read_text())
@@ -367,7 +367,7 @@ class TestRelease:
 
     def test_evaluate_asks_for_the_persons(self, public, tmp_path):
         others = table(tmp_path / "others.csv", [(1, 2, "a"), (3, 4, "b")], ("x", "y", "who"))
-        said = spoken(run("evaluate", others, public[0], "--confidential", tmp_path / "private", code=2))
+        said = spoken(run("evaluate", others, public[0], "--out", tmp_path / "private", code=2))
         assert "certificate tells persons by 'user', so must the original; there is no column 'user'" in said
         pattern = PointPattern([[1.0, 2.0], [3.0, 4.0]], WINDOW)
         with pytest.raises(InputError, match="user"):

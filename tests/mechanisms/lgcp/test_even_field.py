@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from dpppsynth import AddRemove, AlphaNeighbours, LGCPSynthesizer, PointPattern, Window, load_release
+from dpppsynth.inference import LGCPInference, MaternInference
+from dpppsynth.inference.field_inference import NO_RANGE
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.privacy import verify
-from dpppsynth.release import LGCPInference, MaternInference
-from dpppsynth.release.field_inference import NO_RANGE
 from dpppsynth.spatial.offset import Offset
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)

@@ -15,6 +15,7 @@ from support.seams import randomise_by
 
 from dpppsynth import LGCPSynthesizer, datasets
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.inference.lgcp_inference import LGCPInference
 from dpppsynth.mechanisms.lgcp.bound.fields import discrete_mu, field_sensitivity, field_statistic, largest_field_sigma
 from dpppsynth.mechanisms.lgcp.field_statistic import BATCH, FieldMasses, lattice_field
 from dpppsynth.models import (
@@ -31,7 +32,6 @@ from dpppsynth.models import (
 )
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, delta_gaussian, gaussian_mu
 from dpppsynth.privacy.noise import SeededGaussian
-from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.mesh import Mesh

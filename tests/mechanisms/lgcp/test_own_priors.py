@@ -8,13 +8,14 @@ import scipy.sparse as sp
 
 from dpppsynth import AddRemove, InputError, LGCPSynthesizer, PointPattern, PrivacyCheckError, Window
 from dpppsynth.core.errors import QualityError
+from dpppsynth.inference import LGCPInference, MaternInference
+from dpppsynth.inference.sparse_inference import PrecisionInference, fingerprint
 from dpppsynth.linear_network import network_mesh
 from dpppsynth.models import PoweredExponential, regular_triangulation
 from dpppsynth.models.covariances import GeneralisedCauchy, Matern
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.privacy import verify
-from dpppsynth.release import CoxRelease, LGCPInference, MaternInference, load_release
-from dpppsynth.release.precision_inference import PrecisionInference, fingerprint
+from dpppsynth.release import CoxRelease, load_release
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 MESH = regular_triangulation(SQUARE, shape=(6, 6))

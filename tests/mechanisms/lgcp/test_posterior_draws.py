@@ -14,8 +14,8 @@ from support.settings import BUILD, SQUARE, N, lgcp, plan, points
 from dpppsynth.contract import rules
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, ReleaseBlocked
 from dpppsynth.datasets import soho_deaths, soho_streets
+from dpppsynth.mechanisms.lgcp import draw_planning as feasibility
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_sigma
-from dpppsynth.mechanisms.lgcp.posterior_sampling import feasibility
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, kim_lim_ratio

@@ -7,10 +7,10 @@ import pytest
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
+from dpppsynth.inference.matern_inference import MaternInference
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import verify
 from dpppsynth.release import certificate, load_release
-from dpppsynth.release.matern_inference import MaternInference
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern

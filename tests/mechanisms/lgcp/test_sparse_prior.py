@@ -19,10 +19,10 @@ from dpppsynth import (
     load_release,
 )
 from dpppsynth.core.errors import QualityError
+from dpppsynth.inference import LGCPInference, MaternInference, StreetInference
+from dpppsynth.inference.field_inference import MOST_SCALES
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import verify
-from dpppsynth.release import LGCPInference, MaternInference, StreetInference
-from dpppsynth.release.field_inference import MOST_SCALES
 from dpppsynth.spatial.offset import Offset
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)

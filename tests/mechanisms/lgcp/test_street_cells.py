@@ -19,12 +19,12 @@ from dpppsynth import (
 )
 from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.rules import network_rules
+from dpppsynth.inference import LGCPInference, StreetInference
+from dpppsynth.inference.street_inference import climb_grid
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models import trace_mesh
 from dpppsynth.privacy import ReplaceOne, verify
-from dpppsynth.release import LGCPInference, StreetInference
-from dpppsynth.release.street_inference import climb_grid
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.offset import Offset
 

@@ -324,7 +324,10 @@ class TestMethods:
             (["--alpha", 25], "--alpha: --method disk-area has no privacy radius"),
             (["--alpha", 0], "--alpha: --method disk-area has no privacy radius"),
             (["--relation", "replace-one"], "--relation: --method disk-area promises local privacy"),
-            (["--max-points-per-person", 2], "--max-points-per-person: under local privacy a person sends one report"),
+            (
+                ["--max-points-per-person", 2],
+                "--max-points-per-person: --method disk-area lets a person",
+            ),
             (["--by", "year", "--levels", "1,2"], "--by: local methods have one report for each person"),
             (["--delta", 1e-6], "--delta: not an option of --method disk-area"),
             (["--spacing", 5], "--spacing: not an option of --method disk-area"),

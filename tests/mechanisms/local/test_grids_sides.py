@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from baselines.central_grids import central_first_side, central_second_sides, central_uniform_side
 from baselines.grid_errors import report_variance, side_objective
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,9 +14,6 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.grids import (
     AAG,
     PRIVAG,
-    central_first_side,
-    central_second_sides,
-    central_uniform_side,
     clipped_frequencies,
     first_side,
     group_sizes,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from baselines.local_baselines import LiteralHybridArea
 
 from dpppsynth import randomizers
 from dpppsynth.auditing import audit
@@ -28,7 +29,6 @@ from dpppsynth.mechanisms.local.audit_clients import (
     cell_distance,
     with_epsilon,
 )
-from dpppsynth.mechanisms.local.randomizers.area import LiteralHybridArea
 from dpppsynth.mechanisms.local.randomizers.oracles import hash_classes
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.privacy import PureDP

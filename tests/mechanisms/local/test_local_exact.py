@@ -13,10 +13,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from baselines.local_baselines import LiteralHybridArea
 from scipy import stats
 
 from dpppsynth.core.randomness import generator
-from dpppsynth.mechanisms.local.randomizers.area import LiteralHybridArea
 from dpppsynth.mechanisms.local.randomizers.oracles import hash_classes
 from dpppsynth.randomizers import (
     DiskArea,

@@ -1,7 +1,6 @@
 """Reports in files: any partition gives the same counts, and what no client sends is refused without a word of it."""
 
 import contextlib
-import functools
 import itertools
 import json
 import os
@@ -18,7 +17,7 @@ from support.subclasses import recast
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError
 from dpppsynth.local import DiskAreaMechanism, PrivAG, SEMGeoI, UniformGrid
-from dpppsynth.mechanisms.local import point_files, report_files, report_tables
+from dpppsynth.mechanisms.local import report_files, report_tables
 from dpppsynth.mechanisms.local.randomizers import randomizer
 from dpppsynth.mechanisms.local.report_files import (
     aggregate_dask,
@@ -183,8 +182,8 @@ class TestPartitions:
             for last in ("", ends, ends + ends):
                 text = "j , i" + ends + ends.join(f"{j},{i}" for i, j in rows) + last
                 (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
-                for size in (*range(1, 10), 50, 10_000):
-                    monkeypatch.setattr(report_tables, "PIECE_BYTES", size)
+                for size in (*range(16, 25), 50, 10_000):
+                    monkeypatch.setattr(report_tables, "BLOCK_BYTES", size)
                     counts = aggregate_files(DISK, tmp_path / "a.csv")
                     assert counts.n == 14, (ends, last, size)
                     assert (counts.values == expected).all()
@@ -195,9 +194,6 @@ class TestPartitions:
             pq.write_table(whole, tmp_path / "a.parquet", row_group_size=size)
             for batch in (5, 300, 10**6):
                 assert (aggregate_files(DISK, tmp_path / "a.parquet", batch=batch).values == COUNTS).all()
-                held = report_tables.pieces(tmp_path / "a.parquet", batch)
-                assert [(a.last, a.first) for a in held[:1]] == [(min(-(-batch // size), -(-1000 // size)), 0)]
-                assert all(one.last == two.first for one, two in itertools.pairwise(held))
 
     @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
     def test_no_more_than_a_batch_in_memory(self, suffix, tmp_path):
@@ -216,30 +212,19 @@ class TestPartitions:
         assert sum(seen) == 1000
 
     def test_several_at_a_time(self, tmp_path, monkeypatch):
-        """Promises stand in for processes, which are pickled to; few pieces are handed out before they are wanted."""
-        monkeypatch.setattr(report_tables, "PIECE_BYTES", 100)
-        path = write_reports(MANY, tmp_path / "a.csv")
-        number = len(report_tables.pieces(path, 1))
-        out, most, said = [0], [], []
-
-        class Promise:
-            def __init__(self, work):
-                self.work = work
-                out[0] += 1
-                most.append(out[0])
-
-            def result(self):
-                out[0] -= 1
-                return self.work()
+        """A pool in this process stands in for several, which are pickled to."""
+        for k in range(5):
+            write_reports(part(slice(k, None, 5)), tmp_path / f"{k}.csv")
+        said = []
 
         class Pool:
-            submit = staticmethod(lambda *call: Promise(pickle.loads(pickle.dumps(functools.partial(*call)))))
+            @staticmethod
+            def map(work, files):
+                return map(pickle.loads(pickle.dumps(work)), files)
 
         monkeypatch.setattr(report_files, "worker_pool", lambda workers: contextlib.nullcontext(Pool()))
-        assert (aggregate_files(DISK, path, workers=3, progress=said.append).values == COUNTS).all()
-        assert len(most) == len(said) == number
-        assert max(most) == 3 * report_files.AHEAD < number
-        assert said[-1] == "1 000 reports counted"
+        assert (aggregate_files(DISK, tmp_path, workers=3, progress=said.append).values == COUNTS).all()
+        assert said == [f"{n} reports counted" for n in (200, 400, 600, 800, "1 000")]
 
     def test_order_does_not_matter(self, tmp_path):
         paths = [write_reports(part(slice(k, k + 250)), tmp_path / f"{k}.csv") for k in range(0, 1000, 250)]
@@ -307,8 +292,7 @@ class TestRefusals:
         assert "cannot be read as Parquet" in refused(lambda: aggregate_files(DISK, path))
 
     def test_a_line_without_end(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(report_tables, "LONGEST_LINE", 30)
-        monkeypatch.setattr(report_tables, "PIECE_BYTES", 20)
+        monkeypatch.setattr(report_tables, "BLOCK_BYTES", 20)
         (tmp_path / "a.csv").write_text("i,j\n" + "1" * 200)
         assert "a.csv" in refused(lambda: aggregate_files(DISK, tmp_path / "a.csv"))
 
@@ -486,7 +470,7 @@ class TestPerturb:
     @pytest.mark.parametrize(("number", "batches"), [(500, [500]), (2999, [1000, 1999]), (4000, [1000] * 4)])
     def test_a_random_order_within_batches_of_a_thousand(self, number, batches, suffix, tmp_path, monkeypatch):
         """Neither a reader's small parts nor the rest at the end make batches in which an order shows."""
-        monkeypatch.setattr(point_files, "BLOCK_BYTES", 2000)
+        monkeypatch.setattr(report_tables, "BLOCK_BYTES", 2000)
         cells = np.arange(number) * 9 // number
         xy = np.stack([cells // 3 * 10 + 5.0, cells % 3 * 20 + 10.0], axis=1)
         perturb_file(PLAIN, self.points(tmp_path / f"p{suffix}", xy), tmp_path / "a.parquet", window=WINDOW, batch=1000)
@@ -535,7 +519,7 @@ class TestPerturb:
         assert "window" in refused(lambda: perturb_file(grid, source, tmp_path / "b.parquet", window=other))
 
     def test_columns(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(point_files, "BLOCK_BYTES", 2000)
+        monkeypatch.setattr(report_tables, "BLOCK_BYTES", 2000)
         source = tmp_path / "points.csv"
         # Whole numbers first: what the first block holds need not be what the last one does.
         source.write_text("\ufeffnote, lon ,lat\n" + "1,5,30\n" * 700 + "a,6.25,59.5\n" * 300)
@@ -548,7 +532,7 @@ class TestPerturb:
     @pytest.mark.parametrize("bad", [31.125, -0.125, np.nan, np.inf, None])
     def test_refuses_points_without_telling_them(self, bad, suffix, tmp_path, monkeypatch):
         """Nor is anything left of the batch that was written before."""
-        monkeypatch.setattr(point_files, "BLOCK_BYTES", 2000)
+        monkeypatch.setattr(report_tables, "BLOCK_BYTES", 2000)
         source = tmp_path / f"points{suffix}"
         whole = pa.table({"x": pa.array([5.0] * 2500 + [bad, 3.375], pa.float64()), "y": [1.0] * 2502})
         (csv.write_csv if suffix == ".csv" else pq.write_table)(whole, source)
@@ -563,7 +547,7 @@ class TestPerturb:
     @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
     @pytest.mark.parametrize("user", [None, "who"])
     def test_tells_the_share_of_the_file(self, suffix, user, tmp_path, monkeypatch):
-        monkeypatch.setattr(point_files, "BLOCK_BYTES", 2000)
+        monkeypatch.setattr(report_tables, "BLOCK_BYTES", 2000)
         source, said = tmp_path / f"points{suffix}", []
         rows = pa.table({"x": [5.0] * 40_000, "y": [1.0] * 40_000, "who": [f"t{k}" for k in range(40_000)]})
         (csv.write_csv if suffix == ".csv" else pq.write_table)(rows, source)
@@ -718,9 +702,8 @@ class TestDask:
             assert "reports: " in refused(lambda wrong=wrong: aggregate_dask(DISK, wrong))
         assert "client: " in refused(lambda: aggregate_dask(DISK, self.parts(np.asarray), client=5))
 
-    def test_files_on_a_cluster(self, tmp_path, monkeypatch):
+    def test_files_on_a_cluster(self, tmp_path):
         distributed = pytest.importorskip("distributed")
-        monkeypatch.setattr(report_tables, "PIECE_BYTES", 200)
         write_reports(part(slice(600)), tmp_path / "a.csv")
         write_reports(part(slice(600, 1000), seeded=True), tmp_path / "b.parquet")
         with (

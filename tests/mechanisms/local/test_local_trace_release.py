@@ -24,6 +24,7 @@ from dpppsynth.mechanisms.local.audit_clients import COUNT
 from dpppsynth.mechanisms.local.audit_trajectories import hard_walks
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.randomizers.unary import pack
+from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
 from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts, TraceProtocol
 from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic, number_of_trajectories
@@ -113,30 +114,30 @@ def test_measured_is_what_simulated_clients_report():
     plan = TRACE.plan(SQUARE, n=60).statistic
     statistic = plan.measure(given, 5)
     lengths, mobility = TRACE.simulate(plan.walks(given), 5)
-    order = [lengths.counts["length"], *(mobility.counts[name] for name in ("start", "end", "moves"))]
-    assert statistic.lattice.tolist() == np.concatenate(order).tolist()
+    assert statistic.lattice.tolist() == [*lengths.values.tolist(), *mobility.values.tolist()]
+    assert [*mobility.mechanism.law.by_part(mobility.values)] == ["start", "end", "moves"]
     assert statistic.seeded
-    assert statistic.plan.longest == mobility.round.longest == TRACE.longest(lengths)
+    assert statistic.plan.longest == mobility.mechanism.longest == TRACE.longest(lengths)
     for one, other in zip(statistic.plan.counts(statistic.lattice), (lengths, mobility), strict=True):
-        assert (one.round, one.n) == (other.round, other.n)
-        assert one.flat.tolist() == other.flat.tolist()
+        assert (one.law.parameters(), one.n) == (other.mechanism.law.parameters(), other.n)
+        assert one.values.tolist() == other.values.tolist()
     assert not plan.measure(given).seeded
 
 
 def test_counts_of_real_clients_become_the_same_release():
     walks = TRACE.plan(SQUARE, n=60).statistic.walks(many())
     first = TRACE.first
-    lengths = first.aggregate([first.clients(walks.part(k, k + 1)).to_json() for k in range(60)])
+    lengths = first.aggregate([first.client(walks.part(k, k + 1)) for k in range(60)])
     second = TRACE.second(TRACE.longest(lengths))
     # Some never answer the second time.
-    mobility = second.aggregate([second.clients(walks.part(k, k + 1)) for k in range(50)])
+    mobility = second.aggregate([second.client(walks.part(k, k + 1)) for k in range(50)])
     both = TRACE.combine(lengths, mobility)
     release = both.release(SQUARE)
     assert isinstance(release, TraceRelease)
     assert (release.statistic.plan.n, release.statistic.plan.clients) == (60, (60, 50))
     assert not release.seeded
     assert np.array_equal(release.model.moves, both.model.moves)
-    assert np.array_equal(release.statistic.lattice, np.concatenate([lengths.flat, mobility.flat]))
+    assert np.array_equal(release.statistic.lattice, np.concatenate([lengths.values, mobility.values]))
     assert TRACE.combine(lengths, mobility, 80).release(SQUARE).intensity.total == pytest.approx(
         80 / 60 * release.intensity.total
     )
@@ -146,7 +147,7 @@ def test_counts_of_real_clients_become_the_same_release():
     with pytest.raises(InputError, match=r"^lengths: "):
         CombinedTraces(TRACE, mobility, lengths, 60)
     with pytest.raises(InputError, match=r"^clients: the counts are not those"):
-        release.statistic.plan.counted(lengths, mobility + mobility)
+        release.statistic.plan.counted(*TRACE.answers(lengths, mobility + mobility), seeded=False)
     with pytest.raises(InputError, match=r"^mobility: are counts of another round"):
         TRACE.combine(lengths, TRACE.second(1 if second.longest > 1 else 2).simulate(walks, 1))
 
@@ -154,9 +155,7 @@ def test_counts_of_real_clients_become_the_same_release():
 def test_seeded_reports_make_a_seeded_release():
     lengths, mobility = TRACE.simulate(TRACE.plan(SQUARE, n=60).statistic.walks(many()))
     for seeded in ((True, False), (False, True)):
-        parts = (
-            TraceCounts.of(c.round, c.n, c.flat, seeded=s) for c, s in zip((lengths, mobility), seeded, strict=True)
-        )
+        parts = (replace(c, seeded=s) for c, s in zip((lengths, mobility), seeded, strict=True))
         assert TRACE.combine(*parts).release(SQUARE).seeded
 
 
@@ -166,15 +165,17 @@ def test_starts_and_ends_lie_in_the_window_and_a_window_is_never_left_empty():
     assert np.flatnonzero(~plan.inside).tolist() == [4, 8]
     protocol = plan.protocol
     # As if everybody started and ended in the hole.
-    first = TraceCounts(protocol.first, 60, {"length": np.array([0, 0, 0, 60])})
+    first = TraceCounts(protocol.first, np.array([0, 0, 0, 60]), 60)
     second = protocol.announced(first)
-    counts = {part.name: np.zeros(part.randomizer.size, dtype=np.int64) for part in second.parts}
-    counts["start"][4] = counts["end"][4] = 60
-    release = TRACE.combine(first, TraceCounts(second, 60, counts)).release(HOLED)
+    counts = np.zeros(second.size, dtype=np.int64)
+    counts[[4, 13]] = 60
+    rounds = TRACE.first, TRACE.second(second.longest)
+    both = [Counts(asked, values, 60) for asked, values in zip(rounds, (first.values, counts), strict=True)]
+    release = TRACE.combine(*both).release(HOLED)
     assert release.model.ends.tolist() == [0.0] * 9
     assert release.model.start.tolist() == pytest.approx(np.where(plan.inside, 1 / 7, 0).tolist())
     assert release.intensity.total > 0
-    some = protocol.model(first, TraceCounts(second, 60, counts))
+    some = protocol.model(first, TraceCounts(second, counts, 60))
     assert some.start[4] == 1.0
 
 
@@ -304,7 +305,7 @@ def test_a_rehearsal_runs_on_points_alone():
 def test_all_rounds_keep_to_the_budget_in_fractions(epsilon):
     protocol = TraceProtocol(epsilon=epsilon, cells=2, max_length=30)
     for longest in range(1, 31):
-        spent = protocol.first.spent + protocol.second(longest).spent
+        spent = protocol.first.total + protocol.second(longest).total
         assert Fraction(epsilon) * (1 - Fraction(1, 10**9)) <= spent <= Fraction(epsilon)
         assert local_trajectories(protocol, longest).profile == PureDP(epsilon)
 
@@ -336,7 +337,7 @@ def test_the_likelihood_ratio_of_any_two_trajectories_is_below_e_to_the_epsilon(
     for longest in (1, 2):
         worst = 0.0
         for each in (small.first, small.second(longest)):
-            for part in each.parts:
+            for part in each.law.parts:
                 law = part.randomizer.matrix()
                 ratios = law[:, :, None] / law[:, None, :]
                 worst += part.times * np.log(ratios.max())
@@ -403,8 +404,8 @@ def test_the_whole_transcript_of_a_client_is_audited(tmp_path):
     # By the reports of both, word by word: the score is the sum of the reports' own ratios.
     sent, total = made.run(moving), 0.0
     for each in (TRACE.first, TRACE.second(4)):
-        values = [each.values(walk) for walk in (moving, resting)]
-        for part in each.parts:
+        values = [each.law.about(walk) for walk in (moving, resting)]
+        for part in each.law.parts:
             rows = zip(*(of[part.name].ravel() for of in values), sent[part.name], strict=True)
             total += sum(part.randomizer.log_ratio(row[None, :], a, b)[0] for a, b, row in rows)
     assert made.statistics[0].features(sent) == pytest.approx(total)

@@ -6,12 +6,14 @@ Statistical tests stop at six standard deviations, or look at chi-square values 
 import itertools
 import json
 import math
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import scipy.stats
+from baselines.city_walks import PointsBudget, points_budget, random_trajectories
 from baselines.pivot_trace import (
     SECTORS,
     _best_sectors,
@@ -27,17 +29,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local.reports import Counts, Report
+from dpppsynth.mechanisms.local.synthesizer import counts_from_dict
 from dpppsynth.mechanisms.local.trajectories.paths import (
     MOVES,
     GridTrajectories,
-    PointsBudget,
     Trajectories,
     neighbouring_cells,
-    points_budget,
-    random_trajectories,
 )
-from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts, TraceReports, TraceRound
+from dpppsynth.mechanisms.local.trajectories.protocol import RoundLaw
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
+from dpppsynth.mechanisms.local.trajectory_files import TraceRound
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Local
@@ -134,18 +136,20 @@ def test_a_walk_longer_than_announced_is_cut_and_nobody_can_tell():
     long, other, short = [0, 1, 2, 5, 8, 7], [0, 1, 2, 5, 4, 3, 6], [0, 1, 2]
     for longest in (1, 2, 3, 4):
         asked = LDPTrace(epsilon=2.0, cells=3, max_length=4).second(longest)
-        found = [asked.values(GridTrajectories(3, way, [0, len(way)])) for way in (long, other, long[:longest], short)]
-        for part in asked.parts:
+        found = [
+            asked.law.about(GridTrajectories(3, way, [0, len(way)])) for way in (long, other, long[:longest], short)
+        ]
+        for part in asked.law.parts:
             assert {each[part.name].shape for each in found} == {(1, part.times)}
             for each in found[1:3]:
                 np.testing.assert_array_equal(each[part.name], found[0][part.name])
         reports = [
             asked.clients(GridTrajectories(3, way, [0, len(way)]), rng=1) for way in (long, other, long[:longest])
         ]
-        assert len({report.to_json() for report in reports}) == 1
+        assert len({report.rows.tobytes() for report in reports}) == 1
     lengths = LDPTrace(epsilon=2.0, cells=3, max_length=4).first
     told = [
-        lengths.values(GridTrajectories(3, way, [0, len(way)]))["length"].tolist() for way in (long, long[:4], short)
+        lengths.law.about(GridTrajectories(3, way, [0, len(way)]))["length"].tolist() for way in (long, long[:4], short)
     ]
     assert told == [[[3]], [[3]], [[2]]]
 
@@ -236,8 +240,8 @@ def test_points_cost_a_person_as_often_as_they_are():
 def test_values_of_the_rounds():
     mechanism = LDPTrace(epsilon=1.0, cells=3, max_length=4)
     given_walks = walks(3, [0, 0, 1, 4, 8, 7], [5, 5, 5], [8, 4])
-    assert mechanism.first.values(given_walks)["length"].tolist() == [[3], [0], [1]]
-    values = mechanism.second(3).values(given_walks)
+    assert mechanism.first.law.about(given_walks)["length"].tolist() == [[3], [0], [1]]
+    values = mechanism.second(3).law.about(given_walks)
     assert values["start"].tolist() == [[0], [5], [8]]
     # Cut after the third cell; a walk that stays anywhere has one.
     assert values["end"].tolist() == [[4], [5], [4]]
@@ -250,18 +254,18 @@ def test_every_client_sends_as_much_whatever_their_trajectory():
     shapes = set()
     for path in ([0], [0] * 50, [0, 1, 3, 2] * 30):
         reports = asked.clients(walks(2, path), rng=1)
-        shapes.add(tuple((name, rows.shape) for name, rows in reports.words.items()))
+        shapes.add(tuple((name, rows.shape) for name, rows in asked.law.words(reports.rows).items()))
     assert shapes == {(("start", (1, 1)), ("end", (1, 1)), ("moves", (8, 1)))}
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 5.0])
 def test_rounds_spend_all_of_the_budget_and_no_more(epsilon):
     mechanism = LDPTrace(epsilon=epsilon, cells=2, max_length=40)
-    assert abs(mechanism.first.spent / Fraction(epsilon) - Fraction(1, 10)) < 1e-9
+    assert abs(mechanism.first.law.total / Fraction(epsilon) - Fraction(1, 10)) < 1e-9
     for longest in range(1, 41, 3):
-        spent = mechanism.first.spent + mechanism.second(longest).spent
+        spent = mechanism.first.law.total + mechanism.second(longest).law.total
         assert Fraction(epsilon) * (1 - Fraction(1, 10**8)) < spent <= Fraction(epsilon)
-        assert sum(part.times for part in mechanism.second(longest).parts) == longest + 1
+        assert sum(part.times for part in mechanism.second(longest).law.parts) == longest + 1
 
 
 # --- Privacy by exact enumeration ------------------------------------------------------------------------------------
@@ -286,9 +290,9 @@ def most_by_bits(one, other):
 
 def largest_ratio(asked, one, other):
     """Largest ratio of all reports of a round for two trajectories: the product over reports."""
-    values, others = asked.values(one), asked.values(other)
+    values, others = asked.law.about(one), asked.law.about(other)
     ratio = Fraction(1)
-    for part in asked.parts:
+    for part in asked.law.parts:
         for a, b in zip(values[part.name][0], others[part.name][0], strict=True):
             laws = bit_law(part.randomizer, a), bit_law(part.randomizer, b)
             # All 2^33 reports of a move are too many; that bits are worst one by one is checked on the others.
@@ -318,7 +322,7 @@ def test_no_two_trajectories_are_told_apart_by_more_than_epsilon():
 
 
 def test_a_report_without_any_one_is_a_report_of_no_move_without_its_bit():
-    oracle = LDPTrace(epsilon=1.3, cells=2, max_length=2).second(2).parts[2].randomizer
+    oracle = LDPTrace(epsilon=1.3, cells=2, max_length=2).second(2).law.parts[2].randomizer
     no_move = bit_law(oracle, oracle.domain - 1)[:-1]
     assert no_move == [oracle.q] * (oracle.domain - 1)
     e = (1 - oracle.q) / oracle.q
@@ -331,13 +335,13 @@ def test_a_report_without_any_one_is_a_report_of_no_move_without_its_bit():
 def test_counts_have_the_law_of_the_reports(fast):
     n, asked = 2000, LDPTrace(epsilon=8.0, cells=2, max_length=3).second(3)
     counts = asked.simulate(walks(2, *[[0, 1, 3]] * n, *[[2]] * n), rng=3, fast=fast)
-    values = asked.values(walks(2, [0, 1, 3], [2]))
-    for part in asked.parts:
+    values, counted = asked.law.about(walks(2, [0, 1, 3], [2])), asked.law.by_part(counts.values)
+    for part in asked.law.parts:
         have = n * np.bincount(values[part.name].ravel(), minlength=part.randomizer.domain)
         p, q = float(part.randomizer.p), float(part.randomizer.q)
         rest = 2 * n * part.times - have
         sd = np.sqrt(have * p * (1 - p) + rest * q * (1 - q))
-        assert (np.abs(counts.counts[part.name] - have * p - rest * q) < 6 * sd).all()
+        assert (np.abs(counted[part.name] - have * p - rest * q) < 6 * sd).all()
 
 
 # --- Reports and counts ----------------------------------------------------------------------------------------------
@@ -353,31 +357,17 @@ def test_counts_add_up_over_any_partition_and_through_json(second):
     mechanism, everybody = LDPTrace(epsilon=1.0, cells=3, max_length=6), some_walks()
     asked = mechanism.second(4) if second else mechanism.first
     whole = asked.clients(everybody, rng=1)
-    each = [
-        TraceReports(
-            asked, {part.name: whole.words[part.name][k * part.times :][: part.times] for part in asked.parts}, True
-        )
-        for k in range(len(everybody))
-    ]
-    together = asked.aggregate(whole)
+    each, together = list(whole), asked.aggregate(whole)
+    halves = [asked.aggregate(each[20:]), asked.aggregate(each[:20])]
     forms = [
         asked.aggregate(each),
-        asked.aggregate(each[20:]) + asked.aggregate(each[:20]),
-        asked.aggregate([one.to_json() for one in each]),
-        asked.aggregate([json.loads(one.to_json()) for one in each]),
-    ]
-    halves = [asked.aggregate(each[20:]), asked.aggregate(each[:20])]
-    forms += [
-        asked.aggregate(list(whole)),
-        asked.aggregate(TraceReports.read_batch(asked, whole.to_json())),
+        asked.aggregate([Report.from_json(one.to_json()) for one in each]),
         sum(halves),
-        sum(TraceCounts.from_dict(asked, json.loads(json.dumps(half.to_dict()))) for half in halves),
+        sum(counts_from_dict(asked, json.loads(json.dumps(half.to_dict()))) for half in halves),
     ]
     for other in forms:
-        assert other.n == together.n == 30
-        assert other.seeded
-        for name, counts in together.counts.items():
-            assert np.array_equal(other.counts[name], counts)
+        assert (other.n, other.seeded) == (together.n, True) == (30, True)
+        assert np.array_equal(other.values, together.values)
 
 
 def test_only_secret_bits_are_not_seeded():
@@ -394,60 +384,50 @@ def test_only_secret_bits_are_not_seeded():
 
 def test_reports_that_no_client_sends():
     asked = LDPTrace(epsilon=1.0, cells=2, max_length=3).second(3)
-    good = asked.clients(walks(2, [0]), rng=1).to_dict()
-    # Four values have no fifth bit; a client makes two reports of moves, not one; and words are whole numbers.
-    for name, rows in (
-        ("start", [[16]]),
-        ("moves", good["words"]["moves"][:1]),
-        ("end", [[0.5]]),
-        ("end", [[1, 2], [3]]),
-    ):
+    good = asked.client(walks(2, [0]), rng=1)
+    # Four values have no fifth bit, and a client sends two reports of moves.
+    for values in ((16, *good.values[1:]), good.values[:-1], (*good.values, 1)):
         with pytest.raises(InputError):
-            asked.aggregate([good | {"words": good["words"] | {name: rows}}])
-    for bad in [*WILD, "{", "[]", '{"words": {}}', [[]], "[" * 99999]:
+            asked.aggregate([replace(good, values=values)])
+    for bad in [*WILD, "{", "[]", [[]]]:
         with pytest.raises(InputError):
             asked.aggregate([bad])
-        with pytest.raises(InputError):
-            asked.aggregate(bad)
 
 
+LAW = RoundLaw(cells=3, longest=4, epsilon=0.5, moving=True)
 OTHERS = [
-    TraceRound(3, 4, 16.0, True),
-    TraceRound(4, 4, 0.5, True),
-    TraceRound(3, 3, 0.5, True),
-    TraceRound(3, 1, 0.5, True),
-    TraceRound(3, 4, 0.5, False),
-    TraceRound(3, 4, float(np.nextafter(0.5, 1)), True),
+    TraceRound(replace(LAW, **change))
+    for change in (
+        {"epsilon": 16.0}, {"cells": 4}, {"longest": 3}, {"longest": 1}, {"moving": False},
+        {"epsilon": float(np.nextafter(0.5, 1))},
+    )
+] + [
     LDPTrace(epsilon=40.0, cells=3, max_length=4).first,
     LDPTrace(epsilon=0.5, cells=2, max_length=4).first,
     LDPTrace(epsilon=0.5, cells=3, max_length=5).first,
     LDPTrace(epsilon=0.5, cells=3, max_length=4).second(4),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_reports_and_counts_say_which_round_they_answer(other):
     """Drawn with a larger epsilon they would be certified with the aggregator's; of the first round many words fit."""
-    second = TraceRound(3, 4, 0.5, True)
-    first = LDPTrace(epsilon=0.5, cells=3, max_length=4).first
-    one = other.clients(walks(other.cells, [0, 1]), rng=1)
-    counts = other.aggregate([one.to_json()])
-    for asked in {first, second} - {other}:
-        for form in (one.to_json(), one.to_dict(), one.to_json().encode()):
-            for call in (lambda x, a=asked: a.aggregate([x]), lambda x, a=asked: TraceReports.read_batch(a, x)):
-                with pytest.raises(InputError, match=r"^reports: are answers to another round"):
-                    call(form)
-        with pytest.raises(InputError, match=r"^counts: are answers to another round"):
-            TraceCounts.from_dict(asked, counts.to_dict())
+    one = other.client(walks(other.cells, [0, 1]), rng=1)
+    counts = other.aggregate([one])
+    for asked in (TraceRound(LAW), LDPTrace(epsilon=0.5, cells=3, max_length=4).first):
+        if asked.fingerprint != other.fingerprint:
+            with pytest.raises(InputError, match=r"^reports: some are not of"):
+                asked.aggregate([Report.from_json(one.to_json())])
+            with pytest.raises(InputError, match=r"^counts: they are of another mechanism"):
+                counts_from_dict(asked, counts.to_dict())
 
 
 def test_equal_rounds_have_equal_fingerprints():
     """However their numbers are given; an aggregator in another process has the same ones."""
-    same = [TraceRound(3, 4, 1, False), TraceRound(np.int64(3), np.int32(4), np.float64(1.0), np.bool_(False))]
-    assert len({TraceRound(3, 4, 1.0, False), *same}) == 1
-    assert {each.fingerprint for each in same} == {TraceRound(3, 4, 1.0, False).fingerprint}
+    given = ((3, 4, 1, False), (np.int64(3), np.int32(4), np.float64(1.0), np.bool_(False)))
+    same = [RoundLaw(cells=cells, longest=n, epsilon=e, moving=moving) for cells, n, e, moving in given]
     # sha256 of {"cells": 3, "epsilon": 1.0, "kind": "trace-round", "longest": 4, "moving": false}
-    assert same[0].fingerprint == "75309280f3332ef6"
+    assert {each.fingerprint for each in same} == {TraceRound(same[0]).fingerprint} == {"75309280f3332ef6"}
 
 
 @pytest.mark.parametrize("second", [False, True])
@@ -455,41 +435,30 @@ def test_one_line_is_one_client(second):
     mechanism = LDPTrace(epsilon=1.0, cells=2, max_length=3)
     asked = mechanism.second(3) if second else mechanism.first
     two = asked.clients(walks(2, [0, 1], [2]), rng=1)
-    none = two.to_dict() | {"words": {name: [] for name in two.words}}
-    for form in (two.to_json(), two.to_dict(), none):
-        with pytest.raises(InputError, match=r"^reports: "):
-            TraceReports.read(asked, form)
-        with pytest.raises(InputError, match=r"^reports: "):
-            asked.aggregate([form])
-    assert TraceReports.read_batch(asked, two.to_json()).n == 2
-    assert [TraceReports.read(asked, one.to_json()).n for one in two] == [1, 1]
+    one, other = two
+    with pytest.raises(InputError, match=r"^reports: "):
+        asked.aggregate([replace(one, values=(*one.values, *other.values))])
+    with pytest.raises(InputError, match=r"^place: "):
+        asked.client(walks(2, [0, 1], [2]))
+    assert [asked.aggregate([each]).n for each in two] == [1, 1]
 
 
 def test_counts_that_are_none():
     asked = LDPTrace(epsilon=1.0, cells=2, max_length=3).first
-    counts = asked.simulate(walks(2, [0, 1]), rng=1)
-    good = counts.to_dict()
-    assert TraceCounts.from_dict(asked, good).seeded
-    changes = ({"n": 0}, {"n": 2.5}, {"n": 2**60}, {"seeded": 1}, {"mechanism": None}, {"counts": {}})
-    for change in (*changes, {"counts": {"length": [-1, 0, 0]}}, {"counts": {"length": [2, 0, 0]}}):
+    good = asked.simulate(walks(2, [0, 1]), rng=1).to_dict()
+    assert counts_from_dict(asked, good).seeded
+    changes = ({"n": 2.5}, {"n": 2**60}, {"seeded": 1}, {"mechanism": None}, {"counts": {}}, {"counts": [-1, 0, 0]})
+    for change in (*changes, {"counts": [2, 0, 0]}):
         with pytest.raises(InputError):
-            TraceCounts.from_dict(asked, good | change)
-    for bad in [*WILD, "{"]:
-        with pytest.raises(InputError):
-            TraceCounts.from_dict(asked, bad)
-        with pytest.raises(InputError):
-            TraceCounts.from_dict(bad, good)
-    for bad in (1, None, False, 0.0):
-        with pytest.raises(InputError):
-            bad + counts
+            counts_from_dict(asked, good | change)
 
 
 def test_counts_of_other_rounds_do_not_mix():
     one, other = (LDPTrace(epsilon=e, cells=2, max_length=3) for e in (1.0, 2.0))
     lengths, _ = one.simulate(walks(2, [0, 1]), rng=1)
-    with pytest.raises(InputError, match="same round"):
+    with pytest.raises(InputError, match="cannot be added"):
         lengths + other.simulate(walks(2, [0, 1]), rng=1)[0]
-    with pytest.raises(InputError, match="another round"):
+    with pytest.raises(InputError, match="some are not of"):
         other.first.aggregate(one.first.clients(walks(2, [0]), rng=1))
     with pytest.raises(InputError, match="another round"):
         other.longest(lengths)
@@ -499,19 +468,15 @@ def test_counts_of_other_rounds_do_not_mix():
     with pytest.raises(InputError, match="announced"):
         one.estimate(lengths, wrong.simulate(walks(2, [0, 1]), rng=1))
     with pytest.raises(InputError, match="exceed"):
-        TraceCounts(one.first, 1, {"length": np.array([2, 0, 0])})
+        one.longest(Counts(one.first, np.array([2, 0, 0]), 1))
     with pytest.raises(InputError, match="grid of 3 by 3"):
         one.first.clients(walks(3, [0]))
     for bad in WILD:
-        for call in (one.longest, lengths.__add__, one.first.clients, one.first.simulate, one.simulate):
+        for call in (one.longest, one.first.clients, one.first.simulate, one.simulate):
             with pytest.raises(InputError):
                 call(bad)
         with pytest.raises(InputError):
             one.estimate(lengths, bad)
-        with pytest.raises(InputError):
-            TraceReports(one.first, bad)
-        with pytest.raises(InputError):
-            TraceCounts(one.first, 1, bad)
 
 
 @pytest.mark.parametrize("bad", WILD)
@@ -533,7 +498,7 @@ def test_budgets_that_integers_cannot_express():
             LDPTrace(epsilon=epsilon, cells=2)
     for max_length in (1, 200, 1000):
         for epsilon in ((max_length + 1) / 5000, 40.0):
-            assert LDPTrace(epsilon=epsilon, cells=2, max_length=max_length).first.spent > 0
+            assert LDPTrace(epsilon=epsilon, cells=2, max_length=max_length).first.law.total > 0
 
 
 def test_the_certificate_is_for_the_whole_trajectory():
@@ -546,12 +511,12 @@ def test_the_certificate_is_for_the_whole_trajectory():
 
 def expected_counts(asked, trajectories, n):
     """Counts without noise, of so many copies of all trajectories."""
-    counts = {}
-    for part in asked.parts:
-        have = n * np.bincount(asked.values(trajectories)[part.name].ravel(), minlength=part.randomizer.domain)
+    counts, about = [], asked.law.about(trajectories)
+    for part in asked.law.parts:
+        have = n * np.bincount(about[part.name].ravel(), minlength=part.randomizer.domain)
         p, q = float(part.randomizer.p), float(part.randomizer.q)
-        counts[part.name] = np.rint(have * p + (have.sum() - have) * q).astype(np.int64)
-    return TraceCounts(asked, n * len(trajectories), counts)
+        counts.append(np.rint(have * p + (have.sum() - have) * q).astype(np.int64))
+    return Counts(asked, np.concatenate(counts), n * len(trajectories))
 
 
 def test_longest_is_where_nine_of_ten_trajectories_fit():
@@ -562,7 +527,7 @@ def test_longest_is_where_nine_of_ten_trajectories_fit():
         some = given_walks.part(0, 10 - drop)
         assert mechanism.longest(expected_counts(mechanism.first, some, 10**9)) == right
     # Where noise leaves nothing, all lengths count alike.
-    nothing = TraceCounts(mechanism.first, 100, {"length": np.zeros(6, dtype=np.int64)})
+    nothing = Counts(mechanism.first, np.zeros(6, dtype=np.int64), 100)
     assert mechanism.longest(nothing) == 6
 
 
@@ -727,8 +692,6 @@ def test_models_methods_refuse(bad):
 def test_pivot_trace_is_never_to_be_released():
     given_walks = random_trajectories(city(), SQUARE, number=8, grid=5, longest=7, rng=1)
     one, other = (pivot_trace(given_walks, epsilon=1.0, rng=3) for _ in range(2))
-    assert one.releasable is False
-    assert "must not be released" in one.warning
     assert "not to be released" in repr(one)
     assert one.seeded
     assert not pivot_trace(given_walks, epsilon=1.0).seeded
@@ -851,13 +814,11 @@ def test_rounds_refuse(bad):
     for name in ("cells", "longest", "epsilon"):
         if not (name == "epsilon" and isinstance(bad, float) and bad == 1.5):
             with pytest.raises(InputError):
-                TraceRound(**(good | {name: bad}))
+                RoundLaw(**(good | {name: bad}))
     with pytest.raises(InputError):
         walks(2, [0]).truncated(bad)
     with pytest.raises(InputError):
         walks(2, [0]).part(0, bad)
-    with pytest.raises(InputError):
-        LDPTrace(epsilon=1.0, cells=2).simulate(walks(2, [0]), rng=1)[0].totals(bad)
     with pytest.raises(InputError):
         Trajectories.of([[[0, 0]]]).on_grid(SQUARE, bad)
     with pytest.raises(InputError):

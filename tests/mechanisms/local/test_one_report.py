@@ -118,7 +118,7 @@ class TestFiles:
 
     def test_batches_take_the_same_rows(self, points, tmp_path, monkeypatch):
         """Rows of later batches count on: a mask that starts anew with each would take others, or too many."""
-        monkeypatch.setattr("dpppsynth.mechanisms.local.point_files.BLOCK_BYTES", 1024)
+        monkeypatch.setattr("dpppsynth.mechanisms.local.report_tables.BLOCK_BYTES", 1024)
         monkeypatch.setattr("dpppsynth.mechanisms.local.point_files.FEWEST", 10)
         monkeypatch.setattr("dpppsynth.mechanisms.local.report_files.FEWEST", 10)
         out = tmp_path / "reports.parquet"

@@ -21,12 +21,13 @@ from baselines.area_theory import (
     footprint_parts,
     information_bound,
 )
+from baselines.local_baselines import LiteralHybridArea
 from scipy import integrate, optimize, stats
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.local.randomizers import area
-from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea, LiteralHybridArea
+from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
 from dpppsynth.mechanisms.local.randomizers.em import expectation_maximisation
 from dpppsynth.mechanisms.local.randomizers.footprint import (
     grid_radius,

@@ -24,7 +24,6 @@ from dpppsynth.local import (
 from dpppsynth.mechanisms.local import trajectory_files
 from dpppsynth.mechanisms.local.point_files import point_file
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
-from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts
 from dpppsynth.mechanisms.local.trajectory_files import walk_values
 from dpppsynth.privacy import ReplaceOne
 
@@ -78,32 +77,30 @@ def ordered(values):
 class TestRows:
     @pytest.mark.parametrize("asked", [TRACE.first, TRACE.second(1), TRACE.second(5)])
     def test_rows_are_the_reports_side_by_side(self, asked):
-        """Counts of rows are those that the round itself makes of the same words."""
-        filed = TRACE.filed(None if not asked.moving else asked.longest)
-        assert filed.round == asked
-        assert filed.fingerprint == asked.fingerprint
+        """Of each part those that its own law draws, one part after the other."""
         trajectories = TRACE.plan(WINDOW, n=N).statistic.walks(pattern())
-        law, rows = filed.randomizer, filed.trajectory_values(trajectories)
+        law, rows = asked.law, asked.trajectory_values(trajectories)
         drawn = law.draw(rows, np.random.default_rng(3))
         assert drawn.shape == (N, len(law.columns)) == (N, len(set(law.columns)))
-        reports = asked.clients(trajectories, np.random.default_rng(3))
-        words = [reports.words[part.name].reshape(N, -1) for part in asked.parts]
-        assert (drawn == np.concatenate(words, axis=1)).all()
-        assert (law.count(drawn) == asked.aggregate([reports]).flat).all()
-        assert law.size == asked.size
+        source, about = np.random.default_rng(3), law.about(trajectories)
+        words = {part.name: part.randomizer.draw(about[part.name].ravel(), source) for part in law.parts}
+        assert all((law.words(drawn)[name] == rows).all() for name, rows in words.items())
+        counts = [part.randomizer.count(words[part.name]) for part in law.parts]
+        assert (law.count(drawn) == np.concatenate(counts)).all()
+        assert law.size == sum(map(len, counts))
 
     def test_both_rounds_keep_to_the_budget(self):
         for longest in (1, 4, 6):
-            first, second = TRACE.filed(), TRACE.filed(longest)
+            first, second = TRACE.first, TRACE.second(longest)
             for filed in (first, second):
                 spent = filed.guarantee.epsilon()
-                assert filed.round.spent <= Fraction(spent) <= filed.round.spent * (1 + Fraction(2) ** -50)
+                assert filed.law.total <= Fraction(spent) <= filed.law.total * (1 + Fraction(2) ** -50)
                 assert filed.guarantee.relation == privacy.Local("trajectory")
             assert first.guarantee.epsilon() == pytest.approx(0.8, rel=1e-8)
             assert first.guarantee.epsilon() + second.guarantee.epsilon() <= 8 * (1 + 1e-15)
 
     def test_impossible_counts_are_refused(self):
-        law = TRACE.filed(3).randomizer
+        law = TRACE.second(3).randomizer
         counts = np.zeros(law.size, dtype=int)
         counts[0] = counts[9] = counts[-1] = 2
         assert (law.counts_of(counts, 2) == counts).all()
@@ -117,14 +114,14 @@ class TestRows:
                 law.counts_of(more, 2)
 
     def test_one_round_is_no_release(self, trips, tmp_path):
-        filed = TRACE.filed()
+        filed = TRACE.first
         perturb_file(filed, trips, tmp_path / "one.csv", window=WINDOW)
         with pytest.raises(InputError, match="one round of LDPTrace is no release"):
             aggregate_files(filed, tmp_path / "one.csv").release(WINDOW)
 
 
 class TestTrajectoriesOfAFile:
-    @pytest.mark.parametrize("mechanism", [TRACE.filed(), TRACE.filed(4), LineTrace(epsilon=1.0, cells=3, user="who")])
+    @pytest.mark.parametrize("mechanism", [TRACE.first, TRACE.second(4), LineTrace(epsilon=1.0, cells=3, user="who")])
     @pytest.mark.parametrize("rows", [1000, 10**6])
     def test_values_are_those_of_the_pattern(self, mechanism, rows, trips):
         """Rows of a person in the file's order, whoever's rows lie between them, in whatever batches."""
@@ -135,7 +132,7 @@ class TestTrajectoriesOfAFile:
         # In another order than the persons': 400 of them stay in theirs with a chance below 1e-800.
         assert (np.reshape(found, (N, -1)) != np.reshape(stated, (N, -1))).any()
 
-    @pytest.mark.parametrize("mechanism", [TRACE.filed(), TRACE.filed(4), LineTrace(epsilon=1.0, cells=3, user="who")])
+    @pytest.mark.parametrize("mechanism", [TRACE.first, TRACE.second(4), LineTrace(epsilon=1.0, cells=3, user="who")])
     def test_parts_change_nothing(self, mechanism, trips, monkeypatch):
         """The same values in groups of the same sizes, whatever is looked at together."""
         at_once = values(trips, mechanism, rows=150)
@@ -159,7 +156,7 @@ class TestTrajectoriesOfAFile:
         assert [len(part) for part in walks.parts(0, 9, 20)] == [1] * 9
 
     def test_every_row_is_a_trajectory_unless_told(self, trips, tmp_path):
-        everybody = LDPTrace(epsilon=8.0, cells=3, max_length=6, user=None).filed()
+        everybody = LDPTrace(epsilon=8.0, cells=3, max_length=6, user=None).first
         assert perturb_file(everybody, trips, tmp_path / "a.csv", window=WINDOW) == len(walks()[0])
 
     def test_parquet_and_csv_agree(self, trips, tmp_path):
@@ -169,18 +166,18 @@ class TestTrajectoriesOfAFile:
         drawn = []
         for source in (trips, tmp_path / "trips.parquet"):
             out = tmp_path / f"{source.suffix[1:]}.parquet"
-            assert perturb_file(TRACE.filed(4), source, out, window=WINDOW, rng=7) == N
-            drawn.append(aggregate_files(TRACE.filed(4), out))
+            assert perturb_file(TRACE.second(4), source, out, window=WINDOW, rng=7) == N
+            drawn.append(aggregate_files(TRACE.second(4), out))
         assert (drawn[0].values == drawn[1].values).all()
         assert drawn[0].seeded
 
     def test_points_outside_and_no_points_leave_nothing(self, trips, tmp_path):
         small = dps.Window.rectangle(0, 0, 300, 300)
         with pytest.raises(InputError, match="every point must lie in the window"):
-            perturb_file(TRACE.filed(), trips, tmp_path / "a.csv", window=small)
+            perturb_file(TRACE.first, trips, tmp_path / "a.csv", window=small)
         (tmp_path / "none.csv").write_text("x,y,who\n")
         with pytest.raises(InputError, match="holds no points"):
-            perturb_file(TRACE.filed(), tmp_path / "none.csv", tmp_path / "a.csv", window=WINDOW)
+            perturb_file(TRACE.first, tmp_path / "none.csv", tmp_path / "a.csv", window=WINDOW)
         assert {each.name for each in tmp_path.iterdir()} == {"trips.csv", "none.csv"}
 
 
@@ -190,14 +187,14 @@ class TestDevices:
         """Word for word as in memory, whoever wrote them down."""
         trace = LDPTrace(epsilon=8.0, cells=3, max_length=6)
         sent = TRACE.plan(WINDOW, n=N).statistic.walks(pattern())
-        for asked, filed in ((trace.first, trace.filed()), (trace.second(4), trace.filed(4))):
+        for asked in (trace.first, trace.second(4)):
             reports = asked.clients(sent)
-            path = write_reports(reports, tmp_path / f"{filed.round.moving}{suffix}", mechanism=filed)
-            counts = aggregate_files(filed, path, window=WINDOW, labelled=True)
-            assert (counts.values == asked.aggregate(reports).flat).all()
+            path = write_reports(reports, tmp_path / f"{asked.law.moving}{suffix}", mechanism=asked)
+            counts = aggregate_files(asked, path, window=WINDOW, labelled=True)
+            assert (counts.values == asked.aggregate(reports).values).all()
             assert (counts.n, counts.seeded) == (N, False)
         with pytest.raises(InputError, match="did not draw these reports"):
-            write_reports(reports, tmp_path / f"x{suffix}", mechanism=trace.filed())
+            write_reports(reports, tmp_path / f"x{suffix}", mechanism=trace.first)
 
     def test_lines_are_counted(self, tmp_path, place):
         lines = LineTrace(epsilon=8.0, cells=3)
@@ -223,18 +220,18 @@ class TestDevices:
 class TestTwoRounds:
     def test_files_of_machines_add_up_to_a_release(self, trips, tmp_path):
         """The same model as that of rounds in memory with the same counts."""
-        first = TRACE.filed()
+        first = TRACE.first
         for name, seed in (("a", 1), ("b", 2)):
             perturb_file(first, trips, tmp_path / f"{name}.parquet", window=WINDOW, rng=seed)
             count_files(first, tmp_path / f"{name}.parquet", tmp_path / f"{name}.json", window=WINDOW)
         merge_counts([tmp_path / "a.json", tmp_path / "b.json"], tmp_path / "one.json")
         lengths = read_counts(tmp_path / "one.json", first, window=WINDOW)
         assert lengths.n == 2 * N
-        second = TRACE.filed(TRACE.longest(lengths))
+        second = TRACE.second(TRACE.longest(lengths))
         perturb_file(second, trips, tmp_path / "two.csv", window=WINDOW, rng=3)
         mobility = aggregate_files(second, tmp_path / "two.csv", workers=2)
         release = TRACE.combine(lengths, mobility, 2 * N).release(WINDOW)
-        rounds = [TraceCounts.of(each.mechanism.round, each.n, each.values) for each in (lengths, mobility)]
+        rounds = TRACE.answers(lengths, mobility)
         inside = TRACE.plan(WINDOW, n=2 * N).statistic.inside
         stated = TRACE.protocol.model(*rounds, n=2 * N, inside=inside)
         assert release.model.visits == pytest.approx(stated.visits)
@@ -244,7 +241,7 @@ class TestTwoRounds:
         """Trajectories of one point: five reports of "no move" a person, half of which have its bit."""
         rows = [f"{k},{k},t{k}" for k in range(N)]
         (tmp_path / "places.csv").write_text("\n".join(["x,y,who", *rows]) + "\n")
-        second = TRACE.filed(6)
+        second = TRACE.second(6)
         perturb_file(second, tmp_path / "places.csv", tmp_path / "two.csv", window=WINDOW)
         counts = count_files(second, tmp_path / "two.csv", tmp_path / "two.json", window=WINDOW)
         # Binomial with 2000 trials: below 800 with a chance below 1e-18.
@@ -258,7 +255,7 @@ class TestTwoRounds:
         Ledger.create(ledger, epsilon=8.5, delta=0, relation=ReplaceOne())
         said = json.loads(run("local", "perturb", trips, one, *ask, "--ledger", ledger, "--json").stdout)
         assert said["reports"] == N
-        assert said["guarantee"] == TRACE.filed().guarantee.to_dict()
+        assert said["guarantee"] == TRACE.first.guarantee.to_dict()
         assert said["both_rounds"] == TRACE.guarantee.to_dict()
         run("local", "count", one, *ask, "--out", first)
         said = spoken(run("local", "perturb", trips, two, *ask, "--after", first, "--ledger", ledger))
@@ -271,8 +268,8 @@ class TestTwoRounds:
         assert Ledger(ledger).spent == pytest.approx(8, rel=1e-7)
         run("local", "aggregate", two, *ask, "--after", first, "--out", tmp_path / "o", "--n", N)
         release = load_release(tmp_path / "o")
-        lengths = read_counts(first, TRACE.filed())
-        mobility = aggregate_files(TRACE.filed(TRACE.longest(lengths)), two)
+        lengths = read_counts(first, TRACE.first)
+        mobility = aggregate_files(TRACE.second(TRACE.longest(lengths)), two)
         assert (release.statistic.lattice == np.concatenate([lengths.values, mobility.values])).all()
         assert release.guarantee.to_dict() == TRACE.check(WINDOW, n=N).to_dict()
         assert not release.seeded

@@ -37,7 +37,7 @@ GRID = np.stack(np.meshgrid(np.linspace(5, 995, 100), np.linspace(5, 995, 100)),
 def one_size_of_each_part():
     """Fields are inferred with one prior and few draws: what is averaged over changes nothing here."""
     with one_prior(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpppsynth.release.sparse_inference.MOST_DRAWS", 150)
+        patch.setattr("dpppsynth.inference.sparse_inference.MOST_DRAWS", 150)
         yield
 
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from dpppsynth.core.arguments import entries, finite, flag
 from dpppsynth.core.errors import InputError
+from dpppsynth.inference.filters.series import Filtered
+from dpppsynth.inference.filters.smoother import by_method
 from dpppsynth.mechanisms.bounded.numeric_queries.terms import ErrorTerms
 from dpppsynth.mechanisms.bounded.numeric_queries.values import whole_values
 from dpppsynth.privacy.noise import TRUNCATED, OpenDPLaplace, SeededLaplace
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.truncated.arguments import LARGEST
-from dpppsynth.release.filters.filtered_series import Filtered
-from dpppsynth.release.filters.methods import by_method
 from dpppsynth.spatial.mesh import Floats, Ints
 
 MECHANISM = "bounded-answers"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpppsynth.core.arguments import instance, one_of, plain_array, positive, probability, real, shown
+from dpppsynth.core.arguments import instance, one_of, plain_array, positive, real, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.grids.rectangles import (
@@ -249,9 +249,3 @@ def local_consistency(grid: Rectangles, first: Any, second: Any, n1: int, n2: in
     then `Var v' = 1 / (n1 / V + n2 / (m V))` with m cells inside.
     """
     return pooled_levels(grid, first, second, first_weight=users("n1", n1), second_weight=users("n2", n2))
-
-
-def central_consistency(grid: Rectangles, first: Any, second: Any, share: float = 0.5) -> Agreeing:
-    """`pooled_levels` of counts whose Laplace noise has the budgets `share * eps` and `(1 - share) * eps`."""
-    share = probability("share", share, remedy="0.5 is usual")
-    return pooled_levels(grid, first, second, first_weight=share**2, second_weight=(1 - share) ** 2)

@@ -26,11 +26,6 @@ LEAST_EPSILON, LARGEST_EPSILON = 1e-9, 50
 CLOSE = 1e-12
 SMALL = "take 1.0 or so"
 
-# Constants of Qardaji et al.: cells per point and unit of epsilon, of one level and of the finer of two.
-CENTRAL_C = 10.0
-CENTRAL_C2 = 5.0
-LEAST_CENTRAL_SIDE = 10
-
 
 class Constants(NamedTuple):
     """Public constants of a two-level grid under local privacy.
@@ -181,43 +176,6 @@ def rounded_sides(sides: Any, rounding: str) -> Ints:
     return np.clip(found, 1, most).astype(np.int64)
 
 
-def central_uniform_side(epsilon: float, n: int, *, c: float = CENTRAL_C) -> int:
-    """Side `sqrt(n eps / c)` of a grid of one level under central privacy, rounded up.
-
-    Parameters
-    ----------
-    epsilon : float
-    n : int
-        A public guess of the number of points.
-    c : float
-
-    References
-    ----------
-    Qardaji, Yang & Li (2013), Differentially private grids for geospatial data, ICDE.
-    """
-    return int(rounded_sides([_central(epsilon, users("n", n), c, "c")], "ceil")[0])
-
-
-def central_first_side(epsilon: float, n: int, *, c: float = CENTRAL_C) -> int:
-    """Side `max(10, ceil(sqrt(n eps / c) / 4))` of the first level of two under central privacy."""
-    return max(LEAST_CENTRAL_SIDE, int(rounded_sides([_central(epsilon, users("n", n), c, "c") / 4], "ceil")[0]))
-
-
-def central_second_sides(counts: Any, epsilon: float, *, c2: float = CENTRAL_C2) -> Ints:
-    """(K,) sides `ceil(sqrt(count eps / c2))` inside first-level cells, 1 where the noised count is not positive.
-
-    Parameters
-    ----------
-    counts : (K,) array
-        Noised counts of the first level.
-    epsilon : float
-        Budget of the second level.
-    c2 : float
-    """
-    positive_part = np.maximum(reals("counts", counts, (None,)), 0.0)
-    return rounded_sides(_central(epsilon, 1, c2, "c2") * np.sqrt(positive_part), "ceil")
-
-
 def report_signal(epsilon: float) -> float:
     """`(e^eps - 1) / sqrt(e^eps)`: two over the deviation of an estimated count, per report of somebody else."""
     number = real(epsilon)
@@ -225,12 +183,6 @@ def report_signal(epsilon: float) -> float:
         msg = f"epsilon: must lie between {LEAST_EPSILON:g} and {LARGEST_EPSILON}, got {shown(epsilon)}; {SMALL}."
         raise InputError(msg)
     return 2 * math.sinh(number / 2)
-
-
-def _central(epsilon: float, n: int, c: float, name: str) -> float:
-    epsilon, c = positive("epsilon", epsilon, remedy=SMALL), positive(name, c, remedy="10 and 5 are usual")
-    # No grid has so many cells; what is beyond need not be told apart.
-    return min(float(grid_limits.CELLS), math.sqrt(n) * math.sqrt(epsilon) / math.sqrt(c))
 
 
 def group_sizes(n: int, sigma: float) -> tuple[int, int]:

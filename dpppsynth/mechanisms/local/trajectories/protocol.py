@@ -14,20 +14,19 @@ Source: Du, Hu, Zhang, Fang, Chen, Zheng and Gao, LDPTrace: locally differential
 PVLDB 16 (2023). Every move has a share of the budget to itself, there and here; the published code splits otherwise.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpppsynth.core.arguments import elements, entries, flag, instance, one_of, plain_array, positive, whole
+from dpppsynth.core.arguments import elements, flag, instance, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.randomizers.randomizer import fingerprint
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer, fingerprint
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary
 from dpppsynth.mechanisms.local.trajectories.paths import MOVES, GridTrajectories
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
@@ -37,8 +36,6 @@ from dpppsynth.spatial.mesh import Floats, Ints
 LONGEST = 1000
 # Words of reports held in memory at once.
 CHUNK = 2**20
-ROUNDS = "first and second(...) of LDPTrace are some"
-SAME = "ask clients and count their reports with the same epsilon, cells and longest length"
 
 
 class RoundPart(NamedTuple):
@@ -49,33 +46,27 @@ class RoundPart(NamedTuple):
     randomizer: OptimizedUnary
 
 
-@dataclass(frozen=True)
-class TraceRound:
-    """Questions to every client in one round; made by `TraceProtocol.first` and `TraceProtocol.second(longest)`.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RoundLaw(Randomizer):
+    """All reports of a client in one round, side by side in a row; `TraceProtocol` makes one for each round.
+
+    Counts are those of all parts, one after the other.
 
     Attributes
     ----------
+    epsilon : float
+        Of each report; `spent` is that of the row.
     cells : int
     longest : int
         Longer trajectories count as that long in the first round and are cut to it in the second.
-    epsilon : float
-        Of each report.
     moving : bool
         False in the first round, about lengths.
-
-    Examples
-    --------
-    >>> first = TraceRound(3, 20, 0.2, moving=False)
-    >>> walks = GridTrajectories(3, [0, 1, 4, 8, 7], [0, 3, 5])
-    >>> one, other = (first.clients(walks.part(k, k + 1), rng=k) for k in (0, 1))
-    >>> (first.aggregate([one]) + first.aggregate([other.to_json()])).n
-    2
     """
 
     cells: int
     longest: int
-    epsilon: float
     moving: bool
+    kind: ClassVar[str] = "trace-round"
 
     def __post_init__(self) -> None:
         # Plain numbers, so that equal rounds have equal fingerprints.
@@ -83,7 +74,10 @@ class TraceRound:
         object.__setattr__(self, "longest", whole("longest", self.longest, 1, most=LONGEST))
         object.__setattr__(self, "moving", flag("moving", self.moving))
         # The parts refuse what integers cannot express.
-        object.__setattr__(self, "epsilon", self.parts[0].randomizer.epsilon)
+        super().__post_init__()
+
+    def __repr__(self) -> str:
+        return f"RoundLaw({self.cells} x {self.cells} cells, up to {self.longest} long, epsilon={self.epsilon:g})"
 
     @cached_property
     def parts(self) -> tuple[RoundPart, ...]:
@@ -98,15 +92,6 @@ class TraceRound:
             "moves", self.longest - 1, OptimizedUnary(epsilon=self.epsilon, domain=self.no_move + 1)
         )
 
-    def identity(self) -> dict[str, Any]:
-        """Parameters that clients and aggregator must share, in JSON form."""
-        return {"kind": "trace-round"} | {each.name: getattr(self, each.name) for each in fields(self)}
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Sixteen digits that stand for `identity` in reports and counts."""
-        return fingerprint(self.identity())
-
     @property
     def no_move(self) -> int:
         """The value of a report about a move that the trajectory does not have."""
@@ -117,13 +102,33 @@ class TraceRound:
         """Number of counts that an aggregator keeps."""
         return sum(each.randomizer.size for each in self.parts)
 
+    @cached_property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the words of all reports."""
+        return tuple(
+            f"{part.name}_{k}_{word}" if part.times > 1 else f"{part.name}_{word}"
+            for part in self.parts
+            for k in range(part.times)
+            for word in part.randomizer.columns
+        )
+
     @property
-    def spent(self) -> Fraction:
+    def total(self) -> Fraction:
         """Epsilon of all reports of one client, from their integer weights."""
         return sum((each.times * Fraction(each.randomizer.spent) for each in self.parts), Fraction(0))
 
-    def values(self, trajectories: GridTrajectories) -> dict[str, Ints]:
-        """(T, times) values that every client reports about; as sensitive as the trajectories."""
+    @property
+    def spent(self) -> float:
+        nearest = float(self.total)
+        return nearest if Fraction(nearest) >= self.total else math.nextafter(nearest, math.inf)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen digits that stand for the round in reports and counts."""
+        return fingerprint(self.parameters())
+
+    def about(self, trajectories: GridTrajectories) -> dict[str, Ints]:
+        """(T, times) values that every client reports about, by part; as sensitive as the trajectories."""
         grid = instance("trajectories", trajectories, GridTrajectories, "Trajectories.on_grid makes them").cells
         if grid != self.cells:
             msg = f"trajectories: are on a grid of {grid} by {grid} cells, the round's has {self.cells}."
@@ -146,65 +151,46 @@ class TraceRound:
         moves[np.arange(self.longest - 1) < walks.lengths[:, None] - 1] = code[inner]
         return moves
 
-    def clients(self, trajectories: GridTrajectories, rng: RngLike = None) -> "TraceReports":
-        """Reports of clients, each from their own trajectory.
+    def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
+        """(n, columns) reports of clients with the given values (n, reports), those of all parts side by side."""
+        ends = np.cumsum([each.times for each in self.parts])
+        asked = zip(self.parts, np.split(values, ends[:-1], axis=1), strict=True)
+        drawn = [part.randomizer.draw(about.ravel(), rng) for part, about in asked]
+        return np.concatenate([words.reshape(len(values), -1) for words in drawn], axis=1)
 
-        Parameters
-        ----------
-        trajectories : GridTrajectories
-            For a single client, a single one.
-        rng : None, int or Generator
-            None: secret bits. Anything else makes the reports reproducible and therefore not private.
-        """
-        values, source = self.values(trajectories), generator(rng)
-        words = {each.name: each.randomizer.draw(values[each.name].ravel(), source) for each in self.parts}
-        return TraceReports(self, words, rng is not None)
+    def words(self, reports: Ints) -> dict[str, Ints]:
+        """(n * times, words) reports by part, from rows (n, columns)."""
+        ends = np.cumsum([each.times * len(each.randomizer.columns) for each in self.parts])
+        each = zip(self.parts, np.split(self.rows(reports), ends[:-1], axis=1), strict=True)
+        return {part.name: rows.reshape(len(rows) * part.times, -1) for part, rows in each}
 
-    def aggregate(self, reports: Iterable[Any]) -> "TraceCounts":
-        """Counts of reports: `TraceReports`, or what `to_dict` or `to_json` of one client's gave.
+    def count(self, reports: Ints) -> Ints:
+        """(size,) counts of reports (n, columns)."""
+        words = self.words(reports)
+        return np.concatenate([part.randomizer.count(words[part.name]) for part in self.parts])
 
-        Raises
-        ------
-        InputError
-            For what no client sends, answers to another round, or no reports at all.
-        """
-        if isinstance(reports, TraceReports):
-            reports = (reports,)
-        parts = elements(reports)
-        if not parts:
-            msg = "reports: needs a sequence of at least one client's reports."
+    def by_part(self, counts: Ints) -> dict[str, Ints]:
+        """Counts (size,) of each part."""
+        ends = np.cumsum([each.randomizer.size for each in self.parts])
+        return {part.name: of for part, of in zip(self.parts, np.split(counts, ends[:-1]), strict=True)}
+
+    def counts_of(self, counts: Any, n: int) -> Ints:
+        array, n = plain_array(counts), whole("n", n, 1, most=2**53)
+        if array is None or array.shape != (self.size,):
+            msg = f"counts: must be {self.size} whole numbers, as this round counts them."
             raise InputError(msg)
-        total = None
-        for each in parts:
-            counts = self._count(each if isinstance(each, TraceReports) else TraceReports.read(self, each))
-            total = counts if total is None else total + counts
-        return total  # type: ignore[return-value]
+        found = self.by_part(array)
+        checked = {part.name: part.randomizer.tallies(found[part.name]) for part in self.parts}
+        for part in self.parts:
+            if checked[part.name].max() > n * part.times:
+                msg = f"counts: those of {part.name!r} exceed the number of reports."
+                raise InputError(msg)
+        return np.concatenate(list(checked.values()))
 
-    def _count(self, reports: "TraceReports") -> "TraceCounts":
-        if reports.round != self:
-            msg = "reports: were made for another round; each round counts its own."
-            raise InputError(msg)
-        counts = {each.name: each.randomizer.count(reports.words[each.name]) for each in self.parts}
-        return TraceCounts(self, reports.n, counts, reports.seeded)
-
-    def simulate(self, trajectories: GridTrajectories, rng: RngLike = None, *, fast: bool = False) -> "TraceCounts":
-        """Counts of what so many clients would report, with little memory.
-
-        Parameters
-        ----------
-        trajectories : GridTrajectories
-        rng : None, int or Generator
-        fast : bool
-            Draw the counts themselves, from binomial distributions in floating point: for studies. The law is the same
-            to rounding, but no integer weights certify it, so the counts are marked as seeded.
-        """
-        counts = self.tally(self.values(trajectories), generator(rng), fast=fast)
-        return TraceCounts(self, len(trajectories), counts, fast or rng is not None)
-
-    def tally(self, values: Mapping[str, Ints], rng: np.random.Generator, *, fast: bool = False) -> dict[str, Ints]:
-        """(size,) counts by part of the reports about such values as `values` gives."""
+    def tally(self, about: Mapping[str, Ints], rng: np.random.Generator, *, fast: bool = False) -> Ints:
+        """(size,) counts of the reports about such values as `about` gives, with little memory."""
         draw = _fast if flag("fast", fast) else _unary
-        return {part.name: draw(part.randomizer, values[part.name].ravel(), rng) for part in self.parts}
+        return np.concatenate([draw(part.randomizer, about[part.name].ravel(), rng) for part in self.parts])
 
 
 def _unary(randomizer: OptimizedUnary, values: Ints, rng: np.random.Generator) -> Ints:
@@ -223,174 +209,19 @@ def _fast(randomizer: OptimizedUnary, values: Ints, rng: np.random.Generator) ->
     return randomizer.fast_counts(np.bincount(values, minlength=randomizer.domain), rng)
 
 
-def _require_answers(name: str, mechanism: Any, asked: TraceRound) -> None:
-    if mechanism != asked.fingerprint:
-        msg = f"{name}: are answers to another round than {asked!r}; {SAME}."
-        raise InputError(msg)
+class TraceCounts(NamedTuple):
+    """Counts (size,) of one round, and the number of clients behind them."""
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TraceReports:
-    """Reports of some clients of one round; they may be shown to anybody.
-
-    Attributes
-    ----------
-    round : TraceRound
-    words : mapping of str to (n * times, words) array of int
-        By part: the reports of the first client, then those of the second.
-    seeded : bool
-        True when the randomness can be reproduced: then nothing is private.
-    """
-
-    round: TraceRound
-    words: Mapping[str, Ints]
-    seeded: bool = False
-
-    def __post_init__(self) -> None:
-        instance("round", self.round, TraceRound)
-        given = entries("words", self.words, [each.name for each in self.round.parts])
-        flag("seeded", self.seeded)
-        words = {each.name: each.randomizer.rows(given[each.name]) for each in self.round.parts}
-        object.__setattr__(self, "words", words)
-        for each in self.round.parts:
-            if len(words[each.name]) != self.n * each.times:
-                msg = f"words: {each.name!r} needs {each.times} reports of every client."
-                raise InputError(msg)
-
-    def __repr__(self) -> str:
-        return f"TraceReports({self.round!r})"
-
-    def __iter__(self) -> Iterator["TraceReports"]:
-        """The reports of each client."""
-        for k in range(self.n):
-            words = {part.name: self.words[part.name][k * part.times :][: part.times] for part in self.round.parts}
-            yield TraceReports(self.round, words, self.seeded)
-
-    @property
-    def n(self) -> int:
-        """Number of clients."""
-        return len(self.words[self.round.parts[0].name])
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form: what the round was, and words by part."""
-        words = {name: rows.tolist() for name, rows in self.words.items()}
-        return {"mechanism": self.round.fingerprint, "seeded": self.seeded, "words": words}
-
-    def to_json(self) -> str:
-        """Message of a client."""
-        return json.dumps(self.to_dict())
-
-    @classmethod
-    def read(cls, asked: TraceRound, data: Any) -> Self:
-        """Reports of one client to a round, from what their `to_dict` or `to_json` gave.
-
-        Raises
-        ------
-        InputError
-            For answers to another round, for what no client sends, and for reports of several clients: whoever sends
-            one line of text counts once.
-        """
-        reports = cls.read_batch(asked, data)
-        if reports.n != 1:
-            msg = "reports: are those of several clients; read one by one, or with read_batch from whom you trust."
-            raise InputError(msg)
-        return reports
-
-    @classmethod
-    def read_batch(cls, asked: TraceRound, data: Any) -> Self:
-        """Reports of any number of clients, as `read`: from a collector who vouches for their number."""
-        instance("asked", asked, TraceRound, ROUNDS)
-        if isinstance(data, str | bytes):
-            try:
-                data = json.loads(data)
-            except (ValueError, RecursionError):
-                msg = "reports: a text must be what to_json() gave."
-                raise InputError(msg) from None
-        data = entries("reports", data, ("mechanism", "seeded", "words"))
-        _require_answers("reports", data["mechanism"], asked)
-        words = entries("words", data["words"], [each.name for each in asked.parts])
-        rows = {}
-        for each in asked.parts:
-            array = plain_array(words[each.name])
-            rows[each.name] = each.randomizer.rows(np.empty(0) if array is None else array)
-        return cls(asked, rows, data["seeded"] is not False)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TraceCounts:
-    """An aggregator's counts of one round, by part; additive over any partition of the clients.
-
-    Attributes
-    ----------
-    round : TraceRound
-    n : int
-        Number of clients.
-    counts : mapping of str to (size,) array of int
-    seeded : bool
-    """
-
-    round: TraceRound
+    law: RoundLaw
+    values: Ints
     n: int
-    counts: Mapping[str, Ints]
-    seeded: bool = False
-
-    def __post_init__(self) -> None:
-        instance("round", self.round, TraceRound)
-        whole("n", self.n, 1, most=2**53)
-        given = entries("counts", self.counts, [each.name for each in self.round.parts])
-        flag("seeded", self.seeded)
-        counts = {each.name: each.randomizer.tallies(given[each.name]) for each in self.round.parts}
-        object.__setattr__(self, "counts", counts)
-        for each in self.round.parts:
-            if counts[each.name].max() > self.n * each.times:
-                msg = f"counts: those of {each.name!r} exceed the number of reports."
-                raise InputError(msg)
-
-    def __repr__(self) -> str:
-        return f"TraceCounts({self.round!r}, n={self.n})"
-
-    @classmethod
-    def of(cls, asked: TraceRound, n: int, flat: Ints, *, seeded: bool = False) -> Self:
-        """Counts of all parts of a round, one after the other; the inverse of `flat`."""
-        ends = np.cumsum([each.randomizer.size for each in asked.parts])
-        parts = zip(asked.parts, np.split(flat, ends[:-1]), strict=True)
-        return cls(asked, n, {part.name: counts for part, counts in parts}, seeded)
-
-    @property
-    def flat(self) -> Ints:
-        """(size,) counts of all parts, in the order of the round's parts."""
-        return np.concatenate([self.counts[each.name] for each in self.round.parts])
-
-    def __add__(self, other: "TraceCounts") -> "TraceCounts":
-        if not isinstance(other, TraceCounts) or other.round != self.round:
-            msg = "counts: only counts of the same round add up."
-            raise InputError(msg)
-        counts = {name: self.counts[name] + other.counts[name] for name in self.counts}
-        return TraceCounts(self.round, self.n + other.n, counts, self.seeded or other.seeded)
-
-    def __radd__(self, other: Any) -> "TraceCounts":
-        """Support for `sum(parts)`, which starts from 0."""
-        return self if type(other) is int and other == 0 else self + other
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form, for an aggregator on another machine."""
-        counts = {name: values.tolist() for name, values in self.counts.items()}
-        return {"mechanism": self.round.fingerprint, "counts": counts, "n": self.n, "seeded": self.seeded}
-
-    @classmethod
-    def from_dict(cls, asked: TraceRound, data: Any) -> Self:
-        """Counts of a round from their JSON form; InputError for those of another round, or that are no counts."""
-        instance("asked", asked, TraceRound, ROUNDS)
-        data = entries("counts", data, ("mechanism", "counts", "n", "seeded"))
-        _require_answers("counts", data["mechanism"], asked)
-        return cls(asked, data["n"], data["counts"], data["seeded"])
 
     def totals(self, name: str) -> Floats:
         """(domain,) estimated numbers of reports about each value of a part, negative ones 0."""
-        one_of("name", name, self.counts)
-        part = next(each for each in self.round.parts if each.name == name)
+        part = next(each for each in self.law.parts if each.name == name)
         reports = self.n * part.times
-        found: Floats = np.maximum(part.randomizer.frequencies(self.counts[name], reports), 0) * reports
+        counts = self.law.by_part(self.values)[name]
+        found: Floats = np.maximum(part.randomizer.frequencies(counts, reports), 0) * reports
         return found
 
 
@@ -416,7 +247,7 @@ class TraceProtocol:
     Examples
     --------
     >>> protocol = TraceProtocol(epsilon=2.0, cells=3, max_length=20)
-    >>> spent = protocol.first.spent + protocol.second(20).spent
+    >>> spent = protocol.first.total + protocol.second(20).total
     >>> 2 * (1 - 1e-9) <= spent <= 2
     True
     """
@@ -442,22 +273,27 @@ class TraceProtocol:
             raise InputError(msg + f"weights can express; take {least:g} to {LARGEST_EPSILON}{other}.") from None
 
     @cached_property
-    def first(self) -> TraceRound:
+    def first(self) -> RoundLaw:
         """The round about lengths."""
-        return TraceRound(self.cells, self.max_length, _below(Fraction(self.epsilon) * FOR_LENGTH), False)
+        return RoundLaw(
+            cells=self.cells,
+            longest=self.max_length,
+            epsilon=_below(Fraction(self.epsilon) * FOR_LENGTH),
+            moving=False,
+        )
 
-    def second(self, longest: int) -> TraceRound:
+    def second(self, longest: int) -> RoundLaw:
         """The round about cells and moves of trajectories cut to the length that `longest` found."""
         longest = whole("longest", longest, 1, most=self.max_length)
         share = Fraction(self.epsilon) * (1 - FOR_LENGTH) / (longest + 1)
-        return TraceRound(self.cells, longest, _below(share), True)
+        return RoundLaw(cells=self.cells, longest=longest, epsilon=_below(share), moving=True)
 
     def longest(self, lengths: TraceCounts) -> int:
         """The smallest length that holds 90 % of the estimated lengths; it is announced to all clients."""
         reached = np.cumsum(self._lengths(lengths))
         return int(np.searchsorted(reached, KEPT * reached[-1])) + 1
 
-    def announced(self, lengths: TraceCounts) -> TraceRound:
+    def announced(self, lengths: TraceCounts) -> RoundLaw:
         """The second round that follows from the counts of the first."""
         return self.second(self.longest(lengths))
 
@@ -483,19 +319,16 @@ class TraceProtocol:
             raise InputError(msg)
         size = self.first.size
         # Fewer numbers than the first round has are refused with the others below.
-        lengths = TraceCounts.of(self.first, persons[0], np.resize(numbers, size))
+        lengths = _answers(self.first, np.resize(numbers, size), persons[0])
         second = self.announced(lengths)
         said = second.longest if longest is None else whole("longest", longest, 1, most=self.max_length)
         if (len(numbers), said) != (size + second.size, second.longest):
             msg = "statistic: its first counts lead to another second round; the file is not whole."
             raise InputError(msg)
-        return lengths, TraceCounts.of(second, persons[1], numbers[size:])
+        return lengths, _answers(second, numbers[size:], persons[1])
 
     def _lengths(self, lengths: TraceCounts) -> Floats:
         """(max_length,) estimated numbers of trajectories of each length; even where noise left nothing."""
-        if instance("lengths", lengths, TraceCounts).round != self.first:
-            msg = "lengths: are counts of another round; those of `first` are needed."
-            raise InputError(msg)
         totals = lengths.totals("length")
         return totals if totals.any() else np.ones(self.max_length)
 
@@ -513,16 +346,8 @@ class TraceProtocol:
         inside : (cells**2,) array of bool, optional
             Public: cells where a trajectory can start and end at all. Walks may still pass through the others, as
             straight lines between two places do.
-
-        Raises
-        ------
-        InputError
-            When the second round is not the one that the first one's counts ask for.
         """
-        second = instance("mobility", mobility, TraceCounts).round
-        if second != self.announced(lengths):
-            msg = "mobility: are counts of another round; `second(longest(lengths))` is the one that was announced."
-            raise InputError(msg)
+        second = mobility.law
         moves = np.zeros((self.cells**2, len(MOVES)))
         if second.longest > 1:
             moves = mobility.totals("moves")[: second.no_move].reshape(moves.shape)
@@ -536,6 +361,11 @@ class TraceProtocol:
             moves=moves,
             ends=possible * mobility.totals("end"),
         )
+
+
+def _answers(law: RoundLaw, counts: Ints, n: int) -> TraceCounts:
+    """Counts of a round, checked to be possible for n clients."""
+    return TraceCounts(law, law.counts_of(counts, n), n)
 
 
 def _below(share: Fraction) -> float:

@@ -1,0 +1,277 @@
+"""`FieldInference`: a log-Gaussian field behind a private statistic, as post-processing that costs no privacy.
+
+It may fail, be run again, be tuned on the release. `LGCPInference` has dense priors, `MaternInference` sparse ones.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import threadpoolctl
+from numpy.typing import NDArray
+
+from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
+from dpppsynth.contract.effort import mesh_work
+from dpppsynth.contract.estimator import COVARIATES, OFFSETS, POSTERIOR, Beside, Estimator
+from dpppsynth.contract.statistic import Following, Parameters, require
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import Progress, silent
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import Json, JsonObject, JsonRead
+from dpppsynth.inference.contents import require_posterior
+from dpppsynth.inference.posterior import Posterior, read_posterior
+from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
+from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.spatial.covariates import Design
+from dpppsynth.spatial.domains import Domain, canonical_json
+from dpppsynth.spatial.intensity import Intensity, LogLinear, LogLinearMean
+from dpppsynth.spatial.loglinear_integrals import integrate_exp
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
+from dpppsynth.spatial.offset import Offset, weighted_pieces
+
+# Standard deviation of the intercept's prior where n is secret (log scale).
+INTERCEPT_SD = 2.0
+# Weight of an even field before the data, in that of all others. Few originals are even, and where little is known of
+# one that is not, nothing should pass for evenness; even ones soon outweigh it.
+EVEN = 0.05
+# What stands for the length scale, or range, of a prior that has none: an even field, or a given precision.
+NO_RANGE = 0.0
+# Length scales, or ranges, that one model may average over.
+MOST_SCALES = 16
+
+
+class FieldInference(Estimator[LatticeStatistic]):
+    """Base of estimators by a log-Gaussian field.
+
+    Attributes
+    ----------
+    mesh : Mesh
+        Mesh of the field.
+    offset : Offset or None
+        Public base intensity.
+    covariates : Design or None
+        Public covariates; dense priors have none.
+    """
+
+    mesh: Mesh
+    offset: Offset | None
+    covariates: Design | None = None
+    inference: str
+    has_posterior: ClassVar[bool] = True
+    # Settings that `CoxRelease.infer` may change.
+    adjustable: ClassVar[frozenset[str]]
+
+    @property
+    def places(self) -> Mesh:
+        """Mesh at whose vertices covariates are known: the field's own, unless it has types and times as well."""
+        return self.mesh
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """The estimator with other settings.
+
+        Raises
+        ------
+        InputError
+            When it has no such settings.
+        """
+        unknown = sorted(set(changes) - self.adjustable)
+        if unknown:
+            msg = f"infer: unknown setting {unknown}; expected some of {sorted(self.adjustable)}."
+            raise InputError(msg)
+        return replace(self, **changes)  # type: ignore[type-var]
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Length scales, or ranges, of the priors that are averaged over."""
+        raise NotImplementedError
+
+    @cached_property
+    def measure(self) -> Floats:
+        """(V,) integral over the domain of each basis function, times the offset."""
+        return self.mesh.integrate(self.pieces)
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """Pieces over which intensities integrate."""
+        return weighted_pieces(self.mesh, self.offset)
+
+    def centre(self, plan: LatticeStatistic) -> float:
+        """Prior mean of the field: any where n is public, the level of the guess where it is secret."""
+        return 0.0 if plan.n is not None else float(np.log((plan.expected_n or 1.0) / self.measure.sum()))
+
+    def fit(
+        self, statistic: PrivateStatistic[LatticeStatistic], rng: RngLike = None, progress: Progress | None = None
+    ) -> Posterior:
+        """Posterior of the log-intensity.
+
+        Parameters
+        ----------
+        statistic : PrivateStatistic
+        rng : None, int or Generator
+            Free to seed: this is post-processing.
+        progress : callable, optional
+            Told in words what is going on.
+
+        Raises
+        ------
+        QualityError
+            When NUTS fails its diagnostics, or no mode is found.
+        """
+        # Chains and small matrices gain nothing from the linear algebra library's threads, which get in their way.
+        with threadpoolctl.threadpool_limits(1):
+            return self._fit(statistic, generator(rng), progress or silent)
+
+    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
+        raise NotImplementedError
+
+    def normalise(self, fields: Floats, n: float | Floats | None) -> NDArray[np.float32]:
+        """Log-intensities whose exact integral is n, or one number each (unchanged without), in single precision."""
+        if n is not None:
+            flat = fields.reshape(-1, fields.shape[-1])
+            flat = flat - flat.max(axis=1, keepdims=True)
+            totals = integrate_exp(self.mesh, self.pieces, flat)
+            fields = (flat + np.log(n / totals)[:, None]).reshape(fields.shape)
+        return fields.astype(np.float32)
+
+    def intensity(self, statistic: PrivateStatistic[LatticeStatistic]) -> Intensity:
+        return self.posterior_median(self.fit(statistic), statistic.plan.n)
+
+    def posterior_mean(self, posterior: Posterior) -> LogLinearMean:
+        """Posterior mean intensity, from which single draws can be taken."""
+        return LogLinearMean(self.mesh, posterior.flat.astype(float), self.offset)
+
+    def posterior_median(self, posterior: Posterior, n: int | None) -> LogLinear:
+        """The released intensity: exp of the median of the log-intensity, with the public total, or that of the mean.
+
+        Where places are empty, the mean of exp of a field lies far above what is there.
+        """
+        median = np.median(posterior.flat, axis=0, keepdims=True).astype(float)
+        total = self.posterior_mean(posterior).total if n is None else float(n)
+        return LogLinear(self.mesh, self.normalise(median, total)[0].astype(float), self.offset)
+
+    @classmethod
+    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
+        mesh = stated.get("mesh") if isinstance(stated, dict) else None
+        return 0.0 if mesh == parameters.get("mesh") else mesh_work(mesh, domain)
+
+    def draws(self, content: bytes | None) -> Posterior | None:
+        """Posterior draws in the file of a saved release, where there is one."""
+        effects = 0 if self.covariates is None else len(self.covariates.names)
+        return None if content is None else read_posterior(content, len(self.mesh.vertices), self.scales, effects)
+
+    def reopened(self, content: bytes | None) -> Self:
+        """The estimator with the covariates in the file of a saved release, where there is one."""
+        if self.covariates is None or content is None:
+            return self
+        from dpppsynth.inference.covariates_file import read_covariates
+
+        design = read_covariates(content, self.covariates, len(self.places.vertices))
+        return replace(self, covariates=design)  # type: ignore[type-var]
+
+
+def field_mesh(recipe: Json, tents: Mesh) -> Mesh:
+    """The mesh of the field: the statistic's own, a refinement of it, or along or over the same network.
+
+    Raises
+    ------
+    InputError
+    """
+    if canonical_json(recipe) == canonical_json(tents.recipe):
+        return tents
+    require(isinstance(recipe, dict), "the mesh of a field is described by its recipe")
+    builder, own = recipe.get("builder"), tents.recipe
+    if builder == "regular":
+        pairs = [] if own["builder"] != builder else list(zip(recipe["shape"], own["shape"], strict=True))
+        factors = {(fine - 1) / (coarse - 1) for fine, coarse in pairs}
+        nested = len(factors) == 1 and factors.pop().is_integer() and recipe["kind"] == own["kind"]
+        require(nested, "the mesh of a field refines the statistic's")
+    else:
+        require(builder in ("network", "trace"), "the mesh of a field is the statistic's own where that is not regular")
+    return mesh_from_recipe(recipe, tents.domain)
+
+
+def files_beside(
+    mesh: Mesh,
+    scales: Sequence[float],
+    offset: str | None,
+    covariates: Design | None = None,
+    places: Mesh | None = None,
+) -> Beside:
+    """Posterior draws on a mesh, made with some of the length scales or ranges, offset and covariates where there are.
+
+    These are as they are stated; covariates are at other places where these are given.
+    """
+    files = {POSTERIOR} | (set() if offset is None else OFFSETS) | (set() if covariates is None else {COVARIATES})
+    effects = 0 if covariates is None else len(covariates.names)
+    follow = [Following(POSTERIOR, (), partial(_require_posterior, mesh=mesh, scales=scales, effects=effects))]
+    if covariates is not None:
+        check = partial(_require_covariates, design=covariates, vertices=len((places or mesh).vertices))
+        follow.append(Following(COVARIATES, (), check))
+    return Beside(frozenset(files), offset, tuple(follow))
+
+
+def _require_posterior(content: bytes, _: Ints, *, mesh: Mesh, scales: Sequence[float], effects: int) -> None:
+    require_posterior(content, mesh, scales, effects)
+
+
+def _require_covariates(content: bytes, _: Ints, *, design: Design, vertices: int) -> None:
+    from dpppsynth.inference.covariates_file import read_covariates
+
+    read_covariates(content, design, vertices)
+
+
+def require_as_written(model: FieldInference, stated: JsonRead, rule: str) -> None:
+    """Refuse settings that read as a model's but are written otherwise: 1 and true are no 1.0 here.
+
+    The offset, which is read from its own file, is left aside.
+
+    Raises
+    ------
+    InputError
+    """
+    own = canonical_json(model.to_dict() | {"offset": None})
+    require(own == canonical_json({**stated, "offset": None}), rule)
+
+
+def even_stated(even: bool) -> JsonObject:
+    """Entry of a certificate for an even field among the priors; none where there is none, as on older ones."""
+    return {"even": True} if even else {}
+
+
+def require_even(stated: Mapping[str, Any]) -> None:
+    """Refuse a certificate that speaks of an even field among the priors other than with true."""
+    require(stated.get("even", True) is True, "an even field among the priors is stated as true, or not at all")
+
+
+def require_few(name: str, scales: tuple[float, ...]) -> None:
+    """Refuse length scales, or ranges, that are not a few positive numbers."""
+    if not isinstance(scales, tuple) or not scales or not all(0 < scale < np.inf for scale in scales):
+        msg = f"{name}: needs a tuple of positive numbers, such as (150.0, 300.0), got {scales!r}."
+        raise InputError(msg)
+    if len(scales) > MOST_SCALES:
+        msg = f"{name}: needs at most {MOST_SCALES}, got {len(scales)}; leave some out."
+        raise InputError(msg)
+
+
+def require_scales(stated: Mapping[str, Any], name: str) -> None:
+    """Refuse a standard deviation or length scales on a certificate that no field has."""
+    require(_positive(stated["sigma"]), "sigma is a positive number")
+    scales, words = stated[name], name.replace("_", " ")
+    few = isinstance(scales, list) and 0 < len(scales) <= MOST_SCALES
+    require(few and all(map(_positive, scales)), f"there are 1 to {MOST_SCALES} {words}, positive numbers")
+
+
+def _positive(value: Json) -> bool:
+    """Whether a value is a number that a covariance takes as a positive parameter."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and SMALLEST_PARAMETER <= value <= LARGEST_PARAMETER
+
+
+def apportion(share: Floats, seats: int) -> Ints:
+    """Whole numbers in proportion to `share` that sum to `seats`, by largest remainders."""
+    count = np.floor(share * seats).astype(int)
+    rest = np.argsort(count - share * seats)[: seats - count.sum()]
+    count[rest] += 1
+    return count

@@ -1,0 +1,263 @@
+"""`MaternInference`: a Matern field of sparse precision behind noisy masses, as fine as their number asks for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+
+from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
+from dpppsynth.contract.effort import mesh_work
+from dpppsynth.contract.estimator import (
+    Beside,
+    covariate_rows,
+    covariates_of,
+    covariates_stated,
+    offset_of,
+    offset_rows,
+)
+from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.rules import MATERN_SIGMA
+from dpppsynth.contract.statistic import Parameters, require
+from dpppsynth.core.arguments import flag, one_of, positive
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import Progress
+from dpppsynth.core.types import Json, JsonObject, JsonRead
+from dpppsynth.core.wording import Rows
+from dpppsynth.inference.field_inference import (
+    INTERCEPT_SD,
+    NO_RANGE,
+    even_stated,
+    field_mesh,
+    files_beside,
+    require_as_written,
+    require_even,
+    require_few,
+    require_scales,
+)
+from dpppsynth.inference.posterior import Posterior
+from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
+from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
+from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.matern_search import FORGOTTEN, MaternSearch, non_negligible
+from dpppsynth.models.recipes import are_within, mesh_from_recipe
+from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
+from dpppsynth.models.sparse_posterior import SparsePosterior
+from dpppsynth.spatial.covariates import Design
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.mesh import Mesh
+from dpppsynth.spatial.offset import Offset, require_somewhere
+
+# Settings on a certificate.
+STATED = {"kind", "mesh", "ranges", "smoothness", "sigma", "offset", "inference"}
+# Times the memory that the factors of a smoother field take.
+SMOOTH = 4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MaternInference(SparseInference):
+    """Prior of a Matern field, averaged over its parameters by evidence; Laplace approximation of its posterior.
+
+    Attributes
+    ----------
+    mesh : Mesh
+        Mesh of the field: the tents' own, or a refinement of it; behind counts, triangles nested in the cells.
+    ranges : tuple of float
+        In increasing order; the best is found by climbing from the third, so that not all are tried.
+    smoothness : tuple of float
+        1 and 3 in the plane, 0.5 and 1.5 along networks.
+    sigma : float
+    sigmas : tuple of float
+        Smaller standard deviations, in decreasing order, that are averaged over as well, with the same ranges.
+    offset : Offset, optional
+        Public base intensity.
+    inference : {"laplace"}
+    even : bool
+        Whether an even field is one more prior; with covariates one that is even but for their effects.
+    covariates : Design, optional
+        Public covariates at the mesh's vertices.
+    """
+
+    mesh: Mesh
+    ranges: tuple[float, ...]
+    smoothness: tuple[float, ...] = (1.0,)
+    sigma: float = MATERN_SIGMA
+    sigmas: tuple[float, ...] = ()
+    offset: Offset | None = None
+    inference: str = "laplace"
+    even: bool = False
+    covariates: Design | None = None
+    kind: ClassVar[str] = "matern"
+    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", "sigmas", "ranges", "smoothness", "inference", "even"})
+
+    def __post_init__(self) -> None:
+        require_few("ranges", self.ranges)
+        longest = LONGEST * self.mesh.domain.extent
+        if list(self.ranges) != sorted(set(self.ranges)) or not SHORTEST * longest <= self.ranges[0] <= self.ranges[-1]:
+            msg = f"ranges: must increase from one to the next, from {SHORTEST * longest:g} on, got {self.ranges!r}."
+            raise InputError(msg)
+        if self.ranges[-1] > longest:
+            msg = (
+                f"ranges: must be at most {longest:g} in this domain, or matrices are not precise enough, got "
+                f"{self.ranges!r}."
+            )
+            raise InputError(msg)
+        known = SMOOTHNESS[1 if self.mesh.kind == "segment" else 2]
+        smoothness = self.smoothness
+        some = isinstance(smoothness, tuple) and 0 < len(smoothness) <= len(known) and set(smoothness) <= set(known)
+        if not some or list(smoothness) != sorted(set(smoothness)):
+            msg = f"smoothness: needs a tuple of some of {known} on this mesh, in order, got {smoothness!r}."
+            raise InputError(msg)
+        positive("sigma", self.sigma, most=LARGEST_PARAMETER)
+        if self.sigma < SMALLEST_PARAMETER:
+            msg = f"sigma: must be at least {SMALLEST_PARAMETER:g}, got {self.sigma!r}."
+            raise InputError(msg)
+        self._require_sigmas()
+        for name in ("ranges", "smoothness", "sigmas"):
+            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+        one_of("inference", self.inference, INFERENCES)
+        flag("even", self.even)
+        widest = SparseMatern(self.sigma, self.ranges[-1], self.smoothness[0]).unknowns(self.mesh)
+        require_few_unknowns(widest * (SMOOTH if self.smoothness[-1] > known[0] else 1))
+        require_somewhere(self.measure)
+
+    def _require_sigmas(self) -> None:
+        if self.sigmas != ():
+            require_few("sigmas", self.sigmas)
+            whole = (self.sigma, *self.sigmas)
+            if list(whole) != sorted(set(whole), reverse=True) or whole[-1] < SMALLEST_PARAMETER:
+                msg = (
+                    f"sigmas: must decrease from one to the next, from below sigma = {self.sigma:g} to "
+                    f"{SMALLEST_PARAMETER:g} at least, got {self.sigmas!r}."
+                )
+                raise InputError(msg)
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        return super().changed({"sigmas": (), **changes} if "sigma" in changes else changes)
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        return self.ranges * len(self.smoothness) * (1 + len(self.sigmas)) + self.even * (NO_RANGE,)
+
+    def __repr__(self) -> str:
+        return f"MaternInference({self.mesh!r}, ranges={self.ranges}, smoothness={self.smoothness})"
+
+    def require(self, plan: LatticeStatistic) -> None:
+        if not isinstance(plan, LaplaceMasses):
+            msg = (
+                "prior: a Matern field of sparse precision stands behind noised tents or counts alone; take mechanism "
+                "'tents'."
+            )
+            raise InputError(msg)
+        if plan.basis == "cells":
+            require(isinstance(plan.domain, Window), "behind counts of segments stands a field along streets")
+            nested = are_within(self.mesh.recipe, plan.mesh)
+            require(nested, "the mesh of a field behind counts is nested in their cells")
+
+    def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
+        """Likelihood of the field given noised counts or tents."""
+        plan = cast(LaplaceMasses, statistic.plan)
+        # Noised counts and tents have this likelihood.
+        return cast(NoisyMasses, plan.likelihood(statistic, self.measure, plan.shares(self.mesh, self.pieces)))
+
+    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
+        plan, likelihood = statistic.plan, self.likelihood(statistic)
+        start = self.started(likelihood, self.centre(plan))
+        places: dict[int, SparsePosterior] = {}
+        for k, sigma in enumerate((self.sigma, *self.sigmas)):
+            search = MaternSearch(
+                likelihood,
+                self.mesh,
+                sigma,
+                self.smoothness,
+                self.ranges,
+                self.centre(plan),
+                None if plan.n is not None else INTERCEPT_SD,
+                say,
+                start,
+                explained=self.explained,
+            )
+            found = {
+                (k * len(self.smoothness) + self.smoothness.index(s)) * len(self.ranges) + self.ranges.index(r): fit
+                for (s, r), fit in search.posteriors().items()
+            }
+            best = max(fit.log_evidence for fit in found.values())
+            if places and best < max(fit.log_evidence for fit in places.values()) + FORGOTTEN:
+                # Evidence has one summit over sigma, and still smaller ones lie further below it.
+                break
+            places = non_negligible(places | found)
+        if self.even:
+            others = len(self.scales) - 1
+            places[others] = self.even_fit(likelihood, self.centre(plan), others)
+        say("draws")
+        return self.average(places, likelihood, rng)
+
+    def table_rows(self) -> Rows:
+        smooth = " or ".join(f"{each:g}" for each in self.smoothness)
+        sigmas = " or ".join(f"{each:g}" for each in (self.sigma, *self.sigmas))
+        return [
+            ("field", f"Matern, sigma {sigmas}, smoothness {smooth}, on {mesh_words(self.mesh)}"),
+            ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges) + self.even * ", or an even field"),
+            ("inference", self.inference),
+            *offset_rows(self.offset),
+            *covariate_rows(self.covariates),
+        ]
+
+    def public_numbers(self) -> JsonObject:
+        return {
+            "field_vertices": len(self.mesh.vertices),
+            "field_sigma": self.sigma,
+            "ranges": self.ranges,
+            "inference": self.inference,
+        }
+
+    def to_dict(self) -> JsonObject:
+        return (
+            {
+                "kind": self.kind,
+                "mesh": self.mesh.recipe,
+                "ranges": list(self.ranges),
+                "smoothness": list(self.smoothness),
+                "sigma": self.sigma,
+                "offset": None if self.offset is None else self.offset.fingerprint,
+                "inference": self.inference,
+            }
+            | ({"sigmas": list(self.sigmas)} if self.sigmas else {})
+            | even_stated(self.even)
+            | covariates_stated(self.covariates)
+        )
+
+    @classmethod
+    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
+        return 3 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
+
+    @classmethod
+    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
+        require_even(stated)
+        require(
+            stated.keys() - {"even", "covariates", "sigmas"} == STATED,
+            f"a Matern field states exactly {', '.join(sorted(STATED))}",
+        )
+        require_scales(stated, "ranges")
+        if "sigmas" in stated:
+            require_scales(stated, "sigmas")
+        if plan.basis != "cells":
+            field_mesh(stated["mesh"], plan.mesh)
+        model = cls.from_dict(stated, plan, None)
+        require_as_written(model, stated, "a Matern field's ranges and smoothness are numbers as they are written")
+        model.require(plan)
+        return files_beside(model.mesh, model.scales, offset_of(stated), model.covariates)
+
+    @classmethod
+    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
+        return cls(
+            mesh=mesh_from_recipe(stated["mesh"], plan.domain),
+            ranges=tuple(stated["ranges"]),
+            smoothness=tuple(stated["smoothness"]),
+            sigma=stated["sigma"],
+            sigmas=tuple(stated.get("sigmas", ())),
+            offset=offset,
+            inference=stated["inference"],
+            even="even" in stated,
+            covariates=covariates_of(stated),
+        )

@@ -1,0 +1,263 @@
+"""Fields of sparse precision: draws averaged over priors by evidence, and a prior of one's own."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
+from dpppsynth.contract.estimator import DIGEST, Beside, offset_of, offset_rows
+from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.statistic import require
+from dpppsynth.core.arguments import one_of
+from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.progress import Progress
+from dpppsynth.core.types import JsonObject, JsonRead
+from dpppsynth.core.wording import Rows
+from dpppsynth.inference.field_inference import EVEN, INTERCEPT_SD, NO_RANGE, FieldInference, apportion, files_beside
+from dpppsynth.inference.posterior import FitNotes, Posterior
+from dpppsynth.models.laplace_approximation import check_approximation
+from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.sparse_fields import SparseField, constant, field_of_precision, with_effects
+from dpppsynth.models.sparse_posterior import SparsePosterior, kept_masses, sparse_posterior
+from dpppsynth.spatial.domains import canonical_json
+from dpppsynth.spatial.loglinear_integrals import gauss_rule
+from dpppsynth.spatial.mesh import Floats, Mesh
+from dpppsynth.spatial.offset import Offset, require_somewhere
+
+# NUTS would take hours with so many unknowns.
+INFERENCES = ("laplace",)
+# Numbers of a saved posterior, about, and draws at least and at most.
+KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000
+# Ranges of a field, in units of the domain's extent: at most, and at least as a share of the most.
+LONGEST, SHORTEST = 2.0, 1e-6
+# Draws by which the approximation is checked: a twentieth of the time of a release.
+CHECKED = 40
+# Points along a side of an element at which draws are integrated.
+POINTS = 2
+# Draws that are made at once.
+BATCH = 64
+
+
+class SparseInference(FieldInference):
+    """Base of estimators by a field of sparse precision: Laplace approximation, priors weighed by evidence."""
+
+    def average(
+        self, fits: Mapping[int, SparsePosterior], likelihood: NoisyMasses, rng: np.random.Generator
+    ) -> Posterior:
+        """Draws from fits, by the places of their priors' scales in `scales`, each with a share by its evidence."""
+        log_weight = np.array([fit.log_evidence for fit in fits.values()])
+        draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
+        count = apportion(scipy.special.softmax(log_weight), draws)
+        totals = np.split(drawn_totals(likelihood, draws, rng), np.cumsum(count)[:-1])
+        drawn = [self._draw(fit, likelihood, own, rng) for fit, own in zip(fits.values(), totals, strict=True)]
+        fields, effects = (np.concatenate(each)[None] for each in zip(*drawn, strict=True))
+        scales = np.repeat([self.scales[place] for place in fits], count)
+        known = self._notes(fits, count / draws, likelihood, rng)
+        return Posterior(fields, scales[None], known, effects if self.covariates else None).mixed(rng)
+
+    def _notes(
+        self,
+        fits: Mapping[int, SparsePosterior],
+        weights: Floats,
+        likelihood: NoisyMasses,
+        rng: np.random.Generator,
+    ) -> FitNotes:
+        """Diagnostics of the fits, in the order of `scales`; the one of most weight is checked."""
+        notes = FitNotes.unknown(self.scales)
+        notes.weight[:] = 0.0
+        notes.weight[list(fits)] = weights
+        most = list(fits)[int(np.argmax(weights))]
+        notes.add(most, check_approximation(fits[most], likelihood, len(self.mesh.vertices), CHECKED, rng))
+        return notes
+
+    def _draw(
+        self, fit: SparsePosterior, likelihood: NoisyMasses, totals: Floats, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float32], Floats]:
+        """(k, V) draws with the given totals (k,), in single precision, and their (k, p) effects."""
+        fields = [np.empty((0, len(self.mesh.vertices)), dtype=np.float32)]
+        effects = [np.empty((0, fit.prior.effects))]
+        for part in (totals[start : start + BATCH] for start in range(0, len(totals), BATCH)):
+            drawn, own = fit.drawn(len(part), rng)
+            fields.append(self.normalise(self.bent(likelihood, fit.field_mode, drawn), part))
+            effects.append(own)
+        return np.concatenate(fields), np.concatenate(effects)
+
+    def even_fit(self, likelihood: NoisyMasses, centre: float, others: int) -> SparsePosterior:
+        """Posterior of an even field, but for effects of covariates, with its share of the weight of other priors."""
+        even = self.explained(constant(len(self.measure), INTERCEPT_SD))
+        fit = sparse_posterior(likelihood, even, centre, start=self.started(likelihood, centre))
+        return replace(fit, log_evidence=fit.log_evidence + float(np.log(EVEN * others)))
+
+    def explained(self, prior: SparseField) -> SparseField:
+        """A prior of the field with the effects of covariates, where there are any."""
+        design = self.covariates
+        if design is None:
+            return prior
+        if design.values is None:
+            msg = "covariates: the release states their fingerprint alone; take one that was opened with its files."
+            raise QualityError(msg)
+        return with_effects(prior, self.spread(design.values), design.prior_sd)
+
+    def spread(self, columns: Floats) -> Floats:
+        """Covariates at all values of the field, from those at its places."""
+        return columns
+
+    def started(self, likelihood: NoisyMasses, centre: float) -> Floats | None:
+        """Even field of the noised total, from which a mode is searched where a guess of n is larger."""
+        if likelihood.n is not None:
+            return None
+        level = np.log(max(1.0, float(likelihood.masses.sum())) / self.measure.sum())
+        return np.full(len(self.measure), level) if level < centre else None
+
+    def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
+        """(k, V) draws about a mode (V,), whose tents have the masses that the approximation predicts."""
+        return kept_masses(likelihood, mode, fields, likelihood.tents, self.rule)
+
+    @cached_property
+    def rule(self) -> "tuple[scipy.sparse.csr_array, Floats]":
+        """Rule of integration over the domain, times the offset."""
+        return gauss_rule(self.mesh, self.pieces, POINTS)
+
+
+def drawn_totals(masses: NoisyMasses, draws: int, rng: np.random.Generator) -> Floats:
+    """(draws,) totals of the intensities: the public n, or what the noised masses tell of a secret one.
+
+    The mean of exp of an uncertain field lies above its total, so a secret total is not left to the field.
+    """
+    if masses.n is not None:
+        return np.full(draws, float(masses.n))
+    total = max(1.0, float(masses.masses.sum()))
+    spread = np.sqrt(total + masses.noise_variance * len(masses.masses))
+    return np.maximum(1.0, rng.normal(total, spread, draws))
+
+
+# Settings on a certificate.
+STATED = {"kind", "mesh", "precision", "offset", "inference"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrecisionInference(SparseInference):
+    """Prior of any sparse positive definite precision at the tents' vertices; Laplace approximation of its posterior.
+
+    Attributes
+    ----------
+    mesh : Mesh
+        The tents' own.
+    precision : sparse (V, V) or None
+        None in a release that was read from a folder, which states the digest alone: `release.infer(precision=...)`.
+    offset : Offset, optional
+        Public base intensity.
+    inference : {"laplace"}
+    digest : str
+        SHA-256 of the matrix, found from it where there is one.
+
+    Raises
+    ------
+    InputError
+        When it is not a symmetric positive definite matrix of finite numbers, one row a vertex.
+    """
+
+    mesh: Mesh
+    precision: Any
+    offset: Offset | None = None
+    inference: str = "laplace"
+    digest: str = ""
+    kind: ClassVar[str] = "precision"
+    adjustable: ClassVar[frozenset[str]] = frozenset({"precision", "inference"})
+
+    def __post_init__(self) -> None:
+        one_of("inference", self.inference, INFERENCES)
+        require_somewhere(self.measure)
+        if self.precision is None:
+            return
+        try:
+            prior = self._field
+        except QualityError:
+            msg = "covariance: the precision is not positive definite to rounding; add a little to its diagonal."
+            raise InputError(msg) from None
+        object.__setattr__(self, "precision", prior.precision)
+        object.__setattr__(self, "digest", fingerprint(prior.precision))
+
+    def __repr__(self) -> str:
+        return f"PrecisionInference({self.mesh!r}, precision {self.digest[:12]})"
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        return (NO_RANGE,)
+
+    def require(self, plan: LatticeStatistic) -> None:
+        same = canonical_json(plan.mesh.recipe) == canonical_json(self.mesh.recipe)
+        if not isinstance(plan, LaplaceMasses) or plan.basis != "tents" or not same:
+            msg = "covariance: a precision of one's own stands behind noised tents on its mesh; give that as mesh=."
+            raise InputError(msg)
+
+    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
+        if self.precision is None:
+            msg = f"precision: the release states its digest alone; give the matrix {self.digest[:12]}, or another."
+            raise QualityError(msg)
+        plan = statistic.plan
+        self.require(plan)
+        # Noised tents have this likelihood.
+        likelihood = cast(NoisyMasses, plan.likelihood(statistic, self.measure, self.mesh.shares(plan.mesh)))
+        say("field of a given precision")
+        fit = sparse_posterior(likelihood, self._prior(plan), self.centre(plan))
+        say("draws")
+        return self.average({0: fit}, likelihood, rng)
+
+    def _prior(self, plan: LatticeStatistic) -> SparseField:
+        """Prior at the vertices, with an intercept where n is secret."""
+        return self._field if plan.n is not None else self._field.with_intercept(INTERCEPT_SD)
+
+    @cached_property
+    def _field(self) -> SparseField:
+        """Prior at the vertices, which is factored once."""
+        return field_of_precision(self.precision, self.mesh)
+
+    def table_rows(self) -> Rows:
+        return [
+            ("field", f"Gaussian, precision {self.digest[:12]}, on {mesh_words(self.mesh)}"),
+            ("inference", self.inference),
+            *offset_rows(self.offset),
+        ]
+
+    def public_numbers(self) -> JsonObject:
+        return {"field_vertices": len(self.mesh.vertices), "precision": self.digest, "inference": self.inference}
+
+    def to_dict(self) -> JsonObject:
+        return {
+            "kind": self.kind,
+            "mesh": self.mesh.recipe,
+            "precision": self.digest,
+            "offset": None if self.offset is None else self.offset.fingerprint,
+            "inference": self.inference,
+        }
+
+    @classmethod
+    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
+        require(stated.keys() == STATED, f"a field of a given precision states exactly {', '.join(sorted(STATED))}")
+        same = canonical_json(stated["mesh"]) == canonical_json(plan.mesh.recipe)
+        require(same, "the mesh of a given precision is the statistic's")
+        digest = stated["precision"]
+        require(isinstance(digest, str) and DIGEST.fullmatch(digest) is not None, "the precision is a SHA-256")
+        model = cls.from_dict(stated, plan, None)
+        model.require(plan)
+        return files_beside(model.mesh, model.scales, offset_of(stated))
+
+    @classmethod
+    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
+        return cls(plan.mesh, None, offset, stated["inference"], stated["precision"])
+
+
+def fingerprint(precision: "scipy.sparse.csc_array") -> str:
+    """SHA-256 of a sparse matrix: its columns' starts, rows and values."""
+    matrix = scipy.sparse.csc_array(precision, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    parts = (matrix.indptr.astype("<i8"), matrix.indices.astype("<i8"), matrix.data.astype("<f8"))
+    return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()

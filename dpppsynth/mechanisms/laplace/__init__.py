@@ -1,1 +1,0 @@
-"""Noised counts of cells or tent masses, made non-negative."""

@@ -1,7 +1,0 @@
-"""Options of noised counts and tent masses."""
-
-from dpppsynth.contract.mesh_options import MeshOptions
-from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
-
-CELLS = MeshOptions(LaplaceSynthesizer, "laplace", {"basis": "cells"})
-TENTS = MeshOptions(LaplaceSynthesizer, "laplace", {"basis": "tents"})

@@ -1,0 +1,279 @@
+"""`MassesAndPairs`: tent masses or counts, and capped pair sums, each with noise of its share of the budget."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+import scipy
+
+from dpppsynth.contract import rules
+from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
+from dpppsynth.contract.pair_settings import caps_of, listed, require_levels
+from dpppsynth.contract.pairs_statistic import NoisedPairs, NoiseGroup, PairsStatistic
+from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, one_among
+from dpppsynth.contract.statistic import Following, Parameters, capped, require
+from dpppsynth.core.arguments import one_of, probability
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.published_files import plain_text
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject
+from dpppsynth.core.units import short_unit
+from dpppsynth.core.wording import Rows, mention
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.mechanisms.lgcp.lgcp_settings import CLUSTER_PLACES
+from dpppsynth.mechanisms.lgcp.request import LGCPRequest
+from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
+from dpppsynth.models.pair_sums import PairStatistic, finest, require_radius
+from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.privacy.bounds import pair_sums
+from dpppsynth.privacy.composition import together
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.patterns import PointPattern
+
+# Radii: the work of the likelihood grows by a factor with each.
+MOST_RADII = 4
+# Points of a pattern that is simulated a hundred times.
+MOST_SIMULATED = 2_000_000
+
+
+CLUSTERS = "clusters.json"
+# Probabilities are whole numbers of millionths.
+UNIT = 1_000_000
+
+
+def cluster_text(posterior: ClusterPosterior) -> str:
+    """The file: laws of clusters that have a probability, with it."""
+    ends = np.rint(np.cumsum(posterior.probabilities) * UNIT).astype(np.int64)
+    # Rounded ends of intervals leave their lengths whole, and the sum one.
+    ends[-1] = UNIT
+    share = np.diff(ends, prepend=0)
+    table = posterior.prior.table
+    laws = [
+        {"size": size, "spread": spread, "coincident": coincident, "millionths": int(share[k])}
+        for k, (size, spread, coincident) in enumerate(table[:, :3].tolist())
+        if share[k] or not k
+    ]
+    return plain_text({"laws": laws})
+
+
+def read_clusters(content: bytes, prior: ClusterPrior) -> ClusterPosterior:
+    """The posterior in a file.
+
+    Raises
+    ------
+    InputError
+        When it is not one of laws of the prior.
+    """
+    rule = "clusters are laws of the prior, with probabilities that add up to one"
+    try:
+        laws = json.loads(content)["laws"]
+        known = {tuple(law): k for k, law in enumerate(prior.table[:, :3].tolist())}
+        share = np.zeros(len(known), dtype=np.int64)
+        for law in laws:
+            place = known.get((law["size"], law["spread"], law["coincident"]))
+            require(place is not None and type(law["millionths"]) is int and law["millionths"] >= 0, rule)
+            share[place or 0] = law["millionths"]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        require(False, rule)
+    require(int(share.sum()) == UNIT, rule)
+    return ClusterPosterior(prior, share / UNIT)
+
+
+def require_clusters(content: bytes, prior: ClusterPrior) -> None:
+    """Refuse bytes that are not those of such a file."""
+    require(cluster_text(read_clusters(content, prior)).encode() == content, "clusters are written in one way")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MassesAndPairs(LaplaceMasses, PairsStatistic):
+    """Noised masses or counts, followed by noised pair sums, in one vector; other attributes as in `LaplaceMasses`.
+
+    Attributes
+    ----------
+    share : float
+        Share of the budget for the pair sums, which radii have equal parts of.
+    radii : tuple of float
+    caps : tuple of int
+    steps : tuple of int
+        Of the pair sums, one for each radius, as in `NoisedPairs`.
+    places : {"apart", "shared"}
+        Whether several points may lie at one place, for the prior of clusters.
+    """
+
+    share: float
+    radii: tuple[float, ...]
+    caps: tuple[int, ...]
+    steps: tuple[int, ...]
+    places: str = "apart"
+    form: ClassVar[Form] = LaplaceMasses.form | {
+        "clusters": POSITIVE,
+        "radii": listed(POSITIVE),
+        "caps": listed(WHOLE),
+        "steps": listed(WHOLE),
+        "pair_scales": listed(POSITIVE),
+        "pair_bits": WHOLE,
+        "places": one_among(*CLUSTER_PLACES),
+    }
+
+    def __post_init__(self) -> None:
+        probability("clusters", self.share, remedy="0.3 is a usual share")
+        one_of("places", self.places, CLUSTER_PLACES)
+        count = len(self.radii)
+        require_levels(self.radii, self.caps, (1 / count,) * count if count else (), self.steps)
+        if count > MOST_RADII:
+            msg = (
+                f"cluster_radii: at most {MOST_RADII}, got {count}; leave some out, each takes budget from the others."
+            )
+            raise InputError(msg)
+        super().__post_init__()
+        remedy = f"take larger radii, or leave {mention('clusters')} out"
+        self.pairs.require(self.n, name="cluster_radii", remedy=remedy)
+        require_simulated(self.n or self.expected_n or 0)
+        self.guarantee.require(self.epsilon, 0.0)
+
+    def __repr__(self) -> str:
+        return f"MassesAndPairs({super().__repr__()}, {self.share:g} of it for pairs within {self.radii})"
+
+    @property
+    def mass_epsilon(self) -> float:
+        return self.epsilon * (1 - self.share)
+
+    @cached_property
+    def pairs(self) -> NoisedPairs:
+        """Pair sums and their noise."""
+        statistic = PairStatistic(self.domain, self.radii, self.caps, self.steps)
+        each = self.epsilon * self.share / len(self.radii)
+        return NoisedPairs(statistic, self.relation, (each,) * len(self.radii))
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        bits = self.pairs.statistic.bits
+        sums = pair_sums(self.relation, caps=self.caps, scales=self.pairs.scales, bits=bits, domain=self.domain)
+        return together(super().guarantee, sums)
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
+        p = parameters
+        mesh, sizes = mesh_from_recipe(p["mesh"], domain), (p["n"], p["expected_n"])
+        settled = p["basis"], mesh, capped(relation), *sizes, p["epsilon"], p["clusters"]
+        radii, caps, steps = (tuple(p[name]) for name in ("radii", "caps", "steps"))
+        return cls(*settled, radii, caps, steps, p["places"])
+
+    def parameters(self) -> JsonObject:
+        own = self.pairs.parameters()
+        return super().parameters() | {
+            "clusters": self.share,
+            "radii": own["radii"],
+            "caps": own["caps"],
+            "steps": own["steps"],
+            "pair_scales": own["scales"],
+            "pair_bits": own["lattice_bits"],
+            "places": self.places,
+        }
+
+    def implements(self, mechanism: str) -> bool:
+        return True
+
+    @property
+    def masses_size(self) -> int:
+        """Number of cells or vertices, which come first."""
+        return super().size
+
+    @property
+    def size(self) -> int:
+        return self.masses_size + len(self.radii)
+
+    def noise_groups(self) -> tuple[NoiseGroup, ...]:
+        return (NoiseGroup(self.basis, self.masses_size, self.scale), *self.pairs.noise_groups())
+
+    def masses(self, lattice: Ints) -> Floats:
+        return super().masses(lattice[: self.masses_size])
+
+    @property
+    def mass_variance(self) -> float:
+        """Variance of the noise of one mass, exactly."""
+        return float(0.5 / np.sinh(0.5 / self.scale) ** 2 / 4.0**self.bits)
+
+    def mass_shares(self, positions: Floats) -> "scipy.sparse.csr_array":
+        """(k, V) shares of points (k, 2) in each of the masses."""
+        if self.basis == "tents":
+            return self.mesh.basis(positions)
+        element = self.mesh.locate(positions)
+        shape = len(positions), self.masses_size
+        return scipy.sparse.csr_array((np.ones(len(element)), element, np.arange(len(element) + 1)), shape=shape)
+
+    def sums(self, lattice: Ints) -> Floats:
+        """(L,) pair sums, the last of the released numbers."""
+        return self.pairs.values(lattice[self.masses_size :])
+
+    def noise_rows(self) -> Rows:
+        unit = short_unit(self.domain.unit)
+        each = zip(self.radii, self.caps, self.pairs.noise_sd, strict=True)
+        sums = ", ".join(f"{r:.4g} {unit} (cap {cap}, noise {sd:.4g})" for r, cap, sd in each)
+        pairs = f"sums of 1 - distance / radius within {sums}, for {self.share:g} of epsilon"
+        return [*super().noise_rows(), ("pairs", pairs)]
+
+    def details(self) -> JsonObject:
+        return super().details() | {"pair_noise_sd": list(self.pairs.noise_sd)}
+
+    def prepare(self) -> None:
+        super().prepare()
+        for level in range(len(self.radii)):
+            self.pairs.noise(level)
+
+    @property
+    def additive(self) -> bool:
+        return False
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
+        # One generator, so that the parts of a seeded run do not share their noise.
+        source = None if rng is None else generator(rng)
+        pattern = self.admitted(pattern, source)
+        noise, sums = self.source(source), self.pairs.statistic.doubled(pattern.positions)
+        masses = self.apply_noise(noise.add, self.exact(pattern.positions))
+        noised = np.concatenate([masses, self.pairs.add(self.apply_noise, sums, source)])
+        return PrivateStatistic(self, noised, noise.name, noise.seeded)
+
+    def exact_numbers(self, pattern: PointPattern) -> Ints:
+        return np.concatenate([self.exact(pattern.positions), self.pairs.statistic.doubled(pattern.positions)])
+
+    @property
+    def prior(self) -> ClusterPrior:
+        """Prior of laws of clusters."""
+        return ClusterPrior(self.radii, isinstance(self.domain, LinearNetwork), self.places == "shared")
+
+    @property
+    def following(self) -> tuple[Following, ...]:
+        return (Following(CLUSTERS, (), lambda content, _: require_clusters(content, self.prior)),)
+
+
+def require_simulated(size: float) -> None:
+    """Refuse more points than are simulated."""
+    if size > MOST_SIMULATED:
+        msg = (
+            f"clusters: patterns of all points are simulated, {MOST_SIMULATED:,} at most, got {size:,.0f}; leave "
+            f"{mention('clusters')} out."
+        )
+        raise InputError(msg)
+
+
+def with_pairs(request: LGCPRequest, basis: str, mesh: Mesh) -> MassesAndPairs:
+    """Masses or counts on a mesh, and pair sums within the radii that are given or follow from a public rule."""
+    s = request.settings
+    share = float(s.clusters or 0.0)
+    require_simulated(request.size)
+    radii, caps = rules.pair_levels(request.domain, request.size, s.epsilon * share, secret=request.n is None)
+    if s.cluster_radii is not None:
+        radii = s.cluster_radii
+        for radius in radii:
+            require_radius(radius, request.domain, name="cluster_radii")
+        caps = caps[:1] * len(radii)
+    if s.cluster_caps is not None:
+        caps = caps_of(s.cluster_caps, len(radii), name="cluster_caps")
+    steps = tuple(finest(request.domain, radius, request.n) for radius in radii)
+    return MassesAndPairs(*request.measured(basis, mesh), share, radii, caps, steps, s.cluster_places)
