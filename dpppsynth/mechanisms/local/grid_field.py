@@ -15,10 +15,9 @@ import scipy.sparse as sp
 
 from dpppsynth.mechanisms.local.grid_statistic import Level
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
-from dpppsynth.models.grid_meshes import CellFinder, rectangle_mesh
 from dpppsynth.models.likelihood import NormalMasses
 from dpppsynth.models.matern_search import averaged_mode
-from dpppsynth.models.regular_meshes import regular_triangulation
+from dpppsynth.models.regular_meshes import CellFinder, rectangle_mesh, regular_triangulation
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
 from dpppsynth.spatial.domains import Window

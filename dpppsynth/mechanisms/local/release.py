@@ -20,7 +20,7 @@ from dpppsynth.mechanisms.local.bound import FIELD, POSTS
 from dpppsynth.mechanisms.local.grid_statistic import Fitted, GridStatistic
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, checked_queries
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
-from dpppsynth.models.grid_meshes import CellFinder, rectangle_mesh
+from dpppsynth.models.regular_meshes import CellFinder, rectangle_mesh
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant, held

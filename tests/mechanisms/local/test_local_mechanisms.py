@@ -16,7 +16,7 @@ from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckEr
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.grids import even_cells, uniform_grid
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic
-from dpppsynth.models.grid_meshes import rectangle_mesh
+from dpppsynth.models.regular_meshes import rectangle_mesh
 from dpppsynth.privacy import GeoIndistinguishability, Local, ReplaceOne, local_rounds, verify
 from dpppsynth.privacy.relations import AlphaNeighbours, relation_from_dict
 from dpppsynth.randomizers import LocalHashing, RandomizedResponse, randomizer_from_dict
