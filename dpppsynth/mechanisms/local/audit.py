@@ -51,18 +51,7 @@ class RoundCounts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReportCounts:
-    """Releases of a local plan, of two patterns each of which has all persons at one place.
-
-    Attributes
-    ----------
-    run : AuditRun
-        A release, with secret randomness, or the measurement alone.
-    pair : tuple of PointPattern
-    rounds : callable
-        From released counts and the place (1, 2) to the counts of each round.
-    opened : bool
-        Whether releases are saved and opened again.
-    """
+    """Releases of a local plan, of two patterns each of which has all persons at one place."""
 
     run: AuditRun
     pair: tuple[PointPattern, PointPattern]
@@ -80,13 +69,7 @@ class ReportCounts:
         return cls(run, (first, second), rounds, opened)
 
     def misfits(self, chance: float) -> dict[str, float]:
-        """The oddest count and the logarithm of the probability, at most, of one as odd, if that is below the chance.
-
-        Parameters
-        ----------
-        chance : float
-            Probability, at most, that counts of the stated law show any.
-        """
+        """The oddest count, with the logarithm of the probability of one as odd, if that is below the chance."""
         tails = [tails_of(counts) for pattern in self.pair for counts in self._counts(pattern)]
         # Either tail of every count, of both releases.
         log_chance = float(np.concatenate(tails).min()) + math.log(2 * sum(map(len, tails)))

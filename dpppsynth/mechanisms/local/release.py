@@ -20,7 +20,7 @@ from dpppsynth.mechanisms.local.bound import FIELD, POSTS
 from dpppsynth.mechanisms.local.grid_statistic import Fitted, GridStatistic
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, checked_queries
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
-from dpppsynth.models.grid_meshes import CellFinder, rectangle_mesh
+from dpppsynth.models.regular_meshes import CellFinder, rectangle_mesh
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant, held
@@ -34,21 +34,7 @@ ROUNDING = 1e-9
 def rectangle_integrals(
     grid: Rectangles, window: Window, numbers: Ints, density: Floats, measure: Floats, rectangles: Any
 ) -> Floats:
-    """(R,) integrals over rectangles (R, 4) of x0, y0, x1, y1.
-
-    Parameters
-    ----------
-    grid : Rectangles
-    window : Window
-        Nothing lies beyond it.
-    numbers : (T,) array of int
-        Cells that meet the window.
-    density : (T,) array
-        Of these cells, within the window.
-    measure : (T,) array
-        Areas of their parts in the window.
-    rectangles : (R, 4) array
-    """
+    """(R,) integrals over rectangles (R, 4) of x0, y0, x1, y1."""
     cut = measure < grid.areas[numbers] * (1 - ROUNDING)
     masses = np.zeros(len(grid))
     masses[numbers] = np.where(cut, 0.0, density * measure)
