@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import elements, instance, one_of, real, shown, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.heatmap.person_tables import Shape, grid_shape
+from dpppsynth.mechanisms.heatmap.persons import Shape, grid_shape
 from dpppsynth.spatial.persons import labels
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from checkins import busiest_cells, read_checkins
 
-from dpppsynth.mechanisms.heatmap.users import Users
+from dpppsynth.mechanisms.heatmap.persons import Users
 
 # Pixels of an image.
 SCREEN = (320, 240)

@@ -17,8 +17,8 @@ from heatmaps import PEOPLE, SEED, SIDE, drawn, gazers, scores
 
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate
 from dpppsynth.mechanisms.heatmap.bound import measured_depth
+from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.mechanisms.heatmap.tree import pyramid
-from dpppsynth.mechanisms.heatmap.users import Users
 
 # Arguments of each method, and the number of its noise: two that share it fit the same noised counts.
 METHODS: dict[str, tuple[int, dict[str, object]]] = {

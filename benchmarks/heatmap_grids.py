@@ -19,8 +19,8 @@ from heatmap_rivals import coarse_grid, equal_budgets, noisy, quadtree
 from heatmaps import SEED, drawn, scores
 
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, normalised
+from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.mechanisms.heatmap.tree import pyramid
-from dpppsynth.mechanisms.heatmap.users import Users
 
 DEFAULT = "default: two levels by rule, field"
 # Fan of PrivTree, its share of the budget for the tree, and the count below which a cell is not split.

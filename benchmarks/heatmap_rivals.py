@@ -9,9 +9,9 @@ import numpy as np
 
 from dpppsynth.mechanisms.heatmap.aggregation import measure_tree, normalised
 from dpppsynth.mechanisms.heatmap.bound import LATTICE_BITS, LevelBudgets
+from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.mechanisms.heatmap.reconstruction import least_squares
 from dpppsynth.mechanisms.heatmap.tree import pyramid
-from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.privacy.noise import laplace_noise
 
 UNIT = 2**LATTICE_BITS

@@ -18,7 +18,7 @@ from pathlib import Path
 import heatmap_pictures as pictures
 import heatmap_tables as tables
 import numpy as np
-from baselines.laplace_heatmap import laplace_aggregate
+from baselines.flat_heatmaps import laplace_aggregate
 from baselines.shuffled_heatmap import (
     ShuffleProtocol,
     communication_bits,
@@ -34,8 +34,8 @@ from pages import command_line, fill, table, write_rows
 
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, normalised, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import level_budgets
-from dpppsynth.mechanisms.heatmap.reconstruction import least_squares, reconstruct
-from dpppsynth.mechanisms.heatmap.users import Users
+from dpppsynth.mechanisms.heatmap.persons import Users
+from dpppsynth.mechanisms.heatmap.reconstruction import least_squares, select_cells, solve
 from dpppsynth.spatial.grid_smoothing import gaussian_heatmap
 from dpppsynth.spatial.map_distances import emd, kl, pearson, similarity
 
@@ -215,7 +215,7 @@ def shuffled(_: list[Scene]) -> Iterator[list]:
         for scale in SCALES:
             protocol = ShuffleProtocol(5.0, DELTA, users=len(everybody), depth=users.depth, w=W, scale=scale)
             levels = protocol.simulate(everybody, np.random.default_rng([SEED, 16, which, scale]))
-            estimate = drawn(reconstruct(levels, W, inside=users.inside), users)
+            estimate = drawn(solve(select_cells(levels, W, users.inside)), users)
             yield [f"B = {scale}", 5.0, OURS, *scores(truth, estimate)]
 
 

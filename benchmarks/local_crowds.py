@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from baselines.range_queries import average_query_error, query_workload, true_answers
 from local_data import SEED, Points, source
 from local_ranges import answers
 from pages import table
 
-from dpppsynth.grids import true_answers, uniform_grid
-from dpppsynth.local import AdvancedAdaptiveGrid, RangeHierarchy, average_query_error, query_workload
+from dpppsynth.grids import uniform_grid
+from dpppsynth.local import AdvancedAdaptiveGrid, RangeHierarchy
 from dpppsynth.spatial.mesh import Floats
 
 BOUNDS = (0.0, 0.0, 1.0, 1.0)

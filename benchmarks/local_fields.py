@@ -18,7 +18,7 @@ from dpppsynth.local import (
     SEMGeoI,
     wasserstein2,
 )
-from dpppsynth.mechanisms.local.cell_synthesizers import FieldMechanism
+from dpppsynth.mechanisms.local.synthesizer import CellMechanism
 from dpppsynth.spatial.mesh import Floats
 
 SIZE = 300_000
@@ -66,11 +66,11 @@ def persons(points: Points, n: int) -> Points:
     return Points(points.name, points.bounds, points.xy[chosen])
 
 
-def both(points: Points, mechanism: FieldMechanism, *key: object) -> list[float]:
+def both(points: Points, mechanism: CellMechanism, *key: object) -> list[float]:
     """W2 in cells and total variation distance of the field, then of the published estimator."""
     d, rng = mechanism.cells, source(points.name, "fields", *key)
     counts = mechanism.counts(points.values(d), rng, fast=not isinstance(mechanism, SEMGeoI))
-    found = [mechanism.estimate(counts, estimator=name) for name in ("field", mechanism.law.published)]
+    found = [mechanism.estimate(counts, estimator=name) for name in ("field", mechanism.randomizer.published)]
     return [error for shares in found for error in errors(truth(points, d), shares)]
 
 

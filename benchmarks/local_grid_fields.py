@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
+from baselines.range_queries import average_query_error, query_workload, true_answers
 from local_data import Points, source
 from local_fields import UNSEEN, data, persons
 from pages import table
 
-from dpppsynth.grids import average_query_error, query_workload, true_answers, uniform_grid
+from dpppsynth.grids import uniform_grid
 from dpppsynth.local import AdvancedAdaptiveGrid, PrivAG, UniformGrid
 from dpppsynth.spatial.mesh import Floats
 

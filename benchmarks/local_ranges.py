@@ -6,19 +6,17 @@ from functools import lru_cache
 
 import numpy as np
 from baselines.central_grids import CentralAdaptiveGrid, CentralUniformGrid
-from local_data import SEED, Points, range_data, source
-
-from dpppsynth.grids import Rectangles, first_side, true_answers, uniform_side
-from dpppsynth.local import (
-    AdaptiveCounts,
-    AdvancedAdaptiveGrid,
-    PrivAG,
-    UniformGrid,
+from baselines.range_queries import (
     average_query_error,
     constant_density_answers,
     query_workload,
+    true_answers,
     zero_answers_error,
 )
+from local_data import SEED, Points, range_data, source
+
+from dpppsynth.grids import Rectangles, first_side, uniform_side
+from dpppsynth.local import AdaptiveCounts, AdvancedAdaptiveGrid, PrivAG, UniformGrid
 from dpppsynth.spatial.mesh import Floats, Ints
 
 EPSILONS = (0.5, 1.0, 3.0, 5.0)

@@ -34,8 +34,8 @@ from dpppsynth.models.covariances import factor
 from dpppsynth.models.laplace_approximation import laplace_posterior
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.likelihood import NoisyField, NoisyMasses
+from dpppsynth.models.recipes import around
 from dpppsynth.models.target_posterior import FieldPrior
-from dpppsynth.models.trace import around
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.spatial.mesh import Mesh

@@ -1,4 +1,4 @@
-"""Grids for range queries: one or two levels of cells, their sides and cuts, and the errors of their answers.
+"""Grids for range queries: one or two levels of cells, their sides and cuts.
 
 Geometry and numbers alone: no window, no reports, no noise. What is decided from data here is decided from estimates
 that are private already.

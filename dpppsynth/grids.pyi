@@ -6,11 +6,6 @@ from dpppsynth.mechanisms.local.grids.cuts import even_cells as even_cells
 from dpppsynth.mechanisms.local.grids.cuts import local_consistency as local_consistency
 from dpppsynth.mechanisms.local.grids.cuts import pooled_levels as pooled_levels
 from dpppsynth.mechanisms.local.grids.cuts import split_ratios as split_ratios
-from dpppsynth.mechanisms.local.grids.queries import average_query_error as average_query_error
-from dpppsynth.mechanisms.local.grids.queries import constant_density_answers as constant_density_answers
-from dpppsynth.mechanisms.local.grids.queries import query_workload as query_workload
-from dpppsynth.mechanisms.local.grids.queries import true_answers as true_answers
-from dpppsynth.mechanisms.local.grids.queries import zero_answers_error as zero_answers_error
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles as Rectangles
 from dpppsynth.mechanisms.local.grids.rectangles import nested as nested
 from dpppsynth.mechanisms.local.grids.rectangles import uniform_grid as uniform_grid

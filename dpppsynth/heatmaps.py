@@ -5,10 +5,10 @@ does the same for point patterns in a window, with a certificate. Inside, from d
 
 ============================== ======================================================================================
 `Users`, `user_distribution`   sparse distributions, each person's rounded to whole units that add up to one
-`pyramid`                      sums over ever smaller squares; `pyramid_norm`
+`pyramid`                      sums over ever smaller squares
 `measure_tree`                 the one step that spends the budget: noised counts of the cells that selection looks at
 `grow`, `CellTree`, `Level`    which cells are looked at, and which are kept
-`reconstruct`, `solve`         masses that fit the noisy counts in l1
+`select_cells`, `solve`        the fullest cells of full levels, and the masses that fit their counts in l1
 `least_squares`                masses by weighted least squares on all that was looked at; `fitted` takes either
 `aggregate`                    all of it; `sparse_aggregate` keeps what lies between
 `gaussian_heatmap`             the picture; `infinite_heatmap` without borders

@@ -7,8 +7,9 @@ from dpppsynth.mechanisms.heatmap.bound import LevelBudgets as LevelBudgets
 from dpppsynth.mechanisms.heatmap.bound import level_budgets as level_budgets
 from dpppsynth.mechanisms.heatmap.bound import start_level as start_level
 from dpppsynth.mechanisms.heatmap.fitting import fitted as fitted
+from dpppsynth.mechanisms.heatmap.persons import Users as Users
+from dpppsynth.mechanisms.heatmap.persons import user_distribution as user_distribution
 from dpppsynth.mechanisms.heatmap.reconstruction import least_squares as least_squares
-from dpppsynth.mechanisms.heatmap.reconstruction import reconstruct as reconstruct
 from dpppsynth.mechanisms.heatmap.reconstruction import select_cells as select_cells
 from dpppsynth.mechanisms.heatmap.reconstruction import solve as solve
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic as HeatmapStatistic
@@ -16,9 +17,6 @@ from dpppsynth.mechanisms.heatmap.tree import CellTree as CellTree
 from dpppsynth.mechanisms.heatmap.tree import Level as Level
 from dpppsynth.mechanisms.heatmap.tree import grow as grow
 from dpppsynth.mechanisms.heatmap.tree import pyramid as pyramid
-from dpppsynth.mechanisms.heatmap.tree import pyramid_norm as pyramid_norm
-from dpppsynth.mechanisms.heatmap.users import Users as Users
-from dpppsynth.mechanisms.heatmap.users import user_distribution as user_distribution
 from dpppsynth.spatial.grid_smoothing import InfiniteHeatmap as InfiniteHeatmap
 from dpppsynth.spatial.grid_smoothing import gaussian_heatmap as gaussian_heatmap
 from dpppsynth.spatial.grid_smoothing import gaussian_kernel as gaussian_kernel

@@ -13,10 +13,6 @@ from dpppsynth.mechanisms.local.grid_synthesizer import GridCounts as GridCounts
 from dpppsynth.mechanisms.local.grid_synthesizer import PrivAG as PrivAG
 from dpppsynth.mechanisms.local.grid_synthesizer import SecondRound as SecondRound
 from dpppsynth.mechanisms.local.grid_synthesizer import UniformGrid as UniformGrid
-from dpppsynth.mechanisms.local.grids.queries import average_query_error as average_query_error
-from dpppsynth.mechanisms.local.grids.queries import constant_density_answers as constant_density_answers
-from dpppsynth.mechanisms.local.grids.queries import query_workload as query_workload
-from dpppsynth.mechanisms.local.grids.queries import zero_answers_error as zero_answers_error
 from dpppsynth.mechanisms.local.one_report import one_point_each as one_point_each
 from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius as grid_radius
 from dpppsynth.mechanisms.local.randomizers.footprint import optimal_radius as optimal_radius

@@ -19,8 +19,8 @@ from dpppsynth.models.nuts import Sampler as Sampler
 from dpppsynth.models.nuts import diagnose as diagnose
 from dpppsynth.models.recipes import domain_from_geojson as domain_from_geojson
 from dpppsynth.models.recipes import mesh_from_recipe as mesh_from_recipe
+from dpppsynth.models.recipes import trace_mesh as trace_mesh
 from dpppsynth.models.regular_meshes import refine as refine
 from dpppsynth.models.regular_meshes import regular_squares as regular_squares
 from dpppsynth.models.regular_meshes import regular_triangulation as regular_triangulation
 from dpppsynth.models.sparse_fields import SparseMatern as SparseMatern
-from dpppsynth.models.trace import trace_mesh as trace_mesh

@@ -80,15 +80,7 @@ def nodes(place: Ints, cap: int, person: Ints | None = None) -> Nodes:
 
 
 def _alike(points: Ints, start: Ints, length: Ints) -> tuple[Ints, Ints]:
-    """The first of all persons whose points (k, 2) lie alike, and their numbers, by kind.
-
-    Parameters
-    ----------
-    points : (k, 2) array of int
-        Places and numbers of points in them, person by person and in order.
-    start, length : (A,) arrays of int
-        Rows of each person.
-    """
+    """The first of all persons whose points (k, 2) lie alike, and their numbers, by kind."""
     kinds: dict[bytes, int] = {}
     kind = [kinds.setdefault(points[a : a + k].tobytes(), len(kinds)) for a, k in zip(start, length, strict=True)]
     _, first, number = np.unique(kind, return_index=True, return_counts=True)
@@ -196,10 +188,7 @@ class _Network:
         return members, np.cumsum(count) - count, count
 
     def add(self, left: np.ndarray, right: np.ndarray, most: int) -> bool:
-        """Add edges from chosen nodes (M,) to chosen ones (M,), to about `most` from each; False where all are there.
-
-        Nearest places come first. In a place with many, each node goes to those that follow it.
-        """
+        """Add edges between chosen nodes (M,) and (M,), about `most` from each; False where all are there."""
         members, start, count = self._members(left)
         others, other_start, other_count = self._members(right)
         used = (count[self.row] > 0) & (other_count[self.column] > 0)
@@ -240,10 +229,7 @@ class _Network:
 
 
 def _saturated(graph: "scipy.sparse.csr_array") -> tuple[int, np.ndarray]:
-    """Value of a maximum flow from node 0 to 1, and which nodes are on the source's side of its cut.
-
-    No path is left from source to sink: a flow of the solver that is not the largest is added to.
-    """
+    """Value of a maximum flow from node 0 to 1, and which nodes are on the source's side of its cut."""
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
     total, left = 0, graph
@@ -260,11 +246,7 @@ def _saturated(graph: "scipy.sparse.csr_array") -> tuple[int, np.ndarray]:
 
 
 def _flow(points: Nodes, pool: Ints, shares: "scipy.sparse.csr_array", same: int) -> int:
-    """Maximum flow of the whole network, found in parts of it.
-
-    The cut of a part is one of the whole. Where all edges that cross it in the whole are in the part, both have one
-    capacity, and no flow of the whole is larger (Ford and Fulkerson).
-    """
+    """Maximum flow of the whole network, found in parts of it."""
     network = _Network(points, pool, shares, same)
     left, right = np.full(len(points.place), True), np.full(len(points.place), True)
     most = int(np.clip(AT_FIRST // len(points.place), *NEIGHBOURS))

@@ -3,20 +3,118 @@
 Range and standard deviation are chosen from public lists by the Laplace approximation of the evidence, on a grid coarse
 enough for dense matrices. The mode is found by Newton steps with expected information, whose systems are solved by a
 factor there and by conjugate gradients on finer grids.
+
+The field is a Matern field of smoothness 1, by fast Fourier transforms on a torus twice as wide as the grid. There the
+covariance of the cells is that of the plane, but for what wraps around or would be negative in the spectrum: where the
+range is about the width of the grid, correlations are cut off far away.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import scipy
+from scipy import fft
+from scipy.special import kv
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.models.channel_likelihood import Multinomial, ReportLikelihood
-from dpppsynth.models.grid_fields import DenseField, GridField
 from dpppsynth.spatial.mesh import Floats
+
+# Added to the variances of the dense covariance, relative to them, so that it has a factor.
+JITTER = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class GridField:
+    """Prior of a field at the cells of a grid, `w = S z` with `z ~ N(0, I)`.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Cells along both axes; the field is in C order.
+    sigma : float
+        Standard deviation.
+    range : float
+        Distance at which the correlation is about 0.14, in cells.
+    """
+
+    shape: tuple[int, int]
+    sigma: float
+    range: float
+
+    @property
+    def size(self) -> int:
+        """Length of z."""
+        return self._torus[0] * self._torus[1]
+
+    def field(self, z: Floats) -> Floats:
+        """(V,) S z."""
+        nx, ny = self.shape
+        return np.asarray(self._filtered(z.reshape(self._torus))[:nx, :ny].ravel())
+
+    def adjoint(self, w: Floats) -> Floats:
+        """(size,) transpose of S times w (V,)."""
+        nx, ny = self.shape
+        padded = np.zeros(self._torus)
+        padded[:nx, :ny] = w.reshape(self.shape)
+        return np.asarray(self._filtered(padded).ravel())
+
+    def covariance(self) -> Floats:
+        """(V, V) S S', dense: for small grids."""
+        first = fft.irfft2(self._root**2, self._torus)
+        (nx, ny), (i, j) = self.shape, (np.arange(side) for side in self.shape)
+        rows, columns = abs(i[:, None] - i), abs(j[:, None] - j)
+        return np.asarray(first[rows[:, None, :, None], columns[None, :, None, :]].reshape(nx * ny, nx * ny))
+
+    @cached_property
+    def _torus(self) -> tuple[int, int]:
+        nx, ny = (int(fft.next_fast_len(2 * side, real=True)) for side in self.shape)
+        return nx, ny
+
+    @cached_property
+    def _root(self) -> Floats:
+        """Root of the spectrum, scaled to the standard deviation."""
+        x, y = (np.minimum(np.arange(side), side - np.arange(side)) for side in self._torus)
+        spectrum = np.maximum(fft.rfft2(matern(np.hypot(x[:, None], y) / self.range)).real, 0.0)
+        variance = fft.irfft2(spectrum, self._torus)[0, 0]
+        return np.asarray(np.sqrt(spectrum * (self.sigma**2 / variance)))
+
+    def _filtered(self, values: Floats) -> Floats:
+        return np.asarray(fft.irfft2(fft.rfft2(values) * self._root, self._torus))
+
+
+class DenseField:
+    """The same prior by a factor of its covariance, `w = L z`.
+
+    Parameters
+    ----------
+    prior : GridField
+    """
+
+    def __init__(self, prior: GridField) -> None:
+        covariance = prior.covariance()
+        self.factor = np.linalg.cholesky(covariance + JITTER * prior.sigma**2 * np.eye(len(covariance)))
+        self.size = len(covariance)
+
+    def field(self, z: Floats) -> Floats:
+        """(V,) L z."""
+        return np.asarray(self.factor @ z)
+
+    def adjoint(self, w: Floats) -> Floats:
+        """(V,) L' w."""
+        return np.asarray(self.factor.T @ w)
+
+
+def matern(distance: Floats) -> Floats:
+    """Correlations of smoothness 1 at distances in ranges."""
+    scaled = np.sqrt(8.0) * np.asarray(distance, dtype=float)
+    near = scaled < 1e-9
+    return np.where(near, 1.0, np.where(near, 1.0, scaled) * kv(1, np.where(near, 1.0, scaled)))
+
 
 # Ranges, in sides of the grid, and standard deviations that are tried, from those in the middle.
 RANGES = (0.075, 0.15, 0.3, 0.6, 1.2, 2.4)

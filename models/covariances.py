@@ -147,11 +147,9 @@ class PoweredExponential(Covariance):
 
     @property
     def exponent(self) -> float:
-        """The power."""
         return self.power
 
     def correlation(self, distance: Floats) -> Floats:
-        """Correlation at distances (...)."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(-((distance / self.length_scale) ** self.power)))
 
@@ -174,11 +172,9 @@ class Matern(Covariance):
 
     @property
     def exponent(self) -> float:
-        """Twice the smoothness, up to 2."""
         return min(2 * self.smoothness, 2.0)
 
     def correlation(self, distance: Floats) -> Floats:
-        """Correlation at distances (...)."""
         # Far out the Bessel function is 0, and its factor must not overflow.
         with np.errstate(invalid="ignore", over="ignore"):
             t = np.minimum(distance / self.length_scale, 1e3)
@@ -211,11 +207,9 @@ class GeneralisedCauchy(Covariance):
 
     @property
     def exponent(self) -> float:
-        """The power."""
         return self.power
 
     def correlation(self, distance: Floats) -> Floats:
-        """Correlation at distances (...)."""
         with np.errstate(over="ignore"):
             growth = np.log1p((distance / self.length_scale) ** self.power)
         return np.asarray(np.exp(-self.tail / self.power * growth))

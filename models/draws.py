@@ -16,9 +16,8 @@ import threadpoolctl
 from dpppsynth.core.errors import QualityError, ReleaseBlocked
 from dpppsynth.models import nuts
 from dpppsynth.models.lgcp import log_likelihood
-from dpppsynth.models.lipschitz_prior import LipschitzSet
 from dpppsynth.models.nuts import Diagnostics, diagnose
-from dpppsynth.models.target_posterior import PointPosterior
+from dpppsynth.models.target_posterior import LipschitzSet, PointPosterior
 from dpppsynth.spatial.mesh import Floats
 
 if TYPE_CHECKING:

@@ -201,13 +201,11 @@ class NoisyMasses(MassLikelihood):
 
     @property
     def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
-        """`T + v` without the known sum of the noise; the masses respond as the tents do."""
         shift = self.noise_variance
         known = 0.0 if self.n is None else (self.masses.sum() - self.n) / len(self.masses)
         return self.masses - known + shift, self.measure, self.tents, float(self.n or 0), shift
 
     def precision(self, means: Floats) -> Floats:
-        """`1 / (m + v)`."""
         return 1 / (means + self.noise_variance)
 
 
@@ -248,7 +246,6 @@ class NoisyField(MassLikelihood):
 
     @cached_property
     def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
-        """`C^-1/2 R`, and how it responds to masses: `C^-1/2 G`."""
         response = self.factor.T @ self.tents
         covariance = self.noise_sd**2 * np.eye(len(response)) + (response * self.estimate) @ response.T
         if self.n is not None:
@@ -259,7 +256,6 @@ class NoisyField(MassLikelihood):
         return white[:, 0].copy(), self.measure, white[:, 1:].copy(), float(self.n or 0), 0.0
 
     def precision(self, means: Floats) -> Floats:
-        """One each: the numbers are whitened."""
         return np.ones_like(means)
 
 
@@ -291,12 +287,10 @@ class NoisyCounts(MassLikelihood):
 
     @cached_property
     def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
-        """Counts and their response in units of the noise's scale."""
         response = scipy.sparse.diags_array(1 / self.scales) @ self.tents
         return self.counts / self.scales, self.measure, response, 0.0, 0.0
 
     def precision(self, means: Floats) -> Floats:
-        """The law's information, which does not depend on the means."""
         return np.full_like(means, SMOOTHED_INFORMATION)
 
 
@@ -325,10 +319,8 @@ class NormalMasses(MassLikelihood):
 
     @cached_property
     def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
-        """Values and their response in standard deviations."""
         response = scipy.sparse.diags_array(1 / self.sds) @ self.tents
         return self.values / self.sds, self.measure, response, float(self.n or 0), 0.0
 
     def precision(self, means: Floats) -> Floats:
-        """One each: the numbers are in standard deviations."""
         return np.ones_like(means)

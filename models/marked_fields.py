@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from dpppsynth.models.finite_elements import segment_elements
-from dpppsynth.models.sparse_fields import SparseField
+from dpppsynth.models.sparse_fields import SparseField, SummedField, constant, scaled, summed
 from dpppsynth.models.sparse_solver import SparseFactor
-from dpppsynth.models.summed_fields import SummedField, constant, scaled, summed
 from dpppsynth.spatial.mark_space import Times
 
 # Standard deviation of the level of each type.

@@ -12,9 +12,8 @@ from dpppsynth.core.errors import QualityError
 from dpppsynth.core.progress import Progress, Step
 from dpppsynth.models.likelihood import MassLikelihood
 from dpppsynth.models.regular_meshes import regular_triangulation
-from dpppsynth.models.sparse_fields import SparseField, SparseMatern
+from dpppsynth.models.sparse_fields import SparseField, SparseMatern, moved
 from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
-from dpppsynth.models.summed_fields import moved
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Mesh
 

@@ -109,10 +109,7 @@ class NestedBoxes(Confidential):
         return float((accept if support is None else accept * support(fields)).mean())
 
     def _ladder(self) -> list["_Shell"]:
-        """Boxes that grow until what the unbounded one has to cover is next to nothing.
-
-        There is an end: the mass of the prior outside of a box, which bounds it, falls to zero.
-        """
+        """Boxes that grow until what the unbounded one has to cover is next to nothing."""
         unit = FIRST * self._gaussian(np.zeros_like(self._mass)).sd
         everything = np.full_like(unit, np.inf)
         widest = self._gaussian(everything)

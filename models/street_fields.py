@@ -131,12 +131,7 @@ def most_meeting(network: LinearNetwork) -> int:
 
 
 def require_few_meeting(network: LinearNetwork) -> None:
-    """Refuse crossings of so many edges that all pairs of them are too many.
-
-    Raises
-    ------
-    NoFieldError
-    """
+    """Refuse crossings of so many edges that all pairs of them are too many."""
     most = most_meeting(network)
     if most > MOST_MEETING:
         msg = (

@@ -126,15 +126,6 @@ GRIDS = {
     ),
     "group_sizes": (grids.group_sizes, {"n": 100, "sigma": 0.2}),
     "split_users": (grids.split_users, {"n": 100, "sigma": 0.2, "rng": 1}),
-    "average_query_error": (
-        grids.average_query_error, {"truth": [3, 4], "answers": [2.0, 4.5], "n": 20, "bound": 0.02},
-    ),
-    "zero_answers_error": (grids.zero_answers_error, {"truth": [3, 4], "n": 20, "bound": 0.02}),
-    "constant_density_answers": (grids.constant_density_answers, {"rectangles": QUERIES, "bounds": BOX, "n": 20}),
-    "query_workload": (
-        grids.query_workload, {"bounds": BOX, "area_share": 0.1, "count": 5, "shape": "proportional", "rng": 1},
-    ),
-    "true_answers": (grids.true_answers, {"xy": PATTERN.xy, "rectangles": QUERIES, "bounds": BOX}),
     "clipped_frequencies": (grids.clipped_frequencies, {"counts": [30.0, -2.0], "reports": 28}),
     "first_side": (grids.first_side, {**SIDES, "alpha": 0.02, "rounding": "nearest"}),
     "uniform_side": (grids.uniform_side, {**SIDES, "alpha": 0.1, "rounding": "nearest"}),
@@ -388,7 +379,7 @@ PRIVACY = {
     "local_rounds": (privacy.local_rounds, {"epsilon": 1.0, "randomizers": ORACLES[:2]}),
 }
 
-MODULES = client, grids, histograms, local, randomizers
+MODULES = client, grids, local, randomizers
 ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **PRIVACY}
 # What the package makes, constants, bases, and what needs Dask.
 MADE = {

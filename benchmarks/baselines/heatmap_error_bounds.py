@@ -7,6 +7,7 @@ state how the error grows: the theorems name no constant.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import instance, positive, probability, real_array, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import DECAY, DEEPEST, LevelBudgets, start_level
+from dpppsynth.mechanisms.heatmap.tree import pyramid
 
 # Packings of k-sparse distributions are known to be large below this separation times sqrt(k).
 LARGEST_SEPARATION = 0.01
@@ -116,6 +118,24 @@ def domination(first: int, depth: int) -> float:
     depth = whole("depth", depth, 0, most=DEEPEST)
     first = whole("first", first, 0, most=depth)
     return 2.0 ** (first + 1) - 1 + 2.0 ** (first - depth)
+
+
+def pyramid_norm(z: Any) -> float:
+    """The sum over all levels i of `2^-i` times the absolute sums over its cells.
+
+    It is at least the earth mover's norm of an array that sums to zero, and of any array after `|sum(z)| / side` is
+    added.
+
+    Parameters
+    ----------
+    z : (side, side) array
+
+    Examples
+    --------
+    >>> pyramid_norm([[4, 3], [2, 1]])
+    15.0
+    """
+    return float(sum(2.0**-level * np.abs(sums).sum() for level, sums in enumerate(pyramid(z))))
 
 
 def normalised_bound(distance: float, n: float) -> float:

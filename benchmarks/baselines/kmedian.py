@@ -15,7 +15,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.heatmap.aggregation import sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST
-from dpppsynth.mechanisms.heatmap.users import Users
+from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.minimum_cost_flow import nonnegative_grid
 

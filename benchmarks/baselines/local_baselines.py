@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from baselines.range_queries import average_query_error, true_answers
 from dpppsynth.core.arguments import elements, flag, instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.grid_synthesizer import GridCounts, UniformGrid
-from dpppsynth.mechanisms.local.grids.queries import average_query_error, true_answers
 from dpppsynth.mechanisms.local.one_report import one_point_each
 from dpppsynth.mechanisms.local.randomizers.area import HybridArea
 from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius

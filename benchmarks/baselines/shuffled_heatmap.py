@@ -237,7 +237,7 @@ class ShuffleProtocol:
         Returns
         -------
         list of arrays
-            Square, unscaled, in persons, from the first measured level to the grid: what `reconstruct` takes.
+            Square, unscaled, in persons, from the first measured level to the grid: what `select_cells` takes.
 
         Raises
         ------

@@ -44,7 +44,7 @@ def counts(
     from dpppsynth.cli.console import error_bound
     from dpppsynth.contract.result import Counted
     from dpppsynth.release import load_release
-    from dpppsynth.spatial.tables.spreadsheets import guarded
+    from dpppsynth.spatial.tables.table import guarded
 
     with progress() as say:
         say("opening the release")

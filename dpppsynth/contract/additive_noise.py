@@ -103,7 +103,6 @@ class LatticeStatistic(Statistic):
 
     @property
     def domain(self) -> Domain:
-        """Public window or network."""
         return self.mesh.domain
 
     def likelihood(
@@ -117,7 +116,6 @@ class LatticeStatistic(Statistic):
         return np.asarray(lattice / 2.0**self.bits, dtype=np.float64)
 
     def reopened(self, saved: Saved) -> "PrivateStatistic[Self]":
-        """The released statistic of a saved release."""
         return self.restore(saved.statistic)
 
     def restore(self, data: JsonRead) -> "PrivateStatistic[Self]":
@@ -145,27 +143,22 @@ class AdditiveStatistic(LatticeStatistic):
         raise NotImplementedError
 
     def prepare(self) -> None:
-        """Make the noise, whose sampler confirms what it spends."""
         self.source(None)
 
     @property
     def additive(self) -> bool:
-        """True: masses and counts are sums over points."""
         return True
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
-        """(size,) statistic of a pattern in lattice units, without noise."""
         return self.exact(pattern.positions)
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivateStatistic[Self]":
-        """Spend the budget: measure the pattern and add noise."""
         # One generator, so that draws of a seeded run do not share their stream.
         rng = None if rng is None else generator(rng)
         pattern = self.admitted(pattern, rng)
         return self.noised(self.exact_numbers(pattern), rng)
 
     def noised(self, exact: Ints, rng: RngLike = None) -> "PrivateStatistic[Self]":
-        """Add noise to the statistic (size,) of all points."""
         noise = self.source(rng)
         return PrivateStatistic(self, self.apply_noise(noise.add, exact), noise.name, noise.seeded)
 
@@ -220,7 +213,6 @@ class LaplaceMasses(AdditiveStatistic):
 
     @property
     def bits(self) -> int:
-        """Binary digits of the lattice: counts are whole, tent masses multiples of `2^-bits`."""
         return 0 if self.basis == "cells" else bounds.LATTICE_BITS
 
     @cached_property
@@ -232,26 +224,22 @@ class LaplaceMasses(AdditiveStatistic):
 
     @cached_property
     def scale(self) -> float:
-        """Scale of the discrete Laplace noise in lattice units."""
         return laplace_scale(self.sensitivity, self.mass_epsilon)
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The bound that `measure` satisfies."""
         if self.basis == "cells":
             return bounds.counts(self.relation, scale=self.scale, domain=self.domain)
         return bounds.tents(self.mesh, self.relation, scale=self.scale, bits=self.bits)
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate; the mechanism's name ends with the basis."""
         p = parameters
         require(p["basis"] == mechanism.rpartition("-")[2], "the basis is the mechanism's")
         mesh, sizes = mesh_from_recipe(p["mesh"], domain), (p["n"], p["expected_n"])
         return cls(p["basis"], mesh, capped(relation), *sizes, p["epsilon"])
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
             "mesh": self.mesh.recipe,
@@ -263,20 +251,16 @@ class LaplaceMasses(AdditiveStatistic):
         }
 
     def implements(self, mechanism: str) -> bool:
-        """Whether the mechanism's name ends with the basis."""
         return mechanism.rpartition("-")[2] == self.basis
 
     @property
     def size(self) -> int:
-        """Number of cells or vertices."""
         return len(self.mesh.elements if self.basis == "cells" else self.mesh.vertices)
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        """Name of the sampler."""
         return (SeededLaplace if seeded else OpenDPLaplace).name
 
     def table_rows(self) -> Rows:
-        """Statistic and noise."""
         return [("measured", f"{self.basis} on {mesh_words(self.mesh)}"), *self.noise_rows()]
 
     def noise_rows(self) -> Rows:
@@ -288,7 +272,6 @@ class LaplaceMasses(AdditiveStatistic):
     def likelihood(
         self, statistic: "PrivateStatistic[LatticeStatistic]", measure: Floats, tents: Floats
     ) -> MassLikelihood:
-        """Likelihood of a field given noised masses."""
         return NoisyMasses(statistic.masses, self.noise_scale, measure, tents, self.n)
 
     def shares(self, field: Mesh, pieces: Pieces) -> "scipy.sparse.csr_array":
@@ -296,13 +279,11 @@ class LaplaceMasses(AdditiveStatistic):
         return field.cell_shares(self.mesh, pieces) if self.basis == "cells" else field.shares(self.mesh)
 
     def exact(self, positions: Floats) -> Ints:
-        """(T,) counts or (V,) lattice masses of points at positions (n, 2), without noise."""
         if self.basis == "cells":
             return cell_counts(self.mesh, positions)
         return lattice_masses(self.mesh, positions, self.bits)
 
     def source(self, rng: RngLike) -> DiscreteNoise:
-        """Discrete Laplace noise."""
         return laplace_noise(self.scale, sensitivity=self.sensitivity, epsilon=self.mass_epsilon, rng=rng)
 
 

@@ -2,7 +2,7 @@
 
 from dpppsynth.core.types import JsonObject
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
-from dpppsynth.models.trace import around
+from dpppsynth.models.recipes import around
 from dpppsynth.spatial.mesh import Mesh
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from dpppsynth.core.arguments import elements, positive, real, several, shown, whole, whole_number
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject
-from dpppsynth.models.pair_limits import CAP_BITS, MOST_STEPS
+from dpppsynth.models.pair_sums import CAP_BITS, MOST_STEPS
 
 MOST_RADII = 20
 

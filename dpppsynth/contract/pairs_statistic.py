@@ -1,18 +1,134 @@
-"""`PairsStatistic`: base of plans that release noised pair sums, alone or after other noised numbers."""
+"""Pair sums with discrete Laplace noise, and statistics that hold them."""
 
-from typing import TYPE_CHECKING, Self
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.noised_pairs import NoiseGroup
 from dpppsynth.contract.statistic import Parameters
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.types import JsonRead
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.models.pair_limits import pieces_work
+from dpppsynth.models.pair_sums import PairStatistic, pieces_work, require_few, require_radius
+from dpppsynth.privacy.bounds import laplace_scale, pair_sums_sensitivity
+from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace, laplace_noise, require_room
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh import Ints
+from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
+
+# A measurement's `apply_noise`.
+Randomise = Callable[[Callable[[Ints], Ints], Ints], Ints]
+
+
+class NoiseGroup(NamedTuple):
+    """Released numbers in a row with noise of one scale, in lattice units; `label` says of what."""
+
+    label: str
+    size: int
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class NoisedPairs:
+    """Doubled capped sums over pairs, one for each radius, with noise of a budget of its own for each.
+
+    Attributes
+    ----------
+    statistic : PairStatistic
+    relation : Relation
+    epsilons : tuple of float
+        Budget of each radius.
+    """
+
+    statistic: PairStatistic
+    relation: Relation
+    epsilons: tuple[float, ...]
+
+    @property
+    def bits(self) -> int:
+        """Binary digits of the released sums: those of shares, and one since sums are doubled."""
+        return self.statistic.bits + 1
+
+    @cached_property
+    def sensitivities(self) -> tuple[int, ...]:
+        """Largest change of each doubled sum, in lattice units."""
+        bits = self.statistic.bits
+        return tuple(pair_sums_sensitivity(self.relation, cap, bits=bits) for cap in self.statistic.caps)
+
+    @cached_property
+    def scales(self) -> tuple[float, ...]:
+        """Scale of each sum's noise, in lattice units."""
+        return tuple(laplace_scale(*each) for each in zip(self.sensitivities, self.epsilons, strict=True))
+
+    def noise_groups(self) -> tuple[NoiseGroup, ...]:
+        """One group for each radius."""
+        levels = zip(self.statistic.radii, self.scales, strict=True)
+        return tuple(NoiseGroup(f"radius {radius:g}", 1, scale) for radius, scale in levels)
+
+    @property
+    def noise_sd(self) -> tuple[float, ...]:
+        """Standard deviation of each sum's noise, about, in pairs."""
+        return tuple(2**0.5 * scale / 2.0**self.bits for scale in self.scales)
+
+    @property
+    def spent(self) -> float:
+        """Epsilon of all radii together."""
+        return math.fsum(change / scale for change, scale in zip(self.sensitivities, self.scales, strict=True))
+
+    def require(self, n: int | None, *, name: str = "radii", remedy: str = "") -> None:
+        """Refuse, from public numbers, radii without meaning, too many pairs of places, and noise beyond 64 bits.
+
+        Parameters
+        ----------
+        n : int or None
+        name : str
+            Of the radii, in messages.
+        remedy : str
+            For too many pairs, where steps cannot be chosen.
+
+        Raises
+        ------
+        InputError
+        """
+        statistic = self.statistic
+        for radius, steps in zip(statistic.radii, statistic.steps, strict=True):
+            require_radius(radius, statistic.domain, name=name)
+            require_few(statistic.domain, radius, steps, n, name=name, remedy=remedy)
+        for scale, sensitivity, epsilon in zip(self.scales, self.sensitivities, self.epsilons, strict=True):
+            require_room(scale, sensitivity, epsilon)
+
+    def noise(self, level: int, rng: RngLike = None) -> OpenDPLaplace | SeededLaplace:
+        """Noise of one radius."""
+        sensitivity, epsilon = self.sensitivities[level], self.epsilons[level]
+        return laplace_noise(self.scales[level], sensitivity=sensitivity, epsilon=epsilon, rng=rng)
+
+    def add(self, apply_noise: Randomise, exact: Ints, rng: RngLike = None) -> Ints:
+        """(L,) exact sums with noise, each drawn through a measurement's `apply_noise`; `rng` as there."""
+        # One generator, so that radii do not share their noise in a seeded run.
+        source = None if rng is None else generator(rng)
+        noises = [self.noise(level, source) for level in range(len(exact))]
+        return np.concatenate([apply_noise(noise.add, exact[k : k + 1]) for k, noise in enumerate(noises)])
+
+    def values(self, lattice: Ints) -> Floats:
+        """(L,) sums, in pairs, of numbers in lattice units."""
+        return np.asarray(lattice / 2.0**self.bits, dtype=np.float64)
+
+    def parameters(self) -> JsonObject:
+        """Public parameters for a certificate, but for the shares of the budget."""
+        statistic = self.statistic
+        return {
+            "lattice_bits": self.bits,
+            "radii": list(statistic.radii),
+            "caps": list(statistic.caps),
+            "steps": list(statistic.steps),
+            "scales": list(self.scales),
+        }
 
 
 class PairsStatistic(LatticeStatistic):
@@ -44,7 +160,6 @@ class PairsStatistic(LatticeStatistic):
 
     @classmethod
     def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of a mesh, if any, and of finding how many places of a network are near each other."""
         found, radii = super().work(parameters, domain), parameters.get("radii")
         if not isinstance(domain, LinearNetwork) or not isinstance(radii, list):
             return found
@@ -65,7 +180,6 @@ class PairsStatistic(LatticeStatistic):
         return statistic
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
-        """(size,) numbers in lattice units, without noise."""
         raise NotImplementedError
 
     def noise_groups(self) -> tuple[NoiseGroup, ...]:

@@ -41,12 +41,7 @@ POSTERIOR = {
 
 
 def require_pattern(content: bytes, domain: Domain, written: Callable[[bytes], bool]) -> None:
-    """Refuse bytes that are not, line by line, those of a pattern in the domain, each with properties so `written`.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse bytes that are not, line by line, those of a pattern in the domain, each with properties so `written`."""
     crs, foot = json.dumps(crs_member(domain.crs)), "\n]}\n"
     head = f'{{"type": "FeatureCollection",\n"crs": {crs},\n"features": [\n'
     whole = content.startswith(head.encode()) and content.endswith(foot.encode()) and len(content) >= len(head + foot)

@@ -23,12 +23,7 @@ POSTPROCESSES = (*PROJECTIONS, FIELD)
 
 
 def require_postprocess(postprocess: str, relation: CappedRelation, known: tuple[str, ...] = POSTPROCESSES) -> None:
-    """Refuse unknown names, and a sum kept to an n that is secret.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse unknown names, and a sum kept to an n that is secret."""
     one_of("postprocess", postprocess, known)
     if postprocess == "keep-n" and not relation.n_is_public:
         msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."

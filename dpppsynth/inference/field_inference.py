@@ -136,7 +136,6 @@ class FieldInference(Estimator[LatticeStatistic]):
         return fields.astype(np.float32)
 
     def intensity(self, statistic: PrivateStatistic[LatticeStatistic]) -> Intensity:
-        """Intensity of a fit of its own."""
         return self.posterior_median(self.fit(statistic), statistic.plan.n)
 
     def posterior_mean(self, posterior: Posterior) -> LogLinearMean:
@@ -154,7 +153,6 @@ class FieldInference(Estimator[LatticeStatistic]):
 
     @classmethod
     def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        """Work of the field's mesh, unless it is the statistic's."""
         mesh = stated.get("mesh") if isinstance(stated, dict) else None
         return 0.0 if mesh == parameters.get("mesh") else mesh_work(mesh, domain)
 
@@ -243,22 +241,12 @@ def even_stated(even: bool) -> JsonObject:
 
 
 def require_even(stated: Mapping[str, Any]) -> None:
-    """Refuse a certificate that speaks of an even field among the priors other than with true.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a certificate that speaks of an even field among the priors other than with true."""
     require(stated.get("even", True) is True, "an even field among the priors is stated as true, or not at all")
 
 
 def require_few(name: str, scales: tuple[float, ...]) -> None:
-    """Refuse length scales, or ranges, that are not a few positive numbers.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse length scales, or ranges, that are not a few positive numbers."""
     if not isinstance(scales, tuple) or not scales or not all(0 < scale < np.inf for scale in scales):
         msg = f"{name}: needs a tuple of positive numbers, such as (150.0, 300.0), got {scales!r}."
         raise InputError(msg)
@@ -268,12 +256,7 @@ def require_few(name: str, scales: tuple[float, ...]) -> None:
 
 
 def require_scales(stated: Mapping[str, Any], name: str) -> None:
-    """Refuse a standard deviation or length scales on a certificate that no field has.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a standard deviation or length scales on a certificate that no field has."""
     require(_positive(stated["sigma"]), "sigma is a positive number")
     scales, words = stated[name], name.replace("_", " ")
     few = isinstance(scales, list) and 0 < len(scales) <= MOST_SCALES

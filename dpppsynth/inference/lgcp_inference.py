@@ -33,7 +33,6 @@ from dpppsynth.inference.field_inference import (
 )
 from dpppsynth.inference.posterior import FitNotes, Posterior
 from dpppsynth.models import nuts
-from dpppsynth.models.approximation_checks import check_approximation
 from dpppsynth.models.covariances import (
     Covariance,
     PoweredExponential,
@@ -41,10 +40,10 @@ from dpppsynth.models.covariances import (
     factor,
     require_few_vertices,
 )
-from dpppsynth.models.field_density import FieldDensity
-from dpppsynth.models.laplace_approximation import LaplacePosterior, laplace_posterior
+from dpppsynth.models.laplace_approximation import LaplacePosterior, check_approximation, laplace_posterior
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.models.matern_search import NEGLIGIBLE
+from dpppsynth.models.nuts import FieldDensity
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
@@ -115,7 +114,6 @@ class LGCPInference(FieldInference):
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """The length scales, and one more number for an even field."""
         return self.length_scales + self.even * (NO_RANGE,)
 
     def __repr__(self) -> str:
@@ -244,7 +242,6 @@ class LGCPInference(FieldInference):
         return run_again
 
     def table_rows(self) -> Rows:
-        """Prior and inference."""
         engine = f" ({self.engine})" if self.inference == "nuts" else ""
         even = ", or an even field" if self.even else ""
         kind = "" if self.own is None else f"{self.own.kind}, "
@@ -256,7 +253,6 @@ class LGCPInference(FieldInference):
         ]
 
     def public_numbers(self) -> JsonObject:
-        """Size of the field, its prior and the way of inference."""
         return {
             "field_vertices": len(self.mesh.vertices),
             "field_sigma": self.sigma,
@@ -265,7 +261,6 @@ class LGCPInference(FieldInference):
         }
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate."""
         return (
             {
                 "kind": self.kind,
@@ -282,7 +277,6 @@ class LGCPInference(FieldInference):
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
-        """The posterior draws, and the offset where there is one."""
         mesh, offset = _validated(stated, plan.mesh)
         if "covariance" in stated:
             # Made once, to see that it is a covariance there.
@@ -293,7 +287,6 @@ class LGCPInference(FieldInference):
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
-        """The model that is stated."""
         return cls(
             mesh=mesh_from_recipe(stated["mesh"], plan.domain),
             length_scales=tuple(stated["length_scales"]),

@@ -37,11 +37,10 @@ from dpppsynth.inference.field_inference import (
 )
 from dpppsynth.inference.posterior import Posterior
 from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
-from dpppsynth.models.cell_triangles import are_within
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.matern_search import FORGOTTEN, MaternSearch, non_negligible
-from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.models.recipes import are_within, mesh_from_recipe
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import SparsePosterior
 from dpppsynth.spatial.covariates import Design
@@ -134,19 +133,16 @@ class MaternInference(SparseInference):
                 raise InputError(msg)
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """The estimator with other settings: a sigma of one's own stands alone, unless further ones are given."""
         return super().changed({"sigmas": (), **changes} if "sigma" in changes else changes)
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """The ranges, once for each sigma and smoothness, and one more number for an even field."""
         return self.ranges * len(self.smoothness) * (1 + len(self.sigmas)) + self.even * (NO_RANGE,)
 
     def __repr__(self) -> str:
         return f"MaternInference({self.mesh!r}, ranges={self.ranges}, smoothness={self.smoothness})"
 
     def require(self, plan: LatticeStatistic) -> None:
-        """Refuse statistics other than noised masses of tents, or counts of a window's cells."""
         if not isinstance(plan, LaplaceMasses):
             msg = (
                 "prior: a Matern field of sparse precision stands behind noised tents or counts alone; take mechanism "
@@ -197,7 +193,6 @@ class MaternInference(SparseInference):
         return self.average(places, likelihood, rng)
 
     def table_rows(self) -> Rows:
-        """Prior and inference."""
         smooth = " or ".join(f"{each:g}" for each in self.smoothness)
         sigmas = " or ".join(f"{each:g}" for each in (self.sigma, *self.sigmas))
         return [
@@ -209,7 +204,6 @@ class MaternInference(SparseInference):
         ]
 
     def public_numbers(self) -> JsonObject:
-        """Size of the field, its prior and the way of inference."""
         return {
             "field_vertices": len(self.mesh.vertices),
             "field_sigma": self.sigma,
@@ -218,7 +212,6 @@ class MaternInference(SparseInference):
         }
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate."""
         return (
             {
                 "kind": self.kind,
@@ -236,12 +229,10 @@ class MaternInference(SparseInference):
 
     @classmethod
     def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        """Work of the field's mesh, which is made three times."""
         return 3 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
-        """The posterior draws, and the offset where there is one."""
         require_even(stated)
         require(
             stated.keys() - {"even", "covariates", "sigmas"} == STATED,
@@ -259,7 +250,6 @@ class MaternInference(SparseInference):
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
-        """The model that is stated."""
         return cls(
             mesh=mesh_from_recipe(stated["mesh"], plan.domain),
             ranges=tuple(stated["ranges"]),

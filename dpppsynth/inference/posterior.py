@@ -14,7 +14,7 @@ from dpppsynth.contract.result import Fit
 from dpppsynth.core.errors import InputError, TooLargeError
 from dpppsynth.inference import netcdf
 from dpppsynth.inference.netcdf import Variable
-from dpppsynth.models.approximation_checks import ApproximationCheck
+from dpppsynth.models.laplace_approximation import ApproximationCheck
 from dpppsynth.spatial.mesh import Floats, Mesh
 
 GROUP = "posterior"

@@ -44,14 +44,12 @@ class Projection(Estimator[AdditiveStatistic]):
         one_of("postprocess", self.postprocess, POSTPROCESSES)
 
     def require(self, plan: AdditiveStatistic) -> None:
-        """Refuse noise whose positive half would be taken for more points than a pattern can hold."""
         if self.postprocess == "clip":
             places = len(plan.mesh.elements if plan.basis == "cells" else plan.mesh.vertices)
             made_up = places * plan.noise_scale / 2
             require_few_made_up(made_up, MOST_MADE_UP, plan.epsilon, of="points", remedy="a coarser mesh")
 
     def intensity(self, statistic: PrivateStatistic[AdditiveStatistic]) -> PiecewiseConstant | PiecewiseLinear:
-        """Intensity with the projected masses: constant on cells, linear between vertices for tents."""
         plan = statistic.plan
         if self.postprocess == "keep-n" and plan.n is None:
             msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
@@ -66,21 +64,17 @@ class Projection(Estimator[AdditiveStatistic]):
         return (PiecewiseConstant if cells else PiecewiseLinear)(plan.mesh, values)
 
     def table_rows(self) -> Rows:
-        """Post-processing of the masses."""
         return [("intensity", f"masses made non-negative ({self.postprocess})")]
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate."""
         return {"kind": self.kind, "postprocess": self.postprocess}
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: AdditiveStatistic) -> Beside:
-        """Nothing, once the settings are known ones."""
         known = [{"kind": cls.kind, "postprocess": post} for post in POSTPROCESSES[: 1 if plan.n is None else 2]]
         among(stated, known, "negative counts are clipped, or where n is public made to sum to it")
         return Beside()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: AdditiveStatistic, offset: Offset | None) -> Self:
-        """The projection that is stated."""
         return cls(stated["postprocess"])

@@ -152,12 +152,7 @@ def _figures(draws: Floats, tail: float) -> list[float]:
 
 
 def require_effects(design: Design | None) -> Design:
-    """The covariates of a release, which it must have.
-
-    Raises
-    ------
-    InputError
-    """
+    """The covariates of a release, which it must have."""
     if design is None:
         msg = "effects: this release has no covariates; give covariates= to the synthesizer."
         raise InputError(msg)

@@ -21,12 +21,10 @@ from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import EVEN, INTERCEPT_SD, NO_RANGE, FieldInference, apportion, files_beside
 from dpppsynth.inference.posterior import FitNotes, Posterior
-from dpppsynth.models.approximation_checks import check_approximation
-from dpppsynth.models.kept_masses import kept_masses
+from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.likelihood import NoisyMasses
-from dpppsynth.models.sparse_fields import SparseField, field_of_precision
-from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
-from dpppsynth.models.summed_fields import constant, with_effects
+from dpppsynth.models.sparse_fields import SparseField, constant, field_of_precision, with_effects
+from dpppsynth.models.sparse_posterior import SparsePosterior, kept_masses, sparse_posterior
 from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.loglinear_integrals import gauss_rule
 from dpppsynth.spatial.mesh import Floats, Mesh
@@ -191,11 +189,9 @@ class PrecisionInference(SparseInference):
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """A number for each prior, in the place of a range."""
         return (NO_RANGE,)
 
     def require(self, plan: LatticeStatistic) -> None:
-        """Refuse statistics other than noised masses of tents on its mesh."""
         same = canonical_json(plan.mesh.recipe) == canonical_json(self.mesh.recipe)
         if not isinstance(plan, LaplaceMasses) or plan.basis != "tents" or not same:
             msg = "covariance: a precision of one's own stands behind noised tents on its mesh; give that as mesh=."
@@ -224,7 +220,6 @@ class PrecisionInference(SparseInference):
         return field_of_precision(self.precision, self.mesh)
 
     def table_rows(self) -> Rows:
-        """Prior and inference."""
         return [
             ("field", f"Gaussian, precision {self.digest[:12]}, on {mesh_words(self.mesh)}"),
             ("inference", self.inference),
@@ -232,11 +227,9 @@ class PrecisionInference(SparseInference):
         ]
 
     def public_numbers(self) -> JsonObject:
-        """Size of the field and the way of inference."""
         return {"field_vertices": len(self.mesh.vertices), "precision": self.digest, "inference": self.inference}
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate."""
         return {
             "kind": self.kind,
             "mesh": self.mesh.recipe,
@@ -247,7 +240,6 @@ class PrecisionInference(SparseInference):
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
-        """The posterior draws, and the offset where there is one."""
         require(stated.keys() == STATED, f"a field of a given precision states exactly {', '.join(sorted(STATED))}")
         same = canonical_json(stated["mesh"]) == canonical_json(plan.mesh.recipe)
         require(same, "the mesh of a given precision is the statistic's")
@@ -259,7 +251,6 @@ class PrecisionInference(SparseInference):
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
-        """The model that is stated, without the matrix."""
         return cls(plan.mesh, None, offset, stated["inference"], stated["precision"])
 
 

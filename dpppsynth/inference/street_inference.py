@@ -40,16 +40,21 @@ from dpppsynth.inference.posterior import Posterior
 from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
-from dpppsynth.models.kept_masses import kept_masses
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.matern_search import FORGOTTEN
-from dpppsynth.models.recipes import mesh_from_recipe, segments
+from dpppsynth.models.recipes import around, mesh_from_recipe, segments
 from dpppsynth.models.regular_meshes import regular_triangulation
-from dpppsynth.models.sparse_fields import SparseField, SparseMatern, require_few_unknowns
-from dpppsynth.models.sparse_posterior import sparse_posterior
+from dpppsynth.models.sparse_fields import (
+    SparseField,
+    SparseMatern,
+    constant,
+    moved,
+    require_few_unknowns,
+    scaled,
+    summed,
+)
+from dpppsynth.models.sparse_posterior import kept_masses, sparse_posterior
 from dpppsynth.models.street_fields import StreetMatern, Ties, require_few_meeting, street_ties
-from dpppsynth.models.summed_fields import constant, moved, scaled, summed
-from dpppsynth.models.trace import around
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Domain, Window, canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
@@ -146,7 +151,6 @@ class StreetInference(SparseInference):
         return SparseMatern(self.sigma, range_, PLANE_SMOOTHNESS)
 
     def require(self, plan: LatticeStatistic) -> None:
-        """Refuse statistics other than noised masses of tents, or counts on the field's own segments."""
         fits = isinstance(plan, LaplaceMasses) and (
             plan.basis == "tents" or canonical_json(plan.mesh.recipe) == canonical_json(self.mesh.recipe)
         )
@@ -195,7 +199,6 @@ class StreetInference(SparseInference):
         return self.average(fits, likelihood, rng)
 
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
-        """(k, S) draws about a mode (S,), whose masses in tents of the plane are as the approximation predicts."""
         whole = scipy.sparse.eye_array(len(mode), format="csr"), self.measure
         return kept_masses(likelihood, mode, fields, self._placed.T.tocsr(), whole)
 
@@ -240,7 +243,6 @@ class StreetInference(SparseInference):
         return street_ties(self.mesh.segments)
 
     def table_rows(self) -> Rows:
-        """Prior and inference."""
         segments = self.mesh.segments
         along = "sigma {}, range {}, detour {}".format(
             *(" or ".join(f"{each:.4g}" for each in getattr(self, name)) for name in AVERAGED[1:])
@@ -255,7 +257,6 @@ class StreetInference(SparseInference):
         ]
 
     def public_numbers(self) -> JsonObject:
-        """Size of the field, its prior and the way of inference."""
         return {
             "field_segments": len(self.mesh.elements),
             "field_sigma": self.sigma,
@@ -264,7 +265,6 @@ class StreetInference(SparseInference):
         }
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate."""
         return (
             {
                 "kind": self.kind,
@@ -281,12 +281,10 @@ class StreetInference(SparseInference):
 
     @classmethod
     def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        """Work of the field's mesh, which is made twice."""
         return 2 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
-        """The posterior draws, and the offset where there is one."""
         require_even(stated)
         require(
             stated.keys() - {"even", "covariates"} == STATED,
@@ -303,7 +301,6 @@ class StreetInference(SparseInference):
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
-        """The model that is stated."""
         return cls(
             mesh=SegmentCells.of(segments(mesh_from_recipe(stated["mesh"], plan.domain))),
             plane=tuple(stated["plane"]),
@@ -317,12 +314,7 @@ class StreetInference(SparseInference):
 
 
 def require_increasing(name: str, values: tuple[float, ...], least: float, most: float) -> None:
-    """Refuse anything but a few numbers between two bounds, in increasing order.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse anything but a few numbers between two bounds, in increasing order."""
     few = isinstance(values, tuple) and 0 < len(values) <= MOST_VALUES
     numbers = few and all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
     if not numbers or list(values) != sorted(set(values)) or not least <= values[0] <= values[-1] <= most:

@@ -80,22 +80,18 @@ class CoxRelease(StatisticRelease[L]):
     def of(
         cls, mechanism: str, measured: PrivateStatistic[L], estimator: Estimator[L], *, entry: str | None = None
     ) -> Self:
-        """The release of what was measured, estimated in this way."""
         return cls(mechanism, measured, estimator, entry=entry)
 
     def finish(self, rng: RngLike, say: Progress) -> Self:
-        """The release with its posterior draws, where the estimator has a posterior."""
         return self.infer(rng, progress=say) if self.estimator.has_posterior else self
 
     def reopened(self, saved: Saved) -> Self:
-        """The release with its posterior draws, where there are any."""
         if not self.estimator.has_posterior:
             return self
         model = self._field_model().reopened(saved.content(COVARIATES))
         return replace(self, estimator=model, draws=model.draws(saved.content(POSTERIOR)))
 
     def write(self, folder: Path, start: str = "") -> None:
-        """Write statistic, offset, covariates and posterior."""
         super().write(folder, start)
         offset = getattr(self.estimator, "offset", None)
         if offset is not None:
@@ -110,7 +106,6 @@ class CoxRelease(StatisticRelease[L]):
             (folder / (start + POSTERIOR)).write_bytes(self.draws.file(model.mesh, model.scales))
 
     def parameters(self) -> JsonObject:
-        """Public parameters, as they stand on the certificate."""
         return super().parameters() | {"estimator": self.estimator.to_dict()}
 
     @property

@@ -198,9 +198,7 @@ class StatisticRelease(Release, Generic[P]):
     statistic: PrivateStatistic[P]
 
     def paid_files(self) -> dict[str, str]:
-        """Text of the file with the numbers, by its name."""
         return {STATISTIC: plain_text(self.statistic.to_dict())}
 
     def write(self, folder: Path, start: str = "") -> None:
-        """Write the numbers to a file of their own."""
         folder_writing.put(self.paid_files()[STATISTIC], folder / (start + STATISTIC))

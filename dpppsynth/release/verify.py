@@ -173,10 +173,7 @@ def _check_files(found: certificate.Published, derived: "Derived | str | Check")
 
 
 def _numbered(listed: Iterable[str]) -> list[str]:
-    """Names of as many synthetic patterns as are listed: their numbers go from 0 on, and carry nothing.
-
-    Where there are posterior draws, each may tell another source.
-    """
+    """Names of as many synthetic patterns as are listed: their numbers go from 0 on, and carry nothing."""
     listed = list(listed)
     sources = (None, *certificate.OTHER_SOURCES) if any(map(certificate.POSTERIORS.fullmatch, listed)) else (None,)
     count = sum(map(bool, map(certificate.SYNTHETIC.fullmatch, listed)))

@@ -12,8 +12,7 @@ from dpppsynth.auditing.whole import Measure
 from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
 from dpppsynth.contract.audits.masses_and_pairs_audit import MassesAndPairsAudit
 from dpppsynth.contract.audits.near_points import differences, scales
-from dpppsynth.contract.noised_pairs import NoisedPairs, NoiseGroup
-from dpppsynth.contract.pairs_statistic import PairsStatistic
+from dpppsynth.contract.pairs_statistic import NoisedPairs, NoiseGroup, PairsStatistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.models.regular_meshes import regular_triangulation

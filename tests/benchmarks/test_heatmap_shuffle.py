@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.heatmap.reconstruction import reconstruct
+from dpppsynth.mechanisms.heatmap.reconstruction import select_cells, solve
 
 # Standard errors beyond which a mean raises an alarm: probability 5.7e-7.
 ALARM = 5.0
@@ -125,7 +125,7 @@ def test_rounding_loses_at_most_a_step_per_person():
 
 def test_counts_serve_reconstruction():
     p = protocol(epsilon=200.0, users=6, w=4, variant="theory", scale=256)
-    masses = reconstruct(p.decode(sent(p, [corner(4)] * 6, np.random.default_rng(4))), 4)
+    masses = solve(select_cells(p.decode(sent(p, [corner(4)] * 6, np.random.default_rng(4))), 4))
     assert masses.sum() == pytest.approx(6, abs=0.5)
     assert masses[0, 0] == pytest.approx(6, abs=0.5)
 

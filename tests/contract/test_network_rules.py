@@ -11,7 +11,7 @@ from dpppsynth.contract.rules import network_rules, planar_rules
 from dpppsynth.datasets import geodanet_streets, soho_streets
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models import trace_mesh
-from dpppsynth.models.trace import around
+from dpppsynth.models.recipes import around
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.spatial.domains import Window
 from dpppsynth.synthesizers import LaplaceSynthesizer, LGCPSynthesizer

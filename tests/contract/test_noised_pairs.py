@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.cases import SQUARE, points
 
-from dpppsynth.contract.noised_pairs import NoisedPairs
+from dpppsynth.contract.pairs_statistic import NoisedPairs
 from dpppsynth.core.errors import InputError
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.privacy import AddRemove, AddRemovePerson, ReplaceOne

@@ -121,13 +121,11 @@ HEATMAPS = {
     "similarity": (heatmaps.similarity, {"h": GRID[0], "g": GRID[1], "benchmark": False}),
     "pearson": (heatmaps.pearson, {"h": GRID[0], "g": GRID[1], "benchmark": False}),
     "kl": (heatmaps.kl, {"h": GRID[0], "g": GRID[1]}),
-    "reconstruct": (heatmaps.reconstruct, {"levels": LEVELS, "w": 2, "inside": None}),
     "least_squares": (heatmaps.least_squares, {"tree": TREE, "budgets": BUDGETS, "shrink": True}),
     "fitted": (heatmaps.fitted, {"tree": TREE, "budgets": BUDGETS, "fit": "l1"}),
     "select_cells": (heatmaps.select_cells, {"levels": LEVELS, "w": 2, "inside": None}),
     "grow": (heatmaps.grow, {"first": 0, "depth": 1, "w": 2, "read": lambda level, cells: np.ones(len(cells))}),
     "pyramid": (heatmaps.pyramid, {"p": GRID[0]}),
-    "pyramid_norm": (heatmaps.pyramid_norm, {"z": GRID[0]}),
     "Users": (
         heatmaps.Users,
         {"depth": 1, "user": np.arange(2), "cell": np.array([1, 3]), "weight": np.ones(2), "shape": (2, 2)},

@@ -18,7 +18,7 @@ from dpppsynth.datasets import soho_deaths, soho_streets
 from dpppsynth.grids import even_cells, uniform_grid
 from dpppsynth.heatmaps import Users
 from dpppsynth.linear_network import network_mesh
-from dpppsynth.mechanisms.heatmap.person_tables import cells_at, rounded
+from dpppsynth.mechanisms.heatmap.persons import cells_at, rounded
 from dpppsynth.mechanisms.lgcp.field_statistic import lattice_field
 from dpppsynth.models import regular_squares, regular_triangulation, trace_mesh
 from dpppsynth.models.covariances import PoweredExponential, square_root

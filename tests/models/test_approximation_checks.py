@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from dpppsynth.models import NoisyMasses, PoweredExponential, factor, laplace_posterior, refine, regular_triangulation
-from dpppsynth.models.approximation_checks import STEPS, check_approximation, held, pareto_k
+from dpppsynth.models.laplace_approximation import STEPS, check_approximation, held, pareto_k
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.models.sparse_posterior import sparse_posterior
 from dpppsynth.spatial.domains import Window

@@ -8,7 +8,7 @@ from dpppsynth import Window, datasets
 from dpppsynth.linear_network import network_mesh
 from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models import regular_squares, regular_triangulation
-from dpppsynth.models.cell_triangles import are_within, triangles_within
+from dpppsynth.models.recipes import are_within, triangles_within
 from dpppsynth.spatial.mesh import Mesh
 
 SQUARE = Window.rectangle(0, 0, 1000, 800)

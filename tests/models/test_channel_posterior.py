@@ -6,8 +6,7 @@ from scipy import optimize
 
 from dpppsynth.models import channel_posterior
 from dpppsynth.models.channel_likelihood import MatrixChannel, Multinomial, ReportLikelihood
-from dpppsynth.models.channel_posterior import Hyper, chosen_prior, field_shares, mode
-from dpppsynth.models.grid_fields import DenseField, GridField, matern
+from dpppsynth.models.channel_posterior import DenseField, GridField, Hyper, chosen_prior, field_shares, matern, mode
 
 SHAPE = (6, 5)
 

@@ -10,8 +10,7 @@ from dpppsynth import Window
 from dpppsynth.datasets import soho_streets
 from dpppsynth.linear_network import network_mesh
 from dpppsynth.models import regular_squares
-from dpppsynth.models.cluster_parents import LEAST, ParentRule, SharedTents
-from dpppsynth.models.cluster_process import ClusterLaw, clustered_pattern, first_places
+from dpppsynth.models.cluster_process import LEAST, ClusterLaw, ParentRule, SharedTents, clustered_pattern, first_places
 from dpppsynth.spatial.intensity import PiecewiseConstant
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)

@@ -13,9 +13,8 @@ from dpppsynth import Window, datasets
 from dpppsynth.core.errors import InformationWarning, InputError, QualityError, ReleaseBlocked
 from dpppsynth.models import PoweredExponential, Sampler, draws, regular_squares, regular_triangulation
 from dpppsynth.models.kim_lim_model import KimLimModel, line_factor
-from dpppsynth.models.lipschitz_prior import LipschitzSet
 from dpppsynth.models.nuts import Chains, diagnose
-from dpppsynth.models.target_posterior import FieldPrior
+from dpppsynth.models.target_posterior import FieldPrior, LipschitzSet
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LGCPSynthesizer
 

@@ -29,9 +29,8 @@ from dpppsynth.models import (
 from dpppsynth.models import (
     nested_boxes as exact,
 )
-from dpppsynth.models.lipschitz_prior import LipschitzSet
 from dpppsynth.models.nested_boxes import BATCH, Attempts, NestedBoxes, curvature
-from dpppsynth.models.target_posterior import FieldPrior, PointPosterior
+from dpppsynth.models.target_posterior import FieldPrior, LipschitzSet, PointPosterior
 
 SIZE = 100_000
 MEASURE = np.array([2.0, 1.0, 3.0])

@@ -19,7 +19,7 @@ from dpppsynth.models import (
     refine,
     regular_triangulation,
 )
-from dpppsynth.models.field_density import FieldDensity
+from dpppsynth.models.nuts import FieldDensity
 from dpppsynth.spatial.domains import Window
 
 TENTS = regular_triangulation(Window.rectangle(0, 0, 10, 10), shape=(4, 4))
@@ -178,7 +178,7 @@ def test_machine_code_is_the_log_posterior_of_each_law(n):
 
 KEPT = """
 import numpy as np
-from dpppsynth.models import field_density
+from dpppsynth.models import nuts as field_density
 from dpppsynth.models.likelihood import LOG_POSTERIORS
 basis, response = np.eye(3, 2), np.full((2, 3), 0.5)
 for law in LOG_POSTERIORS:

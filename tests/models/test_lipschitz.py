@@ -6,7 +6,7 @@ import pytest
 from dpppsynth import Window, datasets
 from dpppsynth.core.errors import InputError
 from dpppsynth.models import regular_squares, regular_triangulation
-from dpppsynth.models.lipschitz_prior import LipschitzSet
+from dpppsynth.models.target_posterior import LipschitzSet
 
 WINDOW = Window.rectangle(0, 0, 10, 6)
 MESHES = {

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.street_places import UNITS, StreetPlaces
-from dpppsynth.models import capped_flow, pair_limits
+from dpppsynth.models import capped_flow, pair_sums
 from dpppsynth.models.capped_flow import MOST, Nodes, capped_total, nodes
 from dpppsynth.models.pair_sums import PairStatistic, plane_shares, share_bits
 from dpppsynth.spatial.domains import Window
@@ -416,18 +416,18 @@ class TestLimits:
                 dense = np.column_stack([edge, rng.random(len(edge)) * GRID.lengths[edge]])
             places = np.unique(found._places(0, dense), axis=0)
             near = found._near(0, places)
-            assert len(near.apart) <= pair_limits.most_pairs(domain, radius, steps, len(places))
-            assert len(near.apart) <= pair_limits.most_pairs(domain, radius, steps, None)
+            assert len(near.apart) <= pair_sums.most_pairs(domain, radius, steps, len(places))
+            assert len(near.apart) <= pair_sums.most_pairs(domain, radius, steps, None)
             if domain is SQUARE:
                 # Places in the middle have as many neighbours as are counted.
                 count = np.bincount(np.concatenate([near.first, near.second])).max()
-                assert count + 1 == pair_limits._in_plane(domain, radius, steps)[1]
+                assert count + 1 == pair_sums._in_plane(domain, radius, steps)[1]
 
     def test_the_finest_lattice_has_room(self):
         for n in (100, 10**4, 10**5, 10**6):
-            steps = pair_limits.finest(SQUARE, 20.0, n)
-            assert pair_limits.most_pairs(SQUARE, 20.0, steps, n) <= pair_limits.MOST_PAIRS
-            assert steps == 16 or pair_limits.most_pairs(SQUARE, 20.0, steps + 1, n) > pair_limits.MOST_PAIRS
+            steps = pair_sums.finest(SQUARE, 20.0, n)
+            assert pair_sums.most_pairs(SQUARE, 20.0, steps, n) <= pair_sums.MOST_PAIRS
+            assert steps == 16 or pair_sums.most_pairs(SQUARE, 20.0, steps + 1, n) > pair_sums.MOST_PAIRS
 
     def test_nearby_population_of_persons_with_many_points_take_little_room(self):
         """2000 persons with two points each in the same two places: four million pairs of nodes, of which few enter."""

@@ -28,7 +28,7 @@ from dpppsynth.models import (
     regular_triangulation,
     tent_masses,
 )
-from dpppsynth.models.field_density import FieldDensity
+from dpppsynth.models.nuts import FieldDensity
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.sampling import binomial_pattern
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.models.proximal import proximal_draw, proximal_factor
-from dpppsynth.models.target_posterior import FieldPrior
+from dpppsynth.models.target_posterior import FieldPrior, proximal_draw, proximal_factor
 from dpppsynth.privacy import delta_gaussian
 
 BASIS = np.array([[0.5, 0.1, 0.8], [-0.3, 0.9, 0.8], [0.4, 0.4, 0.8]])

@@ -13,11 +13,10 @@ from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.heat_kernels import conductances
 from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models import NoisyMasses, laplace_posterior
-from dpppsynth.models.sparse_fields import SparseMatern
+from dpppsynth.models.recipes import trace_mesh
+from dpppsynth.models.sparse_fields import SparseMatern, constant, moved, scaled, summed
 from dpppsynth.models.sparse_posterior import sparse_posterior
 from dpppsynth.models.street_fields import MOST_MEETING, StreetMatern, street_ties
-from dpppsynth.models.summed_fields import constant, moved, scaled, summed
-from dpppsynth.models.trace import trace_mesh
 
 # A crossing of two straight streets, 400 m each way, and one that bends.
 CROSS = LinearNetwork(

@@ -16,7 +16,7 @@ from dpppsynth import datasets
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.mechanisms.lgcp.bound.increments import RELATIVE, PlanarIncrements, element_pairs, increments
 from dpppsynth.models import PoweredExponential, regular_squares, regular_triangulation
-from dpppsynth.models.proximal import proximal_factor
+from dpppsynth.models.target_posterior import proximal_factor
 from dpppsynth.privacy import (
     AddRemove,
     AlphaNeighbours,

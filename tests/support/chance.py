@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from dpppsynth.models.field_density import FieldDensity
-from dpppsynth.models.nuts import CHAINS, Chains
+from dpppsynth.models.nuts import CHAINS, Chains, FieldDensity
 
 
 class Chance:

@@ -1,16 +1,16 @@
 """Default settings from public inputs: domain, number of points, budget, relation.
 
 `planar_rules` holds those of windows, `network_rules` those of networks, under the same names; `of` chooses.
-`cluster_rules` are those of pair sums. A caller's own choice always wins.
+`pair_levels` are the radii and caps of pair sums. A caller's own choice always wins.
 """
 
 from types import ModuleType
 
-from dpppsynth.contract.rules import cluster_rules, network_rules, planar_rules
+from dpppsynth.contract.rules import network_rules, planar_rules
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain
 
-__all__ = ["cluster_rules", "lipschitz_sigma", "network_rules", "of", "planar_rules"]
+__all__ = ["lipschitz_sigma", "network_rules", "of", "pair_levels", "planar_rules"]
 
 # Standard deviation of the field of a log-Gaussian Cox model where nothing else is said (log scale).
 FIELD_SIGMA = 1.6
@@ -20,6 +20,15 @@ MATERN_SIGMA = 2.0
 DRAW_SIGMA = 2.0
 # Most points for which exact draws of a field of bounded slope serve as well as NUTS.
 LIPSCHITZ_EXACT = 400
+# Radii in distances between points: on a window the side of the square that a point has to itself, on a network the
+# length of street. The last is for budgets that are worth many points.
+PLANE, STREETS = (0.4, 1.4, 4.0), (0.15, 1.2, 5.0)
+CAPS = (5, 10, 40)
+# Budget times points from which on there is a third radius.
+RICH = 300.0
+# Largest radius in extents of the domain; and where n is secret, when every place of the lattice may be occupied, the
+# smallest one in sides of its box.
+WIDEST, NARROWEST = 0.25, 0.006
 
 
 def of(domain: Domain) -> ModuleType:
@@ -35,3 +44,27 @@ def lipschitz_sigma(slope: float, length_scale: float, n: float, sampler: str) -
     """
     share = min(1.0, (n / 100) ** -0.5) if sampler == "exact" else 1.0
     return min(DRAW_SIGMA, 0.15 * slope * length_scale * share)
+
+
+def pair_levels(
+    domain: Domain, size: float, epsilon: float, *, secret: bool = False
+) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Radii and caps.
+
+    Parameters
+    ----------
+    domain : Window or LinearNetwork
+    size : float
+        Public number of points, or guess of it.
+    epsilon : float
+        Budget of the pair sums.
+    secret : bool
+        Whether the number of points is.
+    """
+    streets = isinstance(domain, LinearNetwork)
+    apart = domain.size / size if streets else (domain.size / size) ** 0.5
+    count, most = 3 if size * epsilon >= RICH else 2, WIDEST * domain.extent
+    x0, y0, x1, y1 = domain.bounds
+    least = NARROWEST * ((x1 - x0) * (y1 - y0)) ** 0.5 if secret else 0.0
+    levels = enumerate((STREETS if streets else PLANE)[:count], 1)
+    return tuple(max(min(share * apart, most * k / count), least * k) for k, share in levels), CAPS[:count]

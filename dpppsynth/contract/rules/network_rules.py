@@ -9,9 +9,9 @@ import numpy as np
 
 from dpppsynth.contract.rules.planar_rules import box_shape
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
+from dpppsynth.models.recipes import around, trace_mesh
 from dpppsynth.models.regular_meshes import Finder, regular_grid
 from dpppsynth.models.street_fields import MOST_MEETING, most_meeting
-from dpppsynth.models.trace import around, trace_mesh
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
 from dpppsynth.spatial.mesh import Floats, Mesh
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpppsynth.models.cell_triangles import triangles_within
+from dpppsynth.models.recipes import triangles_within
 from dpppsynth.models.regular_meshes import refine, regular_squares, regular_triangulation
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
 from dpppsynth.spatial.domains import Window

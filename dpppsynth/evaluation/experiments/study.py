@@ -26,7 +26,13 @@ from dpppsynth.evaluation.experiments.cells import (
     outcome_of,
     run_cell,
 )
-from dpppsynth.evaluation.experiments.storage import Store, finished_cells, require_same_study, study_description
+from dpppsynth.evaluation.experiments.storage import (
+    cells_table,
+    finished_cells,
+    opened,
+    require_same_study,
+    study_description,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,8 +40,6 @@ if TYPE_CHECKING:
 # Columns that are kept beside the table.
 BESIDE = ["message", "seconds"]
 ROWS = KEYS[:-1]
-# Cells that take less than this many seconds are written together: a file costs some milliseconds, they may cost fewer.
-BATCH_SECONDS = 1.0
 # Broken pools of workers in a row, without a finished cell, at which a study gives up.
 DEATHS = 3
 ENGINES = "processes", "dask"
@@ -111,7 +115,7 @@ class Study(StudyGrid):
     ) -> "pd.DataFrame":
         """Finish every cell that the folder does not hold yet, and return the table.
 
-        Cells are kept as they finish, those of less than a second together. A run that was stopped, killed even, is
+        Cells are kept as they finish. A run that was stopped, killed even, is
         taken up again by running it again. More repeats, budgets, scenarios and synthesizers may be added between runs.
         An interrupt (Ctrl-C) ends processes of our own at once, and loses no more than the cells that they were at.
 
@@ -144,13 +148,16 @@ class Study(StudyGrid):
         workers = None if workers is None else whole("workers", workers, 1)
         one_of("engine", engine, ENGINES)
         place = _place(folder)
-        with Store(place, self) as store:
-            done = store.done()
+        with opened(place, self) as append:
+            done = finished_cells(place)
             # Repeat by repeat, so that an unfinished study has every row.
             missing = sorted((cell for cell in self.cells() if cell not in done), key=lambda cell: cell.repeat)
-            with _keeper(store, len(missing), progress=progress) as keep:
+            with _bar(len(missing), shown=progress) as tick:
                 for result in self._results(missing, workers, engine):
-                    keep(result)
+                    if isinstance(result, Failed):
+                        raise result.exception()
+                    append(result)
+                    tick(result.cell)
         return self.table(place)
 
     def _results(self, cells: Sequence[Cell], workers: int | None, engine: str) -> Iterator[Finished | Failed]:
@@ -183,7 +190,7 @@ class Study(StudyGrid):
     def _kept(self, folder: str | Path) -> "pd.DataFrame":
         place = _place(folder)
         require_same_study(place, study_description(self), read_only=True)
-        return finished_cells(place, self.cells(), list(self.measures))
+        return cells_table(place, self.cells(), list(self.measures))
 
 
 def _place(folder: Any) -> Path:
@@ -192,34 +199,6 @@ def _place(folder: Any) -> Path:
     except TypeError:
         msg = f"folder: needs a path, got {folder!r}."
         raise InputError(msg) from None
-
-
-@contextmanager
-def _keeper(store: Store, count: int, *, progress: bool) -> Iterator[Callable[[Finished | Failed], None]]:
-    """Yield a function that writes finished cells, quick ones together, and raises failed ones."""
-    waiting: list[Finished] = []
-    last = time.monotonic()
-
-    def write() -> None:
-        nonlocal last
-        if waiting:
-            store.append(waiting)
-        waiting.clear()
-        last = time.monotonic()
-
-    def keep(result: Finished | Failed) -> None:
-        if isinstance(result, Failed):
-            raise result.exception()
-        tick(result.cell)
-        waiting.append(result)
-        if max(result.seconds, time.monotonic() - last) >= BATCH_SECONDS:
-            write()
-
-    with _bar(count, shown=progress) as tick:
-        try:
-            yield keep
-        finally:
-            write()
 
 
 @contextmanager

@@ -223,10 +223,7 @@ def _tried(square: Floats, scale: float) -> Floats:
 
 
 def _log_likelihoods(noisy: Floats, variance: float, steps: Floats) -> Floats:
-    """(S, T) logarithms, up to a constant, of the densities of all but the first of each of the noisy series (N, T).
-
-    The steps are (S, T), or (S, 1) where series share them.
-    """
+    """(S, T) logarithms, up to a constant, of the densities of all but the first of each of the noisy series (N, T)."""
     level, spread = np.repeat(noisy[:1], len(steps), axis=0), np.full(steps.shape, variance)
     total = np.zeros((len(steps), noisy.shape[1]))
     for seen in noisy[1:]:

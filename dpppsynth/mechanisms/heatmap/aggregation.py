@@ -24,8 +24,8 @@ from dpppsynth.mechanisms.heatmap.bound import (
     require_measure,
 )
 from dpppsynth.mechanisms.heatmap.fitting import fitted, require_fit
+from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.mechanisms.heatmap.tree import CellTree, grow, pyramid
-from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.noise import laplace_noise
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -135,8 +135,8 @@ def aggregate(
     Returns
     -------
     (side, side) array
-        Adds up to one; of the shape of the distributions where they were padded. Uniform where no mass was found,
-        which `sparse_aggregate` tells.
+        Adds up to one; of the shape of the distributions where they were padded. Uniform where no mass was found
+        (`sparse_aggregate(...).empty`).
 
     Raises
     ------
@@ -193,7 +193,7 @@ def sparse_aggregate(
     advise_decay(decay)
     depth = users.depth if measure is None else require_measure(measure, users.depth)
     budgets = level_budgets(epsilon, depth, w, variant=variant, decay=decay)
-    # Whatever is wrong with the budget or the fit is said before the data are summed.
+    # Validate budget and fit before the data are summed.
     require_exact(level_scales(budgets))
     require_fit(fit, budgets)
     grid = np.ones((users.side, users.side)) if users.inside is None else users.inside.astype(float)
@@ -284,6 +284,6 @@ def as_users(distributions: Distributions, *, pad: bool, allow_subprobability: b
 
 
 def normalised(masses: Floats) -> Floats:
-    """Masses divided by their sum; uniform where there are none, for a second try would cost privacy."""
+    """Masses divided by their sum; uniform where there are none, since another measurement would spend again."""
     total = masses.sum()
     return masses / total if total > 0 else np.full(masses.shape, 1 / masses.size)

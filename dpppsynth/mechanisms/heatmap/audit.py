@@ -1,10 +1,9 @@
 """Audits of noised pyramids of counts, and the worst-case pairs that they run on.
 
-A pair has the same points with and without all points of one person. Masses add up, so others in the same place drown
-nothing; and many of them draw the mechanism's attention to that place whatever the noise, so that all of the budget is
-spent there. Most of the person is there as well. One more point is far away, in a cell as full as another one of which
-only one is kept: were cells chosen by their true counts, it would be that point which decides whose neighbourhood is
-looked at.
+A pair has the same points with and without all points of one person. Many other persons are in the same place: their
+masses only add up, and they make the cells of that place measured on every level for any noise, so that the whole
+budget is spent there. One more point of the person is far away, in one of two equally full cells of which one is kept:
+if cells were chosen by their true counts, that point would decide which.
 """
 
 import math
@@ -47,6 +46,15 @@ from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 
+# Candidates are the same in every run, so that an audit can be repeated.
+SEED, CANDIDATES = 20261125, 2000
+# Points of the person, where persons have several: the last one is far away. And those of everybody else.
+POINTS, EACH = 16, 2
+# Largest probability that noise deselects the cells where everybody is.
+MISSED = 1e-3
+# Persons in cells of which one is left out, in units of the noise on the cells below; and most persons of a pattern.
+PLAIN, MOST_OTHERS = 6.0, 100_000
+
 
 @dataclass(frozen=True, eq=False)
 class HeatmapAudit(StatisticAudit):
@@ -74,7 +82,7 @@ class HeatmapAudit(StatisticAudit):
         )
 
     def _of_levels(self, pair: Pair) -> tuple[AuditStatistic, ...]:
-        """One number of each level, which may tell no more than the level's own noise lets it."""
+        """One number of each level, held to the claim of that level's noise alone."""
         found = []
         for number, branch in enumerate(sure_branches(self.plan, pair)):
             if len(branch.cells):
@@ -113,7 +121,7 @@ class HeatmapAudit(StatisticAudit):
         return sum(float(np.abs(branch.first - branch.second).sum()) / scale for branch, scale in each), claim.level
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Simulated, of the cells that are measured whatever the noise."""
+        """Simulated, of the cells that are measured for any noise."""
         return LessLaplace(*always_seen(self.plan, pair))
 
     def alike(self, pair: Pair) -> bool:
@@ -185,22 +193,12 @@ def sure_branches(plan: HeatmapStatistic, pair: Pair) -> tuple[Branch, ...]:
 
 
 def _ahead(masses: Ints, cells: Ints, plan: HeatmapStatistic) -> Any:
-    """(k,) whether cells are among the w fullest of a level whatever the noise, by its masses (4^i,) without noise."""
+    """(k,) whether cells are among the w fullest of a level for any noise, by its masses (4^i,) without noise."""
     if len(masses) <= plan.kept:
         return np.full(len(cells), True)
     # The cell itself may be one of the w + 1 fullest.
     rival = np.partition(masses, -plan.kept - 1)[-plan.kept - 1]
     return masses[cells] - rival >= 0.999 * attention(plan) * 2**plan.bits
-
-
-# Candidates are the same in every run, so that an audit can be repeated.
-SEED, CANDIDATES = 20261125, 2000
-# Points of the person, where persons have several: the last one is far away. And those of everybody else.
-POINTS, EACH = 16, 2
-# Largest probability that noise deselects the cells where everybody is.
-MISSED = 1e-3
-# Persons in cells of which one is left out, in units of the noise on the cells below; and most persons of a pattern.
-PLAIN, MOST_OTHERS = 6.0, 100_000
 
 
 def person_pair(plan: HeatmapStatistic) -> Pair:

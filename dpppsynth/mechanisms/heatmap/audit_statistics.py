@@ -265,7 +265,7 @@ class SharedNoise(Residuals):
 class Extremes(Residuals):
     """The largest and the smallest noise of the person's cells on all levels, and the largest of those beside them.
 
-    Noise that has a bound, even a rare one, tells who exceeds it.
+    Bounded noise, even if the bound is rarely met, reveals a person beyond it.
     """
 
     def __call__(self, released: Any) -> Floats:

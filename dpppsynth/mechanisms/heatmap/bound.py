@@ -128,7 +128,7 @@ def level_budgets(
         Cells kept per level.
     variant : {"practical", "theory", "two-level"}
         "theory" measures all levels, "practical" those from the start level on, "two-level" the grid and cells of four
-        times its side, whatever `w`.
+        times its side, for any `w`.
     decay : float, optional
         In (0, 1]; None takes `1/sqrt(2)` (practical) or 0.8 (theory). The error bound needs more than 1/2. There is
         none between two levels.
@@ -256,7 +256,7 @@ def heatmap(scales: Sequence[float], *, bits: int = LATTICE_BITS, user: str | No
     bits : int
         The lattice spacing is `2^-bits` of a person.
     user : str, optional
-        Mark that tells the persons; None where every point is a person.
+        Mark that identifies persons; None where every point is a person.
     """
     unit = 2 ** whole("bits", bits, 0, most=MOST_BITS)
     spent = math.fsum(unit / scale for scale in _of_levels("scales", scales))

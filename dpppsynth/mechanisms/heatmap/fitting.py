@@ -33,7 +33,7 @@ SIGMA, SMOOTHNESS = 4.0, 1.0
 RANGES = (0.1, 0.2, 0.4, 0.8, 1.6)
 # Cells of a field at most (20 seconds, 1 GB), and pairs of cells that one count ties: matrices hold as many numbers.
 MOST_CELLS, MOST_PAIRS = 2**14, 2**22
-# Scale of noise, in persons, below which counts are as good as exact, and leave a field nothing to tell.
+# Scale of noise, in persons, below which counts are as good as exact, and a field adds nothing.
 LOUD = 0.1
 # Smallest mass, as a share of the largest, that counts may still change.
 FAINT = 1e-12
@@ -121,7 +121,7 @@ class CellField:
 
     @property
     def beginning(self) -> Floats:
-        """(V,) field of the least squares fit: from afar Laplace noise tells the way to a mode, but not how far."""
+        """(V,) field of the least squares fit: far from a mode the Laplace gradient has a direction and no size."""
         masses = least_squares(self.tree, self.budgets, shrink=True)[tuple(self.places.T)]
         areas = self.areas[tuple(self.places.T)]
         least = LOUD / max(self.budgets.epsilons)

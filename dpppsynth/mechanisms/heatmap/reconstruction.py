@@ -20,43 +20,8 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
 from dpppsynth.mechanisms.heatmap.tree import CellTree, Level, divisor, grow, require_every_level, spread_evenly, square
 
-
-def reconstruct(levels: Sequence[Any], w: int, *, inside: np.ndarray | None = None) -> np.ndarray:
-    """Masses that fit the noisy counts of a pyramid best, among those in few cells of every level.
-
-    The w fullest cells of each level are kept, among the children of those kept above. The masses minimise the sum over
-    the levels i of `2^-i` times the absolute differences between their sums over the cells and the counts, where cells
-    that are not kept count 0.
-
-    Parameters
-    ----------
-    levels : sequence of array
-        Noisy counts of the cells, unscaled, one square array for each level from the first measured one, which is told
-        by its side, to the grid.
-    w : int
-        Cells to keep per level.
-    inside : (side, side) array of bool or float, optional
-        Public mask of the grid cells that may hold mass, or the area of each that may.
-
-    Returns
-    -------
-    (side, side) array
-        Masses >= 0, not normalised: all zero where no count of the first level is positive.
-
-    Raises
-    ------
-    InputError
-
-    References
-    ----------
-    Ghazi et al. (2023), Differentially private heatmaps, AAAI, section 4.
-
-    Examples
-    --------
-    >>> reconstruct([[[10]], [[4, 3], [2, 1]]], w=1).tolist()
-    [[5.5, 1.5], [1.5, 1.5]]
-    """
-    return solve(select_cells(levels, w, inside))
+# Smallest ratio of two levels' noise: smaller noise is negligible, and its square is still a float.
+LEAST_RATIO = 1e-50
 
 
 def select_cells(levels: Sequence[Any], w: int, inside: np.ndarray | None = None) -> CellTree:
@@ -64,8 +29,17 @@ def select_cells(levels: Sequence[Any], w: int, inside: np.ndarray | None = None
 
     Parameters
     ----------
-    levels, w, inside
-        As `reconstruct` takes them.
+    levels : sequence of array
+        Noisy counts of the cells, unscaled, one square array for each level from the first measured one, whose side
+        names it, to the grid.
+    w : int
+        Cells to keep per level, among the children of those kept above.
+    inside : (side, side) array of bool or float, optional
+        Public mask of the grid cells that may hold mass, or the area of each that may.
+
+    Raises
+    ------
+    InputError
 
     Examples
     --------
@@ -80,20 +54,25 @@ def select_cells(levels: Sequence[Any], w: int, inside: np.ndarray | None = None
 def solve(tree: CellTree) -> np.ndarray:
     """Masses of least weighted distance to the counts of a tree; ties are shared evenly.
 
-    Segments of equal slope share the mass left for them in proportion to their lengths, and what all counts together
-    do not explain is uniform over the cell's area. A cell's function has at most one segment for each kept cell in it,
-    and equal slopes are merged: besides the grid that is returned, work is the number of cells looked at, at worst
-    times the number of levels, and a logarithm.
+    They minimise the sum over the levels i of `2^-i` times the absolute differences between their sums over the cells
+    and the counts, where cells that are not kept count 0. Segments of equal slope share the mass left for them in
+    proportion to their lengths, and mass that no count explains is uniform over the cell's area. A cell's function has
+    at most one segment for each kept cell in it, and equal slopes are merged: besides the grid that is returned, work
+    is the number of cells looked at, at worst times the number of levels, and a logarithm.
 
     Returns
     -------
     (side, side) array
         Masses >= 0, not normalised. Each cell of the first level has the positive part of its count.
 
+    References
+    ----------
+    Ghazi et al. (2023), Differentially private heatmaps, AAAI, section 4.
+
     Examples
     --------
-    >>> solve(select_cells([[[-1]], [[4, 3], [2, 1]]], w=2)).tolist()
-    [[0.0, 0.0], [0.0, 0.0]]
+    >>> solve(select_cells([[[10]], [[4, 3], [2, 1]]], w=1)).tolist()
+    [[5.5, 1.5], [1.5, 1.5]]
     """
     require_every_level(tree)
     sharing = _Sharing.of(_Segments.none(), len(tree.levels[-1].kept))
@@ -211,10 +190,6 @@ def _arrays(levels: Any) -> list[np.ndarray]:
         msg = f"levels: needs square arrays, each twice as wide as the one before, got {got}; pyramid() gives such."
         raise InputError(msg)
     return arrays
-
-
-# Smallest ratio of two levels' noise: smaller noise is negligible, and its square is still a float.
-LEAST_RATIO = 1e-50
 
 
 def least_squares(tree: CellTree, budgets: LevelBudgets, *, shrink: bool = False) -> np.ndarray:

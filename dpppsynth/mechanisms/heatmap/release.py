@@ -139,7 +139,7 @@ class HeatmapRelease(CoxRelease[HeatmapStatistic]):
 
     @property
     def user(self) -> str | None:
-        """Mark that tells the persons; None where every point is a person."""
+        """Mark that identifies persons; None where every point is a person."""
         return self.statistic.plan.user
 
     @property

@@ -1,7 +1,7 @@
 """`HeatmapStatistic`: the certified measurement of a heat map, noised counts of adaptively selected pyramid cells.
 
-A plan is made from public parameters alone; `measure` spends the budget. What it returns, the noised integers of all
-cells looked at, is public, and everything after it is post-processing (docs/theory/heatmaps.md).
+It is made from public parameters alone; `measure` spends the budget. The noised integers of all measured cells are
+public, and everything after them is post-processing (docs/theory/heatmaps.md).
 """
 
 from dataclasses import KW_ONLY, dataclass, field
@@ -33,8 +33,8 @@ from dpppsynth.mechanisms.heatmap.bound import (
     require_measure,
     require_plain,
 )
+from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.mechanisms.heatmap.tree import CellTree, grow, pyramid
-from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.models.regular_meshes import cells_along, grid_cells
 from dpppsynth.privacy.bounds import LATTICE_BITS
@@ -66,7 +66,7 @@ class HeatmapStatistic(LatticeStatistic):
     decay : float or None
         Of the levels' budgets, as in `level_budgets`.
     user : str or None
-        Mark that tells the persons; None where every point is a person.
+        Mark that identifies persons; None where every point is a person.
     finest : int or None
         Cells along a side of the finest level that is counted, a power of two; None takes those of the grid.
     """
@@ -92,7 +92,7 @@ class HeatmapStatistic(LatticeStatistic):
         "user": or_null(TEXT),
         "measure": WHOLE,
     }
-    # Releases of the time before it, and others that count the cells of the grid itself, do not state it.
+    # Not stated where the finest measured level is the grid.
     optional: ClassVar[frozenset[str]] = frozenset({"measure"})
     capped: ClassVar[bool] = False
     individuals: ClassVar[str] = "persons"
@@ -102,7 +102,7 @@ class HeatmapStatistic(LatticeStatistic):
     def __post_init__(self) -> None:
         instance("mesh", self.mesh, Mesh, "models.regular_squares(window, shape=(257, 257)) makes one")
         require_plain(self.variant, self.w, self.decay)
-        # Whatever is wrong with the budget is said before the data are touched.
+        # Validate the budget before the data are touched.
         require_exact(self.scales)
         self.guarantee.require(self.epsilon, 0.0)
         # Half of the first level's noise is positive, and counts as persons.

@@ -73,7 +73,7 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
     decay : float, optional
         In (0, 1], of the published variants' budgets away from the level with about `w` cells. None takes the best one.
     user : str or None
-        Mark of the pattern that tells the persons, such as a column of pseudonyms. None where every point is a person
+        Mark of the pattern that identifies persons, such as a column of pseudonyms. None where every point is a person
         of its own.
 
     fit : {"field", "least-squares", "l1"}

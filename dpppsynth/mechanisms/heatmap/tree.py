@@ -17,6 +17,9 @@ SKIPPED = (
 )
 
 
+SIDES = "the side of a grid is a power of two; pad a smaller array with zeros"
+
+
 @dataclass(frozen=True, eq=False)
 class Level:
     """The measured cells of one level.
@@ -108,7 +111,7 @@ def grow(
     w : int
         Cells to keep per level.
     read : callable
-        `read(level, cells)` gives the noisy masses of cells, told by their codes `u * 2^level + v`; it is called once
+        `read(level, cells)` gives the noisy masses of cells, by their codes `u * 2^level + v`; it is called once
         for each level, in order.
     inside : (side, side) array of bool or float, optional
         Public mask of the grid cells that may hold mass, or the area of each that may. A cell without any counts 0
@@ -188,9 +191,6 @@ def _mask(inside: Any, side: int) -> np.ndarray | None:
     return mask
 
 
-SIDES = "the side of a grid is a power of two; pad a smaller array with zeros"
-
-
 def square(name: str, value: Any) -> np.ndarray:
     """The numbers as a (side, side) array, the side a power of two: int64 for whole numbers, else as they are.
 
@@ -253,24 +253,6 @@ def pyramid(p: Any) -> list[np.ndarray]:
         rows = levels[-1][::2] + levels[-1][1::2]
         levels.append(rows[:, ::2] + rows[:, 1::2])
     return levels[::-1]
-
-
-def pyramid_norm(z: Any) -> float:
-    """The sum over all levels i of `2^-i` times the absolute sums over its cells.
-
-    It is at least the earth mover's norm of an array that sums to zero, and of any array after `|sum(z)| / side` is
-    added.
-
-    Parameters
-    ----------
-    z : (side, side) array
-
-    Examples
-    --------
-    >>> pyramid_norm([[4, 3], [2, 1]])
-    15.0
-    """
-    return float(sum(2.0**-level * np.abs(sums).sum() for level, sums in enumerate(pyramid(z))))
 
 
 def spread_evenly(tree: CellTree, masses: Sequence[np.ndarray], areas: Sequence[np.ndarray]) -> np.ndarray:

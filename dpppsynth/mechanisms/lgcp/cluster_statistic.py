@@ -10,9 +10,8 @@ import scipy
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
-from dpppsynth.contract.noised_pairs import NoisedPairs, NoiseGroup
 from dpppsynth.contract.pair_settings import caps_of, listed, require_levels
-from dpppsynth.contract.pairs_statistic import PairsStatistic
+from dpppsynth.contract.pairs_statistic import NoisedPairs, NoiseGroup, PairsStatistic
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, one_among
 from dpppsynth.contract.statistic import Following, Parameters, capped, require
 from dpppsynth.core.arguments import one_of, probability
@@ -26,8 +25,7 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.lgcp.lgcp_settings import CLUSTER_PLACES
 from dpppsynth.mechanisms.lgcp.request import LGCPRequest
 from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
-from dpppsynth.models.pair_limits import finest, require_radius
-from dpppsynth.models.pair_sums import PairStatistic
+from dpppsynth.models.pair_sums import PairStatistic, finest, require_radius
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import pair_sums
 from dpppsynth.privacy.composition import together
@@ -143,7 +141,6 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
 
     @property
     def mass_epsilon(self) -> float:
-        """Budget of the counts or masses."""
         return self.epsilon * (1 - self.share)
 
     @cached_property
@@ -155,14 +152,12 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The bound that `measure` satisfies: of masses and sums together."""
         bits = self.pairs.statistic.bits
         sums = pair_sums(self.relation, caps=self.caps, scales=self.pairs.scales, bits=bits, domain=self.domain)
         return together(super().guarantee, sums)
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
         p = parameters
         mesh, sizes = mesh_from_recipe(p["mesh"], domain), (p["n"], p["expected_n"])
         settled = p["basis"], mesh, capped(relation), *sizes, p["epsilon"], p["clusters"]
@@ -170,7 +165,6 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         return cls(*settled, radii, caps, steps, p["places"])
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         own = self.pairs.parameters()
         return super().parameters() | {
             "clusters": self.share,
@@ -183,7 +177,6 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         }
 
     def implements(self, mechanism: str) -> bool:
-        """True: one mechanism has both bases."""
         return True
 
     @property
@@ -193,15 +186,12 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
 
     @property
     def size(self) -> int:
-        """Number of cells or vertices, and of radii."""
         return self.masses_size + len(self.radii)
 
     def noise_groups(self) -> tuple[NoiseGroup, ...]:
-        """Masses, and each of the sums."""
         return (NoiseGroup(self.basis, self.masses_size, self.scale), *self.pairs.noise_groups())
 
     def masses(self, lattice: Ints) -> Floats:
-        """Masses in points, the first of the released numbers."""
         return super().masses(lattice[: self.masses_size])
 
     @property
@@ -222,7 +212,6 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         return self.pairs.values(lattice[self.masses_size :])
 
     def noise_rows(self) -> Rows:
-        """Noise of the masses; sums, caps and noise of the pairs."""
         unit = short_unit(self.domain.unit)
         each = zip(self.radii, self.caps, self.pairs.noise_sd, strict=True)
         sums = ", ".join(f"{r:.4g} {unit} (cap {cap}, noise {sd:.4g})" for r, cap, sd in each)
@@ -230,22 +219,18 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         return [*super().noise_rows(), ("pairs", pairs)]
 
     def details(self) -> JsonObject:
-        """Public figures of masses and sums."""
         return super().details() | {"pair_noise_sd": list(self.pairs.noise_sd)}
 
     def prepare(self) -> None:
-        """Make all noise, whose samplers confirm what they spend."""
         super().prepare()
         for level in range(len(self.radii)):
             self.pairs.noise(level)
 
     @property
     def additive(self) -> bool:
-        """False: sums over pairs are not sums over points."""
         return False
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Spend the budget: masses and sums, with noise."""
         # One generator, so that the parts of a seeded run do not share their noise.
         source = None if rng is None else generator(rng)
         pattern = self.admitted(pattern, source)
@@ -255,7 +240,6 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         return PrivateStatistic(self, noised, noise.name, noise.seeded)
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
-        """(size,) masses and doubled sums in lattice units, without noise."""
         return np.concatenate([self.exact(pattern.positions), self.pairs.statistic.doubled(pattern.positions)])
 
     @property
@@ -265,17 +249,11 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
 
     @property
     def following(self) -> tuple[Following, ...]:
-        """The posterior of the law of clusters, whose form is known."""
         return (Following(CLUSTERS, (), lambda content, _: require_clusters(content, self.prior)),)
 
 
 def require_simulated(size: float) -> None:
-    """Refuse more points than are simulated.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse more points than are simulated."""
     if size > MOST_SIMULATED:
         msg = (
             f"clusters: patterns of all points are simulated, {MOST_SIMULATED:,} at most, got {size:,.0f}; leave "
@@ -289,9 +267,7 @@ def with_pairs(request: LGCPRequest, basis: str, mesh: Mesh) -> MassesAndPairs:
     s = request.settings
     share = float(s.clusters or 0.0)
     require_simulated(request.size)
-    radii, caps = rules.cluster_rules.pair_levels(
-        request.domain, request.size, s.epsilon * share, secret=request.n is None
-    )
+    radii, caps = rules.pair_levels(request.domain, request.size, s.epsilon * share, secret=request.n is None)
     if s.cluster_radii is not None:
         radii = s.cluster_radii
         for radius in radii:

@@ -19,9 +19,8 @@ from dpppsynth.mechanisms.lgcp.cluster_statistic import (
     cluster_text,
     read_clusters,
 )
-from dpppsynth.models.cluster_parents import ParentRule, SharedTents
 from dpppsynth.models.cluster_posterior import ClusterPosterior
-from dpppsynth.models.cluster_process import NO_CLUSTERS, ClusterLaw, clustered_pattern
+from dpppsynth.models.cluster_process import NO_CLUSTERS, ClusterLaw, ParentRule, SharedTents, clustered_pattern
 from dpppsynth.release import folder_writing
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.intensity import Intensity
@@ -48,7 +47,6 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
 
     @property
     def inferred(self) -> bool:
-        """Whether there are an intensity and a law of clusters: not where inference has not succeeded yet."""
         return super().inferred and self.inferred_clusters is not None
 
     @property
@@ -65,7 +63,6 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
         return self.statistic.plan.sums(self.statistic.lattice)
 
     def with_posterior(self, model: FieldInference, rng: np.random.Generator, say: Progress) -> Self:
-        """The release with the posterior of a model, and that of clusters over its intensity."""
         found = super().with_posterior(model, rng, say)
         # An auditor's release leaves out what follows from the numbers.
         if found.draws is None:
@@ -146,13 +143,11 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
         return ParentRule.of(self._tents, self.statistic.masses, plan.mass_variance, expected, fixed=plan.n is not None)
 
     def reopened(self, saved: Saved) -> Self:
-        """The release with what was inferred before it was saved."""
         found, content = super().reopened(saved), saved.content(CLUSTERS)
         clusters = None if content is None else read_clusters(content, self.statistic.plan.prior)
         return replace(found, inferred_clusters=clusters)
 
     def write(self, folder: Path, start: str = "") -> None:
-        """Write statistic, offset, posterior and clusters."""
         super().write(folder, start)
         if self.inferred_clusters is not None:
             folder_writing.put(cluster_text(self.inferred_clusters), folder / (start + CLUSTERS))

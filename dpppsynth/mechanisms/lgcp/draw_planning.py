@@ -23,7 +23,7 @@ from dpppsynth.models.covariances import Covariance, PoweredExponential
 from dpppsynth.models.kim_lim_model import require_small_network
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.nested_boxes import NestedBoxes
-from dpppsynth.models.proximal import proximal_factor
+from dpppsynth.models.target_posterior import proximal_factor
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours

@@ -59,23 +59,19 @@ class Drawn(Estimator[LatticeStatistic]):
         return LogLinear(mesh, draw.values + np.log(lost), self.offset)
 
     def table_rows(self) -> Rows:
-        """The offset, where there is one."""
         return offset_rows(self.offset)
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate."""
         return {"kind": self.kind, "offset": None if self.offset is None else self.offset.fingerprint}
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
-        """The offset, where there is one."""
         require(stated.keys() == {"kind", "offset"}, "a drawn field has an offset and no other setting")
         offset = offset_of(stated)
         return Beside(frozenset() if offset is None else OFFSETS, offset)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
-        """The estimator with the offset of the release."""
         return cls(offset)
 
 
@@ -187,30 +183,24 @@ class DrawStatistic(LatticeStatistic):
 
     @classmethod
     def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of the mesh and of the matrices of the field."""
         return super().work(parameters, domain) + matrix_work(parameters, domain)
 
     @property
     def guarantee(self) -> Guarantee:
-        """The bound that the draw satisfies."""
         raise NotImplementedError
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         engine = self.engine if self.sampler == "nuts" else None
         return {"sampler": self.sampler, "engine": engine, **of_field(self, self.covariance, self.delta)}
 
     @property
     def size(self) -> int:
-        """Number of vertices."""
         return len(self.mesh.vertices)
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        """Name of the draw's randomness."""
         return source(drawn_by(self.sampler), seeded=seeded)
 
     def table_rows(self) -> Rows:
-        """Field, prior and sampler."""
         engine = f" ({self.engine})" if self.sampler == "nuts" else ""
         field = [("drawn", f"one field on {mesh_words(self.mesh)}"), *self.prior_rows()]
         return [*field, ("sampler", self.sampler + engine)]
@@ -224,11 +214,9 @@ class DrawStatistic(LatticeStatistic):
         return rows
 
     def with_offset(self, offset: Offset | None) -> Self:
-        """The plan with the offset of its estimator."""
         return replace(self, offset=offset)
 
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
-        """One draw, with what the run was like."""
         fit = self.fit(pattern, rng)
         estimate = Drawn(self.offset).intensity(fit.draw)
         found = fit.diagnostics
@@ -256,11 +244,9 @@ class DrawStatistic(LatticeStatistic):
         return None
 
     def prepare(self) -> None:
-        """Make the prior and its support, which public numbers may leave out of range."""
         _ = self.prior, self.support
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Spend the budget: one draw given the pattern; see `fit`."""
         return self.fit(pattern, rng).draw
 
     def fit(self, pattern: PointPattern, rng: RngLike = None) -> ConfidentialFit[Self]:

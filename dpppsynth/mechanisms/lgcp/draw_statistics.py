@@ -17,9 +17,8 @@ from dpppsynth.mechanisms.lgcp.draw_statistic import DrawnField, DrawStatistic
 from dpppsynth.mechanisms.lgcp.field_statistic import on_field, run_of
 from dpppsynth.models.draws import nuts_draw
 from dpppsynth.models.kim_lim_model import KimLimModel
-from dpppsynth.models.lipschitz_prior import LipschitzSet
 from dpppsynth.models.nested_boxes import NestedBoxes
-from dpppsynth.models.proximal import proximal_draw
+from dpppsynth.models.target_posterior import LipschitzSet, proximal_draw
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
@@ -34,7 +33,6 @@ class PosteriorDrawStatistic(DrawStatistic):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """Theorem A, or E with the proximal sampler."""
         return theorem_a(
             self.mesh,
             self.covariance,
@@ -46,13 +44,11 @@ class PosteriorDrawStatistic(DrawStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
         intercept_sd = parameters["intercept_sd"]
         require((intercept_sd is None) == relation.n_is_public, "the intercept protects n where n is secret")
         return cls(*on_field(parameters, relation, domain), **run_of(parameters), intercept_sd=intercept_sd)
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate."""
         return super().parameters() | {"intercept_sd": self.intercept_sd}
 
     def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
@@ -83,17 +79,14 @@ class LipschitzStatistic(DrawStatistic):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """Theorem D."""
         return lipschitz(self.mesh, self.relation, slope=self.slope, sampler=self.sampler)
 
     @cached_property
     def support(self) -> LipschitzSet:
-        """Fields nowhere steeper than `slope`."""
         return LipschitzSet(self.mesh, self.slope)
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
         require(parameters["delta"] == 0, "a field of bounded slope spends no delta")
         plan = cls(*on_field(parameters, relation, domain), **run_of(parameters), slope=parameters["slope"])
         # The bound does not depend on it, but a field with this covariance must exist.
@@ -101,11 +94,9 @@ class LipschitzStatistic(DrawStatistic):
         return plan
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate."""
         return super().parameters() | {"slope": self.slope}
 
     def prior_rows(self) -> Rows:
-        """Covariance, slope and intercept."""
         covariance, *rest = super().prior_rows()
         slope = f"of the log-intensity, at most {self.slope:.4g} per {self.domain.unit}"
         return [covariance, ("slope", slope), *rest]
@@ -145,22 +136,18 @@ class KimLimStatistic(DrawStatistic):
         _ = self.model
 
     def prepare(self) -> None:
-        """Make the model's own prior."""
         self.model.prepare()
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The paper's theorem, model-averaged."""
         bound = {"3.8": kim_lim_38, "3.9": kim_lim_39}[self.bound]
         return bound(self.mesh, None, self.relation, epsilon=self.epsilon, ratio=self.ratio, sampler=self.sampler)
 
     def implements(self, mechanism: str) -> bool:
-        """Whether the mechanism's name ends with the bound."""
         return mechanism.rpartition("-")[2] == self.bound
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate; the mechanism's name ends with the bound."""
         require(parameters["sampler"] == "nuts", "Kim & Lim's draws are made by NUTS")
         field = on_field(parameters, relation, domain)
         mesh, covariance = field[:2]
@@ -174,11 +161,9 @@ class KimLimStatistic(DrawStatistic):
         return cls(*field, **run_of(parameters), bound=bound, ratio=ratio)
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate."""
         return super().parameters() | {"ratio": self.ratio}
 
     def prior_rows(self) -> Rows:
-        """Ratio of sigma to length scale, and median of the length scale."""
         unit = self.domain.unit
         ratio = f"sigma / length scale = {self.ratio:.4g} per {unit}"
         median = f"length scale random with median {self.covariance.length_scale:.4g} {unit}"

@@ -174,12 +174,10 @@ class FieldMasses(AdditiveStatistic):
 
     @property
     def bits(self) -> int:
-        """Binary digits of the lattice."""
         return bounds.LATTICE_BITS
 
     @property
     def scale(self) -> float:
-        """Standard deviation of the noise in lattice units: 1 in the covariance's."""
         return UNIT_SCALE
 
     @cached_property
@@ -199,36 +197,29 @@ class FieldMasses(AdditiveStatistic):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The bound that `measure` satisfies."""
         return field_statistic(
             self.mesh, self.covariance, self.relation, delta=self.delta, scale=self.scale, bits=self.bits
         )
 
     @classmethod
     def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of the mesh and of the matrices of the field."""
         return super().work(parameters, domain) + matrix_work(parameters, domain)
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
         return cls(*on_field(parameters, relation, domain))
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {"basis": self.basis, "scale": self.scale, **of_field(self, self.covariance, self.delta)}
 
     @property
     def size(self) -> int:
-        """Number of vertices."""
         return len(self.mesh.vertices)
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        """Name of the sampler."""
         return (SeededGaussian if seeded else OpenDPGaussian).name
 
     def table_rows(self) -> Rows:
-        """AuditStatistic, covariance and noise."""
         return [
             ("measured", f"smooth functionals on {mesh_words(self.mesh)}"),
             covariance_row(self.covariance, self.domain),
@@ -238,7 +229,6 @@ class FieldMasses(AdditiveStatistic):
     def likelihood(
         self, statistic: PrivateStatistic[LatticeStatistic], measure: Floats, tents: Floats
     ) -> MassLikelihood:
-        """Likelihood of a field, set to uniform masses; other arguments as in `LaplaceMasses.likelihood`."""
         # The root of the covariance has its eigenvectors, those of the smallest eigenvalues being of no use.
         columns = factor(self.covariance.matrix(self.mesh))
         values = statistic.values @ (columns / np.linalg.norm(columns, axis=0))
@@ -246,14 +236,11 @@ class FieldMasses(AdditiveStatistic):
         return NoisyField(values, columns, self.noise_scale, measure, tents, self.n, uniform)
 
     def prepare(self) -> None:
-        """Make the root of the covariance and the noise."""
         super().prepare()
         _ = self.root
 
     def exact(self, positions: Floats) -> Ints:
-        """(V,) smoothed masses of points at positions (n, 2) in lattice units, without noise."""
         return lattice_field(self.mesh, self.root, positions, self.bits)
 
     def source(self, rng: RngLike) -> DiscreteNoise:
-        """Discrete Gaussian noise."""
         return gaussian_noise(self.scale, sensitivity=self.sensitivity, mu=self.mu, rng=rng)

@@ -102,7 +102,6 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[LaplaceMasses]]):
         return PureDP(float(self.epsilon))
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         plain = "keep-n" if self.neighbouring().n_is_public else "clip"
         size = exact_or_guess(n, self.public_size(n, expected_n))

@@ -87,12 +87,7 @@ class LGCPRequest:
 
 
 def require_no_nuts(settings: LGCPSettings) -> None:
-    """Refuse NUTS behind a sparse prior.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse NUTS behind a sparse prior."""
     if settings.inference == "nuts":
         msg = "inference: a sparse prior has too many unknowns for NUTS; take 'laplace', or the dense prior."
         raise InputError(msg)

@@ -245,7 +245,6 @@ class LGCPSynthesizer(LGCPSettings):
         return made
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         self.public_size(n, expected_n)
         self.require_delta(self.delta, n, expected_n)
@@ -277,7 +276,6 @@ class LGCPSynthesizer(LGCPSettings):
         return replace(self, mechanism="cells" if cells else "tents").plan_by(domain, **given)
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
-        """The most that a release may spend; Kim & Lim's bounds hold on average only."""
         most = super().ceiling(domain, **options)
         averaged = self.mechanism.startswith("kim-lim")
         return replace(most, assumptions=(AVERAGED, *most.assumptions)) if averaged else most

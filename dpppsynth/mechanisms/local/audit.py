@@ -22,7 +22,7 @@ from dpppsynth.contract.audits.statistics import MOST_NUMBERS
 from dpppsynth.contract.audits.target import AuditStatistic, Target
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.audit_clients import ClientAudit, ClientLaw, CountedReports, ReportRatio
+from dpppsynth.mechanisms.local.audit_clients import ClientAudit, CountedReports, ReportRatio
 from dpppsynth.mechanisms.local.displacements import DisplacementStatistic
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, GridStatistic, UniformGridStatistic
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import oracle
@@ -51,18 +51,7 @@ class RoundCounts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReportCounts:
-    """Releases of a local plan, of two patterns each of which has all persons at one place.
-
-    Attributes
-    ----------
-    run : AuditRun
-        A release, with secret randomness, or the measurement alone.
-    pair : tuple of PointPattern
-    rounds : callable
-        From released counts and the place (1, 2) to the counts of each round.
-    opened : bool
-        Whether releases are saved and opened again.
-    """
+    """Releases of a local plan, of two patterns each of which has all persons at one place."""
 
     run: AuditRun
     pair: tuple[PointPattern, PointPattern]
@@ -80,13 +69,7 @@ class ReportCounts:
         return cls(run, (first, second), rounds, opened)
 
     def misfits(self, chance: float) -> dict[str, float]:
-        """The oddest count and the logarithm of the probability, at most, of one as odd, if that is below the chance.
-
-        Parameters
-        ----------
-        chance : float
-            Probability, at most, that counts of the stated law show any.
-        """
+        """The oddest count, with the logarithm of the probability of one as odd, if that is below the chance."""
         tails = [tails_of(counts) for pattern in self.pair for counts in self._counts(pattern)]
         # Either tail of every count, of both releases.
         log_chance = float(np.concatenate(tails).min()) + math.log(2 * sum(map(len, tails)))
@@ -117,7 +100,7 @@ MOST_SHUFFLED = 500
 class RespondAmong:
     """The reports of a client and of others, the client's first, drawn with secret randomness on every run."""
 
-    randomizer: ClientLaw
+    randomizer: Randomizer
     other: int
     others: int
 
@@ -137,7 +120,7 @@ class OwnReport:
         return self.features(np.atleast_2d(reports)[:1])
 
 
-def among_others(target: Target, clients: ClientLaw, statement: ShuffledPrivacy) -> Target:
+def among_others(target: Target, clients: Randomizer, statement: ShuffledPrivacy) -> Target:
     """Audit of one report and, with other persons' reports around it, of the statement on as many as it is of."""
     first, second = target.pair
     other = next((value for value in range(clients.inputs) if value not in (first, second)), second)

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -19,11 +19,14 @@ from dpppsynth.contract.audits.target import AuditStatistic, Scores, Target, req
 from dpppsynth.core.arguments import whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.spatial.mesh import Floats, Ints
 
 Values = tuple[int, int]
+
+AnyLaw = TypeVar("AnyLaw", bound=Randomizer)
 
 # Reports of weaker clients, by a fixed seed. With few, pairs look hard by events that are rare.
 SEED, COUNT = 20261127, 20_000
@@ -31,51 +34,11 @@ SEED, COUNT = 20261127, 20_000
 BITS = 64
 
 
-class ClientLaw(Protocol):
-    """The law of a client's report, as `Randomizer` has it."""
-
-    @property
-    def epsilon(self) -> float:
-        """Budget asked for."""
-
-    @property
-    def spent(self) -> float:
-        """Epsilon that the law certifies."""
-
-    @property
-    def kind(self) -> str:
-        """Name of the law."""
-
-    @property
-    def metric(self) -> bool:
-        """Whether values are told apart less the nearer they are."""
-
-    @property
-    def inputs(self) -> int:
-        """Number of values."""
-
-    @property
-    def size(self) -> int:
-        """Length of the vector of counts."""
-
-    def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
-        """(n, columns) reports of clients with values (n,)."""
-
-    def count(self, reports: Ints) -> Ints:
-        """(size,) counts of reports (n, columns)."""
-
-    def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
-        """(n,) log-likelihood ratios of two values, given reports (n, columns)."""
-
-
-AnyLaw = TypeVar("AnyLaw", bound=ClientLaw)
-
-
 @dataclass(frozen=True, eq=False)
 class Respond:
     """The reports of one client, drawn with secret randomness of its own on every run."""
 
-    randomizer: ClientLaw
+    randomizer: Randomizer
 
     def __call__(self, value: int) -> Ints:
         """(1, columns) report of a client with a value."""
@@ -89,7 +52,7 @@ class ReportRatio:
     Reports that no client is meant to send tell nothing here; `Numbers` and `Bits` look at them as they are.
     """
 
-    randomizer: ClientLaw
+    randomizer: Randomizer
     values: Values
 
     def __call__(self, reports: Any) -> float:
@@ -104,7 +67,7 @@ class ReportRatio:
 class CountedReports:
     """The aggregator's counts of one client's reports; nothing where it refuses them."""
 
-    randomizer: ClientLaw
+    randomizer: Randomizer
 
     def __call__(self, reports: Any) -> Ints:
         """(size,) counts."""
@@ -137,7 +100,7 @@ class Bits:
 class LargerEpsilon:
     """Clients that draw with a larger epsilon than they claim, by the likelihood ratio of the claim."""
 
-    randomizer: ClientLaw
+    randomizer: Randomizer
     values: Values
 
     def __call__(self, factor: float) -> Scores:
@@ -172,7 +135,7 @@ def _louder(randomizer: AnyLaw, epsilon: float) -> AnyLaw:
 class ClientAudit:
     """Audit of one report of one client."""
 
-    randomizer: ClientLaw
+    randomizer: Randomizer
 
     def target(
         self, margin: Margin, *, guarantee: Guarantee | None = None, pair: Any = None, statistics: More = ()
@@ -215,10 +178,6 @@ class ClientAudit:
         Where all values are protected alike the most distant ones are, whose reports have least in common. Where
         protection fades with distance, of a few pairs near and far that at which an audit finds half of the noise
         missing most easily.
-
-        Parameters
-        ----------
-        margin : callable
         """
         client, last = self.randomizer, self.randomizer.inputs - 1
         if not client.metric or last < 2:
@@ -259,7 +218,7 @@ class ClientAudit:
         return ratio, *counts, *numbers
 
 
-def cell_distance(randomizer: ClientLaw, values: Values) -> float:
+def cell_distance(randomizer: Randomizer, values: Values) -> float:
     """Distance of two values of a square grid, in cells."""
     cells = round(randomizer.inputs**0.5)
     (i, k), (j, m) = (divmod(value, cells) for value in values)
@@ -271,7 +230,7 @@ def held_to(spent: float, guarantee: Guarantee | None) -> float:
     return spent if guarantee is None else min(spent, guarantee.epsilon())
 
 
-def _two_values(randomizer: ClientLaw, pair: Any) -> Values:
+def _two_values(randomizer: Randomizer, pair: Any) -> Values:
     require_two(pair)
     first, second = (whole("pair", value, 0, most=randomizer.inputs - 1) for value in pair)
     return first, second

@@ -5,18 +5,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, cast
 
 from dpppsynth.contract.settings import EXPERT, ParsedOptions, setting
-from dpppsynth.core.arguments import instance, one_of
-from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.grids.queries import rectangle_integrals
+from dpppsynth.core.arguments import instance
 from dpppsynth.mechanisms.local.grids.rectangles import uniform_grid
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
 from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
 from dpppsynth.mechanisms.local.randomizers.hierarchy import NEAREST, SHRUNK, RangeHierarchyLaw, hierarchy_side
-from dpppsynth.mechanisms.local.randomizers.randomizer import EM, FIELD, LEAST_SQUARES, CellRandomizer
 from dpppsynth.mechanisms.local.randomizers.square_wave import SquareWave, square_wave_half_width
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential, subset_size
-from dpppsynth.mechanisms.local.release import LocalRelease
+from dpppsynth.mechanisms.local.release import LocalRelease, rectangle_integrals
 from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism
 from dpppsynth.models.recipes import window
@@ -35,109 +31,44 @@ ITERATIONS: dict[str, Any] = {
     "option": "--max-iterations",
     "panel": EXPERT,
 }
-AUTO = "auto"
+
+
+RADIUS: dict[str, Any] = {
+    "help": "Radius of the likely cells, in cells",
+    "otherwise": "the one that the reports tell most with",
+}
+SMOOTHING: dict[str, Any] = {
+    "help": "Weight of each neighbouring cell in a smoothing step after every iteration",
+    "panel": EXPERT,
+}
+
+
+def _em(mechanism: Any) -> dict[str, Any]:
+    """Settings of expectation maximisation of an area mechanism, as they were given."""
+    given: dict[str, Any] = {} if mechanism.tolerance is None else {"tolerance": mechanism.tolerance}
+    return given | {"max_iter": mechanism.max_iter, "smoothing": mechanism.smoothing}
 
 
 @dataclass(frozen=True)
-class FieldMechanism(CellMechanism):
-    """Base of mechanisms whose shares are estimated by a field behind the cells, or as published.
-
-    Parameters
-    ----------
-    epsilon : float
-    cells : int
-        Along each side of the grid.
-    estimator : {"auto", "field", "em", "least-squares"}
-        The field, or the published estimator by its name; only the latter has further settings. "auto" takes the field
-        on up to 256 x 256 cells, unless a setting of the published estimator is given.
-    """
-
-    _: KW_ONLY
-    estimator: str = setting(
-        AUTO,
-        help="Estimator of the shares: a field behind the cells, or the published one",
-        choices=(AUTO, FIELD, EM, LEAST_SQUARES),
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settings()
-
-    @property
-    def law(self) -> CellRandomizer:
-        """The client's law, as the kind that it is."""
-        return cast("CellRandomizer", self.randomizer)
-
-    def settings(self) -> dict[str, Any]:
-        law, own = self.law, self.law.published_settings(**self._published())
-        chosen = one_of("estimator", self.estimator, (AUTO, FIELD, law.published))
-        plain = own == law.published_settings()
-        if chosen == FIELD and not plain:
-            msg = (
-                f"estimator: {', '.join(own)} are settings of {law.published!r}; take that, or leave them at their "
-                "defaults."
-            )
-            raise InputError(msg)
-        if chosen == FIELD or (chosen == AUTO and plain and self.cells <= grid_limits.FIELD_SIDE):
-            return law.settings(estimator=FIELD)
-        return own
-
-    def _published(self) -> dict[str, Any]:
-        """Settings of the published estimator, as they were given."""
-        return {}
-
-
-@dataclass(frozen=True)
-class AreaMechanism(FieldMechanism):
-    """Base of area mechanisms: a report is a cell near the person's with high probability, any other with low.
-
-    Reports lie up to `radius` cells beyond the grid.
+class DiskAreaMechanism(CellMechanism):
+    """Disk area mechanism: all cells in a disk around the person's are equally likely, by `e^epsilon` more than others.
 
     Parameters
     ----------
     epsilon, cells, estimator
-        As of `FieldMechanism`; the published estimator is "em", expectation maximisation.
+        As of `CellMechanism`; the published estimator is "em", expectation maximisation.
     radius : int, optional
-        Of the likely cells, in cells. None takes the one that the reports tell most with, `grid_radius`.
+        Of the likely cells, in cells; reports lie up to so many beyond the grid. None takes the one that the reports
+        tell most with, `grid_radius`.
     tolerance : float, optional
         Expectation maximisation stops when the log-likelihood grows by less. None takes `0.001 e^epsilon`.
     max_iter : int
         Most iterations.
     smoothing : float
         Weight of each neighbouring cell in a smoothing step after every iteration; 0 for none.
-    """
-
-    _: KW_ONLY
-    radius: int | None = setting(
-        None, help="Radius of the likely cells, in cells", otherwise="the one that the reports tell most with"
-    )
-    tolerance: float | None = setting(None, **TOLERANCE, otherwise="0.001 e^epsilon")
-    max_iter: int = setting(10_000, **ITERATIONS)
-    smoothing: float = setting(
-        0.0, help="Weight of each neighbouring cell in a smoothing step after every iteration", panel=EXPERT
-    )
-
-    def _published(self) -> dict[str, Any]:
-        given: dict[str, Any] = {} if self.tolerance is None else {"tolerance": self.tolerance}
-        return given | {"max_iter": self.max_iter, "smoothing": self.smoothing}
-
-    def _radius(self) -> int:
-        return grid_radius(self.epsilon, self.cells) if self.radius is None else self.radius
-
-
-@dataclass(frozen=True)
-class DiskAreaMechanism(AreaMechanism):
-    """Disk area mechanism: all cells in a disk around the person's are equally likely, by `e^epsilon` more than others.
-
-    Parameters
-    ----------
     shrink : bool
         Count cells that the circle cuts for a share of theirs, as published; otherwise for whole if their centre is
         inside, else not.
-
-    Notes
-    -----
-    Other parameters are those of `AreaMechanism`.
 
     References
     ----------
@@ -152,6 +83,10 @@ class DiskAreaMechanism(AreaMechanism):
     """
 
     _: KW_ONLY
+    radius: int | None = setting(None, **RADIUS)
+    tolerance: float | None = setting(None, **TOLERANCE, otherwise="0.001 e^epsilon")
+    max_iter: int = setting(10_000, **ITERATIONS)
+    smoothing: float = setting(0.0, **SMOOTHING)
     shrink: bool = setting(
         False,
         help="Count cells that the circle cuts for a share of theirs",
@@ -159,27 +94,41 @@ class DiskAreaMechanism(AreaMechanism):
         panel=EXPERT,
     )
 
-    def _randomizer(self) -> CellRandomizer:
-        return DiskArea(epsilon=self.epsilon, cells=self.cells, radius=self._radius(), shrink=self.shrink)
+    def _randomizer(self) -> DiskArea:
+        radius = grid_radius(self.epsilon, self.cells) if self.radius is None else self.radius
+        return DiskArea(epsilon=self.epsilon, cells=self.cells, radius=radius, shrink=self.shrink)
+
+    def _published(self) -> dict[str, Any]:
+        return _em(self)
 
 
 @dataclass(frozen=True)
-class HybridUniformExponential(AreaMechanism):
+class HybridUniformExponential(CellMechanism):
     """Hybrid uniform-exponential mechanism: the probability falls off in rings around the person's cell.
 
-    Parameters are those of `AreaMechanism`.
+    Parameters are those of `DiskAreaMechanism`, but for `shrink`.
 
     References
     ----------
     As `DiskAreaMechanism`, with the rings of the paper's appendix.
     """
 
-    def _randomizer(self) -> CellRandomizer:
-        return HybridArea(epsilon=self.epsilon, cells=self.cells, radius=self._radius())
+    _: KW_ONLY
+    radius: int | None = setting(None, **RADIUS)
+    tolerance: float | None = setting(None, **TOLERANCE, otherwise="0.001 e^epsilon")
+    max_iter: int = setting(10_000, **ITERATIONS)
+    smoothing: float = setting(0.0, **SMOOTHING)
+
+    def _randomizer(self) -> HybridArea:
+        radius = grid_radius(self.epsilon, self.cells) if self.radius is None else self.radius
+        return HybridArea(epsilon=self.epsilon, cells=self.cells, radius=radius)
+
+    def _published(self) -> dict[str, Any]:
+        return _em(self)
 
 
 @dataclass(frozen=True)
-class MultidimensionalSquareWave(FieldMechanism):
+class MultidimensionalSquareWave(CellMechanism):
     """Square wave on one coordinate, chosen at random.
 
     Reports tell how either coordinate is distributed, and nothing of how they depend on each other: the estimate is the
@@ -188,7 +137,7 @@ class MultidimensionalSquareWave(FieldMechanism):
     Parameters
     ----------
     epsilon, cells, estimator
-        As of `FieldMechanism`, with a field along either axis; the published estimator is "em", expectation
+        As of `CellMechanism`, with a field along either axis; the published estimator is "em", expectation
         maximisation with smoothing.
     half_width : int, optional
         Of the likely cells on an axis. None takes the one that the reports tell most with.
@@ -215,13 +164,13 @@ class MultidimensionalSquareWave(FieldMechanism):
     def _published(self) -> dict[str, Any]:
         return {"tolerance": self.tolerance, "max_iter": self.max_iter}
 
-    def _randomizer(self) -> CellRandomizer:
+    def _randomizer(self) -> SquareWave:
         width = square_wave_half_width(self.epsilon, self.cells) if self.half_width is None else self.half_width
         return SquareWave(epsilon=self.epsilon, cells=self.cells, half_width=width)
 
 
 @dataclass(frozen=True)
-class SEMGeoI(FieldMechanism):
+class SEMGeoI(CellMechanism):
     """Subset exponential mechanism: geo-indistinguishability, which hides where a person is from those nearby.
 
     It is not local differential privacy: locations d cells apart are told apart by up to `d * epsilon`.
@@ -233,7 +182,7 @@ class SEMGeoI(FieldMechanism):
     cells : int
         Along each side of the grid.
     estimator : {"auto", "field", "least-squares"}
-        As of `FieldMechanism`.
+        As of `CellMechanism`.
     subset : int, optional
         Cells in a report. None takes the rule `subset_size`.
 
@@ -248,7 +197,7 @@ class SEMGeoI(FieldMechanism):
     )
     method: ClassVar[str] = "sem-geo-i"
     refused: ClassVar[Mapping[str, str]] = {
-        **FieldMechanism.refused,
+        **CellMechanism.refused,
         "relation": "promises geo-indistinguishability of every report",
     }
 
@@ -258,7 +207,7 @@ class SEMGeoI(FieldMechanism):
         cells = cls.cells if options["cells"] is None else options["cells"]
         return GeoIndistinguishability(cells, user=cls.user_column(options))
 
-    def _randomizer(self) -> CellRandomizer:
+    def _randomizer(self) -> SubsetExponential:
         size = subset_size(self.epsilon, self.cells) if self.subset is None else self.subset
         return SubsetExponential(epsilon=self.epsilon, cells=self.cells, subset=size)
 
@@ -305,10 +254,6 @@ class RangeHierarchy(CellMechanism):
     cells: int = setting(64, help="Number of cells along each side of the finest level, a power of two")
     estimator: str = setting(SHRUNK, help="Estimator of the shares", choices=(SHRUNK, NEAREST))
     uses_number: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settings()
 
     @classmethod
     def from_options(cls, options: ParsedOptions, domain: Domain, n: int | None = None) -> "RangeHierarchy":

@@ -95,8 +95,7 @@ class GridStatistic(ReportsStatistic):
     n : int
         Public number of persons.
     oracle : str
-        Kind of frequency oracle, "least-variance" for the best one by `best_oracle`, or, in older releases, "auto" for
-        the better one of randomised response and local hashing.
+        Kind of frequency oracle, "least-variance" for the best one by `best_oracle`.
     drawn_by : str, optional
         Mark that tells persons, of each of whom one point is drawn; without it every point is a person.
     """
@@ -451,15 +450,7 @@ class AdaptiveGridStatistic(GridStatistic):
         return one, Level(grid, clients, second, self.reports[1])
 
     def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
-        """Cells and unbiased estimates of the persons in them.
-
-        Parameters
-        ----------
-        lattice : array of int
-            Counts of both levels.
-        consistent : bool
-            Let the first level's reports take part in the estimate, by their precision.
-        """
+        """Cells and unbiased estimates of the persons in them."""
         first, second = self.parts(lattice)
         grid, clients = self.second_round(first)
         if self.cells not in (None, len(grid)):

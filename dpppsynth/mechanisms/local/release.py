@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+import shapely
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator, among
@@ -17,14 +18,34 @@ from dpppsynth.core.wording import Rows
 from dpppsynth.inference.projection import project_to_simplex
 from dpppsynth.mechanisms.local.bound import FIELD, POSTS
 from dpppsynth.mechanisms.local.grid_statistic import Fitted, GridStatistic
-from dpppsynth.mechanisms.local.grids.queries import rectangle_integrals
-from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
+from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, checked_queries
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
-from dpppsynth.models.grid_meshes import CellFinder, rectangle_mesh
+from dpppsynth.models.regular_meshes import CellFinder, rectangle_mesh
 from dpppsynth.release.cox import CoxRelease
+from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant, held
-from dpppsynth.spatial.mesh import Floats, Mesh
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset
+
+# Share of a cell's area that may be missing by rounding where all of it lies in the window.
+ROUNDING = 1e-9
+
+
+def rectangle_integrals(
+    grid: Rectangles, window: Window, numbers: Ints, density: Floats, measure: Floats, rectangles: Any
+) -> Floats:
+    """(R,) integrals over rectangles (R, 4) of x0, y0, x1, y1."""
+    cut = measure < grid.areas[numbers] * (1 - ROUNDING)
+    masses = np.zeros(len(grid))
+    masses[numbers] = np.where(cut, 0.0, density * measure)
+    answers = grid.query(masses, rectangles)
+    if cut.any():
+        inside = shapely.intersection(shapely.box(*grid.cells[numbers[cut]].T), window.geometry)
+        asked = shapely.box(*checked_queries(rectangles).T)
+        query, part = shapely.STRtree(inside).query(asked)
+        areas = shapely.area(shapely.intersection(asked[query], inside[part]))
+        np.add.at(answers, query, density[cut][part] * areas)
+    return answers
 
 
 @dataclass(frozen=True)

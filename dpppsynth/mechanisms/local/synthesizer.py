@@ -12,7 +12,7 @@ from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, setting
 from dpppsynth.contract.synthesizer import Synthesizer, require_true_lengths
-from dpppsynth.core.arguments import entries, flag, instance, plain_array, whole
+from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import mention
@@ -21,7 +21,7 @@ from dpppsynth.mechanisms.local.bound import local_report
 from dpppsynth.mechanisms.local.client import everybody, held_in_box
 from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each
 from dpppsynth.mechanisms.local.options import ReportSettings
-from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer, fingerprint
+from dpppsynth.mechanisms.local.randomizers.randomizer import EM, FIELD, LEAST_SQUARES, Randomizer, fingerprint
 from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, AreaStatistic, Shuffle, tally
@@ -32,6 +32,8 @@ from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.grid_cells import cell_places
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
+
+AUTO = "auto"
 
 
 class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
@@ -186,6 +188,9 @@ class CellMechanism(LocalMechanism):
     epsilon : float
     cells : int
         Along each side of the grid.
+    estimator : {"auto", "field", "em", "least-squares"}
+        A field behind the cells, or the published estimator by its name; only the latter has further settings. "auto"
+        takes the field on up to 256 x 256 cells, unless a setting of the published estimator is given.
     shuffled : int, optional
         Least number of honest reports that an honest shuffler mixes. Certificates then make a second statement, beside
         the local bound, at delta = `shuffle_delta`.
@@ -198,6 +203,11 @@ class CellMechanism(LocalMechanism):
     epsilon: float = setting(**EPSILON)
     _: KW_ONLY
     cells: int = setting(15, help="Number of cells along each side of the grid")
+    estimator: str = setting(
+        AUTO,
+        help="Estimator of the shares: a field behind the cells, or the published one",
+        choices=(AUTO, FIELD, EM, LEAST_SQUARES),
+    )
     shuffled: int | None = setting(None, **SHUFFLED)
     shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
     user: str | None = setting(None, **REPORTER)
@@ -206,10 +216,11 @@ class CellMechanism(LocalMechanism):
         Shuffle.of(self.shuffled, self.shuffle_delta)
         require_mark(self.user)
         object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=grid_limits.SETTINGS_SIDE))
-        self.randomizer  # noqa: B018 - what integers cannot express is refused at once
+        # What integers cannot express is refused at once.
+        self.settings()
 
     @cached_property
-    def randomizer(self) -> Randomizer:
+    def randomizer(self) -> Any:
         return self._randomizer()
 
     def _randomizer(self) -> Randomizer:
@@ -217,7 +228,22 @@ class CellMechanism(LocalMechanism):
 
     def settings(self) -> dict[str, Any]:
         """Settings of the estimator."""
-        return self.randomizer.settings()
+        law = self.randomizer
+        own, plain = law.published_settings(**self._published()), law.published_settings()
+        chosen = one_of("estimator", self.estimator, (AUTO, FIELD, law.published))
+        if chosen == FIELD and own != plain:
+            msg = (
+                f"estimator: {', '.join(own)} are settings of {law.published!r}; take that, or leave them at their "
+                "defaults."
+            )
+            raise InputError(msg)
+        if chosen == FIELD or (chosen == AUTO and own == plain and self.cells <= grid_limits.FIELD_SIDE):
+            return dict(law.settings(estimator=FIELD))
+        return dict(own)
+
+    def _published(self) -> dict[str, Any]:
+        """Settings of the published estimator, as they were given."""
+        return {}
 
     def value(self, place: Any) -> int:
         """The client's value in the cell (i, j): `i * cells + j`."""

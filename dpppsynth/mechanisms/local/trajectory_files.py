@@ -138,11 +138,6 @@ def walk_values(
     """Values of the clients with the trajectories of a file, in a random order, some at a time; and the share given.
 
     Rows and cells of all points are held in memory, coordinates are not. Parameters as of `perturb_file`.
-
-    Raises
-    ------
-    InputError
-        As `perturb_file`.
     """
     walks = _walks(points, mechanism.cells, require_window(window), source, user=user, rows=rows, progress=progress)
     if walks is None:
@@ -158,16 +153,7 @@ def walk_values(
 
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """The cells of all trajectories of a file, in few bytes.
-
-    Attributes
-    ----------
-    cells : int
-        Along each side of the grid.
-    values : (n,) array of unsigned int
-    offsets : (T + 1,) array of int
-        As of `GridTrajectories`.
-    """
+    """The cells of all trajectories of a file, in few bytes."""
 
     cells: int
     values: Any

@@ -100,13 +100,7 @@ class WalksStatistic(ReportsStatistic):
         raise NotImplementedError
 
     def walks(self, pattern: PointPattern) -> GridTrajectories:
-        """The cells of every trajectory. As sensitive as the points.
-
-        Raises
-        ------
-        InputError
-            When the pattern has other marks, lives in another window or has another number of trajectories.
-        """
+        """The cells of every trajectory. As sensitive as the points."""
         require_match(pattern, self.domain, None, self.user)
         order, lengths = _in_order(pattern, self.user)
         if len(lengths) != self.n:

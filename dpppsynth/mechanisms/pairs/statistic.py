@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.noised_pairs import NoisedPairs, NoiseGroup
 from dpppsynth.contract.pair_settings import listed, require_levels
-from dpppsynth.contract.pairs_statistic import PairsStatistic
+from dpppsynth.contract.pairs_statistic import NoisedPairs, NoiseGroup, PairsStatistic
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, const
 from dpppsynth.contract.statistic import Following, Parameters, Releasing, Trial, capped, require
 from dpppsynth.core.arguments import instance, positive

@@ -30,7 +30,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.pairs.release import PairSumsRelease
 from dpppsynth.mechanisms.pairs.statistic import PairSumsStatistic, PersonPairSumsStatistic
-from dpppsynth.models.pair_limits import MOST_STEPS, finest, require_radius
+from dpppsynth.models.pair_sums import MOST_STEPS, finest, require_radius
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemovePerson, Relation
 from dpppsynth.spatial.domains import Domain

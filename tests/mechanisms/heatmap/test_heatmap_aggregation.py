@@ -8,8 +8,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from baselines.dense_heatmap import dense_aggregate, dense_depth, nearest_masses
-from baselines.laplace_heatmap import keep_largest, laplace_aggregate, laplace_estimate, noised_grid
+from baselines.flat_heatmaps import (
+    dense_aggregate,
+    dense_depth,
+    keep_largest,
+    laplace_aggregate,
+    laplace_estimate,
+    nearest_masses,
+    noised_grid,
+)
+from baselines.heatmap_error_bounds import pyramid_norm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -18,10 +26,9 @@ from support.opendp import laplace_by
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, measure_tree, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import LATTICE_BITS, LevelBudgets, layout, level_budgets, level_scales
-from dpppsynth.mechanisms.heatmap.person_tables import rounded
-from dpppsynth.mechanisms.heatmap.reconstruction import reconstruct, solve
-from dpppsynth.mechanisms.heatmap.tree import pyramid, pyramid_norm
-from dpppsynth.mechanisms.heatmap.users import Users, user_distribution
+from dpppsynth.mechanisms.heatmap.persons import Users, rounded, user_distribution
+from dpppsynth.mechanisms.heatmap.reconstruction import select_cells, solve
+from dpppsynth.mechanisms.heatmap.tree import pyramid
 from dpppsynth.privacy.noise import SeededLaplace, laplace_noise
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.minimum_cost_flow import grid_flow
@@ -361,7 +368,7 @@ def test_noise_drawn_where_the_algorithm_looks_has_the_law_of_noise_everywhere()
         for each, level, exact in zip(residuals, tree.levels, sums[1:], strict=True):
             each.append(level.counts - exact.ravel()[level.cells] / UNIT)
         lazy.append(solve(tree))
-        thick.append(reconstruct(densely_noised(users, budgets, rng), 4))
+        thick.append(solve(select_cells(densely_noised(users, budgets, rng), 4)))
     for each, epsilon in zip(residuals, budgets.epsilons, strict=True):
         noise = np.array(each)
         assert abs(noise.mean()) < 6 * noise.std() / math.sqrt(noise.size)

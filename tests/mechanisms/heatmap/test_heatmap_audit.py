@@ -27,9 +27,9 @@ from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.heatmap.audit import POINTS, always_seen
 from dpppsynth.mechanisms.heatmap.audit_statistics import branches
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
+from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.mechanisms.heatmap.tree import grow, pyramid
-from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.privacy import AddRemovePerson, PureDP
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace
 from dpppsynth.spatial.domains import Window

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import ot
 import pytest
+from baselines.heatmap_error_bounds import pyramid_norm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -13,7 +14,6 @@ from scipy.spatial.distance import cdist
 
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.evaluation.distances import grid_wasserstein
-from dpppsynth.mechanisms.heatmap.tree import pyramid_norm
 from dpppsynth.spatial import minimum_cost_flow as flow
 from dpppsynth.spatial.grid_smoothing import gaussian_heatmap, gaussian_kernel, infinite_heatmap
 from dpppsynth.spatial.map_distances import coarse, emd, emd_norm, kl, pearson, similarity

@@ -16,7 +16,7 @@ import pytest
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import inspect_points, read_pattern
 from dpppsynth.mechanisms.heatmap.bound import LATTICE_BITS
-from dpppsynth.mechanisms.heatmap.users import Users
+from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.marks import WIDE, column
 from dpppsynth.spatial.patterns import PointPattern

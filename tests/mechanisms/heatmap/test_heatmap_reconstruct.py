@@ -5,15 +5,20 @@ from itertools import product
 
 import numpy as np
 import pytest
+from baselines.heatmap_error_bounds import pyramid_norm
 from baselines.heatmap_programs import compact_lp, full_lp, objective
 from scipy.optimize import linprog
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import layout, start_level
-from dpppsynth.mechanisms.heatmap.reconstruction import reconstruct, select_cells, solve
-from dpppsynth.mechanisms.heatmap.tree import grow, pyramid, pyramid_norm
+from dpppsynth.mechanisms.heatmap.reconstruction import select_cells, solve
+from dpppsynth.mechanisms.heatmap.tree import grow, pyramid
 
 SMALL = np.array([[4, 3], [2, 1]])
+
+
+def reconstruct(levels, w, inside=None):
+    return solve(select_cells(levels, w, inside))
 
 
 def noisy(rng, depth, first, *, whole=False):

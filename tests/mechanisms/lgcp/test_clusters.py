@@ -11,15 +11,14 @@ from typer.testing import CliRunner
 import dpppsynth as dps
 from dpppsynth import AddRemove, AlphaNeighbours, LGCPSynthesizer, PointPattern, ReplaceOne, Window
 from dpppsynth.cli import app
-from dpppsynth.contract.rules import cluster_rules
+from dpppsynth.contract import rules as cluster_rules
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.io import write_pattern
 from dpppsynth.mechanisms.lgcp import clustered_release
 from dpppsynth.mechanisms.lgcp.cluster_statistic import MassesAndPairs, cluster_text, read_clusters, require_clusters
 from dpppsynth.models import regular_triangulation
-from dpppsynth.models.cluster_parents import LEAST
 from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
-from dpppsynth.models.cluster_process import NO_CLUSTERS, clustered_pattern
+from dpppsynth.models.cluster_process import LEAST, NO_CLUSTERS, clustered_pattern
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.privacy import GaussianDP, Guarantee, PureDP, verify
 from dpppsynth.privacy.bounds import tents_sensitivity

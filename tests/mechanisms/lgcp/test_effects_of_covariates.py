@@ -12,9 +12,8 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.laplace_approximation import laplace_posterior
 from dpppsynth.models.likelihood import NoisyMasses
-from dpppsynth.models.sparse_fields import SparseMatern
+from dpppsynth.models.sparse_fields import SparseMatern, with_effects
 from dpppsynth.models.sparse_posterior import sparse_posterior
-from dpppsynth.models.summed_fields import with_effects
 from dpppsynth.privacy import AddRemove, verify
 from dpppsynth.release import certificate, load_release
 from dpppsynth.reporting import write_report

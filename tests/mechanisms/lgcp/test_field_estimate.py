@@ -29,8 +29,8 @@ from dpppsynth.inference.field_by_rule import field_by_rule
 from dpppsynth.linear_network import network_mesh
 from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
 from dpppsynth.models import regular_squares, regular_triangulation, trace_mesh
-from dpppsynth.models.cell_triangles import triangles_within
 from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.recipes import triangles_within
 from dpppsynth.privacy import verify
 from dpppsynth.release.rederive import rederive
 from dpppsynth.spatial.mesh import Mesh

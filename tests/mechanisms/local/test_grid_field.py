@@ -6,10 +6,11 @@ Statistical thresholds have a false-alarm rate below 1e-6; seeds are fixed.
 import numpy as np
 import pytest
 import shapely
+from baselines.range_queries import query_workload, true_answers
 
 from dpppsynth import PointPattern, Window, load_release, local
 from dpppsynth.core.errors import InformationWarning, QualityError
-from dpppsynth.grids import adaptive_cells, query_workload, true_answers, uniform_grid
+from dpppsynth.grids import adaptive_cells, uniform_grid
 from dpppsynth.mechanisms.local import grid_field
 from dpppsynth.mechanisms.local.grid_field import area_shares, even_pieces, own_masses
 from dpppsynth.mechanisms.local.grid_statistic import Level

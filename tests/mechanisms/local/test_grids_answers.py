@@ -7,23 +7,18 @@ import numpy as np
 import pytest
 from baselines.central_grids import central_consistency
 from baselines.grid_errors import noise_variance, non_uniformity_bound, report_variance, sampling_variance
+from baselines.range_queries import (
+    average_query_error,
+    constant_density_answers,
+    query_workload,
+    true_answers,
+    zero_answers_error,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.grids import (
-    adaptive_cells,
-    average_query_error,
-    constant_density_answers,
-    even_cells,
-    local_consistency,
-    pooled_levels,
-    query_workload,
-    split_users,
-    true_answers,
-    uniform_grid,
-    zero_answers_error,
-)
+from dpppsynth.grids import adaptive_cells, even_cells, local_consistency, pooled_levels, split_users, uniform_grid
 
 few = settings(max_examples=30)
 UNIT = (0, 0, 1, 1)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import shapely
 from baselines.central_grids import CentralAdaptiveGrid, CentralUniformGrid, central_second_sides
+from baselines.range_queries import true_answers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.opendp import laplace_by
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.grids import true_answers
 from dpppsynth.privacy import AddRemove, PureDP, laplace_scale
 from dpppsynth.spatial.domains import Window
 

@@ -90,7 +90,7 @@ class TestEstimates:
         errors = []
         for seed in range(10):
             counts = mechanism.simulate(PointPattern(xy, WINDOW), rng=seed)
-            both = mechanism.estimate(counts), mechanism.estimate(counts, estimator=mechanism.law.published)
+            both = mechanism.estimate(counts), mechanism.estimate(counts, estimator=mechanism.randomizer.published)
             errors.append([np.abs(each - truth).sum() for each in both])
             assert (both[0] > 0).all()
             assert both[0].sum() == pytest.approx(1.0)
@@ -239,7 +239,7 @@ class TestReleases:
     @MADE
     def test_counts_are_estimated_again_at_no_cost(self, mechanism, tmp_path):
         release = mechanism.release(PATTERN)
-        other = release.refit(mechanism.law.published)
+        other = release.refit(mechanism.randomizer.published)
         assert other.statistic is release.statistic
         assert np.abs(other.distribution - release.distribution).max() > 1e-4
         np.testing.assert_array_equal(other.refit("field").distribution, release.distribution)

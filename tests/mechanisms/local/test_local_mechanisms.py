@@ -8,14 +8,15 @@ import baselines
 import numpy as np
 import pytest
 import shapely
+from baselines.range_queries import average_query_error, query_workload, true_answers
 from scipy import stats
 
 from dpppsynth import load_release, local, randomizers
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
-from dpppsynth.grids import average_query_error, even_cells, query_workload, true_answers, uniform_grid
+from dpppsynth.grids import even_cells, uniform_grid
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic
-from dpppsynth.models.grid_meshes import rectangle_mesh
+from dpppsynth.models.regular_meshes import rectangle_mesh
 from dpppsynth.privacy import GeoIndistinguishability, Local, ReplaceOne, local_rounds, verify
 from dpppsynth.privacy.relations import AlphaNeighbours, relation_from_dict
 from dpppsynth.randomizers import LocalHashing, RandomizedResponse, randomizer_from_dict
@@ -365,7 +366,6 @@ class TestSettings:
         assert replace(usual, **change).plan(n=9).statistic.parameters() != usual.plan(n=9).statistic.parameters()
 
     def test_the_best_oracle_has_a_name_of_its_own_on_certificates(self):
-        """Older certificates say "auto" and mean the better one of response and hashing."""
         for mechanism in (
             local.UniformGrid(WINDOW, epsilon=1.0, cells=(5, 4), oracle="auto"),
             local.PrivAG(WINDOW, epsilon=1.0, alpha=0.2, oracle="auto"),
@@ -373,9 +373,8 @@ class TestSettings:
             plan = mechanism.plan(n=40_000).statistic
             assert plan.parameters()["oracle"] == "least-variance"
             assert plan.randomizers[0].kind == "subset-selection"
-            older = replace(plan, oracle="auto")
-            assert older.parameters()["oracle"] == "auto"
-            assert older.randomizers[0].kind == "local-hashing"
+            with pytest.raises(InputError, match="oracle"):
+                replace(plan, oracle="auto")
         with pytest.raises(InputError, match="oracle"):
             local.UniformGrid(WINDOW, epsilon=1.0, oracle="least-variance")
 

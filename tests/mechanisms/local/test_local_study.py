@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from baselines.central_grids import CentralAdaptiveGrid, CentralUniformGrid
+from baselines.range_queries import query_workload
 
-from dpppsynth.grids import first_side, query_workload
+from dpppsynth.grids import first_side
 
 STUDY = Path(__file__).parents[3] / "benchmarks"
 UNIT = (0.0, 0.0, 1.0, 1.0)

@@ -9,11 +9,11 @@ import math
 import numpy as np
 import pytest
 import shapely
+from baselines.range_queries import average_query_error, query_workload, true_answers
 from scipy import stats
 
 from dpppsynth import load_release, local
 from dpppsynth.core.errors import InputError
-from dpppsynth.grids import average_query_error, query_workload, true_answers
 from dpppsynth.mechanisms.local.randomizers import hierarchy as haar
 from dpppsynth.mechanisms.local.randomizers.hierarchy import LevelShares, quadtree_shares
 from dpppsynth.privacy import verify

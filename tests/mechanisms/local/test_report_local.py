@@ -140,7 +140,7 @@ def test_reports_are_counted():
 
 def test_a_picture_of_uneven_cells_shows_them(tmp_path):
     from dpppsynth.grids import even_cells, uniform_grid
-    from dpppsynth.models.grid_meshes import rectangle_mesh
+    from dpppsynth.models.regular_meshes import rectangle_mesh
     from dpppsynth.plotting import plot_mesh
 
     grid = even_cells(uniform_grid(OBLONG.bounds, 2, 1), np.array([1, 3]))

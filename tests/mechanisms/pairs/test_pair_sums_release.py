@@ -16,7 +16,7 @@ from dpppsynth import AddRemove, AddRemovePerson, AlphaNeighbours, PairSums, Poi
 from dpppsynth.auditing.targets import audit_of, target_of
 from dpppsynth.cli import app
 from dpppsynth.contract.audits.near_points import differences, hardest
-from dpppsynth.contract.noised_pairs import NoisedPairs
+from dpppsynth.contract.pairs_statistic import NoisedPairs
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import write_pattern

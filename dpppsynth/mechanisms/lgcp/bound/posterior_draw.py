@@ -15,7 +15,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.lgcp.bound.increments import increment_sd, increments, point_sd
 from dpppsynth.models.covariances import Covariance, covariance_matrix
-from dpppsynth.models.proximal import proximal_factor
+from dpppsynth.models.target_posterior import proximal_factor
 from dpppsynth.privacy.assumed import REALS, SEED
 from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.guarantee import Guarantee

@@ -1,16 +1,12 @@
 """Range queries: random rectangles, answers, and their errors.
 
 Answers that know nothing of the points stand beside: at small areas the error hardly tells them from good ones.
-
-The variances suppose uncorrelated estimates, which hashing and unary reports give; randomised response has negative
-correlations, so a query over many of its cells is less noisy than said here.
 """
 
 import math
 from typing import Any
 
 import numpy as np
-import shapely
 
 from dpppsynth.core.arguments import one_of, positive, real, shown, whole
 from dpppsynth.core.errors import InputError
@@ -19,49 +15,12 @@ from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.grids.rectangles import (
     LARGEST,
-    Rectangles,
     checked_bounds,
     checked_queries,
     reals,
     uniform_grid,
     users,
 )
-from dpppsynth.spatial.domains import Window
-
-# Share of a cell's area that may be missing by rounding where all of it lies in the window.
-ROUNDING = 1e-9
-
-
-def rectangle_integrals(
-    grid: Rectangles, window: Window, numbers: Ints, density: Floats, measure: Floats, rectangles: Any
-) -> Floats:
-    """(R,) integrals over rectangles (R, 4) of x0, y0, x1, y1.
-
-    Parameters
-    ----------
-    grid : Rectangles
-    window : Window
-        Nothing lies beyond it.
-    numbers : (T,) array of int
-        Cells that meet the window.
-    density : (T,) array
-        Of these cells, within the window.
-    measure : (T,) array
-        Areas of their parts in the window.
-    rectangles : (R, 4) array
-    """
-    cut = measure < grid.areas[numbers] * (1 - ROUNDING)
-    masses = np.zeros(len(grid))
-    masses[numbers] = np.where(cut, 0.0, density * measure)
-    answers = grid.query(masses, rectangles)
-    if cut.any():
-        inside = shapely.intersection(shapely.box(*grid.cells[numbers[cut]].T), window.geometry)
-        asked = shapely.box(*checked_queries(rectangles).T)
-        query, part = shapely.STRtree(inside).query(asked)
-        areas = shapely.area(shapely.intersection(asked[query], inside[part]))
-        np.add.at(answers, query, density[cut][part] * areas)
-    return answers
-
 
 # Range of the sanity bound: values outside change no error that a float can hold.
 BOUNDS = 1e-100, LARGEST
