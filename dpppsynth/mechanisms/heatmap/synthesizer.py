@@ -43,13 +43,7 @@ def _two_numbers(text: str) -> tuple[int, int]:
     return nx, ny
 
 
-NO_USER = Setting(
-    name="no_user",
-    option="--no-user",
-    kind=bool,
-    help="Take every point for a person of its own",
-    panel=PRIVACY,
-)
+NO_USER = Setting(name="no_user", kind=bool, help="Take every point for a person of its own", panel=PRIVACY)
 
 
 @dataclass(frozen=True)
@@ -101,7 +95,7 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
     epsilon: float = setting(**EPSILON)
     _: KW_ONLY
     shape: tuple[int, int] = setting(
-        (256, 256), help="Cells of the picture along x and y", kind=str, metavar="NX,NY", convert=_two_numbers
+        (256, 256), help="Cells of the picture along x and y", metavar="NX,NY", convert=_two_numbers
     )
     measure: int | None = setting(
         None,
