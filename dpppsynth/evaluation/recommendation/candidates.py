@@ -8,9 +8,10 @@ from typing import Any
 from dpppsynth.contract import registry
 from dpppsynth.contract.synthesizer import AnySynthesizer, Synthesizer
 from dpppsynth.core.arguments import instance
-from dpppsynth.evaluation.recommendation.evidence import DELTA, Answer, Evidence, Outside, Question
+from dpppsynth.evaluation.recommendation.evidence import DELTA, Answer, Evidence, Outside, kind_of, shape_of, share_of
 from dpppsynth.privacy.profiles import GaussianDP, gaussian_mu
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
+from dpppsynth.spatial.domains import Domain
 
 
 @dataclass(frozen=True)
@@ -118,11 +119,15 @@ class Case:
     budget: PrivacyTerms
     shape: tuple[Outside, ...] = ()
 
+    @classmethod
+    def of(cls, domain: Domain, n: float, budget: PrivacyTerms) -> "Case":
+        """The case of a release in a domain."""
+        return cls(kind_of(domain), share_of(domain, budget.relation), float(n), budget, shape_of(domain))
+
     def ask(self, evidence: Evidence, candidate: Candidate, budget: PrivacyTerms | None = None) -> Answer:
         """Expected distance of a candidate, with another budget if one is given."""
         budget = budget or self.budget
-        question = Question(self.kind, self.share, self.n, candidate.epsilon(budget))
-        answer = evidence.expect(candidate.mechanism, question)
+        answer = evidence.expect(candidate.mechanism, self.kind, self.share, self.n, candidate.epsilon(budget))
         return Answer(answer.distance, (*self.shape, *answer.outside, *_other_delta(candidate, budget)))
 
 
