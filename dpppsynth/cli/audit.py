@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_json, show_table, show_text
-from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.input_options import DomainOptions
 from dpppsynth.cli.method import OptionalMethod
 from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.core.errors import InputError

@@ -41,7 +41,7 @@ def counts(
     formula is written with a leading apostrophe.
     """
     _require_new_table(out)
-    from dpppsynth.cli.limits import error_bound
+    from dpppsynth.cli.console import error_bound
     from dpppsynth.contract.result import Counted
     from dpppsynth.release import load_release
     from dpppsynth.spatial.tables.table import guarded

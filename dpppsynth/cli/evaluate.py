@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import note, progress, show_json, show_line
-from dpppsynth.cli.domain_options import DomainOptions, require_snap
-from dpppsynth.cli.layout_options import LayoutOptions
-from dpppsynth.cli.mark_options import MarkOptions
+from dpppsynth.cli.input_options import (
+    DomainOptions,
+    LayoutOptions,
+    MarkOptions,
+    columns_of,
+    require_own_columns,
+    require_snap,
+)
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:

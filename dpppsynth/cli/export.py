@@ -8,7 +8,7 @@ from typer import Option
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_json, show_line
-from dpppsynth.cli.domain_options import said_of
+from dpppsynth.cli.input_options import said_of
 from dpppsynth.cli.pattern_files import (
     Format,
     FormatOption,

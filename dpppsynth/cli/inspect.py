@@ -6,11 +6,15 @@ from typing import Annotated, Any
 import typer
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import show_json, show_line, show_text
-from dpppsynth.cli.domain_options import DomainOptions, require_snap
-from dpppsynth.cli.layout_options import LayoutOptions
-from dpppsynth.cli.mark_options import MarkOptions
+from dpppsynth.cli.input_options import (
+    DomainOptions,
+    LayoutOptions,
+    MarkOptions,
+    columns_of,
+    require_own_columns,
+    require_snap,
+)
 from dpppsynth.cli.pattern_options import PatternOptions
 
 UserOption = Annotated[

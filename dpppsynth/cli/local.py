@@ -6,13 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.console import progress, show_json, show_line, show_text
-from dpppsynth.cli.domain_options import DomainOptions
-from dpppsynth.cli.layout_options import LayoutOptions
-from dpppsynth.cli.ledger_entry import LedgerEntry, values_of
+from dpppsynth.cli.console import progress, show_json, show_line, show_promise, show_text
+from dpppsynth.cli.input_options import DomainOptions, LayoutOptions
+from dpppsynth.cli.ledger import LedgerEntry, values_of
 from dpppsynth.cli.method import ReportMethod
 from dpppsynth.cli.pattern_files import require_new_folder
-from dpppsynth.cli.promise import show_promise
 from dpppsynth.cli.synthesize import EACH_ROW, show_release
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import upward

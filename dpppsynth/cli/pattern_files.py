@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.domain_options import said_of
+from dpppsynth.cli.input_options import said_of
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:

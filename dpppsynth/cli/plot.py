@@ -7,7 +7,7 @@ from typer import Option
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_line
-from dpppsynth.cli.layout_options import LayoutOptions
+from dpppsynth.cli.input_options import LayoutOptions
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import each_of
 from dpppsynth.core.rounding import stated
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dpppsynth.plotting.surfaces import ColourScale
     from dpppsynth.release import Release, StratifiedRelease
     from dpppsynth.release.folder import OpenedRelease
+    from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.patterns import PointPattern
 
 OutOption = Annotated[
@@ -71,8 +72,7 @@ def plot(
     A release by the levels of a mark also has a pattern, an intensity and a mesh for each level. A heat map release
     has a heat map in place of the mesh.
     """
-    from dpppsynth.cli.domain_options import require_snap
-    from dpppsynth.cli.layers import read_landmarks
+    from dpppsynth.cli.input_options import require_snap
     from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
 
     pictures = out or Path("pictures") if original is None else o.private_folder(out)
@@ -92,7 +92,7 @@ def plot(
             raise InputError(msg)
         marks: dict[str, Any] = {"landmark_label": landmarks_label}
         if landmarks is not None:
-            marks["landmarks"] = read_landmarks(landmarks, opened.domain)
+            marks["landmarks"] = _landmarks(landmarks, opened.domain)
         say("drawing")
         if original is None:
             named = sorted(_public(opened, synthetic, bandwidth, marks).items())
@@ -244,3 +244,18 @@ def _level(pattern: "PointPattern", by: str, level: str) -> "PointPattern":
 
     at = (pattern.marks or {})[by].astype(str) == level
     return PointPattern.at(pattern.positions[at], pattern.domain, synthetic=True)
+
+
+def _landmarks(path: Path, domain: "Domain") -> "PointPattern":
+    """Read public places, in the domain or outside it; a file without a CRS is taken to be in the domain's."""
+    from dpppsynth.core.crs import crs_member
+    from dpppsynth.io import read_pattern
+    from dpppsynth.models.recipes import domain_of_release
+    from dpppsynth.spatial.domains import Window
+    from dpppsynth.spatial.tables.formats import read_table
+
+    # Beyond the domain no lengths are compared with true ones: none are measured among landmarks.
+    plane = Window.rectangle(-1e9, -1e9, 1e9, 1e9).to_geojson()
+    everywhere = domain_of_release(plane | {"crs": crs_member(domain.crs)}, None)
+    named = read_table(path).crs is not None
+    return read_pattern(path, everywhere, to_crs=domain.crs if named else None)
