@@ -13,7 +13,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.evaluation.recommendation import choice, recommend
 from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, MARGIN, Case, PrivacyTerms, rank
 from dpppsynth.evaluation.recommendation.choice import settings
-from dpppsynth.evaluation.recommendation.evidence import DELTA, DOCUMENT, Evidence, Question, study
+from dpppsynth.evaluation.recommendation.evidence import DELTA, DOCUMENT, Evidence, study
 from dpppsynth.privacy.profiles import gaussian_mu
 
 SHARES, SIZES, BUDGETS = (0.02, 0.07, 0.3), (80, 400, 2000), (0.1, 1.0, 10.0)
@@ -62,12 +62,12 @@ class TestEvidence:
         rng = np.random.default_rng(3)
         for _ in range(50):
             key = [math.exp(rng.uniform(math.log(axis[0]), math.log(axis[-1]))) for axis in (SHARES, SIZES, BUDGETS)]
-            answer = grid.expect("lgcp-tents", Question("window", *key))
+            answer = grid.expect("lgcp-tents", "window", *key)
             assert answer.distance == pytest.approx(power(*key), rel=1e-10)
             assert answer.outside == ()
 
     def test_points_that_come_and_go_have_rows_of_their_own(self, grid):
-        answer = grid.expect("lgcp-tents", Question("window", None, 300, 3.0))
+        answer = grid.expect("lgcp-tents", "window", None, 300, 3.0)
         assert answer.distance == pytest.approx(power(7.0, 300, 3.0), rel=1e-10)
 
     @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ class TestEvidence:
         ],
     )
     def test_outside_the_nearest_row_is_used_and_said(self, grid, key, nearest, words):
-        answer = grid.expect("lgcp-tents", Question("window", *key))
+        answer = grid.expect("lgcp-tents", "window", *key)
         assert answer.distance == pytest.approx(power(*nearest), rel=1e-10)
         assert len(answer.outside) == len(words)
         assert all(word in f"{said}" for word, said in zip(words, answer.outside, strict=True))
@@ -103,21 +103,18 @@ class TestEvidence:
         ],
     )
     def test_beyond_the_bad_side_a_distance_is_a_lower_bound_at_best(self, grid, key, reading):
-        assert grid.expect("lgcp-tents", Question("window", *key)).reading == reading
+        assert grid.expect("lgcp-tents", "window", *key).reading == reading
 
     @pytest.mark.parametrize("asked", [("network", 0.07), ("window", None)])
     def test_what_was_not_measured_is_not_made_up(self, grid, asked):
-        assert math.isnan(grid.expect("lgcp-field", Question(*asked, 400, 1.0)).distance)
+        assert math.isnan(grid.expect("lgcp-field", *asked, 400, 1.0).distance)
 
     def test_a_missing_row_does_not_spoil_its_neighbours(self):
         rows = [
             row("kernel", 0.2, n=n, epsilon=e) for n, e in itertools.product((80, 400), (1, 10)) if (n, e) != (80, 1)
         ]
         evidence = Evidence(tuple(rows))
-        at = {
-            key: evidence.expect("kernel", Question("window", 1.0, *key)).distance
-            for key in [(400, 1), (80, 10), (80, 2)]
-        }
+        at = {key: evidence.expect("kernel", "window", 1.0, *key).distance for key in [(400, 1), (80, 10), (80, 2)]}
         assert at[400, 1] == at[80, 10] == pytest.approx(0.2)
         assert math.isnan(at[80, 2])
 
@@ -385,7 +382,7 @@ class TestStudy:
         evidence = study()
         for mechanism, share in itertools.product(("lgcp-tents", "lgcp-field"), (0.02, 0.25, 1.0)):
             worst, best = ((80, 0.1), (2000, 10.0))
-            far, near = (evidence.expect(mechanism, Question(kind, share, *key)).distance for key in (worst, best))
+            far, near = (evidence.expect(mechanism, kind, share, *key).distance for key in (worst, best))
             assert near < 0.7 * far
 
     def test_the_document_tells_where_counts_and_the_kernel_come_near(self):
@@ -414,5 +411,5 @@ class TestStudy:
         made = BY_NAME["laplace-tents"].build(budget(1.0, relation=dps.AlphaNeighbours(20.0)))
         found = made.release(dps.PointPattern(xy, SQUARE), rng).intensity(at)
         distance = np.abs(found / found.sum() - truth / truth.sum()).sum() / 2
-        expected = study().expect("laplace-tents", Question("window", 0.02, 400, 1.0)).distance
+        expected = study().expect("laplace-tents", "window", 0.02, 400, 1.0).distance
         assert 0.4 < distance / expected < 2.5

@@ -95,7 +95,7 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
     epsilon: float = setting(**EPSILON)
     _: KW_ONLY
     shape: tuple[int, int] = setting(
-        (256, 256), help="Cells of the picture along x and y", metavar="NX,NY", convert=_two_numbers
+        (256, 256), help="Cells of the picture along x and y", kind=str, metavar="NX,NY", convert=_two_numbers
     )
     measure: int | None = setting(
         None,
