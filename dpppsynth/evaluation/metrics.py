@@ -229,7 +229,7 @@ class Comparison:
 
 
 def without_copies(k: KFunction, source: npt.NDArray[np.int64], domain: Domain) -> KFunction:
-    """K of points that are copies of others, told by their sources (n,), without pairs of copies of one point."""
+    """K of points copied from others, their sources (n,), without pairs of copies of one point."""
     copies = np.unique(source, return_counts=True)[1]
     pairs = (copies * (copies - 1)).sum() / (len(source) * (len(source) - 1))
     return replace(k, k=frozen(np.maximum(k.k - pairs * domain.size, 0.0)))

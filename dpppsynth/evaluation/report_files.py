@@ -22,7 +22,7 @@ from dpppsynth.evaluation.report_tables import HeatScores, aligned, averages, le
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
 from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, mark_confidential, new_figure
-from dpppsynth.plotting.curves import dress_curves
+from dpppsynth.plotting.curves import label_curves
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
@@ -291,16 +291,12 @@ def plot_k(k: KComparison, ax: Axes | None = None, *, domain: Domain, confidenti
         r, k.original.l - r, color=POINT, linewidth=2.2, label="original (sensitive)" if confidential else "original"
     )
     ax.axhline(0.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="Poisson process")
-    _dress(ax, domain)
-    ax.set_xlim(0, r[-1])
-    if confidential:
-        mark_confidential(ax.figure, "made from sensitive points", size=48)
-    return ax
-
-
-def _dress(ax: Axes, domain: Domain) -> None:
     streets = isinstance(domain, LinearNetwork)
     unit = short_unit(domain.unit)
     along = " along the streets" if streets else ""
     xlabel, ylabel = f"distance r{along} ({unit})", f"{'K' if streets else 'L'}(r) - r ({unit})"
-    dress_curves(ax, xlabel, ylabel, "How points gather, by distance")
+    label_curves(ax, xlabel, ylabel, "How points gather, by distance")
+    ax.set_xlim(0, r[-1])
+    if confidential:
+        mark_confidential(ax.figure, "made from sensitive points", size=48)
+    return ax

@@ -209,7 +209,7 @@ def plot_envelope(band: Envelope, ax: Axes | None = None, *, unit: str = "unit",
     return _by_distance(ax, what, unit, title)
 
 
-def dress_curves(ax: Axes, xlabel: str, ylabel: str, title: str | None) -> None:
+def label_curves(ax: Axes, xlabel: str, ylabel: str, title: str | None) -> None:
     """Axes of curves by distance: labels, lines across, a legend below, where no curve can be."""
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.spines[["top", "right"]].set_visible(False)
@@ -224,7 +224,7 @@ def _by_distance(ax: Axes, what: str, unit: str, title: str | None) -> Axes:
     """Add the level line of a Poisson process, and dress the axes."""
     ax.axhline(0.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="Poisson process")
     ax.margins(x=0)
-    dress_curves(ax, f"r ({short_unit(unit)})", what, title)
+    label_curves(ax, f"r ({short_unit(unit)})", what, title)
     return ax
 
 

@@ -68,8 +68,8 @@ class Candidate:
         """Equivalent budget of this mechanism at the study's delta and with one point per person.
 
         Laplace noise has scale `k Delta / epsilon`, so a cap of k points divides epsilon. Gaussian mechanisms feel
-        `mu / k` with the mu of (epsilon, delta); it is told as the epsilon that belongs to it at the study's delta. The
-        kernel is treated like the former, which is rough.
+        `mu / k` with the mu of (epsilon, delta); it is stated as its epsilon at the study's delta. The kernel
+        is treated like the former, which is rough.
         """
         k = budget.relation.max_points_per_person
         if not self.gaussian:
@@ -147,7 +147,7 @@ class Ranked:
 def rank(evidence: Evidence, case: Case, margin: float = MARGIN) -> list[Ranked]:
     """Candidates that the budget admits, best first; those that the study has not measured are left out.
 
-    Whoever comes within the margin of the smallest distance is as good, and among these the order of `CANDIDATES`
+    Candidates within the margin of the smallest distance are as good, and among these the order of `CANDIDATES`
     decides: no delta spent first, then a posterior.
     """
     found = []

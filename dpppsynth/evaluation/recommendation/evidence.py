@@ -207,7 +207,7 @@ def _is_outside(axis: Floats, at: float) -> bool:
 
 
 def _outside(name: str, axis: Floats, at: float) -> Outside:
-    # Never the number of points itself: messages may be shown where it is nobody's business.
+    # Never the number of points itself: it may be secret.
     words = {"n": "the number of points", "epsilon": "the budget (in terms of epsilon)", "alpha": "alpha / extent"}
     side, bound = ("below", axis[0]) if at < axis[0] else ("above", axis[-1])
     # A smaller radius asks for less noise, fewer points and a smaller budget bring more.

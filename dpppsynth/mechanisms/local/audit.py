@@ -146,7 +146,7 @@ class ReportsAudit(StatisticAudit):
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
         """Laws of the clients of each round, in which other persons report."""
-        self._unknown("what its clients send", "rounds")
+        return (self.plan.randomizer,)  # type: ignore[union-attr]
 
     @property
     def clients(self) -> Randomizer:
@@ -159,7 +159,7 @@ class ReportsAudit(StatisticAudit):
 
     def smaller(self) -> AreaStatistic | GridStatistic | DisplacementStatistic | None:
         """The plan for so many persons that a release is quick; None where there is no such plan."""
-        self._unknown("how a smaller plan is made", "smaller")
+        return replace(self.plan, n=self.few, shuffle=None)  # type: ignore[type-var]
 
     @property
     def few(self) -> int:
@@ -199,13 +199,6 @@ class CellsAudit(ReportsAudit):
 
     plan: AreaStatistic
 
-    @property
-    def rounds(self) -> tuple[Randomizer, ...]:
-        return (self.plan.randomizer,)
-
-    def smaller(self) -> AreaStatistic:
-        return replace(self.plan, n=self.few, shuffle=None)
-
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
         value = int(self.plan.element_values[self.plan.mesh.locate(place)][0])
         yield RoundCounts(self.plan.randomizer, lattice, value, self.plan.n)
@@ -216,10 +209,6 @@ class DisplacementAudit(ReportsAudit):
     """Reports about the start or the displacement of a trajectory."""
 
     plan: DisplacementStatistic
-
-    @property
-    def rounds(self) -> tuple[Randomizer, ...]:
-        return (self.plan.law,)
 
     def smaller(self) -> DisplacementStatistic:
         return replace(self.plan, n=self.few, user=None, shuffle=None)
@@ -234,13 +223,6 @@ class GridAudit(ReportsAudit):
     """Reports about rectangles of a uniform grid, to a frequency oracle."""
 
     plan: UniformGridStatistic
-
-    @property
-    def rounds(self) -> tuple[Randomizer, ...]:
-        return self.plan.randomizers
-
-    def smaller(self) -> UniformGridStatistic:
-        return replace(self.plan, n=self.few, shuffle=None)
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
         yield from _of_grids(self.plan, [(self.plan.first, self.plan.randomizers[0])], [self.plan.n], lattice, place)
