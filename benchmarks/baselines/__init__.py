@@ -1,4 +1,4 @@
-"""What the tables of the papers compare with, and what only they need: none of it may be used for a release.
+"""Rivals from published experiments, and other code that only tables need: none of it may be used for a release.
 
 * `PaperLaplaceSynthesizer`: Kim & Lim's Laplace synthesizer, with noise on densities.
 * `LiteralHybridUniformExponential`: the hybrid area mechanism as printed, which spends 1 whatever epsilon is.

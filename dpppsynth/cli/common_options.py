@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -23,6 +23,11 @@ from dpppsynth.contract.settings import (
 from dpppsynth.core.errors import InputError
 
 WHERE, HOW, READING, WRITING = "Window or network", "Method", "Reading the points", "Output"
+
+
+def option(text: str, panel: str, *forms: str, **shown: Any) -> Any:
+    """An option with a help text, in a panel of the help page."""
+    return Option(*forms, help=text, rich_help_panel=panel, **shown)
 
 
 class Inference(StrEnum):
@@ -47,7 +52,7 @@ class Source(StrEnum):
     DRAWS = "draws"
 
 
-EngineOption = Annotated[Engine | None, Option(help="Who runs NUTS. Unless given: nutpie.", rich_help_panel=HOW)]
+EngineOption = Annotated[Engine | None, option("Who runs NUTS. Unless given: nutpie.", HOW)]
 
 N = Setting(option="--n", help="Number of points, where it is public", panel=PRIVACY)
 EXPECTED = Setting(
@@ -77,14 +82,9 @@ PointsArgument = Annotated[
     Path,
     Argument(help="Sensitive points: .csv, .csv.gz, .geojson, .gpkg, .parquet or .shp.", show_default=False),
 ]
-CountOption = Annotated[
-    str | None, Option(help="Column of whole numbers: a row with k stands for k points.", rich_help_panel=READING)
-]
+CountOption = Annotated[str | None, option("Column of whole numbers: a row with k stands for k points.", READING)]
 SnapOption = Annotated[
-    float | None,
-    Option(
-        help="Largest distance a point is moved onto --network, in its unit; a public choice.", rich_help_panel=READING
-    ),
+    float | None, option("Largest distance a point is moved onto --network, in its unit; a public choice.", READING)
 ]
 
 
@@ -98,88 +98,64 @@ def private_folder(out: Path | None) -> Path:
 
 ReleaseArgument = Annotated[Path, Argument(help="Folder of a saved release.", show_default=False)]
 NoLimitOption = Annotated[
-    bool,
-    Option(
-        "--no-limit",
-        help="Verify the release however large it is, should you trust who published it.",
-        rich_help_panel=READING,
-    ),
+    bool, option("Verify the release however large it is, should you trust who published it.", READING, "--no-limit")
 ]
 # More are drawn by further runs, at no cost; all are held in memory until they are written.
 MOST_PATTERNS = 10_000
-PatternsOption = Annotated[
-    int, Option(min=1, max=MOST_PATTERNS, help="Number of synthetic patterns.", rich_help_panel=WRITING)
-]
+PatternsOption = Annotated[int, option("Number of synthetic patterns.", WRITING, min=1, max=MOST_PATTERNS)]
 WrittenPatternsOption = Annotated[
     int,
-    Option(
+    option(
+        "Number of synthetic patterns; `sample` draws more, also after 0.",
+        WRITING,
         "--patterns",
         min=0,
         max=MOST_PATTERNS,
-        help="Number of synthetic patterns; `sample` draws more, also after 0.",
-        rich_help_panel=WRITING,
     ),
 ]
 PaidPatternsOption = Annotated[
-    int,
-    Option(
-        "--patterns",
-        min=1,
-        max=MOST_PATTERNS,
-        help="Number of patterns: kernel pays for each of them.",
-        rich_help_panel=PRIVACY,
-    ),
+    int, option("Number of patterns: kernel pays for each of them.", PRIVACY, "--patterns", min=1, max=MOST_PATTERNS)
 ]
-FixedNOption = Annotated[
-    bool,
-    Option("--fixed-n", help="Give each pattern exactly the public number of points.", rich_help_panel=WRITING),
-]
+FixedNOption = Annotated[bool, option("Give each pattern exactly the public number of points.", WRITING, "--fixed-n")]
 SourceOption = Annotated[
     Source,
-    Option(
-        help="With a posterior: its median, nearest to the truth, or its mean for all patterns; or a draw for each, to "
+    option(
+        "With a posterior: its median, nearest to the truth, or its mean for all patterns; or a draw for each, to "
         "combine them for inference.",
-        rich_help_panel=WRITING,
+        WRITING,
     ),
 ]
 LedgerOption = Annotated[
-    Path | None,
-    Option(
-        help="The data set's ledger, from `dpppsynth ledger init`; it must authorise the release.",
-        rich_help_panel=PRIVACY,
-    ),
+    Path | None, option("The data set's ledger, from `dpppsynth ledger init`; it must authorise the release.", PRIVACY)
 ]
 SubsetOption = Annotated[
     list[str] | None,
-    Option(
-        help="For --ledger, such as year=2021: the file holds the points of one value of a mark that neighbouring "
+    option(
+        "For --ledger, such as year=2021: the file holds the points of one value of a mark that neighbouring "
         "patterns share. It selects nothing.",
-        rich_help_panel=PRIVACY,
+        PRIVACY,
     ),
 ]
 PopulationOption = Annotated[
     Path | None,
-    Option(
+    option(
+        "Public inhabitants, as a GeoTIFF or polygons: how many live within the privacy radius.",
+        PRIVACY,
         "--population",
-        help="Public inhabitants, as a GeoTIFF or polygons: how many live within the privacy radius.",
-        rich_help_panel=PRIVACY,
     ),
 ]
 PopulationColumnOption = Annotated[
-    str | None,
-    Option("--population-column", help="Column of --population, where that is polygons.", rich_help_panel=PRIVACY),
+    str | None, option("Column of --population, where that is polygons.", PRIVACY, "--population-column")
 ]
-VerboseOption = Annotated[
-    bool, Option("--verbose", "-v", help="List what the guarantee takes for granted.", rich_help_panel=WRITING)
-]
+VerboseOption = Annotated[bool, option("List what the guarantee takes for granted.", WRITING, "--verbose", "-v")]
 YesOption = Annotated[
     bool,
-    Option(
+    option(
+        "Go on in spite of warnings, for scripts; without it a terminal is asked, and a script stops.",
+        WRITING,
         "--yes",
         "-y",
         envvar="DPPPSYNTH_YES",
-        help="Go on in spite of warnings, for scripts; without it a terminal is asked, and a script stops.",
-        rich_help_panel=WRITING,
     ),
 ]
-JsonOption = Annotated[bool, Option("--json", help="Print one JSON object.", rich_help_panel=WRITING)]
+JsonOption = Annotated[bool, option("Print one JSON object.", WRITING, "--json")]

@@ -18,12 +18,7 @@ from dpppsynth.cli.input_options import (
 from dpppsynth.cli.pattern_options import PatternOptions
 
 UserOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column that says whose point a row is; no row may leave it out.",
-        rich_help_panel=o.READING,
-    ),
+    str | None, o.option("Column that says whose point a row is; no row may leave it out.", o.READING, metavar="COLUMN")
 ]
 
 
@@ -34,8 +29,7 @@ def inspect(
     kept: MarkOptions,
     layout: LayoutOptions,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Private folder for the CONFIDENTIAL file of offending rows.", rich_help_panel=o.WRITING),
+        Path | None, o.option("Private folder for the CONFIDENTIAL file of offending rows.", o.WRITING)
     ] = None,
     count: o.CountOption = None,
     user: UserOption = None,

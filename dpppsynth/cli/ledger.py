@@ -75,15 +75,13 @@ class Budget(o.PromiseOptions):
 def init(
     path: LedgerArgument,
     budget: Budget,
-    label: Annotated[
-        str | None, typer.Option(help="A name for the data that may be shown to anybody.", rich_help_panel=o.WRITING)
-    ] = None,
+    label: Annotated[str | None, o.option("A name for the data that may be shown to anybody.", o.WRITING)] = None,
     adaptive: Annotated[
         bool,
-        typer.Option(
+        o.option(
+            "Let later budgets depend on earlier releases: only Gaussian and pure ones count then.",
+            PRIVACY,
             "--adaptive",
-            help="Let later budgets depend on earlier releases: only Gaussian and pure ones count then.",
-            rich_help_panel=PRIVACY,
         ),
     ] = False,
 ) -> None:

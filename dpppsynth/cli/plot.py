@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_line
 from dpppsynth.cli.input_options import LayoutOptions
@@ -23,31 +21,27 @@ if TYPE_CHECKING:
 
 OutOption = Annotated[
     Path | None,
-    Option(
-        help="Folder for the public pictures, unless given pictures; with --original a private one, outside every "
-        "release.",
-        rich_help_panel=o.WRITING,
+    o.option(
+        "Folder for the public pictures, unless given pictures; with --original a private one, outside every release.",
+        o.WRITING,
     ),
 ]
 OriginalOption = Annotated[
     Path | None,
-    Option(
-        help="Sensitive points to draw beside a synthetic pattern, for the custodian. Only this picture is drawn then.",
-        rich_help_panel=o.READING,
+    o.option(
+        "Sensitive points to draw beside a synthetic pattern, for the custodian. Only this picture is drawn then.",
+        o.READING,
     ),
 ]
-WhichOption = Annotated[int, Option(min=0, help="Number of the synthetic pattern to draw.", rich_help_panel=o.WRITING)]
+WhichOption = Annotated[int, o.option("Number of the synthetic pattern to draw.", o.WRITING, min=0)]
 BandwidthOption = Annotated[
     float | None,
-    Option(
-        help="Bandwidth of a heat map's filter, in the window's unit. Unless given: 2 % of its longer side.",
-        rich_help_panel=o.WRITING,
+    o.option(
+        "Bandwidth of a heat map's filter, in the window's unit. Unless given: 2 % of its longer side.", o.WRITING
     ),
 ]
-LandmarksOption = Annotated[
-    Path | None, Option(help="Public places to show for orientation.", rich_help_panel=o.READING)
-]
-LabelOption = Annotated[str, Option(help="What the landmarks are.", rich_help_panel=o.READING)]
+LandmarksOption = Annotated[Path | None, o.option("Public places to show for orientation.", o.READING)]
+LabelOption = Annotated[str, o.option("What the landmarks are.", o.READING)]
 
 
 def plot(

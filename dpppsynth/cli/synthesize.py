@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import (
     confirm_warnings,
@@ -52,7 +50,7 @@ def synthesize(
     place: DomainOptions,
     people: PatternOptions,
     layout: LayoutOptions,
-    out: Annotated[Path, Option(help="New or empty folder for the release.", rich_help_panel=o.WRITING)],
+    out: Annotated[Path, o.option("New or empty folder for the release.", o.WRITING)],
     count: o.CountOption = None,
     snap: o.SnapOption = None,
     patterns: o.WrittenPatternsOption = 1,
