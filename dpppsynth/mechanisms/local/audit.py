@@ -24,7 +24,7 @@ from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.audit_clients import ClientAudit, CountedReports, ReportRatio
 from dpppsynth.mechanisms.local.displacements import DisplacementStatistic
-from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, GridStatistic, UniformGridStatistic
+from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, GridStatistic
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import oracle
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
@@ -220,16 +220,18 @@ class DisplacementAudit(ReportsAudit):
 
 @dataclass(frozen=True, eq=False)
 class GridAudit(ReportsAudit):
-    """Reports about rectangles of a uniform grid, to a frequency oracle."""
+    """Reports about the rectangles of a grid, to a frequency oracle."""
 
-    plan: UniformGridStatistic
+    plan: GridStatistic
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        yield from _of_grids(self.plan, [(self.plan.first, self.plan.randomizers[0])], [self.plan.n], lattice, place)
+        xy = np.asarray(self.plan.domain.coordinates(place))
+        for grid, clients, counts, n in self.plan.levels(lattice):
+            yield RoundCounts(clients, counts, int(grid.locate(xy)[0]), n)
 
 
 @dataclass(frozen=True, eq=False)
-class AdaptiveGridAudit(ReportsAudit):
+class AdaptiveGridAudit(GridAudit):
     """Reports about rectangles of a coarse grid, and of others about those of a finer one made from their counts."""
 
     plan: AdaptiveGridStatistic
@@ -241,22 +243,9 @@ class AdaptiveGridAudit(ReportsAudit):
         grid = plan.second(np.full(cells, plan.reports[0] / cells))
         return (*plan.randomizers, oracle(plan.oracle, epsilon=plan.epsilon, domain=len(grid)))
 
-    def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        plan = self.plan
-        rounds = [(plan.first, plan.randomizers[0]), plan.second_round(plan.parts(lattice)[0])]
-        yield from _of_grids(plan, rounds, [*plan.reports], lattice, place)
-
     def smaller(self) -> AdaptiveGridStatistic | None:
         return None if self.plan.n > MOST else self.plan
 
     @property
     def opened(self) -> bool:
         return False
-
-
-def _of_grids(
-    plan: GridStatistic, rounds: list[Any], numbers: list[int], lattice: Ints, place: Floats
-) -> Iterator[RoundCounts]:
-    xy = np.asarray(plan.domain.coordinates(place))
-    for (grid, clients), counts, n in zip(rounds, plan.parts(lattice), numbers, strict=True):
-        yield RoundCounts(clients, counts, int(grid.locate(xy)[0]), n)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -26,29 +26,7 @@ from dpppsynth.spatial.tables.formats import SUFFIXES, as_path, is_csv, read_hea
 GEO = b"geo"
 
 
-class PointFile(Protocol):
-    """A file of points whose columns are known, and no row of which was looked at."""
-
-    @property
-    def name(self) -> str:
-        """Name of the file, for messages."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of its columns, but for those of coordinates."""
-
-    @property
-    def share(self) -> float | None:
-        """Share of the file that was read so far, where it is known."""
-
-    def coordinates(self, rows: int) -> Iterator[Floats]:
-        """Coordinates (k, 2) of some rows at a time; InputError where a row has none."""
-
-    def labels(self, user: str, rows: int) -> Iterator[list[Any]]:
-        """Labels in a column, of some rows at a time."""
-
-
-def point_file(path: Any, window: Window | None, layout: Mapping[str, Any]) -> PointFile:
+def point_file(path: Any, window: Window | None, layout: Mapping[str, Any]) -> "PointFile":
     """The file of points at a path, by the names of its columns and its CRS alone."""
     source = as_path(path, "points")
     if not there(source, Path.is_file):
@@ -75,7 +53,7 @@ def point_file(path: Any, window: Window | None, layout: Mapping[str, Any]) -> P
     return OtherPoints(source, window, dict(layout), tuple(head.columns))
 
 
-def require_user(points: PointFile, user: Any) -> None:
+def require_user(points: "PointFile", user: Any) -> None:
     """Refuse a column of labels that the file does not have, or that is one of a coordinate; InputError."""
     if user is not None and (not isinstance(user, str) or points.columns.count(user) != 1):
         msg = f"user: {points.name} has no column {shown(user)} of its own; name the one that tells persons."
@@ -167,6 +145,9 @@ class OtherPoints:
             msg = "window: is needed to read points."
             raise InputError(msg)
         return read_point_batches(self.source, self.window, layout=self.layout, **rules)
+
+
+PointFile = PlainPoints | OtherPoints
 
 
 def _plain(source: Path, names: tuple[str, ...], layout: Mapping[str, Any]) -> PlainPoints:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -326,11 +326,8 @@ def _label(path: Path, text: str) -> Label:
     return label
 
 
-class Sink(Protocol):
-    """Takes reports (m, columns), any number of times."""
-
-    def __call__(self, rows: Ints) -> None:
-        """Write some more."""
+# Takes reports (m, columns), any number of times.
+Sink = Callable[[Ints], object]
 
 
 def new_file(path: str | Path, argument: str = "path") -> Path:
