@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from baselines.flat_heatmaps import laplace_aggregate
 from baselines.heatmap_programs import compact_lp, full_lp, objective
-from baselines.laplace_heatmap import laplace_aggregate
 from measuring import in_fresh_process, memory, run_case, timed
 from pages import table
 

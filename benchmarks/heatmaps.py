@@ -18,7 +18,7 @@ from pathlib import Path
 import heatmap_pictures as pictures
 import heatmap_tables as tables
 import numpy as np
-from baselines.laplace_heatmap import laplace_aggregate
+from baselines.flat_heatmaps import laplace_aggregate
 from baselines.shuffled_heatmap import (
     ShuffleProtocol,
     communication_bits,

@@ -1,4 +1,4 @@
-"""Baselines from published experiments, for comparison only: none of them may be used for a release.
+"""Rivals from published experiments, and other code that only tables need: none of it may be used for a release.
 
 * `PaperLaplaceSynthesizer`: Kim & Lim's Laplace synthesizer, with noise on densities.
 * `LiteralHybridUniformExponential`: the hybrid area mechanism as printed, which spends 1 whatever epsilon is.
@@ -13,29 +13,32 @@ Beside release with bounded error stand, all with floating-point noise:
 * `blum_intervals`, `hay_tree`, `hay_degree`: one-dimensional data as intervals of equal mass, consistent trees of
   counts and sorted sequences.
 * `error_summary`: how far a release is off, with its standard error.
+
+Beside heat maps stand `flat_heatmaps` (noise on every cell of one grid), `heatmap_programs` (the fit in l1 as linear
+programs), `heatmap_error_bounds` (what is proved of errors), `kmedian` (clusters from a heat map) and
+`shuffled_heatmap` (clients and a shuffler instead of a curator).
 """
 
 from baselines.accuracy import ErrorSummary, error_summary
 from baselines.bounded_output import BoundedOutput, bounded_output_scale
 from baselines.central_grids import CentralAdaptiveGrid, CentralUniformGrid
-from baselines.gaussian_scales import analytic_gaussian_scale, probabilistic_gaussian_scale
-from baselines.generalised_gaussian import GeneralisedGaussian, generalised_gaussian_scale
 from baselines.hierarchical_counts import NoisyDegrees, NoisyTree, hay_degree, hay_tree, tree_consistency
 from baselines.interval import Intervals, blum_intervals
 from baselines.local_baselines import BestUniformGrid, LiteralHybridUniformExponential, best_uniform_grid
+from baselines.noise_laws import GeneralisedGaussian, Staircase, UniformNoise, generalised_gaussian_scale, optimal_gamma
 from baselines.noisy_answers import (
     NoisyAnswers,
+    analytic_gaussian_scale,
     gaussian_answers,
     generalised_gaussian_answers,
     laplace_answers,
     planar_laplace,
+    probabilistic_gaussian_scale,
     staircase_answers,
     uniform_answers,
 )
 from baselines.paper_laplace import BaselineRelease, PaperLaplaceSynthesizer
 from baselines.pivot_trace import PivotTrace, pivot_trace
-from baselines.staircase import Staircase, optimal_gamma
-from baselines.uniform import UniformNoise
 
 __all__ = [
     "BaselineRelease",

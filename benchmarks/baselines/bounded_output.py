@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from baselines.baseline_arguments import checked_epsilon, real_numbers, uniforms
-from baselines.generalised_gaussian import convex_power, half_length, half_mass
+from baselines.noise_laws import convex_power, half_length, half_mass
 from dpppsynth.core.arguments import finite
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike

@@ -1,21 +1,20 @@
 """Noisy answers by the usual noise laws, each with its exact epsilon and delta.
 
-All noise here is floating-point: for comparisons, never for a release.
-"""
+All noise here is floating-point: for comparisons, never for a release."""
 
 import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from baselines.baseline_arguments import checked_epsilon, noise_scale
-from baselines.gaussian_scales import analytic_gaussian_scale, probabilistic_gaussian_scale
-from baselines.generalised_gaussian import GeneralisedGaussian, generalised_gaussian_scale
-from baselines.staircase import Staircase, optimal_gamma
-from baselines.uniform import UniformNoise
+from scipy.special import ndtri
+
+from baselines.baseline_arguments import budgets, checked_epsilon, noise_scale
+from baselines.noise_laws import GeneralisedGaussian, Staircase, UniformNoise, generalised_gaussian_scale, optimal_gamma
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.local.grids.rectangles import reals
+from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.privacy.truncated.truncated_laplace import TruncatedLaplace, in_range
 from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
 from dpppsynth.spatial.mesh import Floats
@@ -248,3 +247,46 @@ def planar_laplace(points: Any, *, epsilon: float, rng: RngLike = None) -> Noisy
 def _with_noise(answers: Any, law: NoiseLaw, epsilon: float, delta: float, noise: str, rng: RngLike) -> NoisyAnswers:
     truth = reals("answers", answers, (None,))
     return NoisyAnswers(truth + law.sample(truth.shape, rng), law, epsilon, delta, noise, rng is not None)
+
+
+def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
+    """Smallest standard deviation of Gaussian noise that is (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    sensitivity : float
+        L2 sensitivity.
+
+    References
+    ----------
+    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, ICML.
+
+    Examples
+    --------
+    >>> round(analytic_gaussian_scale(1.0, 1e-5) ** 2, 4)
+    13.9176
+    """
+    epsilon, delta = budgets(epsilon, delta)
+    return noise_scale(in_range("sensitivity", sensitivity) / gaussian_mu(epsilon, delta))
+
+
+def probabilistic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
+    """Standard deviation with which the privacy loss exceeds epsilon with probability at most delta: enough, not tight.
+
+    `sigma = D (-x + sqrt(x^2 + 2 epsilon)) / (2 epsilon)` with x the quantile of `delta / 2`.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    sensitivity : float
+        L2 sensitivity.
+
+    Examples
+    --------
+    >>> round(probabilistic_gaussian_scale(1.0, 1e-5), 6)
+    4.527607
+    """
+    epsilon, delta = budgets(epsilon, delta)
+    x = float(ndtri(delta / 2))
+    return noise_scale(in_range("sensitivity", sensitivity) * (math.sqrt(x * x + 2 * epsilon) - x) / (2 * epsilon))

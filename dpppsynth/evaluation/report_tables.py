@@ -74,12 +74,12 @@ def by_levels(
     InputError
         A pattern has no such mark.
     """
-    told, others = _told(original, by, "original"), [_told(each, by, "synthetic") for each in synthetic]
+    texts, others = _mark_texts(original, by, "original"), [_mark_texts(each, by, "synthetic") for each in synthetic]
     found = {}
-    for level in dict.fromkeys(told.tolist()):
+    for level in dict.fromkeys(texts.tolist()):
         parts = [each.part(mark == level, synthetic=True) for each, mark in zip(synthetic, others, strict=True)]
-        if np.count_nonzero(told == level) >= FEWEST:
-            found[level] = original.part(told == level), parts
+        if np.count_nonzero(texts == level) >= FEWEST:
+            found[level] = original.part(texts == level), parts
     return found
 
 
@@ -99,7 +99,7 @@ def _named(score: str, name: str) -> str:
     return score if name == "synthetic" else f"{score}, {name}"
 
 
-def _told(pattern: PointPattern, by: str, name: str) -> Any:
+def _mark_texts(pattern: PointPattern, by: str, name: str) -> Any:
     marks = pattern.marks or {}
     if not isinstance(by, str) or by not in marks:
         if not len(pattern):

@@ -1,8 +1,9 @@
-"""Readers of windows and point patterns."""
+"""Readers of windows, of point patterns, and of points some rows at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,10 @@ from dpppsynth.core.wording import mention
 from dpppsynth.spatial.domains import Domain, Window, require_domain, unite
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.tables.formats import is_csv, json_table, read_head, read_layer, read_table
+from dpppsynth.spatial.tables.formats import as_path, is_csv, json_table, read_head, read_layer, read_table
 from dpppsynth.spatial.tables.mark_columns import require_columns
 from dpppsynth.spatial.tables.points import chosen_marks, described_columns, refuse_broken
-from dpppsynth.spatial.tables.rows import examine_rows, fitting_crs
+from dpppsynth.spatial.tables.rows import examine_rows, fitting_crs, require_snap
 from dpppsynth.spatial.tables.table import Table
 
 if TYPE_CHECKING:
@@ -216,3 +217,84 @@ def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike
         raise InputError(msg)
     flat = shapely.force_2d(region)
     return Window.polygon(shapely.transform(flat, lambda xy: reproject(xy, source, target)), target)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PointBatches:
+    """Patterns of consecutive rows of a file, read anew whenever they are iterated over.
+
+    The names of columns and the CRS of the file are checked when it is made, rows when they are read. It can be sent to
+    other processes that see the file.
+
+    Attributes
+    ----------
+    path : Path
+    domain : Window or LinearNetwork
+    layout, rules, snap : dict, dict, float or None
+        Arguments of `read_batches`.
+    """
+
+    path: Path
+    domain: Domain
+    layout: Mapping[str, Any]
+    rules: Mapping[str, Any]
+    snap: float | None
+
+    def __post_init__(self) -> None:
+        require_head(self.path, self.domain, **self.layout, **self.rules)
+        require_snap(self.domain, self.snap)
+
+    def __repr__(self) -> str:
+        return f"PointBatches({self.path.name!r}, {self.domain!r})"
+
+    def __iter__(self) -> Iterator[PointPattern]:
+        return PointPattern.batches(self.path, self.domain, layout=self.layout, snap=self.snap, **self.rules)
+
+    def count(self) -> int:
+        """Number of points, for a public n: all rows are read and checked, and nothing is kept of them.
+
+        Raises
+        ------
+        InputError
+        """
+        return sum(len(batch) for batch in self)
+
+
+def read_batches(
+    path: str | Path,
+    domain: Domain,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    layer: str | None = None,
+    crs: CRSLike | None = None,
+    to_crs: CRSLike | None = None,
+    count: str | None = None,
+    described: Marks | None = None,
+    snap: float | None = None,
+) -> PointBatches:
+    """Read a sensitive pattern that may be larger than memory, some rows at a time.
+
+    Rows of CSV files, compressed or not, of GeoParquet files, and of GeoPackage layers of plain points are in memory
+    some 100 000 at a time; other files are read as a whole. `ReleasePlan.partial` adds the batches up.
+
+    Parameters
+    ----------
+    path, domain, x, y, separator, decimal, layer, crs, to_crs, count, described, snap
+        As for `read_pattern`.
+
+    Returns
+    -------
+    PointBatches
+
+    Raises
+    ------
+    InputError
+        The file is missing, lacks a column or has another CRS than the domain. That a row breaks a rule is said at the
+        end of the file, with all rules that are broken, as `read_pattern` says it.
+    """
+    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "layer": layer}
+    rules = {"crs": crs, "to_crs": to_crs, "count": count, "described": described}
+    return PointBatches(as_path(path), domain, layout, rules, snap)

@@ -17,8 +17,18 @@ import numpy as np
 from dpppsynth.core.atomic_files import drafted
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, ProgressLike, Step, announced
-from dpppsynth.io.rows import WrittenPoints, written_points
-from dpppsynth.io.texts import ROWS, csv_parts, geojson_parts
+from dpppsynth.io.file_contents import (
+    BATCH,
+    GEOMETRY,
+    ROWS,
+    WrittenPoints,
+    arrow_batches,
+    arrow_schema,
+    csv_parts,
+    geojson_parts,
+    geoparquet_metadata,
+    written_points,
+)
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.formats import as_path, there
@@ -127,9 +137,6 @@ def _write_gpkg(points: WrittenPoints, path: Path, say: Progress) -> None:
     import pyarrow
     import pyogrio
 
-    from dpppsynth.io.arrow_batches import GEOMETRY, arrow_batches, arrow_schema
-    from dpppsynth.io.arrow_batches import ROWS as BATCH
-
     # GDAL stamps the present time on the file, which would tell how long a release took. A large cache halves the time
     # of the spatial index of a million points.
     settings = {"OGR_CURRENT_DATE": LONG_AGO, "OGR_SQLITE_CACHE": CACHE_MIB}
@@ -149,9 +156,6 @@ def _write_gpkg(points: WrittenPoints, path: Path, say: Progress) -> None:
 
 def _write_parquet(points: WrittenPoints, path: Path, say: Progress) -> None:
     import pyarrow.parquet
-
-    from dpppsynth.io.arrow_batches import ROWS as BATCH
-    from dpppsynth.io.arrow_batches import arrow_batches, arrow_schema, geoparquet_metadata
 
     schema = arrow_schema(points).with_metadata(geoparquet_metadata(points))
     with pyarrow.parquet.ParquetWriter(path, schema, compression="snappy") as file:

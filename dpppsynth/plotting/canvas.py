@@ -37,7 +37,7 @@ LAND, BORDER, STREET, INK = "#f4f2ee", "#8a8580", "#b5aea5", "#2b2b2b"
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Make a figure of the given inches: one of pyplot's where IPython runs, which shows it, elsewhere nobody's."""
+    """Make a figure of the given inches: one of pyplot's where IPython shows it, elsewhere one of its own."""
     settings: Any = {"figsize": (width, height), "layout": "constrained", "facecolor": "white"}
     if hasattr(builtins, "__IPYTHON__"):
         from matplotlib import pyplot

@@ -127,8 +127,8 @@ class ColourScale:
         if self.kind == LINEAR:
             return ""
         share = 100 * self.rest / self.top
-        told = f"{np.ceil(share):.0f}" if share > 1 else f"{np.ceil(10 * share) / 10:.1f}"
-        return f"{self.kind} scale: {REST:.0%} of the {along} is below {told} % of the top".replace("95%", "95 %")
+        rounded = f"{np.ceil(share):.0f}" if share > 1 else f"{np.ceil(10 * share) / 10:.1f}"
+        return f"{self.kind} scale: {REST:.0%} of the {along} is below {rounded} % of the top".replace("95%", "95 %")
 
     def ticks(self) -> list[float]:
         """Round values for a colour bar, far enough apart to be read."""

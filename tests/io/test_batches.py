@@ -11,7 +11,7 @@ import shapely
 from dpppsynth import AlphaNeighbours, LaplaceSynthesizer, MarkedSynthesizer, Marks, Times, Types, Window
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import PointBatches, read_batches, read_pattern
-from dpppsynth.spatial.tables import csv_files, gdal_layers, geoparquet
+from dpppsynth.spatial.tables import csv_files, frames, gdal_layers
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 N = 700
@@ -25,8 +25,7 @@ FORMATS = ("csv", "csv.gz", "parquet", "gpkg", "geojson")
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     monkeypatch.setattr(csv_files, "BLOCK", 2048)
-    monkeypatch.setattr(csv_files, "ROWS", 64)
-    monkeypatch.setattr(geoparquet, "ROWS", 64)
+    monkeypatch.setattr(frames, "ROWS", 64)
     monkeypatch.setattr(gdal_layers, "ROWS", 64)
 
 
@@ -84,20 +83,12 @@ class TestPoints:
 
     @pytest.mark.parametrize("quoted", [False, True])
     @pytest.mark.parametrize("kind", ["csv", "csv.gz"])
-    def test_of_either_parser(self, kind, quoted, tmp_path):
+    def test_with_line_ends_in_cells(self, kind, quoted, tmp_path):
         text = lines()
         text[1 + 400] = text[1 + 400].replace(",k", ',"k').replace(f"{KINDS[400]},", f'{KINDS[400]}",')
         if quoted:
-            # A line end in a cell, which the quick parser is not trusted with.
             text = [text[0] + ",note", *(f'{line},"a\nb"' for line in text[1:])]
         xy, _ = joined(read_batches(written(tmp_path / f"points.{kind}", kind, text), WINDOW))
-        assert np.array_equal(xy, XY)
-
-    def test_where_the_quick_parser_stops_the_other_goes_on(self, tmp_path, monkeypatch):
-        longest = [*[20] * 3, csv_files.csv.field_size_limit() + 1]
-        monkeypatch.setattr(csv_files, "_longest", lambda _: longest.pop(0) if longest else 20)
-        xy, _ = joined(read_batches(written(tmp_path / "points.csv", "csv"), WINDOW))
-        assert not longest
         assert np.array_equal(xy, XY)
 
     def test_with_counts(self, tmp_path):

@@ -19,9 +19,9 @@ from dpppsynth.io import inspect_points, read_pattern
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.tables import csv_files
-from dpppsynth.spatial.tables.formats import read_table
+from dpppsynth.spatial.tables.csv_files import numbers, typed
+from dpppsynth.spatial.tables.formats import read_table, read_tables
 from dpppsynth.spatial.tables.table import number
-from dpppsynth.spatial.tables.text_columns import numbers, typed
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000)
 looks = settings(fuzz, max_examples=LOOKS or 150, phases=[Phase.explicit, Phase.generate])
@@ -173,31 +173,29 @@ def test_files(content):
         assert table.garbled["not a number"].tolist() == text
 
 
-def test_the_quick_parser_is_used_where_it_may_be(tmp_path, monkeypatch):
-    """A careful parser alone would pass all the others."""
-    monkeypatch.setattr(csv_files, "_careful_batches", None)
+@pytest.mark.parametrize("short", [[0], [699], [5, 6, 7], [*range(200, 700)], [*range(700)], [*range(0, 700, 7)]])
+def test_rows_of_another_length_keep_their_places(short, tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_files, "BLOCK", 256)
+    rows = [[str(i), "2", "a,b"] for i in range(700)]
+    for i in short:
+        rows[i] = rows[i][:2] if i % 2 else [*rows[i], "3", "4"]
     path = tmp_path / "points.csv"
-    path.write_bytes(b'\xef\xbb\xbf"x","y","kind"\r\n1.5, 2.5,a\r\n\r\n, ,"b,c"\r\n"four",5,\xc3\xa9\r\n')
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([["x", "y", "kind"], *rows])
     table = read_table(path)
-    assert np.array_equal(table.xy, [[1.5, 2.5], [np.nan, np.nan], [np.nan, 5]], equal_nan=True)
-    assert table.columns["kind"].tolist() == ["a", "b,c", "é"]
-    assert table.garbled["not a number"].tolist() == [False, False, True]
-
-
-def test_a_cell_beyond_the_limit_of_the_careful_parser_is_refused_by_both(tmp_path):
-    path = tmp_path / "points.csv"
-    path.write_text("x,y,note\n1,2," + "a" * csv.field_size_limit() + "\n")
-    assert read_table(path).columns["note"][0] == "a" * csv.field_size_limit()
-    path.write_text("x,y,note\n1,2," + "a" * (csv.field_size_limit() + 1) + "\n")
-    with pytest.raises(InputError, match="cannot be read as CSV"):
-        read_table(path)
+    assert [table.original(i) for i in range(700)] == rows
+    assert np.flatnonzero(table.garbled["wrong number of fields"]).tolist() == short
+    assert table.xy[:, 0].tolist() == [*range(700)]
+    parts = [*read_tables(path)]
+    assert max(map(len, parts)) < 100 or len(short) > 400
+    assert [part.original(i) for part in parts for i in range(len(part))] == rows
+    assert np.concatenate([part.xy[:, 0] for part in parts]).tolist() == [*range(700)]
 
 
 @pytest.mark.parametrize("quote", ["", '"', '"""'])
 def test_many_rows_through_every_chunk(quote, tmp_path, monkeypatch):
     """Rows across the borders of blocks, with a bad one far behind."""
     monkeypatch.setattr(csv_files, "BLOCK", 512)
-    monkeypatch.setattr(csv_files, "ROWS", 32)
     xy = np.random.default_rng(5).uniform(0, 1000, (700, 2))
     path = tmp_path / "points.csv"
     lines = [f"{x!r},{y!r},{quote}{i % 7}{quote}" for i, (x, y) in enumerate(xy.tolist())]

@@ -13,7 +13,7 @@ from dpppsynth import Marks, Times, Types, Window
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import inspect_points, read_batches, read_pattern, require_head
 from dpppsynth.spatial.tables.formats import read_table
-from dpppsynth.spatial.tables.layouts import Layout
+from dpppsynth.spatial.tables.table import Layout
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 XY = np.array([[1.5, 2.25], [10.0, 899.125], [3.0, 1e2]])

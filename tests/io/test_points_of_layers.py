@@ -12,7 +12,7 @@ import shapely
 
 from dpppsynth.io import inspect_points
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.tables import formats, frames, gdal_layers, geoparquet
+from dpppsynth.spatial.tables import formats, frames, gdal_layers
 from dpppsynth.spatial.tables.formats import read_table
 from dpppsynth.spatial.tables.rows import examine_rows
 
@@ -70,8 +70,9 @@ def written(folder, suffix, shapes, names, **options):
 
 def with_geometries(path, monkeypatch):
     with monkeypatch.context() as patch:
-        for module in (gdal_layers, geoparquet):
-            patch.setattr(module, "point_coordinates", lambda column: None)
+        patch.setattr(frames, "_points", lambda chunk: None)
+        patch.setattr(gdal_layers.Layer, "is_plain", lambda layer: False)
+        patch.setattr(frames, "_one_geometry", lambda stream: None)
         table = read_table(path)
         assert table.xy is None
         return table
@@ -134,13 +135,13 @@ def test_parts_of_columns():
     """Chunks that begin inside of their buffers, and points of the other byte order."""
     column = pa.chunked_array([pa.array(shapely.to_wkb(shapely.points(XY)).tolist())])
     parts = pa.chunked_array([column.chunk(0).slice(5, 7), column.chunk(0).slice(0, 0), column.chunk(0).slice(30)])
-    assert np.array_equal(frames.point_coordinates(parts), np.concatenate([XY[5:12], XY[30:]]))
+    assert np.array_equal(frames._point_coordinates(parts), np.concatenate([XY[5:12], XY[30:]]))
     large = parts.cast(pa.large_binary())
-    assert np.array_equal(frames.point_coordinates(large), np.concatenate([XY[5:12], XY[30:]]))
+    assert np.array_equal(frames._point_coordinates(large), np.concatenate([XY[5:12], XY[30:]]))
     big = shapely.to_wkb(shapely.points(XY), byte_order=0).tolist()
-    assert frames.point_coordinates(pa.chunked_array([pa.array(big)])) is None
+    assert frames._point_coordinates(pa.chunked_array([pa.array(big)])) is None
     named = shapely.to_wkb(shapely.set_srid(shapely.points(XY), 27700), include_srid=True).tolist()
-    assert frames.point_coordinates(pa.chunked_array([pa.array(named)])) is None
+    assert frames._point_coordinates(pa.chunked_array([pa.array(named)])) is None
 
 
 GEOMETRIES = [

@@ -12,7 +12,7 @@ from dpppsynth import cli
 from dpppsynth.io import inspect_points, read_pattern, read_synthetic, write_pattern
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.tables.spreadsheets import guarded, restored
+from dpppsynth.spatial.tables.table import guarded, restored
 from dpppsynth.synthesizers import BoundedErrorSynthesizer
 
 WINDOW = Window.rectangle(0, 0, 100, 100, "EPSG:27700")

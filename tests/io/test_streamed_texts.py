@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from support.fuzzing import fuzz
 
 from dpppsynth.core.crs import crs_member
-from dpppsynth.io import texts, write_pattern
-from dpppsynth.io.rows import written_points
+from dpppsynth.io import file_contents, write_pattern
+from dpppsynth.io.file_contents import written_points
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.tables.spreadsheets import guarded
+from dpppsynth.spatial.tables.table import guarded
 
 WINDOW = Window.rectangle(-1e6, -1e6, 1e6, 1e6, "EPSG:27700")
 WORDS = st.one_of(st.text(max_size=5), st.sampled_from(["=1", "a\rb", "\r", 'a"b', "a,b", "%s %", "é", "\n", "", "'a"]))
@@ -72,9 +72,9 @@ def csv_row_by_row(pattern):
 @given(patterns())
 def test_bytes_are_those_of_single_rows(rows, pattern):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(texts, "ROWS", rows)
-        assert "".join(texts.geojson_parts(written_points(pattern))) == json_row_by_row(pattern)
-        assert "".join(texts.csv_parts(written_points(pattern))) == csv_row_by_row(pattern)
+        patch.setattr(file_contents, "ROWS", rows)
+        assert "".join(file_contents.geojson_parts(written_points(pattern))) == json_row_by_row(pattern)
+        assert "".join(file_contents.csv_parts(written_points(pattern))) == csv_row_by_row(pattern)
 
 
 @pytest.mark.parametrize("suffix", ["geojson", "csv"])
@@ -82,7 +82,7 @@ def test_no_more_than_some_rows_are_texts_at_once(suffix, tmp_path, monkeypatch)
     """A file of three hundred parts takes the memory of a few."""
     import tracemalloc
 
-    monkeypatch.setattr(texts, "ROWS", 64)
+    monkeypatch.setattr(file_contents, "ROWS", 64)
     pattern = PointPattern(np.random.default_rng(3).uniform(0, 1000, (64 * 300, 2)), WINDOW)
     path = tmp_path / f"points.{suffix}"
     write_pattern(pattern, path)

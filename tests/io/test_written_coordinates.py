@@ -9,7 +9,7 @@ import pytest
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.datasets import soho_streets
-from dpppsynth.io import arrow_batches, write_pattern
+from dpppsynth.io import file_contents, write_pattern
 from dpppsynth.models import regular_squares
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
@@ -83,7 +83,7 @@ class TestStreamedTables:
     @pytest.mark.parametrize("suffix", ["gpkg", "parquet"])
     def test_rows_of_all_batches_with_their_kinds(self, suffix, tmp_path, monkeypatch):
         """Columns of a batch that takes its types from its own rows, or its rows from the start of the columns."""
-        monkeypatch.setattr(arrow_batches, "ROWS", 3)
+        monkeypatch.setattr(file_contents, "BATCH", 3)
         xy = np.column_stack([425000 + np.arange(8.0), 180000 + np.arange(8.0)])
         marks = {"year": np.arange(8), "kind": np.array(list("abcdefgh")), "share": np.arange(8) / 4}
         write_pattern(PointPattern.synthetic(xy, WINDOW, marks), tmp_path / f"points.{suffix}")
@@ -136,9 +136,8 @@ class TestStreets:
 @pytest.mark.parametrize("suffix", ["geojson", "csv", "gpkg", "parquet"])
 def test_writing_tells_the_share_that_is_written(suffix, tmp_path, monkeypatch):
     """Parts of 64 rows, of which the last is short; what is told is no coordinate."""
-    monkeypatch.setattr("dpppsynth.io.texts.ROWS", 64)
-    monkeypatch.setattr("dpppsynth.io.writing.ROWS", 64)
-    monkeypatch.setattr("dpppsynth.io.arrow_batches.ROWS", 64)
+    for name in ("file_contents.ROWS", "writing.ROWS", "file_contents.BATCH", "writing.BATCH"):
+        monkeypatch.setattr(f"dpppsynth.io.{name}", 64)
     window, told = Window.rectangle(0, 0, 10, 10), []
     pattern = PointPattern(np.random.default_rng(1).uniform(0, 10, (200, 2)), window)
     write_pattern(pattern, tmp_path / f"points.{suffix}", progress=told.append)

@@ -36,27 +36,6 @@ def kind_of(domain: Domain) -> str:
 
 
 @dataclass(frozen=True)
-class Question:
-    """Coordinates of a release in the study.
-
-    Attributes
-    ----------
-    kind : {"window", "network"}
-    share : float or None
-        Privacy radius as a share of the domain's extent, 1 for moves anywhere; None where points come and go.
-    n : float
-        Public number of points, or the public guess of it.
-    epsilon : float
-        Budget with which the study's mechanisms, at its delta and with one point per person, had the same noise.
-    """
-
-    kind: str
-    share: float | None
-    n: float
-    epsilon: float
-
-
-@dataclass(frozen=True)
 class Outside:
     """One respect in which a release lies outside the study.
 
@@ -106,14 +85,14 @@ class Grid:
     budgets: Floats
     distance: Floats
 
-    def __call__(self, question: Question) -> Answer:
+    def __call__(self, share: float | None, n: float, epsilon: float) -> Answer:
         """Interpolate the logarithm of the distance, linear in the logarithm of each axis; no extrapolation."""
         axes = {"n": self.sizes, "epsilon": self.budgets}
-        at = {"n": question.n, "epsilon": question.epsilon}
-        if question.share is not None:
-            axes, at = {"alpha": self.shares} | axes, {"alpha": question.share} | at
+        at = {"n": n, "epsilon": epsilon}
+        if share is not None:
+            axes, at = {"alpha": self.shares} | axes, {"alpha": share} | at
         values = np.log(self.distance)
-        if question.share is None:
+        if share is None:
             values = values[0]
         for name, axis in axes.items():
             values = _along_first(np.log(axis), values, math.log(max(at[name], sys.float_info.min)))
@@ -146,17 +125,28 @@ class Evidence:
     def _of(self, key: tuple[str, str, bool]) -> Iterator[Mapping[str, str]]:
         return (r for r in self.rows if (r["kind"], r["mechanism"], r["relation"] == ADD_REMOVE) == key)
 
-    def expect(self, mechanism: str, question: Question) -> Answer:
+    def expect(self, mechanism: str, kind: str, share: float | None, n: float, epsilon: float) -> Answer:
         """Expected distance of a mechanism; NaN where the study has no row of it.
+
+        Parameters
+        ----------
+        mechanism : str
+        kind : {"window", "network"}
+        share : float or None
+            Privacy radius as a share of the domain's extent, 1 for moves anywhere; None where points come and go.
+        n : float
+            Public number of points, or the public guess of it.
+        epsilon : float
+            Budget with which the study's mechanisms, at its delta and with one point per person, had the same noise.
 
         Examples
         --------
-        >>> near, far = (Question("window", share, 392, 1.0) for share in (0.04, 1.0))
-        >>> study().expect("lgcp-tents", near).distance < study().expect("lgcp-tents", far).distance
+        >>> near, far = (study().expect("lgcp-tents", "window", share, 392, 1.0) for share in (0.04, 1.0))
+        >>> near.distance < far.distance
         True
         """
-        grid = self._grids.get((question.kind, mechanism, question.share is None))
-        return Answer(math.nan) if grid is None else grid(question)
+        grid = self._grids.get((kind, mechanism, share is None))
+        return Answer(math.nan) if grid is None else grid(share, n, epsilon)
 
 
 @lru_cache(maxsize=1)
@@ -217,7 +207,7 @@ def _is_outside(axis: Floats, at: float) -> bool:
 
 
 def _outside(name: str, axis: Floats, at: float) -> Outside:
-    # Never the number of points itself: messages may be shown where it is nobody's business.
+    # Never the number of points itself: it may be secret.
     words = {"n": "the number of points", "epsilon": "the budget (in terms of epsilon)", "alpha": "alpha / extent"}
     side, bound = ("below", axis[0]) if at < axis[0] else ("above", axis[-1])
     # A smaller radius asks for less noise, fewer points and a smaller budget bring more.

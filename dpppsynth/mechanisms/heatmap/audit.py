@@ -46,6 +46,15 @@ from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 
+# Candidates are the same in every run, so that an audit can be repeated.
+SEED, CANDIDATES = 20261125, 2000
+# Points of the person, where persons have several: the last one is far away. And those of everybody else.
+POINTS, EACH = 16, 2
+# Largest probability that noise deselects the cells where everybody is.
+MISSED = 1e-3
+# Persons in cells of which one is left out, in units of the noise on the cells below; and most persons of a pattern.
+PLAIN, MOST_OTHERS = 6.0, 100_000
+
 
 @dataclass(frozen=True, eq=False)
 class HeatmapAudit(StatisticAudit):
@@ -190,16 +199,6 @@ def _ahead(masses: Ints, cells: Ints, plan: HeatmapStatistic) -> Any:
     # The cell itself may be one of the w + 1 fullest.
     rival = np.partition(masses, -plan.kept - 1)[-plan.kept - 1]
     return masses[cells] - rival >= 0.999 * attention(plan) * 2**plan.bits
-
-
-# Candidates are the same in every run, so that an audit can be repeated.
-SEED, CANDIDATES = 20261125, 2000
-# Points of the person, where persons have several: the last one is far away. And those of everybody else.
-POINTS, EACH = 16, 2
-# Largest probability that noise deselects the cells where everybody is.
-MISSED = 1e-3
-# Persons in cells of which one is left out, in units of the noise on the cells below; and most persons of a pattern.
-PLAIN, MOST_OTHERS = 6.0, 100_000
 
 
 def person_pair(plan: HeatmapStatistic) -> Pair:

@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     import geopandas
 
 
+Shape = tuple[int, int]
+# Masses of a person may miss one by this much, which floating-point division may make of a distribution.
+TOLERANCE = 1e-9
+# A person and a cell in one 64-bit number.
+CELL_BITS = 2 * DEEPEST
+USER_BITS = 62 - CELL_BITS
+# Whole numbers below `2^32` times `2^30` stay inside 64-bit integers.
+MOST, FINEST = 2**32, 30
 Outside = Literal["raise", "drop", "clip"]
 # Sentinel for the whole square.
 UNSET: Shape = (0, 0)
@@ -328,15 +336,6 @@ def user_distribution(points: npt.ArrayLike, side: int, *, outside: Outside = "r
     return Users.from_points(at, np.zeros(len(at), dtype=np.int64), side=side, outside=outside).total()
 
 
-Shape = tuple[int, int]
-
-# Masses of a person may miss one by this much, which floating-point division may make of a distribution.
-TOLERANCE = 1e-9
-# A person and a cell in one 64-bit number.
-CELL_BITS = 2 * DEEPEST
-USER_BITS = 62 - CELL_BITS
-
-
 def grid_shape(side: Any, pad: bool, name: str = "side") -> Shape:
     """Cells along x and y: of a square with a power of two, or of any rectangle with `pad`; InputError otherwise."""
     pad = flag("pad", pad)
@@ -439,10 +438,6 @@ def _order(key: Ints, weight: npt.NDArray[Any]) -> Ints:
         rows = order[tied]
         order[tied] = rows[np.lexsort([weight[rows], key[rows]])]
     return order
-
-
-# Whole numbers below `2^32` times `2^30` stay inside 64-bit integers.
-MOST, FINEST = 2**32, 30
 
 
 def rounded(user: Ints, weight: npt.NDArray[Any], bits: int) -> Ints:

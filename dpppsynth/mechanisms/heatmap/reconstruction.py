@@ -20,6 +20,9 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
 from dpppsynth.mechanisms.heatmap.tree import CellTree, Level, divisor, grow, require_every_level, spread_evenly, square
 
+# Smallest ratio of two levels' noise: smaller noise is negligible, and its square is still a float.
+LEAST_RATIO = 1e-50
+
 
 def select_cells(levels: Sequence[Any], w: int, inside: np.ndarray | None = None) -> CellTree:
     """Keep the fullest cells of each level, from counts of all of them.
@@ -187,10 +190,6 @@ def _arrays(levels: Any) -> list[np.ndarray]:
         msg = f"levels: needs square arrays, each twice as wide as the one before, got {got}; pyramid() gives such."
         raise InputError(msg)
     return arrays
-
-
-# Smallest ratio of two levels' noise: smaller noise is negligible, and its square is still a float.
-LEAST_RATIO = 1e-50
 
 
 def least_squares(tree: CellTree, budgets: LevelBudgets, *, shrink: bool = False) -> np.ndarray:

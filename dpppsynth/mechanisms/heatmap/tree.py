@@ -17,6 +17,9 @@ SKIPPED = (
 )
 
 
+SIDES = "the side of a grid is a power of two; pad a smaller array with zeros"
+
+
 @dataclass(frozen=True, eq=False)
 class Level:
     """The measured cells of one level.
@@ -186,9 +189,6 @@ def _mask(inside: Any, side: int) -> np.ndarray | None:
         msg = f"inside: must hold at least one grid cell, got none; {ALL_INSIDE}."
         raise InputError(msg)
     return mask
-
-
-SIDES = "the side of a grid is a power of two; pad a smaller array with zeros"
 
 
 def square(name: str, value: Any) -> np.ndarray:

@@ -34,21 +34,7 @@ ROUNDING = 1e-9
 def rectangle_integrals(
     grid: Rectangles, window: Window, numbers: Ints, density: Floats, measure: Floats, rectangles: Any
 ) -> Floats:
-    """(R,) integrals over rectangles (R, 4) of x0, y0, x1, y1.
-
-    Parameters
-    ----------
-    grid : Rectangles
-    window : Window
-        Nothing lies beyond it.
-    numbers : (T,) array of int
-        Cells that meet the window.
-    density : (T,) array
-        Of these cells, within the window.
-    measure : (T,) array
-        Areas of their parts in the window.
-    rectangles : (R, 4) array
-    """
+    """(R,) integrals over rectangles (R, 4) of x0, y0, x1, y1."""
     cut = measure < grid.areas[numbers] * (1 - ROUNDING)
     masses = np.zeros(len(grid))
     masses[numbers] = np.where(cut, 0.0, density * measure)

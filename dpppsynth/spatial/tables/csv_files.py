@@ -1,18 +1,20 @@
-"""CSV files as columns of texts, read by one of two parsers that agree.
+"""CSV files as columns of texts, which Arrow parses, and columns of texts as numbers.
 
-A plain file is cut at its separators and line ends by Arrow, ten times as fast as by Python's parser. What Arrow might
-read otherwise, or refuses, is left to that parser: cells with quotation marks or line ends in them, rows with too few
-cells or too many, line ends of old systems, bytes that are not UTF-8.
+Arrow takes quotation marks leniently: one that is never closed would swallow rows without a word. So a file whose
+quotation marks stand elsewhere than around whole cells must first pass Python's strict parser. Rows of another length
+than the header's are kept, and told.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
+import re
 import zlib
-from collections.abc import Generator, Iterator, Sequence
-from itertools import islice
+from collections import deque
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -22,9 +24,7 @@ from numpy.typing import NDArray
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.spatial.marks import column
-from dpppsynth.spatial.tables.layouts import SEPARATORS, Layout
-from dpppsynth.spatial.tables.table import Columns, Table, existing, hiding, unreadable
-from dpppsynth.spatial.tables.text_columns import numbers, typed
+from dpppsynth.spatial.tables.table import SEPARATORS, Columns, Layout, Table, existing, hiding, number, unreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,10 +32,15 @@ if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
 
 CSV = "CSV (comma-separated, UTF-8)"
-FAULTS = (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error)
-BOM = b"\xef\xbb\xbf"
-# Rows that Python's parser holds at once, and bytes that are looked at or parsed at once.
-ROWS, BLOCK = 2**14, 2**22
+FAULTS = (OSError, EOFError, ValueError, zlib.error, csv.Error)
+# Bytes that are looked at or parsed at once.
+BLOCK = 2**22
+# Whole numbers as they are usually written, which tells as many apart as the texts: "007" and "7" are one number.
+WHOLE = "0|-?[1-9][0-9]*"
+# Codes that look like numbers and would lose their zeros.
+CODE = "[+-]?0[0-9]|.*_"
+PLAIN = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
+BLANKS = " \t"
 
 
 class Texts(NamedTuple):
@@ -46,11 +51,20 @@ class Texts(NamedTuple):
     ragged: dict[int, list[str]]
 
 
+class Numbers(NamedTuple):
+    """Cells as numbers (n,), NaN where they are empty, and where they are something else (n,)."""
+
+    values: NDArray[np.float64]
+    text: NDArray[np.bool_]
+
+
 def read_csv(source: Path, layout: Layout, crs: CRSLike | None, *, rows: bool = True) -> Table:
     """Read a file, or its header alone, into a `Table`."""
-    read = read_texts if rows else _head
-    texts: Texts = hiding(source, CSV, FAULTS, lambda: read(source, layout.separator))
-    return _table(source, texts, layout, crs)
+
+    def read() -> Texts:
+        return _joined([*text_batches(source, layout.separator)]) if rows else _bare(_header(source, layout.separator))
+
+    return _table(source, hiding(source, CSV, FAULTS, read), layout, crs)
 
 
 def read_csv_batches(source: Path, layout: Layout, crs: CRSLike | None) -> Iterator[Table]:
@@ -92,6 +106,138 @@ def _table(source: Path, texts: Texts, layout: Layout, crs: CRSLike | None) -> T
     )
 
 
+def _hint(header: list[str]) -> str:
+    """Hint where the header of a file is one cell that others would cut."""
+    found = [sign for sign in SEPARATORS if len(header) == 1 and sign in header[0]]
+    return f". If its cells are separated by {found[0]!r}, say {mention('separator', repr(found[0]))}" if found else ""
+
+
+def text_batches(source: Path, separator: str = ",") -> Iterator[Texts]:
+    """Read the cells of some rows at a time, of none where there are no rows.
+
+    Raises
+    ------
+    OSError, EOFError, ValueError, zlib.error, csv.Error
+    """
+    header, plain, found = _header(source, separator), _plainly_quoted(source, separator), False
+    if not plain:
+        with _text(source) as text:
+            deque(csv.reader(text, delimiter=separator, strict=True), maxlen=0)
+    for texts in _parsed(source, separator, header, quoted=not plain) if header else ():
+        found = True
+        yield texts
+    if not found:
+        yield _bare(header)
+
+
+def _parsed(source: Path, separator: str, header: list[str], *, quoted: bool) -> Iterator[Texts]:
+    """Batches of at least one row; `quoted` tells whether cells may hold line ends."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow
+
+    ragged: list[tuple[int, str]] = []
+
+    def set_aside(row: Any) -> str:
+        # The header is row 1, and empty lines do not count.
+        ragged.append((row.number - 2, row.text))
+        return "skip"
+
+    def cut(rows: list[tuple[int, str]], start: int) -> dict[int, list[str]]:
+        return {number - start: next(csv.reader([text], delimiter=separator)) for number, text in rows}
+
+    kinds = {str(i): pa.large_string() for i in range(len(header))}
+    read = arrow.ReadOptions(use_threads=False, block_size=BLOCK, column_names=[*kinds])
+    parse = arrow.ParseOptions(delimiter=separator, escape_char=False, newlines_in_values=quoted)
+    parse.invalid_row_handler = set_aside
+    convert = arrow.ConvertOptions(column_types=kinds, check_utf8=False, strings_can_be_null=False)
+    skipped, done = 1, 0
+    with _opened(source) as stream:
+        for batch in arrow.open_csv(stream, read, parse, convert):
+            columns = batch.slice(skipped).columns
+            skipped = max(0, skipped - len(batch))
+            size = len(columns[0])
+            # Arrow reads ahead: rows behind those of the batch belong to the next one.
+            here = sum(number - done - k <= size for k, (number, _) in enumerate(ragged))
+            if size + here:
+                yield _with_ragged(header, columns, cut(ragged[:here], done))
+                done, ragged[:here] = done + size + here, []
+    if ragged:
+        yield _with_ragged(header, [pa.array([], pa.large_string())] * len(header), cut(ragged, done))
+
+
+def _with_ragged(header: list[str], columns: list[pa.Array], rows: dict[int, list[str]]) -> Texts:
+    """Columns with rows of other lengths put in at their numbers."""
+    import pyarrow as pa
+
+    if not rows:
+        return Texts(header, [pa.chunked_array([cells]) for cells in columns], {})
+    size, width = len(columns[0]), len(header)
+    padded = zip(*([*row, *[""] * width][:width] for row in rows.values()), strict=True)
+    more = [pa.array(cells, pa.large_string()) for cells in padded]
+    order = np.insert(np.arange(size), np.array([*rows]) - np.arange(len(rows)), size + np.arange(len(rows)))
+    joined = [pa.concat_arrays(pair).take(pa.array(order)) for pair in zip(columns, more, strict=True)]
+    return Texts(header, [pa.chunked_array([cells]) for cells in joined], rows)
+
+
+def _joined(parts: list[Texts]) -> Texts:
+    """All rows of batches, of which there is at least one."""
+    import pyarrow as pa
+
+    starts = np.cumsum([0, *(len(part.columns[0]) if part.columns else 0 for part in parts)])
+    ragged = {int(start) + i: row for start, part in zip(starts, parts, strict=False) for i, row in part.ragged.items()}
+    columns = zip(*(part.columns for part in parts), strict=True)
+    joined = [pa.chunked_array([chunk for each in column for chunk in each.chunks]) for column in columns]
+    return Texts(parts[0].header, joined, ragged)
+
+
+def _bare(header: list[str]) -> Texts:
+    import pyarrow as pa
+
+    return Texts(header, [pa.chunked_array([pa.array([], pa.large_string())]) for _ in header], {})
+
+
+def _opened(source: Path) -> IO[bytes]:
+    """A file as it is, or as it was before it was compressed."""
+    return cast("IO[bytes]", gzip.GzipFile(source)) if source.suffix.lower() == ".gz" else source.open("rb")
+
+
+def _text(source: Path, errors: str = "strict") -> io.TextIOWrapper:
+    return io.TextIOWrapper(_opened(source), encoding="utf-8-sig", newline="", errors=errors)
+
+
+def _header(source: Path, separator: str) -> list[str]:
+    # A file is decoded piece by piece, so that bad bytes of later lines would be met with the first one.
+    with _text(source, "surrogateescape") as text:
+        header: list[str] = next(filter(None, csv.reader(text, delimiter=separator, strict=True)), [])
+    if any(name.encode(errors="ignore").decode() != name for name in header):
+        raise unreadable(source, CSV)
+    return header
+
+
+def _plainly_quoted(source: Path, separator: str) -> bool:
+    """Whether quotation marks stand around whole cells alone, each of one line; refuses what is no UTF-8."""
+    decoder, rest, plain = codecs.getincrementaldecoder("utf-8")(), b"", True
+    with _opened(source) as stream:
+        for block in iter(lambda: stream.read(BLOCK), b""):
+            decoder.decode(block)
+            lines, end, rest = (rest + block).rpartition(b"\n") if plain else (b"", b"", b"")
+            plain = plain and len(rest) <= BLOCK and _plain_quotes(lines + end, separator)
+    decoder.decode(b"", final=True)
+    return plain and _plain_quotes(rest, separator)
+
+
+def _plain_quotes(lines: bytes, separator: str) -> bool:
+    if b'"' not in lines:
+        return True
+    signs = np.frombuffer(b"\n" + lines + b"\n", dtype=np.uint8)
+    around = np.frombuffer(separator.encode() + b"\r\n", dtype=np.uint8)
+    quotes, ends = np.flatnonzero(signs == ord('"')), np.flatnonzero((signs == ord("\n")) | (signs == ord("\r")))
+    first, last = quotes[::2], quotes[1::2]
+    if len(first) != len(last) or not np.isin(signs[np.concatenate([first - 1, last + 1])], around).all():
+        return False
+    return bool((np.searchsorted(ends, first) == np.searchsorted(ends, last)).all())
+
+
 def _typed(texts: pa.ChunkedArray, layout: Layout) -> NDArray[Any]:
     """A column as numbers where every cell is one, with the decimal sign of the file."""
     if layout.decimal == ".":
@@ -100,164 +246,87 @@ def _typed(texts: pa.ChunkedArray, layout: Layout) -> NDArray[Any]:
     return found if found.dtype.kind in "if" else column(texts.to_pylist())
 
 
-def _hint(header: list[str]) -> str:
-    """Hint where the header of a file is one cell that others would cut."""
-    found = [sign for sign in SEPARATORS if len(header) == 1 and sign in header[0]]
-    return f". If its cells are separated by {found[0]!r}, say {mention('separator', repr(found[0]))}" if found else ""
+def numbers(texts: pa.ChunkedArray) -> Numbers:
+    """Read every cell as `number` does: whole chunks at once where that is certain to give the same doubles."""
+    values, text = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=bool)
+    start = 0
+    for chunk in texts.chunks:
+        here = slice(start, start + len(chunk))
+        found = _finite(chunk)
+        if found is not None:
+            values[here] = found
+        else:
+            values[here], text[here] = _cell_by_cell(chunk)
+        start += len(chunk)
+    return Numbers(values, text)
 
 
-def read_texts(source: Path, separator: str = ",") -> Texts:
-    """Read all cells of a file.
-
-    Raises
-    ------
-    OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error
-    """
-    return _joined(text_batches(source, separator))
-
-
-def text_batches(source: Path, separator: str = ",") -> Iterator[Texts]:
-    """Read the cells of some rows at a time, of none where there are no rows; errors as in `read_texts`."""
-    stopped = yield from _plain_batches(source, separator)
-    if stopped is not None:
-        yield from _careful_batches(source, separator, stopped)
-
-
-def _careful_batches(source: Path, separator: str, start: int) -> Iterator[Texts]:
-    """Rows from a given one on, by Python's parser."""
-    with _opened(source) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-        # Empty lines are none.
-        lines = filter(None, csv.reader(text, delimiter=separator, strict=True))
-        header = next(lines, [])
-        rows = list(islice(lines, start, start + ROWS))
-        if not (rows or start):
-            yield _columns(header, [])
-        while rows:
-            yield _columns(header, rows)
-            rows = list(islice(lines, ROWS))
-
-
-def _head(source: Path, separator: str) -> Texts:
-    # A file is decoded piece by piece, so that bad bytes of later lines would be met with the first one.
-    with (
-        _opened(source) as stream,
-        io.TextIOWrapper(stream, encoding="utf-8-sig", newline="", errors="surrogateescape") as text,
-    ):
-        header: list[str] = next(filter(None, csv.reader(text, delimiter=separator, strict=True)), [])
-    if any(name.encode(errors="ignore").decode() != name for name in header):
-        raise unreadable(source, CSV)
-    return _columns(header, [])
-
-
-def _opened(source: Path) -> IO[bytes]:
-    """A file as it is, or as it was before it was compressed."""
-    return cast("IO[bytes]", gzip.GzipFile(source)) if source.suffix.lower() == ".gz" else source.open("rb")
-
-
-def _columns(header: list[str], rows: list[list[str]]) -> Texts:
-    """Columns of lines."""
+def typed(texts: pa.ChunkedArray) -> NDArray[Any]:
+    """Read a column of text as whole numbers, or as real ones, where every cell allows it."""
     import pyarrow as pa
-
-    width, ragged = len(header), {}
-    for i, row in enumerate(rows):
-        if len(row) != width:
-            ragged[i] = row
-            rows[i] = [*row, *[""] * (width - len(row))][:width]
-    columns = zip(*rows, strict=True) if rows else [()] * width
-    return Texts(header, [pa.chunked_array([pa.array(cells, pa.large_string())]) for cells in columns], ragged)
-
-
-def _joined(batches: Iterator[Texts]) -> Texts:
-    """All rows of batches, of which there is at least one."""
-    import pyarrow as pa
-
-    parts = [*batches]
-    starts = np.cumsum([0, *(len(part.columns[0]) if part.columns else 0 for part in parts)])
-    ragged = {int(start) + i: row for start, part in zip(starts, parts, strict=False) for i, row in part.ragged.items()}
-    columns = zip(*(part.columns for part in parts), strict=True)
-    joined = [pa.chunked_array([chunk for each in column for chunk in each.chunks]) for column in columns]
-    return Texts(parts[0].header, joined, ragged)
-
-
-def _plain_batches(source: Path, separator: str) -> Generator[Texts, None, int | None]:
-    """Rows that both parsers read alike; returns the first that may not be such, and None where all of them are."""
-    import pyarrow as pa
-    from pyarrow import csv as quick
-
-    done = 0
-    with _opened(source) as stream:
-        header = _plain_header(stream, separator)
-        start = stream.tell()
-        if header is None or not _plain_lines(stream, separator):
-            return done
-        stream.seek(start)
-        names = [*map(str, range(len(header)))]
-        try:
-            batches = quick.open_csv(
-                stream,
-                quick.ReadOptions(use_threads=False, block_size=BLOCK, column_names=names),
-                quick.ParseOptions(delimiter=separator, escape_char=False, newlines_in_values=False),
-                quick.ConvertOptions(column_types=dict.fromkeys(names, pa.large_string()), strings_can_be_null=False),
-            )
-            for batch in batches:
-                if any(_longest(cells) > csv.field_size_limit() for cells in batch.columns):
-                    return done
-                if len(batch):
-                    yield Texts(header, [pa.chunked_array([cells]) for cells in batch.columns], {})
-                    done += len(batch)
-        except pa.ArrowInvalid:
-            return done
-    return None if done else 0
-
-
-def _plain_header(stream: IO[bytes], separator: str) -> list[str] | None:
-    """The cells of the first line that is not empty, up to which the file is read."""
-    if stream.read(len(BOM)) != BOM:
-        stream.seek(0)
-    lines = (line.rstrip(b"\r\n") for line in iter(lambda: stream.readline(BLOCK), b""))
-    try:
-        text = next(filter(None, lines), b"").decode()
-        header = next(csv.reader([text], delimiter=separator, strict=True), [])
-    except (UnicodeDecodeError, csv.Error):
-        return None
-    # A line of blanks in one column is no empty line, and coordinates need two columns.
-    return header if len(header) > 1 and "\r" not in text and len(text) < BLOCK // 4 else None
-
-
-def _plain_lines(stream: IO[bytes], separator: str) -> bool:
-    """Whether the rest, of which there must be some, has no sign that the parsers may take for different things."""
-    first, rest = True, b""
-    for block in iter(lambda: stream.read(BLOCK), b""):
-        lines, end, rest = (rest + block).rpartition(b"\n")
-        if (first and block.startswith(BOM)) or len(rest) > BLOCK or not _plain(lines + end, separator):
-            return False
-        first = False
-    return not first and _plain(rest, separator)
-
-
-def _plain(lines: bytes, separator: str) -> bool:
-    """The same of whole lines."""
-    # A carriage return ends a line by itself in old files.
-    if b"\0" in lines or lines.count(b"\r") != lines.count(b"\r\n"):
-        return False
-    return b'"' not in lines or _plainly_quoted(
-        np.frombuffer(b"\n" + lines + b"\n", dtype=np.uint8), separator.encode()
-    )
-
-
-def _plainly_quoted(signs: NDArray[np.uint8], separator: bytes) -> bool:
-    """Whether quotation marks stand around whole cells alone; the signs begin and end with a new line."""
-    quotes, ends = np.flatnonzero(signs == ord('"')), np.flatnonzero(signs == ord("\n"))
-    if len(quotes) % 2:
-        return False
-    first, last = quotes[::2], quotes[1::2]
-    before, after = (np.frombuffer(separator + ends, dtype=np.uint8) for ends in (b"\n", b"\r\n"))
-    around = np.isin(signs[first - 1], before).all() and np.isin(signs[last + 1], after).all()
-    return bool(around and (np.searchsorted(ends, first) == np.searchsorted(ends, last)).all())
-
-
-def _longest(cells: pa.Array) -> int:
-    """Bytes of the longest cell, which has no more characters."""
     import pyarrow.compute as pc
 
-    return int(pc.max(pc.binary_length(cells)).as_py() or 0)
+    if not len(texts):
+        return column([])
+    if _finite(texts.chunk(0)) is not None and not _some(texts, f"^(?:{CODE})"):
+        whole = not _some(texts, f"^(?:{WHOLE})$", invert=True)
+        try:
+            found = texts.cast(pa.int64() if whole else pa.float64()).to_numpy()
+        except pa.ArrowInvalid:
+            found = np.array([np.nan])
+        if np.isfinite(found).all():
+            return found
+    # All that is asked of a column is asked of each cell, and few texts may stand in many.
+    different = texts.unique()
+    if len(different) < len(texts) / 2:
+        return _typed_cells(different.to_pylist())[pc.index_in(texts, value_set=different).to_numpy()]
+    return _typed_cells(texts.to_pylist())
+
+
+def _typed_cells(cells: list[str]) -> NDArray[Any]:
+    text = column(cells)
+    if text.dtype.kind != "U" or any(map(re.compile(CODE).match, cells)):
+        return text
+    if all(map(re.compile(WHOLE).fullmatch, cells)):
+        return column([int(cell) for cell in cells])
+    try:
+        # As `float` does, 1e999 becomes infinite without a word.
+        with np.errstate(over="ignore"):
+            return text.astype(np.float64)
+    except ValueError:
+        return text
+
+
+def _finite(chunk: pa.Array) -> NDArray[np.float64] | None:
+    """The cells as numbers, if they are finite ones: "nan(1)" would pass for a number that is none."""
+    import pyarrow as pa
+
+    try:
+        found = chunk.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        return None
+    return found if np.isfinite(found).all() else None
+
+
+def _cell_by_cell(chunk: pa.Array) -> Numbers:
+    import pyarrow.compute as pc
+
+    trimmed = pc.ascii_trim(chunk, characters=BLANKS)
+    plain = pc.match_substring_regex(trimmed, PLAIN).to_numpy(zero_copy_only=False)
+    found = _finite(trimmed.filter(plain))
+    if found is None:
+        plain = np.zeros(len(chunk), dtype=bool)
+    values, text = np.full(len(chunk), np.nan), np.zeros(len(chunk), dtype=bool)
+    values[plain] = found if found is not None else []
+    for i in np.flatnonzero(~plain):
+        value = number(chunk[int(i)].as_py())
+        values[i], text[i] = np.nan if value is None else value, value is None
+    return Numbers(values, text)
+
+
+def _some(texts: pa.ChunkedArray, pattern: str, *, invert: bool = False) -> bool:
+    """Whether some cell matches a pattern, or does not."""
+    import pyarrow.compute as pc
+
+    found = pc.match_substring_regex(texts, pattern)
+    return bool(pc.any(pc.invert(found) if invert else found).as_py())

@@ -9,7 +9,6 @@ import json
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +22,16 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention, named
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.tables.csv_files import read_csv, read_csv_batches
-from dpppsynth.spatial.tables.frames import geometry_table
-from dpppsynth.spatial.tables.geopackage import read_geopackage, read_geopackage_batches
-from dpppsynth.spatial.tables.geoparquet import read_geoparquet, read_geoparquet_batches
-from dpppsynth.spatial.tables.layouts import Layout
-from dpppsynth.spatial.tables.shapefiles import read_shapefile, read_shapefile_batches
-from dpppsynth.spatial.tables.table import Table, hiding
+from dpppsynth.spatial.tables.frames import geometry_table, read_geoparquet, read_geoparquet_batches
+from dpppsynth.spatial.tables.gdal_layers import Layer, geopackage_layer, read_layer_batches, shapefile_layer
+from dpppsynth.spatial.tables.gdal_layers import read_layer as read_layer_rows
+from dpppsynth.spatial.tables.table import Layout, Table, hiding
 
 if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
 
 SUFFIXES = (".csv", ".csv.gz", ".geojson", ".json", ".gpkg", ".parquet", ".shp")
+KINDS = {".parquet": "GeoParquet", ".shp": "Shapefile", ".gpkg": "GeoPackage"}
 
 
 def read_table(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) -> Table:
@@ -55,9 +53,8 @@ def read_tables(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) 
     elif _is_json(source):
         yield _with_crs(_read_json(source), crs)
     else:
-        kind, reader, _ = _reader(source, form)
-        tables = _quietly(source, kind, reader)
-        while (table := _quietly(source, kind, lambda: next(tables, None))) is not None:
+        tables = _quietly(source, lambda: _geo_batches(source, form))
+        while (table := _quietly(source, lambda: next(tables, None))) is not None:
             yield _with_crs(table, crs)
 
 
@@ -194,31 +191,34 @@ def _is_plain_point(mapping: Any) -> bool:
 
 
 def _read_geo(source: Path, layout: Layout, *, rows: bool = True) -> Table:
-    kind, _, read = _reader(source, layout)
-    table: Table = _quietly(source, kind, lambda: read(rows=rows))
+    def read() -> Table:
+        layer = _layer(source, layout)
+        return read_geoparquet(source, rows=rows) if layer is None else read_layer_rows(layer, rows=rows)
+
+    table: Table = _quietly(source, read)
     return table
 
 
-def _reader(source: Path, layout: Layout) -> tuple[str, Callable[[], Iterator[Table]], Callable[..., Table]]:
-    """Name of the format, and its readers of batches and of all rows."""
+def _geo_batches(source: Path, layout: Layout) -> Iterator[Table]:
+    layer = _layer(source, layout)
+    return read_geoparquet_batches(source) if layer is None else read_layer_batches(layer)
+
+
+def _layer(source: Path, layout: Layout) -> Layer | None:
+    """Layer that GDAL reads; None of GeoParquet."""
     match source.suffix.lower():
         case ".parquet":
-            return "GeoParquet", partial(read_geoparquet_batches, source), partial(read_geoparquet, source)
+            return None
         case ".shp":
-            return "Shapefile", partial(read_shapefile_batches, source), partial(read_shapefile, source)
-    layer = layout.layer
-    return (
-        "GeoPackage",
-        partial(read_geopackage_batches, source, layer),
-        partial(read_geopackage, source, layer),
-    )
+            return shapefile_layer(source)
+    return geopackage_layer(source, layout.layer)
 
 
-def _quietly(source: Path, kind: str, read: Callable[[], Any]) -> Any:
+def _quietly(source: Path, read: Callable[[], Any]) -> Any:
     # Many libraries, many kinds of errors, and GDAL's warnings quote the file as its errors do.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return hiding(source, kind, (Exception,), read)
+        return hiding(source, KINDS[source.suffix.lower()], (Exception,), read)
 
 
 def _with_crs(table: Table, crs: CRSLike | None) -> Table:

@@ -1,8 +1,14 @@
-"""Tables of GeoDataFrames, and of points in well-known binary whose coordinates are read without making geometries."""
+"""Tables of GeoDataFrames, of Arrow tables and of GeoParquet files.
+
+Coordinates of points in well-known binary are read without making geometries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +27,8 @@ if TYPE_CHECKING:
 
 # A point in the plane: byte order, kind, coordinates (OGC 06-103r4, section 8).
 POINT = np.dtype([("little", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
+# Rows of a batch, and bytes of a column that are held at once.
+ROWS, BUFFER = 2**17, 2**20
 
 
 def from_geodataframe(gdf: geopandas.GeoDataFrame) -> Table:
@@ -34,17 +42,12 @@ def from_geodataframe(gdf: geopandas.GeoDataFrame) -> Table:
     return geometry_table(gdf.geometry.to_numpy(), _columns(gdf, but=name), gdf.crs)
 
 
-def from_points(xy: NDArray[np.float64], attributes: pd.DataFrame, crs: CRSLike | None) -> Table:
-    """Take points (n, 2) and their attributes, as `from_geodataframe` would."""
-    return geometry_table(xy, _columns(attributes), crs)
-
-
 def from_arrow(table: pa.Table, geometry: str, crs: CRSLike | None) -> Table:
     """Take rows whose geometries are well-known binary in a column."""
-    xy, attributes = point_coordinates(table[geometry]), table.drop_columns([geometry]).to_pandas()
-    if xy is not None:
-        return from_points(xy, attributes, crs)
-    return geometry_table(shapely.from_wkb(table[geometry].to_numpy()), _columns(attributes), crs)
+    places, attributes = _point_coordinates(table[geometry]), table.drop_columns([geometry]).to_pandas()
+    if places is None:
+        places = shapely.from_wkb(table[geometry].to_numpy())
+    return geometry_table(places, _columns(attributes), crs)
 
 
 def geometry_table(
@@ -63,7 +66,7 @@ def geometry_table(
     return Table(places, columns, crs, [*columns, "geometry"], original, garbled or {})
 
 
-def point_coordinates(column: pa.ChunkedArray) -> NDArray[np.float64] | None:
+def _point_coordinates(column: pa.ChunkedArray) -> NDArray[np.float64] | None:
     """(n, 2) coordinates of well-known binary, if all rows are finite points in the plane; None otherwise."""
     import pyarrow as pa
 
@@ -98,3 +101,79 @@ def _points(chunk: pa.Array) -> NDArray[Any] | None:
 
 def _columns(frame: pd.DataFrame, but: str | None = None) -> dict[str, NDArray[Any]]:
     return {str(key): frame[key].to_numpy() for key in frame.columns if but is None or key != but}
+
+
+def read_geoparquet(source: Path, *, rows: bool = True) -> Table:
+    """Read a GeoParquet file, or its columns and CRS alone.
+
+    Raises
+    ------
+    Exception
+        Of Arrow and geopandas: the caller hides them, because they may quote the file.
+    """
+    import geopandas
+    import pyarrow.parquet
+
+    with source.open("rb") as stream:
+        if not rows:
+            return from_geodataframe(_empty(stream))
+        empty = _one_geometry(stream)
+        if empty is not None:
+            return from_arrow(pyarrow.parquet.read_table(stream), str(empty.active_geometry_name), empty.crs)
+        stream.seek(0)
+        return from_geodataframe(geopandas.read_parquet(stream))
+
+
+def read_geoparquet_batches(source: Path) -> Iterator[Table]:
+    """Read a file into tables of at most `ROWS` rows, of which there is at least one; errors as in `read_geoparquet`.
+
+    Files with other geometries than one column of well-known binary are read as a whole.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    with source.open("rb") as stream:
+        empty = _one_geometry(stream)
+        if empty is None:
+            yield read_geoparquet(source)
+            return
+        name, found = str(empty.active_geometry_name), False
+        file = pyarrow.parquet.ParquetFile(stream, pre_buffer=False, buffer_size=BUFFER)
+        for batch in file.iter_batches(ROWS, use_threads=False):
+            found = True
+            yield from_arrow(pa.Table.from_batches([batch]), name, empty.crs)
+        if not found:
+            yield from_geodataframe(empty)
+
+
+def _one_geometry(stream: Any) -> geopandas.GeoDataFrame | None:
+    """A frame of no rows of a file with one geometry column, in well-known binary; None for any other."""
+    import pyarrow.parquet
+
+    stated = _stated(pyarrow.parquet.read_schema(stream).metadata)
+    if stated is None:
+        return None
+    stream.seek(0)
+    empty = _empty(stream)
+    stream.seek(0)
+    return empty if [*stated["columns"]] == [empty.active_geometry_name] else None
+
+
+def _empty(stream: Any) -> geopandas.GeoDataFrame:
+    """A frame of no rows: names, kinds and CRS stand at the end of the file, apart from them."""
+    import geopandas
+    import pyarrow.parquet
+
+    empty = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.parquet.read_schema(stream).empty_table(), empty)
+    return geopandas.read_parquet(empty)
+
+
+def _stated(metadata: Mapping[bytes, bytes] | None) -> Mapping[str, Any] | None:
+    """Description of the geometries; None where these are not in well-known binary, or have boxes beside them."""
+    try:
+        stated = json.loads((metadata or {})[b"geo"])
+        plain = all(each["encoding"] == "WKB" and "covering" not in each for each in stated["columns"].values())
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return stated if plain else None

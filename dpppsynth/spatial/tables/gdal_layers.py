@@ -1,23 +1,28 @@
-"""Layers that GDAL reads: plain points by way of Arrow, in batches where they are asked for; others as frames.
+"""GeoPackage layers and shapefiles, read by GDAL; points with numbers and texts by way of Arrow, others as frames.
 
-The callers see to it that the file is what its name says, and that no other driver of GDAL opens it.
+GDAL opens whatever it recognises: an XML text called ``points.gpkg`` may make it read other files, or ask a server. So
+a file must be of its format by its first bytes, a layer of a GeoPackage a plain table, and no other driver of GDAL is
+asked.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from dpppsynth.spatial.tables.frames import from_arrow, from_geodataframe, from_points, point_coordinates
-from dpppsynth.spatial.tables.table import Table
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
+from dpppsynth.spatial.tables.frames import from_arrow, from_geodataframe
+from dpppsynth.spatial.tables.table import Table, speaking
 
 if TYPE_CHECKING:
     import geopandas
 
 # Rows of a batch.
 ROWS = 2**17
-# A condition that no row fulfils.
-NOTHING = {"where": "1 = 0"}
 # Kinds of columns that come the same way by either road: in numpy, in GDAL, and its finer kind.
 PLAIN_KINDS = {
     ("int32", "OFTInteger", "OFSTNone"),
@@ -25,57 +30,164 @@ PLAIN_KINDS = {
     ("float64", "OFTReal", "OFSTNone"),
     ("object", "OFTString", "OFSTNone"),
 }
+MAGIC = b"SQLite format 3\0"
+# The application id, bytes 68 to 71: https://www.geopackage.org/spec140/#_file_format, and versions 1.0 and 1.1.
+IDS = (b"GPKG", b"GP10", b"GP11")
+PLAIN, VIRTUAL = (re.compile(rf"\s*CREATE\s+{kind}TABLE\b", re.IGNORECASE) for kind in ("", r"VIRTUAL\s+"))
+SPATIAL_INDEX = re.compile(
+    VIRTUAL.pattern + r"""\s*("([^"]|"")*"|'([^']|'')*'|`[^`]*`|\w+)\s*USING\s+rtree\b""", re.IGNORECASE
+)
+# Columns that SQLite computes while they are read.
+GENERATED = "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden IN (2, 3)"
+# Code and version of a shapefile, bytes 0 to 3 and 28 to 31 (ESRI Shapefile Technical Description, 1998, table 1).
+CODE, VERSION = (9994).to_bytes(4, "big"), (1000).to_bytes(4, "little")
+# The files that make a shapefile, but for the one that is named.
+BESIDE = (".shx", ".dbf")
 
 
-def read_points(name: str, layer: str | None, empty: geopandas.GeoDataFrame) -> Table:
-    """Read all rows of a layer, of which `empty` is a frame without any."""
+class Layer(NamedTuple):
+    """Address of a layer that is safe to read; None is the only one of a file."""
+
+    address: str
+    name: str | None
+
+    def empty(self) -> geopandas.GeoDataFrame:
+        """Frame of no rows, with the columns and the CRS."""
+        import pyogrio
+
+        return pyogrio.read_dataframe(self.address, layer=self.name, where="1 = 0")
+
+    def is_plain(self) -> bool:
+        """Whether it has points with numbers and texts."""
+        import pyogrio
+
+        stated = pyogrio.read_info(self.address, layer=self.name)
+        kinds = zip(stated["dtypes"], stated.get("ogr_types", ()), stated.get("ogr_subtypes", ()), strict=False)
+        plain = [*map(tuple, kinds)]
+        known = len(plain) == len(stated["dtypes"]) and PLAIN_KINDS.issuperset(plain)
+        return stated["geometry_type"] == "Point" and known
+
+
+def read_layer(layer: Layer, *, rows: bool = True) -> Table:
+    """Read all rows, or columns and CRS alone.
+
+    Raises
+    ------
+    Exception
+        Of GDAL, SQLite and their readers: the caller hides them, because they may quote the file.
+    """
     import pyogrio
 
-    table = _plain_points(name, layer, empty.crs) if _is_plain(name, layer) else None
-    return from_geodataframe(pyogrio.read_dataframe(name, layer=layer)) if table is None else table
+    if not rows:
+        return from_geodataframe(layer.empty())
+    if not layer.is_plain():
+        return from_geodataframe(pyogrio.read_dataframe(layer.address, layer=layer.name))
+    about, table = pyogrio.raw.read_arrow(layer.address, layer=layer.name)
+    return from_arrow(table, str(about["geometry_name"] or "wkb_geometry"), layer.empty().crs)
 
 
-def read_point_batches(name: str, layer: str | None, empty: geopandas.GeoDataFrame) -> Iterator[Table]:
-    """Read at most `ROWS` rows at a time; layers of anything but points with numbers and texts as a whole."""
+def read_layer_batches(layer: Layer) -> Iterator[Table]:
+    """Read at most `ROWS` rows at a time into at least one table, and layers that are not plain as a whole."""
     import pyarrow as pa
     import pyogrio
 
-    if not _is_plain(name, layer):
-        yield from_geodataframe(pyogrio.read_dataframe(name, layer=layer))
+    if not layer.is_plain():
+        yield read_layer(layer)
         return
-    found = False
-    with pyogrio.raw.open_arrow(name, layer=layer, batch_size=ROWS, use_pyarrow=True) as (about, reader):
+    empty, found = layer.empty(), False
+    options = {"layer": layer.name, "batch_size": ROWS, "use_pyarrow": True}
+    with pyogrio.raw.open_arrow(layer.address, **options) as (about, reader):
         for batch in reader:
             found = True
-            yield from_arrow(pa.Table.from_batches([batch]), _geometry(about), empty.crs)
+            yield from_arrow(pa.Table.from_batches([batch]), str(about["geometry_name"] or "wkb_geometry"), empty.crs)
     if not found:
         yield from_geodataframe(empty)
 
 
-def _is_plain(name: str, layer: str | None) -> bool:
-    """Whether a layer is of points with numbers and texts."""
+def geopackage_layer(source: Path, layer: str | None = None) -> Layer:
+    """Address of the named layer of a GeoPackage, or of the only one with geometries.
+
+    Raises
+    ------
+    InputError
+        The file is no GeoPackage, holds none or several layers, or a layer that is computed rather than stored.
+    Exception
+        As in `read_layer`.
+    """
     import pyogrio
 
-    stated = pyogrio.read_info(name, layer=layer)
-    kinds = zip(stated["dtypes"], stated.get("ogr_types", ()), stated.get("ogr_subtypes", ()), strict=False)
-    plain = [*map(tuple, kinds)]
-    known = len(plain) == len(stated["dtypes"]) and PLAIN_KINDS.issuperset(plain)
-    return stated["geometry_type"] == "Point" and known
+    _require_geopackage(source)
+    tables, address = _tables(source), _for_one_driver(source)
+    layers = [str(each) for each, kind in pyogrio.list_layers(address) if kind is not None]
+    it_has = f"it has {layers}" if speaking(layers) else "their names are not listed, because they look like data"
+    if layer is None and len(layers) != 1:
+        msg = (
+            f"path: {source.name} must hold exactly one layer with geometries; {it_has}. Name one with "
+            f"{mention('layer')}, or export it"
+        )
+        raise InputError(msg)
+    if layer is not None and layer not in layers:
+        msg = f"layer: {source.name} has no layer {layer!r} with geometries; {it_has}"
+        raise InputError(msg)
+    chosen = layers[0] if layer is None else layer
+    if chosen.lower() not in tables:
+        raise _computed(source)
+    return Layer(address, chosen)
 
 
-def _plain_points(name: str, layer: str | None, crs: Any) -> Table | None:
-    """All rows by way of Arrow, where each is a point; None otherwise."""
-    import pyogrio
-
-    try:
-        about, table = pyogrio.raw.read_arrow(name, layer=layer)
-        xy = point_coordinates(table[_geometry(about)])
-        attributes = table.drop_columns([_geometry(about)]).to_pandas()
-    except Exception:  # noqa: BLE001 - whatever it is, the other way tells
-        return None
-    return None if xy is None else from_points(xy, attributes, crs)
+def _require_geopackage(source: Path) -> None:
+    with source.open("rb") as stream:
+        head = stream.read(72)
+    if head[: len(MAGIC)] != MAGIC or head[68:72] not in IDS:
+        msg = f"path: {source.name} cannot be read as GeoPackage: it is another kind of file. Export it as GeoPackage"
+        raise InputError(msg)
 
 
-def _geometry(about: dict[str, Any]) -> str:
-    """Name of the column of geometries."""
-    return str(about["geometry_name"] or "wkb_geometry")
+def _for_one_driver(source: Path) -> str:
+    """Address of the file that no other driver of GDAL opens; two characters have a meaning there."""
+    path = source.resolve()
+    if set(':"') & set(str(path)[len(path.drive) :]):
+        msg = "path: the path of a GeoPackage must not contain a colon or a quotation mark; move the file, or rename it"
+        raise InputError(msg)
+    return f"GPKG:{path}"
+
+
+def _tables(source: Path) -> set[str]:
+    """Names of the tables whose cells are stored; a view or a virtual table may call functions that open files."""
+    # Imported late: other formats do without.
+    import sqlite3
+
+    path = source.resolve()
+    pending = any(path.with_name(path.name + end).exists() for end in ("-wal", "-journal"))
+    # Without changes that wait beside it, the file is read alone, and none is made in its folder.
+    address = f"{path.as_uri()}?mode=ro{'' if pending else '&immutable=1'}"
+    with closing(sqlite3.connect(address, uri=True)) as base:
+        query = "SELECT lower(name), sql FROM sqlite_master WHERE type IN ('table', 'view')"
+        rows = [(str(name), str(sql)) for name, sql in base.execute(query)]
+        plain = [name for name, sql in rows if PLAIN.match(sql)]
+        stored = {name for name in plain if not base.execute(GENERATED, [name]).fetchone()[0]}
+    virtual = any(VIRTUAL.match(sql) and not SPATIAL_INDEX.match(sql) for _, sql in rows)
+    if virtual or any(name.startswith("gpkg_") and name not in stored for name, _ in rows):
+        raise _computed(source)
+    return stored
+
+
+def _computed(source: Path) -> InputError:
+    return InputError(
+        f"path: {source.name} holds a view, a virtual table or a computed column, which may read other files; "
+        "export the layer to a new GeoPackage"
+    )
+
+
+def shapefile_layer(source: Path) -> Layer:
+    """Address of a shapefile; InputError where it is none, or a file beside it is missing."""
+    with source.open("rb") as stream:
+        head = stream.read(32)
+    if head[:4] != CODE or head[28:] != VERSION:
+        msg = f"path: {source.name} cannot be read as Shapefile: it is another kind of file. Export it as Shapefile"
+        raise InputError(msg)
+    for end in BESIDE:
+        if not any(source.with_suffix(each).exists() for each in (end, end.upper())):
+            msg = f"path: {source.stem}{end} is missing beside {source.name}; keep the files of a shapefile together"
+            raise InputError(msg)
+    return Layer(str(source.resolve()), None)

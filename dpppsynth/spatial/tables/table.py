@@ -1,4 +1,4 @@
-"""`Table`: rows of a file or frame before they are validated, and how errors of its readers are hidden.
+"""`Table`: rows of a file or frame before they are validated; `Layout`: signs and columns that readers are told of.
 
 Parsers like to quote the offending cell, so what their libraries say about a bad file is never passed on.
 """
@@ -6,6 +6,7 @@ Parsers like to quote the offending cell, so what their libraries say about a ba
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,12 +17,83 @@ import shapely
 from numpy.typing import NDArray
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import named
 from dpppsynth.spatial.marks import column
-from dpppsynth.spatial.tables.names import speaking
-from dpppsynth.spatial.tables.spreadsheets import GUARD, restored
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dpppsynth.core.crs import CRSLike
+
+
+SEPARATORS = (",", ";", "\t", "|")
+# Stands for a point that is no decimal sign, in no number.
+NO_POINT = "\N{MIDDLE DOT}"
+NUMERIC = re.compile(r"[\s\d+\-.,eE]*")
+# One word that a person, an address, a coordinate, a date or a number hardly ever is.
+IDENTIFIER = re.compile(r"(?!.*\d{3})(?!.*\d[.-]\d)(?!(nan|inf|infinity)$)[^\W\d][\w.-]{0,23}", re.IGNORECASE)
+# Sign in front of CSV cells that spreadsheets would run as formulas, and of texts that begin with it themselves.
+GUARD = "'"
+# Spreadsheets of East Asian locales take full-width signs for the same.
+RUN = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", GUARD)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns and signs of a CSV file, or the layer of a GeoPackage; None or the default where nothing was said.
+
+    Attributes
+    ----------
+    x, y : str or None
+        Coordinate columns of a CSV file: "x" and "y" unless given.
+    separator : str
+        Sign between cells of a CSV file: a comma, a semicolon, a tab or a bar.
+    decimal : {".", ","}
+        Decimal sign in a CSV file.
+    layer : str or None
+        Layer of a GeoPackage that has several.
+    """
+
+    x: str | None = None
+    y: str | None = None
+    separator: str = ","
+    decimal: str = "."
+    layer: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, signs in (("separator", SEPARATORS), ("decimal", (".", ","))):
+            if getattr(self, name) not in signs:
+                msg = f"{name}: must be one of {', '.join(map(repr, signs))}; got {getattr(self, name)!r}"
+                raise InputError(msg)
+        if self.decimal == self.separator:
+            msg = f"decimal: ',' separates the cells already; name the sign that does with {named('separator')}"
+            raise InputError(msg)
+
+    def require_for(self, kind: str, file: str) -> None:
+        """Refuse what was said about another kind of file: "csv", "gpkg" or any other; InputError."""
+        said = {name: getattr(self, name) for name in ("x", "y", "separator", "decimal")}
+        plain = {name: getattr(Layout(), name) for name in said}
+        if kind != "csv" and said != plain:
+            name = next(name for name in said if said[name] != plain[name])
+            msg = f"{name}: tells columns and signs of a CSV file; {file} holds geometries. Leave it out"
+            raise InputError(msg)
+        if kind != "gpkg" and self.layer is not None:
+            msg = f"layer: names one of the layers of a GeoPackage; {file} is none. Leave it out"
+            raise InputError(msg)
+
+    def pointed(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Cells of a column of numbers with a decimal point; a point that is none makes a cell no number."""
+        if self.decimal == ".":
+            return texts
+        import pyarrow.compute as pc
+
+        return pc.replace_substring(pc.replace_substring(texts, ".", NO_POINT), self.decimal, ".")
+
+    def pointed_cell(self, cell: Any) -> Any:
+        """The same of a cell that may be a number; any other as it is."""
+        if self.decimal == "." or not isinstance(cell, str) or not NUMERIC.fullmatch(cell):
+            return cell
+        return cell.replace(".", NO_POINT).replace(self.decimal, ".")
 
 
 class Columns(Mapping[str, NDArray[Any]]):
@@ -164,3 +236,36 @@ def existing(names: Iterable[str]) -> str:
             "the columns are not listed, because they look like data; if there is no header line, add one such as x,y"
         )
     return f"the columns are {', '.join(map(repr, words)) or 'none'}"
+
+
+def speaking(names: Iterable[str]) -> bool:
+    """Whether all names are identifiers; others, such as a first row of data or free text, are not shown."""
+    return all(IDENTIFIER.fullmatch(name) for name in names)
+
+
+def guarded(cells: Iterable[Any]) -> list[Any]:
+    """The cells of a row, texts that would be run with an apostrophe in front; numbers stay as they are.
+
+    Examples
+    --------
+    >>> guarded(["=1+1", "-3.5", -2, "a"])
+    ["'=1+1", '-3.5', -2, 'a']
+    """
+    return [GUARD + cell if isinstance(cell, str) and _runs(cell) else cell for cell in cells]
+
+
+def restored(text: Any) -> Any:
+    """A text that `guarded` wrote, as it was; anything else as it is."""
+    return text[1:] if isinstance(text, str) and text.startswith(GUARD) and text[1:2] in RUN else text
+
+
+def _runs(text: str) -> bool:
+    return text.startswith(RUN) and not _is_number(text)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text[:1] in "+-"

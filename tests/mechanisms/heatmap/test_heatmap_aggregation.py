@@ -8,9 +8,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from baselines.dense_heatmap import dense_aggregate, dense_depth, nearest_masses
+from baselines.flat_heatmaps import (
+    dense_aggregate,
+    dense_depth,
+    keep_largest,
+    laplace_aggregate,
+    laplace_estimate,
+    nearest_masses,
+    noised_grid,
+)
 from baselines.heatmap_error_bounds import pyramid_norm
-from baselines.laplace_heatmap import keep_largest, laplace_aggregate, laplace_estimate, noised_grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog

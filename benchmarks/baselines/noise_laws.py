@@ -1,8 +1,10 @@
-"""Generalised Gaussian noise `exp(-(|z| / b)^p)`, with or without a hard bound, and its exact delta.
+"""Laws of additive noise that published experiments compare with: generalised Gaussian, staircase, and uniform.
 
-Power 1 is Laplace noise, 2 Gaussian. For p > 1 no scale is purely private, and a bound on the noise exposes its edge as
-it does for every noise: delta is the exact hockey-stick divergence, not the probability of a tail. For comparisons: the
-noise is floating-point, so nothing drawn here may be released.
+`GeneralisedGaussian` has densities in proportion to `exp(-|z / scale|^power)`, cut off at a bound or not. Power 1 is
+Laplace noise, 2 Gaussian. Above power 1 no scale is purely private, and a bound on the noise exposes its edge as it
+does for every noise: delta is the exact hockey-stick divergence, not the probability of a tail. `Staircase` is the
+additive noise of smallest expected error among all that keep one answer epsilon-private. `UniformNoise` on an
+interval is (0, delta) private. For comparisons: the noise is floating-point, so nothing drawn here may be released.
 """
 
 import math
@@ -15,7 +17,7 @@ from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincc, gammaincinv, gammaln
 
 from baselines.baseline_arguments import bound, budgets, checked_epsilon, real_numbers, uniforms
-from dpppsynth.core.arguments import finite, real, shown
+from dpppsynth.core.arguments import finite, one_of, real, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.privacy.truncated.truncated_laplace import LARGEST, SMALLEST, in_range
@@ -26,6 +28,10 @@ LARGEST_POWER = 100.0
 FLAT = 1e-17
 # Steps of the bisection for a scale: they halve a factor of 2 down to rounding.
 STEPS = 55
+
+
+# Below it, squares of `1 - e^-epsilon` are lost in rounding.
+LEAST_EPSILON = 1e-8
 
 
 @dataclass(frozen=True)
@@ -224,3 +230,180 @@ def _loss_root(power: float, scale: float, epsilon: float) -> float:
     if log_loss(700.0) < 0:
         return -math.inf
     return -math.exp(float(brentq(log_loss, -700.0, 700.0, xtol=1e-14, maxiter=1000)))
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """Law whose density falls by `e^-epsilon` once in every `sensitivity`, after a share `gamma` of the first stair.
+
+    It protects one answer that changes by at most `sensitivity`. Several answers spend epsilon each even where their
+    changes add up to no more than that: a stair may lie between two answers however near they are.
+
+    Parameters
+    ----------
+    epsilon : float
+        From 1e-8 to 500.
+    sensitivity : float
+    gamma : float
+        From 0 to 1; `optimal_gamma` tells the best.
+
+    Raises
+    ------
+    InputError
+
+    References
+    ----------
+    Geng & Viswanath (2014), The optimal mechanism in differential privacy, ISIT.
+
+    Examples
+    --------
+    >>> law = Staircase(1.0, 1.0, optimal_gamma(1.0))
+    >>> round(law.variance, 6)
+    1.918104
+    """
+
+    epsilon: float
+    sensitivity: float
+    gamma: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _budget(self.epsilon))
+        object.__setattr__(self, "sensitivity", in_range("sensitivity", self.sensitivity))
+        gamma = finite("gamma", self.gamma, least=0)
+        if gamma > 1:
+            msg = f"gamma: must lie in [0, 1], got {gamma!r}; optimal_gamma() tells the best."
+            raise InputError(msg)
+        object.__setattr__(self, "gamma", float(gamma))
+
+    def pdf(self, z: Any) -> Floats:
+        """Density at each z."""
+        stair, rest = self._stairs(real_numbers("z", z))
+        height = np.exp(-self.epsilon * (stair + (rest >= self.gamma)))
+        return height * -math.expm1(-self.epsilon) / (2 * self.sensitivity * self._first)
+
+    def tail(self, t: Any) -> Floats:
+        """Probability that the noise is larger than each t in absolute value: the beta of (t, beta)-accuracy."""
+        t = real_numbers("t", t)
+        stair, rest = self._stairs(np.maximum(t, 0))
+        inside = np.minimum(rest, self.gamma) + self._fall * np.maximum(rest - self.gamma, 0)
+        return np.exp(-self.epsilon * stair) * (1 + math.expm1(-self.epsilon) * inside / self._first)
+
+    @property
+    def mean_absolute(self) -> float:
+        """Mean of the absolute value."""
+        return self.sensitivity * (self._mean_stair + self._mean_rest)
+
+    @property
+    def variance(self) -> float:
+        """Mean square; the mean is zero."""
+        q = -math.expm1(-self.epsilon)
+        stairs = self._fall * (1 + self._fall) / q**2
+        cube = self.gamma**3
+        rest = (cube + self._fall * (1 - cube)) / (3 * self._first)
+        return self.sensitivity**2 * (stairs + 2 * self._mean_stair * self._mean_rest + rest)
+
+    def sample(self, size: Any, rng: RngLike = None) -> Floats:
+        """Floating-point noise of a shape, for studies: never for a release."""
+        u, source = uniforms(size, rng)
+        stair = np.floor(source.standard_exponential(u.shape) / self.epsilon)
+        high = source.random(u.shape) * self._first < self.gamma
+        v = source.random(u.shape)
+        rest = np.where(high, self.gamma * v, self.gamma + (1 - self.gamma) * v)
+        return np.asarray(np.sign(u) * self.sensitivity * (stair + rest))
+
+    @property
+    def _fall(self) -> float:
+        return math.exp(-self.epsilon)
+
+    @property
+    def _first(self) -> float:
+        """Mass of one stair's two parts in units of its higher one."""
+        return self.gamma + self._fall * (1 - self.gamma)
+
+    @property
+    def _mean_stair(self) -> float:
+        return self._fall / -math.expm1(-self.epsilon)
+
+    @property
+    def _mean_rest(self) -> float:
+        square = self.gamma**2
+        return (square + self._fall * (1 - square)) / (2 * self._first)
+
+    def _stairs(self, z: Floats) -> tuple[Floats, Floats]:
+        """Number of the stair of each z, and how far along it z lies, in [0, 1)."""
+        ratio = np.minimum(np.abs(z) / self.sensitivity, 1e300)
+        stair = np.floor(ratio)
+        return stair, ratio - stair
+
+
+def optimal_gamma(epsilon: float, *, error: str = "square") -> float:
+    """Share of the first stair that makes the mean error smallest.
+
+    Parameters
+    ----------
+    epsilon : float
+    error : {"square", "absolute"}
+        Error whose mean is to be smallest: the squared noise (its variance) or its absolute value.
+
+    Examples
+    --------
+    >>> round(optimal_gamma(1.0), 6), round(optimal_gamma(1.0, error="absolute"), 6)
+    (0.416737, 0.377541)
+    """
+    epsilon = _budget(epsilon)
+    if one_of("error", error, ("square", "absolute")) == "absolute":
+        return 1 / (1 + math.exp(epsilon / 2))
+    # ((b (1 + b) / 2)^(1/3) - b) / (1 - b) with b = e^-epsilon, without its cancellation for small epsilon.
+    q = -math.expm1(-epsilon)
+    x = (math.log1p(-q / 2) + 2 * epsilon) / 3
+    return math.exp(x - epsilon) * -math.expm1(-x) / q
+
+
+def _budget(value: Any) -> float:
+    epsilon = checked_epsilon(value)
+    if epsilon < LEAST_EPSILON:
+        msg = f"epsilon: must be at least {LEAST_EPSILON:g}, got {epsilon!r}; nothing is left of an answer below it."
+        raise InputError(msg)
+    return epsilon
+
+
+@dataclass(frozen=True)
+class UniformNoise:
+    """Law of noise that is uniform from -bound to bound.
+
+    Examples
+    --------
+    >>> round(UniformNoise(3.0).variance, 6)
+    3.0
+    """
+
+    bound: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bound", in_range("bound", self.bound))
+
+    def pdf(self, z: Any) -> Floats:
+        """Density at each z."""
+        return np.where(np.abs(real_numbers("z", z)) <= self.bound, 0.5 / self.bound, 0.0)
+
+    def tail(self, t: Any) -> Floats:
+        """Probability that the noise is larger than each t in absolute value."""
+        return 1 - np.clip(real_numbers("t", t) / self.bound, 0, 1)
+
+    @property
+    def mean_absolute(self) -> float:
+        """Mean of the absolute value."""
+        return self.bound / 2
+
+    @property
+    def variance(self) -> float:
+        """Mean square; the mean is zero."""
+        return self.bound**2 / 3
+
+    def sample(self, size: Any, rng: RngLike = None) -> Floats:
+        """Floating-point noise of a shape, for studies: never for a release."""
+        return self.bound * uniforms(size, rng)[0]
+
+    def delta(self, sensitivity: float = 1.0) -> float:
+        """Smallest delta, the same at every epsilon: the share of outputs that only one of two answers gives."""
+        return min(1.0, in_range("sensitivity", sensitivity) / (2 * self.bound))

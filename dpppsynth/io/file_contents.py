@@ -1,0 +1,246 @@
+"""Points as a file holds them: texts of GeoJSON and CSV, and batches of Arrow tables for GeoParquet and GeoPackage.
+
+Values become texts column by column; what stands between them is the same in every row.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpppsynth.core.crs import crs_member, is_in_degrees, known_crs, reproject, same_crs
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.rounding import nearest_multiples
+from dpppsynth.spatial.tables.frames import POINT
+from dpppsynth.spatial.tables.table import guarded
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from dpppsynth.core.crs import CRSLike
+    from dpppsynth.spatial.patterns import PointPattern
+
+
+# Columns of a network's points: number of the edge, and distance along it from its start.
+PLACES = ("edge", "along")
+# Spacing of re-projected coordinates in degrees: a tenth of a millimetre on the ground.
+DEGREES = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WrittenPoints:
+    """Points as a file holds them.
+
+    Attributes
+    ----------
+    xy : (n, 2) array
+        Coordinates; of degrees longitude before latitude.
+    columns : dict of str to (n,) array
+        Marks and, where wanted, places on a network.
+    crs : str or None
+    """
+
+    xy: NDArray[np.float64]
+    columns: dict[str, NDArray[Any]]
+    crs: str | None
+
+
+def written_points(pattern: PointPattern, *, to_crs: CRSLike | None = None, places: bool = False) -> WrittenPoints:
+    """Rows of a pattern.
+
+    Parameters
+    ----------
+    pattern : PointPattern
+    to_crs : str, int or pyproj.CRS, optional
+        Re-project to this system, degrees among them; coordinates are rounded to a billionth of a degree, or to the
+        public grid of the pattern's domain.
+    places : bool
+        Whether points on a network have the columns `PLACES`.
+
+    Raises
+    ------
+    InputError
+        The pattern has no CRS to re-project from, or no accurate way leads to the other; or a mark is named like a
+        column of places.
+    """
+    from dpppsynth.linear_network import LinearNetwork
+
+    columns = dict(pattern.marks or {})
+    if places and isinstance(pattern.domain, LinearNetwork):
+        clash = set(PLACES) & set(columns)
+        if clash:
+            msg = f"marks: the names {sorted(clash)} are taken by places on the network; rename these marks"
+            raise InputError(msg)
+        along = nearest_multiples(pattern.positions[:, 1], pattern.domain.resolution)
+        columns |= {PLACES[0]: pattern.positions[:, 0].astype(np.int64), PLACES[1]: along}
+    source = pattern.domain.crs
+    if to_crs is None:
+        return WrittenPoints(pattern.xy, columns, source)
+    target = known_crs(to_crs)
+    if source is None:
+        msg = "to_crs: the pattern's domain has no CRS to re-project from; name it when the release is made"
+        raise InputError(msg)
+    if same_crs(source, target):
+        return WrittenPoints(pattern.xy, columns, source)
+    step = DEGREES if is_in_degrees(target) else pattern.domain.resolution
+    moved = reproject(pattern.xy, source, target)
+    if not np.isfinite(moved).all():
+        msg = "to_crs: some places of the domain have no coordinates in this system; choose another"
+        raise InputError(msg)
+    return WrittenPoints(nearest_multiples(moved, step), columns, target)
+
+
+# Rows that are texts at once.
+ROWS = 2**14
+# Coordinate systems of standard GeoJSON: longitude and latitude of WGS 84.
+STANDARD = ("EPSG:4326", "OGC:CRS84")
+
+
+def geojson_parts(points: WrittenPoints) -> Iterator[str]:
+    """Parts of a FeatureCollection with one feature on a line."""
+    marks = points.columns
+    # Files in these degrees are standard GeoJSON, which has no such member.
+    named = "" if points.crs in STANDARD else f'"crs": {json.dumps(crs_member(points.crs))},\n'
+    yield f'{{"type": "FeatureCollection",\n{named}"features": [\n'
+    names = ", ".join(json.dumps(str(name)).replace("%", "%%") + ": %s" for name in marks)
+    feature = (
+        f'{{"type": "Feature", "properties": {{{names}}}, "geometry": {{"type": "Point", "coordinates": [%r, %r]}}}}'
+    )
+    for start in range(0, len(points.xy), ROWS):
+        here = slice(start, start + ROWS)
+        values = (_json_texts(column[here]) for column in marks.values())
+        lines = map(feature.__mod__, zip(*values, *points.xy[here].T.tolist(), strict=True))
+        yield (",\n" if start else "") + ",\n".join(lines)
+    yield "\n]}\n"
+
+
+def csv_parts(points: WrittenPoints) -> Iterator[str]:
+    """Parts of a CSV file with a header."""
+    marks = points.columns
+    head = guarded(["x", "y", *marks])
+    yield _csv_text([head], quoted=any(map(_returns, head)))
+    for start in range(0, len(points.xy), ROWS):
+        here = slice(start, start + ROWS)
+        columns = [_csv_cells(column[here]) for column in (*points.xy.T, *marks.values())]
+        rows = zip(*columns, strict=True)
+        if not any(
+            any(map(_returns, cells)) for cells, mark in zip(columns[2:], marks.values(), strict=True) if _texts(mark)
+        ):
+            yield _csv_text(rows)
+        else:
+            # A carriage return would end the line for readers, and is not quoted where lines end otherwise.
+            yield from (_csv_text([row], quoted=any(map(_returns, row))) for row in rows)
+
+
+def _json_texts(column: NDArray[Any]) -> Sequence[str]:
+    """The values of a column in JSON."""
+    values = column.tolist()
+    if column.dtype.kind in "iu":
+        return [*map(str, values)]
+    if column.dtype.kind == "U":
+        texts = {text: json.dumps(text) for text in set(values)}
+        return [texts[value] for value in values]
+    return [json.dumps(_json_value(value), allow_nan=False) for value in values]
+
+
+def _json_value(value: Any) -> Any:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def _csv_cells(column: NDArray[Any]) -> list[Any]:
+    return guarded(column.tolist()) if _texts(column) else column.tolist()
+
+
+def _texts(column: NDArray[Any]) -> bool:
+    """Whether there may be texts among the values."""
+    return column.dtype.kind not in "biuf"
+
+
+def _returns(cell: Any) -> bool:
+    return isinstance(cell, str) and "\r" in cell
+
+
+def _csv_text(rows: Iterable[Sequence[Any]], *, quoted: bool = False) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL).writerows(rows)
+    return text.getvalue()
+
+
+# Rows that are held twice at once.
+BATCH = 2**18
+GEOMETRY = "geometry"
+
+
+def arrow_batches(points: WrittenPoints) -> Iterator[pyarrow.RecordBatch]:
+    """Batches of rows, one empty one of no points."""
+    import pyarrow
+
+    schema = arrow_schema(points)
+    for start in range(0, max(len(points.xy), 1), BATCH):
+        here = slice(start, start + BATCH)
+        columns = [_column(values[here], schema.field(name).type) for name, values in points.columns.items()]
+        yield pyarrow.record_batch([*columns, _points(points.xy[here])], schema=schema)
+
+
+def arrow_schema(points: WrittenPoints) -> pyarrow.Schema:
+    """Names and types of the columns, that of geometries last."""
+    import pyarrow
+
+    fields = [pyarrow.field(name, _type(values)) for name, values in points.columns.items()]
+    return pyarrow.schema([*fields, pyarrow.field(GEOMETRY, pyarrow.binary())])
+
+
+def geoparquet_metadata(points: WrittenPoints) -> dict[str, str]:
+    """The ``geo`` entry of a GeoParquet file of version 1.0."""
+    import pyproj
+
+    crs = None if points.crs is None else pyproj.CRS.from_user_input(points.crs).to_json_dict()
+    column: dict[str, Any] = {"encoding": "WKB", "geometry_types": ["Point"], "crs": crs}
+    if len(points.xy):
+        column["bbox"] = [*points.xy.min(axis=0).tolist(), *points.xy.max(axis=0).tolist()]
+    return {"geo": json.dumps({"version": "1.0.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: column}})}
+
+
+def _type(values: Any) -> pyarrow.DataType:
+    import pyarrow
+
+    if values.dtype.kind in "biufM":
+        return pyarrow.from_numpy_dtype(values.dtype)
+    # Lists of values of several kinds are texts.
+    try:
+        found = pyarrow.array(values.tolist(), from_pandas=True).type
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
+        return pyarrow.string()
+    return pyarrow.string() if pyarrow.types.is_null(found) else found
+
+
+def _column(values: Any, kind: pyarrow.DataType) -> pyarrow.Array:
+    import pyarrow
+
+    if values.dtype.kind in "biufM":
+        return pyarrow.array(values, kind)
+    listed = values.tolist()
+    if pyarrow.types.is_string(kind):
+        listed = [None if value is None else str(value) for value in listed]
+    return pyarrow.array(listed, kind, from_pandas=True)
+
+
+def _points(xy: Any) -> pyarrow.Array:
+    """Points (n, 2) in well-known binary."""
+    import pyarrow
+
+    shapes = np.empty(len(xy), POINT)
+    shapes["little"], shapes["kind"], shapes["x"], shapes["y"] = 1, 1, xy[:, 0], xy[:, 1]
+    ends = np.arange(len(xy) + 1, dtype=np.int32) * POINT.itemsize
+    buffers = [None, pyarrow.py_buffer(ends), pyarrow.py_buffer(shapes)]
+    return pyarrow.Array.from_buffers(pyarrow.binary(), len(xy), buffers)
