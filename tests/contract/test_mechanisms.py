@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from support.seams import chance_for_nuts
@@ -345,8 +346,11 @@ class TestForgeries:
         assert failed(folder, with_files(folder, "offset.geojson")) == {"files"}
         (folder / "offset.geojson").unlink()
         content = (folder / "offset.nc").read_bytes()
-        for changed in (content[:-8] + content[-16:-8], content + b"12345678", content[:100]):
-            (folder / "offset.nc").write_bytes(changed)
+        for name in ("offset/density", "offset/x", None):
+            (folder / "offset.nc").write_bytes(content if name else content[:100])
+            if name:
+                with h5py.File(folder / "offset.nc", "a") as file:
+                    file[name][0] += 1.0
             cert = with_files(folder, "offset.nc")
             cert["files"].pop("offset.geojson", None)
             assert failed(folder, cert) == {"files"}
