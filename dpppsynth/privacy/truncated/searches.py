@@ -101,33 +101,13 @@ def least_whole_epsilon(
             f"promises nothing; take a smaller {named('max_error')} or a smaller delta."
         )
         raise InputError(msg)
-    return least_epsilon(cost, delta, max_error, low=low, first=first, most=float(LARGEST))
-
-
-def least_epsilon(
-    cost: Callable[[float], float],
-    delta: float,
-    max_error: float,
-    *,
-    low: float,
-    first: float,
-    most: float,
-    close: float = CLOSE,
-) -> float:
-    """Smallest epsilon above `low` whose cost at this bound on the error is at most delta; `first` is tried first.
-
-    Raises
-    ------
-    InputError
-        Not even `most` suffices.
-    """
-    if not cost(most) <= delta:
+    if not cost(float(LARGEST)) <= delta:
         msg = (
             f"max_error: no epsilon keeps errors of at most {max_error} to delta = {delta:g}: it is too near the "
             f"sensitivity; take a larger {named('max_error')}."
         )
         raise InputError(msg)
-    return smallest_number(lambda epsilon: cost(epsilon) <= delta, low, first, close=close)
+    return smallest_number(lambda epsilon: cost(epsilon) <= delta, low, first, close=CLOSE)
 
 
 def smallest_whole(suffices: Callable[[int], bool], *, first: int = 1, most: int) -> int | None:
