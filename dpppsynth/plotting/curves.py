@@ -12,7 +12,7 @@ from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import stated
 from dpppsynth.core.units import short_unit
-from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, new_figure, set_title
+from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, new_figure, plain_axes, set_title
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, AddRemovePerson, GeoIndistinguishability, Local, MovedPoint
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
@@ -67,9 +67,7 @@ def plot_epsilon_curve(
     ax.set_xlabel(distance_moved(guarantee, short_unit(unit), along))
     if not guarantee.by_distance and not math.isfinite(reach):
         ax.set(xticks=[], xlabel=what_changes(guarantee))
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="y", color="#e4e1dc", linewidth=0.8)
-    ax.set_axisbelow(True)
+    plain_axes(ax)
     set_title(ax, "What an attacker can tell apart" if title is None else title)
     return ax
 
@@ -212,9 +210,7 @@ def plot_envelope(band: Envelope, ax: Axes | None = None, *, unit: str = "unit",
 def label_curves(ax: Axes, xlabel: str, ylabel: str, title: str | None) -> None:
     """Axes of curves by distance: labels, lines across, a legend below, where no curve can be."""
     ax.set(xlabel=xlabel, ylabel=ylabel)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="y", color="#e4e1dc", linewidth=0.8)
-    ax.set_axisbelow(True)
+    plain_axes(ax)
     ax.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.16), ncols=2, frameon=False, fontsize=10)
     if title is not None:
         set_title(ax, title)

@@ -11,8 +11,7 @@ from dpppsynth.mechanisms.bounded.numeric_queries.released_answers import Answer
 from dpppsynth.mechanisms.bounded.numeric_queries.terms import ErrorTerms, least_error, smallest_epsilon
 from dpppsynth.mechanisms.bounded.numeric_queries.values import whole_values
 from dpppsynth.privacy.profiles import Profile
-from dpppsynth.privacy.truncated.arguments import WHY_DELTA
-from dpppsynth.privacy.truncated.searches import with_third
+from dpppsynth.privacy.truncated.error_bounds import WHY_DELTA, with_third
 
 
 @dataclass(frozen=True, kw_only=True)

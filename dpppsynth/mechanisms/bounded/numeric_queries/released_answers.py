@@ -16,7 +16,7 @@ from dpppsynth.mechanisms.bounded.numeric_queries.terms import ErrorTerms
 from dpppsynth.mechanisms.bounded.numeric_queries.values import whole_values
 from dpppsynth.privacy.noise import TRUNCATED, OpenDPLaplace, SeededLaplace
 from dpppsynth.privacy.profiles import Profile
-from dpppsynth.privacy.truncated.arguments import LARGEST
+from dpppsynth.privacy.truncated.error_bounds import LARGEST
 from dpppsynth.spatial.mesh import Floats, Ints
 
 MECHANISM = "bounded-answers"

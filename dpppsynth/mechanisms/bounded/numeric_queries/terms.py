@@ -11,9 +11,14 @@ from dpppsynth.core.randomness import RngLike
 from dpppsynth.privacy.bounds import laplace_scale
 from dpppsynth.privacy.noise import DiscreteNoise, laplace_noise, truncated_laplace_noise
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
-from dpppsynth.privacy.truncated.arguments import LARGEST, require_whole, whole_bound
+from dpppsynth.privacy.truncated.error_bounds import (
+    LARGEST,
+    least_whole_epsilon,
+    least_whole_error,
+    require_whole,
+    whole_bound,
+)
 from dpppsynth.privacy.truncated.geometric import MOST_SHIFTS, MOST_WORK, TruncatedGeometric
-from dpppsynth.privacy.truncated.searches import least_whole_epsilon, least_whole_error
 from dpppsynth.privacy.truncated.shifted_losses import at_least_one
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 

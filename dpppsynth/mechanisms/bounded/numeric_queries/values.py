@@ -6,7 +6,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import plain_array
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.truncated.arguments import LARGEST
+from dpppsynth.privacy.truncated.error_bounds import LARGEST
 from dpppsynth.spatial.mesh import Ints
 
 # Whole numbers up to here are floats without rounding.
