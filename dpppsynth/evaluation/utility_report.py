@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,9 +52,6 @@ from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import checked_distances, frozen
-
-if TYPE_CHECKING:
-    pass
 
 # Patterns averaged for each reference value.
 YARDSTICKS = 5
@@ -168,7 +165,7 @@ def evaluate(
     patterns = _listed(synthetic)
     _require(original, patterns)
     heat = None if release is None else score_heat(require_heat_map(release), original)
-    marked = None if described is None else _with_marks(original, patterns, described)
+    marked = [] if described is None else _with_marks((original, *patterns), described)
     parts = {} if by is None else by_levels(original, patterns, by)
     domain = original.domain
     comparison = Comparison(
@@ -181,7 +178,7 @@ def evaluate(
     )
     with announced(progress) as say:
         scored = _scored(comparison, patterns, synthetic_intensity, say)
-        marks = None if marked is None or described is None else _score_marks(comparison, described, *marked)
+        marks = None if described is None else _score_marks(comparison, described, marked)
         settings: dict[str, Any] = {"r": comparison.r, "side": comparison.side, "bandwidth": comparison.bandwidth}
         settings |= {"confidential": confidential, "rng": rng}
         levels = {
@@ -221,19 +218,15 @@ def _scored(
     return scored
 
 
-def _with_marks(
-    original: PointPattern, patterns: Sequence[PointPattern], described: Marks
-) -> tuple[MarkedPattern, list[MarkedPattern]]:
-    """Original and synthetic patterns with their types and times."""
+def _with_marks(patterns: Sequence[PointPattern], described: Marks) -> list[MarkedPattern]:
+    """The original, which comes first, and synthetic patterns with their types and times."""
     instance("described", described, Marks, "such as release.marks")
-    return with_marks(original, described, "original"), [with_marks(each, described, "synthetic") for each in patterns]
+    return [with_marks(each, described, "synthetic" if k else "original") for k, each in enumerate(patterns)]
 
 
-def _score_marks(
-    comparison: Comparison, described: Marks, original: MarkedPattern, patterns: list[MarkedPattern]
-) -> MarkScores:
-    against = MarkComparison(original, described, comparison.side, comparison.r, comparison.rng)
-    return score_marks(against, patterns, [comparison.uniform_pattern() for _ in range(YARDSTICKS)])
+def _score_marks(comparison: Comparison, described: Marks, marked: list[MarkedPattern]) -> MarkScores:
+    against = MarkComparison(marked[0], described, comparison.side, comparison.r, comparison.rng)
+    return score_marks(against, marked[1:], [comparison.uniform_pattern() for _ in range(YARDSTICKS)])
 
 
 def _listed(synthetic: Any) -> tuple[Any, ...]:

@@ -5,7 +5,7 @@ All of it is computed from a public population, none from the points that are pr
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import cast
 
 import numpy as np
@@ -88,14 +88,8 @@ class Crowd:
         )
 
     def to_dict(self) -> JsonObject:
-        return {
-            "radius": self.radius,
-            "unit": self.unit,
-            "inhabitants": self.inhabitants,
-            "typical": self.typical,
-            "fewest": self.fewest,
-            "along_streets": self.along_streets,
-        }
+        """JSON form."""
+        return asdict(self)
 
 
 def _factor(epsilon: float) -> str:

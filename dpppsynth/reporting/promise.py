@@ -186,7 +186,7 @@ def _whom(guarantee: Guarantee) -> str:
 def _limit(guarantee: Guarantee, domain: Domain) -> str:
     start = "On average over such data this can be said. " if averaged(guarantee) else ""
     cases = _cases(guarantee.relation, domain)
-    guessed = f"{chance(guesses(guarantee))}{rare(guarantee)}"
+    guessed = f"{chance(guesses(guarantee.profile))}{rare(guarantee)}"
     return f"{start}Take two cases: {cases}. Then {likelihood(guarantee)}. {guessed}"
 
 

@@ -13,7 +13,6 @@ from dpppsynth.evaluation import utility_report as reports
 from dpppsynth.evaluation.distances import misplaced_share, total_variation, wasserstein
 from dpppsynth.evaluation.kfunction import k_function
 from dpppsynth.evaluation.metrics import Comparison
-from dpppsynth.evaluation.report_files import plot_k
 from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
 from dpppsynth.evaluation.smoothing import kernel_intensity
 from dpppsynth.evaluation.utility_report import evaluate
@@ -518,7 +517,7 @@ class TestPictures:
         left, right = plot_comparison(clustered(), clustered(60, 1), confidential=False)
         again = plot_comparison(clustered(), clustered(60, 1), (left, right), confidential=False)
         assert again == (left, right)
-        assert plot_k(report.k, left, domain=SQUARE) is left
+        assert report.plot_k(left) is left
 
     def test_no_picture_states_a_number_of_points(self, report):
         said = [*texts(report.plot_k().figure), *texts(report.plot_patterns()[0].figure)]

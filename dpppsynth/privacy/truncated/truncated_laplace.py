@@ -115,11 +115,6 @@ class TruncatedLaplace:
         return np.exp(-size / self.scale) * -np.expm1(-left) / self.mass
 
     @property
-    def mean(self) -> float:
-        """0: the law is symmetric."""
-        return 0.0
-
-    @property
     def mean_absolute(self) -> float:
         """Mean of `|z|`."""
         if self.reach < TINY:
