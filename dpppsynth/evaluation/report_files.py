@@ -21,7 +21,7 @@ from dpppsynth.evaluation.metrics import LEAST_SHARE, METRICS, KComparison
 from dpppsynth.evaluation.report_tables import HeatScores, aligned, averages, level_table
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
-from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, mark_confidential, new_figure
+from dpppsynth.plotting.canvas import LANDMARK, POINT, mark_confidential, new_figure
 from dpppsynth.plotting.curves import label_curves
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
@@ -141,7 +141,6 @@ class UtilityReport:
             linewidth=2.2,
             label="original (sensitive)" if self.confidential else "original",
         )
-        ax.axhline(0.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="Poisson process")
         streets = isinstance(self.domain, LinearNetwork)
         unit = short_unit(self.domain.unit)
         along = " along the streets" if streets else ""

@@ -18,7 +18,7 @@ from dpppsynth.core.arguments import elements, flag, instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, ProgressLike, announced, each_of, inner_progress
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.evaluation.distances import Density
+from dpppsynth.evaluation.distances import Density, common_domain, quadrature_cell
 from dpppsynth.evaluation.kfunction import default_distances
 from dpppsynth.evaluation.mark_scores import (
     MARKS_NOTE,
@@ -34,7 +34,6 @@ from dpppsynth.evaluation.metrics import (
     MOST_PROPENSITIES,
     Comparison,
     KComparison,
-    least_bandwidth,
     propensity_share,
     thins,
     transport_method,
@@ -172,7 +171,8 @@ def evaluate(
         original,
         r=default_distances(domain) if r is None else _distances(r),
         side=_length("side", side, domain),
-        bandwidth=_length("bandwidth", bandwidth, domain, least_bandwidth(domain)),
+        # Between the nodes of the quadrature far narrower kernels fall.
+        bandwidth=_length("bandwidth", bandwidth, domain, quadrature_cell(domain)),
         transport=transport_method(original, patterns),
         rng=generator(rng),
     )
@@ -246,14 +246,10 @@ def _listed(synthetic: Any) -> tuple[Any, ...]:
 
 
 def _require(original: PointPattern, patterns: tuple[PointPattern, ...]) -> None:
-    if not isinstance(original, PointPattern) or not all(isinstance(each, PointPattern) for each in patterns):
-        msg = "original, synthetic: must be PointPatterns; `PointPattern.synthetic(xy, domain)` may be empty"
-        raise InputError(msg)
+    for each in patterns:
+        common_domain(original, each, ("original", "synthetic"))
     if not patterns:
         msg = "synthetic: there is no pattern to evaluate; `release.sample(10)` draws some"
-        raise InputError(msg)
-    if any(each.domain.fingerprint() != original.domain.fingerprint() for each in patterns):
-        msg = "synthetic: lies in another window or network than the original; compare patterns of one domain"
         raise InputError(msg)
     if len(original) < 2:
         msg = "original pattern: must have at least two points, K is about pairs; join patterns or enlarge the domain"

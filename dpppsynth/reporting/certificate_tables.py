@@ -87,7 +87,9 @@ def guarantee_rows(subject: Subject) -> list[Row]:
     mu = subject.guarantee.mu
     unit = short_unit(subject.domain.unit)
     plain = subject.guarantee.relation
-    cap = f"points of one person: {_cap(plain)}" if not local.by_reports(plain) else local.each_sends(plain)
+    cap = f"points of one person: {_cap(plain)}"
+    if local.by_reports(plain):
+        cap = f"one {'trajectory' if local.by_trajectories(plain) else 'report'} of each"
     sent = subject.words.reports(subject.release.plans)
     radius = [Row("Privacy radius alpha", f"{exact(relation['alpha'])} {unit}")] if "alpha" in relation else []
     return [

@@ -49,11 +49,6 @@ def by_trajectories(relation: Relation) -> bool:
     return isinstance(relation, Local) and relation.of == TRAJECTORY
 
 
-def each_sends(relation: Relation) -> str:
-    """Description of the one report that each person sends."""
-    return "one trajectory of each" if by_trajectories(relation) else "one report of each"
-
-
 def opening(relation: Relation) -> Opening:
     """The opening statement."""
     if not by_reports(relation):

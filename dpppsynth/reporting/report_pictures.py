@@ -134,8 +134,7 @@ def pattern_map(pattern: PointPattern, alt: str, *, by: str | None = None, small
 
 def intensity_map(intensity: Intensity, alt: str, of: str = "points") -> Picture:
     """Draw a released intensity of points or persons; always as pixels, since it is an image anyway."""
-    figure = _map_figure(intensity.mesh.domain, MAP_SHARE, beside=1.1)
-    return _picture(plot_intensity(intensity, figure.subplots(), of=of), alt, drawn=False)
+    return _picture(plot_intensity(intensity, _beside_bar(intensity.mesh.domain), of=of), alt, drawn=False)
 
 
 def intensity_panels(intensities: Mapping[str, Intensity], alt: str, of: str = "points") -> Picture:
@@ -145,9 +144,8 @@ def intensity_panels(intensities: Mapping[str, Intensity], alt: str, of: str = "
 
 def risk_map(risk: RelativeRisk) -> Picture:
     """Draw the relative risk, with the places where it is above average for all but certain."""
-    figure = _map_figure(risk.mesh.domain, MAP_SHARE, beside=1.1)
     alt = "Map of the relative risk; places where it is above average with probability .95 or more are marked."
-    return _picture(plot_relative_risk(risk, figure.subplots()), alt, drawn=False)
+    return _picture(plot_relative_risk(risk, _beside_bar(risk.mesh.domain)), alt, drawn=False)
 
 
 def mark_pictures(release: Marked, pattern: PointPattern | None) -> Iterator[tuple[str, Picture]]:
@@ -181,8 +179,7 @@ def risks_by_type(release: Any) -> Iterator[tuple[str, Picture]]:
 
 def heat_map(release: HeatMapped, alt: str) -> Picture:
     """Draw the heat map of a release, under its usual filter; always as pixels."""
-    figure = _map_figure(release.domain, MAP_SHARE, beside=1.1)
-    return _picture(plot_heatmap(release, ax=figure.subplots()), alt, drawn=False)
+    return _picture(plot_heatmap(release, ax=_beside_bar(release.domain)), alt, drawn=False)
 
 
 def epsilon_curve(guarantee: Guarantee, domain: Domain, alt: str) -> Picture:
@@ -238,6 +235,10 @@ def _map_figure(domain: Domain, share: float, beside: float = 0.0) -> Any:
     return figure
 
 
+def _beside_bar(domain: Domain) -> Any:
+    return _map_figure(domain, MAP_SHARE, beside=1.1).subplots()
+
+
 def _drawable(pattern: PointPattern) -> bool:
     return len(pattern) + int(shapely.get_num_coordinates(pattern.domain.geometry)) <= DRAWN_POINTS
 
@@ -265,9 +266,10 @@ def explained(guarantee: Guarantee, domain: Domain) -> str:
     if several(guarantee.relation):
         cap, user = guarantee.relation.max_points_per_person, guarantee.relation.user
         whose = f"{cap} points" if user is None else "points"
+        within = " within the privacy radius" if math.isfinite(guarantee.relation.reach) else ""
         said.append(
             f"This is about a single point. The promise is made to a person, whose {whose} may change together: "
-            f"for a person the bound may be larger than the curve. {_claimed(guarantee)}"
+            f"for a person the bound may be larger than the curve. The epsilon of the claim is a person's{within}."
         )
     if isinstance(guarantee.relation, AddRemove):
         said.append(
@@ -325,11 +327,6 @@ def _one(guarantee: Guarantee) -> str:
     if isinstance(guarantee.relation, AddRemovePerson):
         return "one person with all their points"
     return "one single point (not a person)" if several(guarantee.relation) else "one point"
-
-
-def _claimed(guarantee: Guarantee) -> str:
-    within = " within the privacy radius" if math.isfinite(guarantee.relation.reach) else ""
-    return f"The epsilon of the claim is a person's{within}."
 
 
 def _shown(guarantee: Guarantee, domain: Domain) -> str:

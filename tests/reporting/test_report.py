@@ -12,8 +12,7 @@ from dpppsynth.evaluation import distances, metrics, report_files
 from dpppsynth.evaluation import utility_report as reports
 from dpppsynth.evaluation.distances import misplaced_share, total_variation, wasserstein
 from dpppsynth.evaluation.kfunction import k_function
-from dpppsynth.evaluation.metrics import Comparison
-from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
+from dpppsynth.evaluation.metrics import Comparison, mean_integrated_squared_error, propensity_mse
 from dpppsynth.evaluation.smoothing import kernel_intensity
 from dpppsynth.evaluation.utility_report import evaluate
 from dpppsynth.linear_network import LinearNetwork, heat_kernels
@@ -304,7 +303,7 @@ class TestRefusals:
             (clustered(), clustered(domain=ISLAND), {}, "synthetic: lies in another"),
             (clustered(), [clustered(), on_streets(5)], {}, "synthetic: lies in another"),
             (clustered(), [], {}, "synthetic: there is no pattern"),
-            (clustered(), [np.zeros((4, 2))], {}, "must be PointPatterns"),
+            (clustered(), [np.zeros((4, 2))], {}, "synthetic: needs a PointPattern"),
             (PointPattern([[1.0, 2.0]], SQUARE), clustered(), {}, "original pattern: must have at least two"),
             (clustered(), clustered(), {"side": 0.0}, "side: must be a positive length"),
             (clustered(), clustered(), {"bandwidth": np.nan}, "bandwidth: must be a positive length"),
