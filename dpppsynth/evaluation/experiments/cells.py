@@ -171,11 +171,8 @@ class StudyGrid:
         if taken:
             msg = f"measures: {sorted(taken)} are columns of the tables already, or end in '_se'; rename them."
             raise InputError(msg)
-        object.__setattr__(
-            self,
-            "epsilon",
-            _distinct("epsilon", (float(positive("epsilon", each)) for each in _listed("epsilon", self.epsilon))),
-        )
+        budgets = (float(positive("epsilon", each)) for each in _listed("epsilon", self.epsilon))
+        object.__setattr__(self, "epsilon", _distinct("epsilon", budgets))
         object.__setattr__(self, "delta", _distinct("delta", map(_delta, _listed("delta", self.delta))))
         for name, least in (("repeats", 1), ("patterns", 0), ("seed", 0)):
             object.__setattr__(self, name, whole(name, getattr(self, name), least))

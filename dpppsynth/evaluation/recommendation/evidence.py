@@ -34,11 +34,6 @@ LONGEST, EMPTIEST = 2.0, 0.5
 Reading = Literal["about", "at least", "unknown"]
 
 
-def kind_of(domain: Domain) -> str:
-    """Name of this kind of domain in the study: "network" or "window"."""
-    return "network" if isinstance(domain, LinearNetwork) else "window"
-
-
 @dataclass(frozen=True)
 class Outside:
     """One respect in which a release lies outside the study, and whether it is worse for it than the nearest row."""
@@ -133,11 +128,6 @@ def study() -> Evidence:
     """The study that comes with the package."""
     text = files(__package__).joinpath("study.csv").read_text(encoding="utf-8")
     return Evidence(tuple(csv.DictReader(text.splitlines())))
-
-
-def share_of(domain: Domain, relation: CappedRelation) -> float | None:
-    """Privacy radius as a share of the domain's extent, at most 1; None where points come and go."""
-    return None if isinstance(relation, AddRemove) else min(relation.reach / domain.extent, ANYWHERE)
 
 
 def shape_of(domain: Domain) -> tuple[Outside, ...]:
@@ -277,7 +267,10 @@ class Case:
     @classmethod
     def of(cls, domain: Domain, n: float, budget: PrivacyTerms) -> "Case":
         """The case of a release in a domain."""
-        return cls(kind_of(domain), share_of(domain, budget.relation), float(n), budget, shape_of(domain))
+        kind = "network" if isinstance(domain, LinearNetwork) else "window"
+        open_size, reach = isinstance(budget.relation, AddRemove), budget.relation.reach
+        share = None if open_size else min(reach / domain.extent, ANYWHERE)
+        return cls(kind, share, float(n), budget, shape_of(domain))
 
     def ask(self, evidence: Evidence, candidate: Candidate, budget: PrivacyTerms | None = None) -> Answer:
         """Expected distance of a candidate, with another budget if one is given."""
