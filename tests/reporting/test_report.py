@@ -246,11 +246,11 @@ class TestFewAndMany:
         original, synthetic = clustered(60), clustered(180)
         whole = evaluate(original, synthetic, r=R).table["synthetic"]
         sizes = []
-        exact = metrics.propensity_mse
+        exact = metrics._propensity_error
         monkeypatch.setattr(
             metrics,
-            "propensity_mse",
-            lambda a, b, *more, **k: sizes.append((len(a), len(b))) or exact(a, b, *more, **k),
+            "_propensity_error",
+            lambda ours, theirs, n, m, **k: sizes.append((n, m)) or exact(ours, theirs, n, m, **k),
         )
         monkeypatch.setattr(metrics, "MOST_PROPENSITIES", 120)
         part = evaluate(original, synthetic, r=R)
@@ -341,7 +341,7 @@ class TestRefusals:
             patch.setattr(distances, "SEGMENTS", SEGMENTS)
             distances._midpoints.cache_clear()
             one, other = (clustered(N, k) if domain is SQUARE else on_streets(N, k) for k in (0, 1))
-            surfaces = [kernel_intensity(each, metrics.least_bandwidth(domain)) for each in (one, other)]
+            surfaces = [kernel_intensity(each, distances.quadrature_cell(domain)) for each in (one, other)]
             coarse = total_variation(*surfaces, domain)
             patch.setattr(distances, "SIDE", 2 * CELLS)
             patch.setattr(distances, "SEGMENTS", 2 * SEGMENTS)
