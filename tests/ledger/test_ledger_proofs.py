@@ -23,7 +23,7 @@ from dpppsynth.ledger.proof import public_size
 from dpppsynth.privacy import GaussianDP, PureDP, ReplaceOne, guarantee_from_dict
 from dpppsynth.privacy.bounds import FORMERLY
 from dpppsynth.release import certificate, load_release
-from dpppsynth.release.folder_writing import stated
+from dpppsynth.release.folder_writing import certificate_dict
 from dpppsynth.release.verify import check_claim
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -53,7 +53,7 @@ def settled(ledger, entry, synthesizer=SMALL):
 
 def signed(entry, synthesizer=SMALL, pattern=POINTS, rng=None):
     """The certificate of a release that was really made, naming an entry."""
-    return stated(replace(synthesizer.release(pattern, rng), entry=str(entry)))
+    return certificate_dict(replace(synthesizer.release(pattern, rng), entry=str(entry)))
 
 
 def unchanged(ledger, spent=1.0):
@@ -167,7 +167,7 @@ class TestWhatCounts:
         with pytest.raises(InputError, match=r"^entry: "):
             ledger.settle(release.entry, replace(SMALL, epsilon=0.001).check(SQUARE, n=60))
         with pytest.raises(InputError, match=r"^entry: "):
-            ledger.record(release.entry, stated(release), domain=SQUARE)
+            ledger.record(release.entry, certificate_dict(release), domain=SQUARE)
         unchanged(ledger)
 
     @pytest.mark.parametrize("adaptive", [False, True])
