@@ -124,7 +124,7 @@ class TestMechanisms:
         assert checked.guarantee.relation == MOVES
         cert = json.loads((tmp_path / "out" / "certificate.json").read_text())
         assert cert["parameters"]["n"] == 27
-        assert "at most 3 points are measured, drawn at random" in cert["guarantee"]["in_words"]
+        assert {"code": "points-drawn-per-person", "most": 3, "user": "person"} in cert["guarantee"]["assumes"]
         assert "55" not in json.dumps(cert["parameters"])
 
     def test_types_are_kept(self):

@@ -151,7 +151,7 @@ def test_a_narrower_kernel_does_not_hold(saved, folder):
 
 
 def test_words_are_those_of_streets(folder):
-    sentences = json.loads((folder / "certificate.json").read_text())["guarantee"]["assumptions"]
+    sentences = json.loads((folder / "certificate.json").read_text())["guarantee"]["assumes"]
     assert any(sentence.startswith("Network, snapping tolerance, mesh") for sentence in sentences)
     assert any("the choice of the nearest edge" in sentence for sentence in sentences)
     assert not any("Window" in sentence for sentence in sentences)

@@ -63,7 +63,7 @@ HOSTILE = "<script>alert(1)</script>"
 TEMPLATE = "{{ 7 * 7 }}\"' $x^$ & </td>"
 LEVELS = HOSTILE, TEMPLATE
 # A release by a theorem that holds on average over its model alone, drawn by NUTS, as it was stored.
-AVERAGED = Path(__file__).parents[1] / "data" / "releases_v1" / "lgcp-kim-lim-3.8"
+AVERAGED = Path(__file__).parents[1] / "data" / "releases" / "lgcp-kim-lim-3.8"
 
 
 def pattern(domain, n=60):
