@@ -82,7 +82,7 @@ def test_assumptions_are_sentences_and_differ():
     texts = list(catalogue.ASSUMPTIONS.values())
     assert len({*texts}) == len(texts)
     assert all(each[0].isupper() or each[0] == "{" for each in texts)
-    assert all(each.endswith(".") or each.endswith("{of}") for each in texts)
+    assert all(each.endswith((".", "{of}")) for each in texts)
     assert not catalogue.ASSUMPTIONS.keys() & catalogue.THEOREMS.keys()
 
 
@@ -126,5 +126,5 @@ def test_text_of_compositions_counts_what_is_repeated():
 
 @pytest.mark.parametrize("data", [None, 3, ["counts"], {"most": 3}, {"code": 3}])
 def test_what_is_no_code_is_refused(data):
-    with pytest.raises(InputError, match="^assumes: needs codes"):
+    with pytest.raises(InputError, match=r"^assumes: needs codes"):
         code_from_json("assumes", data)
