@@ -4,18 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from baselines.optimal_noise import TruncatedStaircase, _program, optimal_delta, smallest_delta
 from oracles import hockey_stick_of_densities
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.truncated.optimal import _program
-from dpppsynth.truncated import (
-    TruncatedGeometric,
-    TruncatedStaircase,
-    optimal_delta,
-    smallest_delta,
-    truncated_geometric_delta,
-    truncated_laplace_delta,
-)
+from dpppsynth.truncated import TruncatedGeometric, truncated_geometric_delta, truncated_laplace_delta
 
 
 @pytest.mark.parametrize(
