@@ -48,7 +48,7 @@ def cautions(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
 
 def averaged(guarantee: Guarantee) -> bool:
     """Whether the guarantee holds on average over a model alone."""
-    return AVERAGED in guarantee.theorem
+    return "model-averaged" in guarantee.assumptions
 
 
 def exposure(guarantee: Guarantee, parameters: Mapping[str, Any]) -> float:
@@ -218,12 +218,12 @@ def _firmness(guarantee: Guarantee) -> str:
     count = len(guarantee.assumptions)
     if averaged(guarantee):
         return (
-            f"That it holds on average rests on {guarantee.theorem}, and on {count} assumptions that are listed below. "
-            "One is that the data were drawn from the fitted model itself, which is hardly ever true."
+            f"That it holds on average rests on {guarantee.theorem_text}, and on {count} assumptions that are listed "
+            "below. One is that the data were drawn from the fitted model itself, which is hardly ever true."
         )
     return (
-        f"This is proved mathematically ({guarantee.theorem}), on {count} assumptions that are listed below. Whether "
-        "those on how the data were handled are true only the custodian can say."
+        f"This is proved mathematically ({guarantee.theorem_text}), on {count} assumptions that are listed below. "
+        "Whether those on how the data were handled are true only the custodian can say."
     )
 
 

@@ -28,7 +28,7 @@ from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LaplaceSynthesizer, Synthesizer
 
-STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+STORED = Path(__file__).parents[1] / "data" / "releases"
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 
 

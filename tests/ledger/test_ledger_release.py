@@ -31,7 +31,7 @@ from dpppsynth.privacy import (
     ReplaceOne,
     verify,
 )
-from dpppsynth.privacy.assumed import ONE_REPORT
+from dpppsynth.privacy.catalogue import ONE_REPORT
 from dpppsynth.release import append_patterns, certificate, load_release
 from dpppsynth.release.folder_writing import certificate_dict
 from dpppsynth.spatial.domains import Window

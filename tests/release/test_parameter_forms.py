@@ -10,7 +10,7 @@ from dpppsynth.contract import registry
 from dpppsynth.release import certificate
 from dpppsynth.release.rederive import has_form
 
-STORED = sorted((Path(__file__).parents[1] / "data/releases_v1").glob("*/certificate.json"))
+STORED = sorted((Path(__file__).parents[1] / "data/releases").glob("*/certificate.json"))
 
 
 def stated(path):
