@@ -47,7 +47,7 @@ def _mismatch(entry: Entry, cert: Mapping[str, Any], domain: Domain, relation: R
         return "it names another entry"
     if cert["seeded"]:
         return "a seeded release is not private"
-    if place_of(domain) != entry.domain or not _same_place(entry, cert):
+    if place_of(domain) != entry.domain or not entry.domain.items() <= cert["domain"].items():
         return "it is about another domain"
     if not _same_points(entry, cert):
         return "it states another n"
@@ -56,10 +56,6 @@ def _mismatch(entry: Entry, cert: Mapping[str, Any], domain: Domain, relation: R
     if not _covers(entry.settlement or entry.guarantee, cert, relation):
         return "it claims more than was settled, or other pairs of patterns"
     return None
-
-
-def _same_place(entry: Entry, cert: Mapping[str, Any]) -> bool:
-    return all(cert["domain"][name] == value for name, value in entry.domain.items())
 
 
 def _same_points(entry: Entry, cert: Mapping[str, Any]) -> bool:
@@ -118,7 +114,8 @@ def compare(ledger: "Ledger", cert: Mapping[str, Any]) -> tuple[Check, ...]:
     if entry is None:
         detail = "the ledger does not know it: it is another one, or was replaced by an older copy."
         return (Check("entry", False, detail),)
-    enough = _covers(entry.guarantee, cert, ledger.relation) and _same_place(entry, cert) and _same_points(entry, cert)
+    here = entry.domain.items() <= cert["domain"].items() and _same_points(entry, cert)
+    enough = here and _covers(entry.guarantee, cert, ledger.relation)
     detail = "counted in full" if enough else "the ledger counts less, another domain, or another number of points."
     return Check("entry", True, f"authorised {entry.at}"), _recorded(entry, cert), Check("budget", enough, detail)
 

@@ -112,15 +112,14 @@ def described(values: Values) -> str:
 def counted_points(relation: Relation, n: Any, count_unit: Any, subset: Any, levels: Any) -> CountedPoints | None:
     """The points that a release reads under a ledger's relation; None where their number is secret."""
     if not relation.n_is_public:
-        given = next(
-            (name for name, told in (("n", n), ("subset", subset), ("levels", levels)) if told is not None), ""
-        )
-        if given:
-            msg = (
-                f"{given}: the number of points is secret under the ledger's relation, {relation.name}, which protects "
-                f"all points that a rule picks by looking at each of them alone; leave {mention(given)} out."
-            )
-            raise InputError(msg)
+        for name, value in (("n", n), ("subset", subset), ("levels", levels)):
+            if value is not None:
+                msg = (
+                    f"{name}: the number of points is secret under the ledger's relation, {relation.name}, which "
+                    "protects all points that a rule picks by looking at each of them alone; leave "
+                    f"{mention(name)} out."
+                )
+                raise InputError(msg)
         return None
     by, counts = (None, ()) if levels is None else _levels(levels)
     if n is None and counts and None not in dict(counts).values():
@@ -145,17 +144,15 @@ def _subset(given: Any) -> Values:
 
 def _levels(given: Any) -> tuple[str, Counts]:
     """A mark and the numbers of its levels."""
-    by, counts = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else (None, None)
-    if not _is_text(by) or not isinstance(counts, Mapping) or not counts or not _all_values(counts):
+    by, counts = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else ("", {})
+    fit = _is_text(by) and isinstance(counts, Mapping) and len(counts) > 0 and _all_values(counts)
+    if not fit or len({*map(str, counts)}) < len(counts):
         msg = (
-            "levels: needs the mark, its levels and their numbers of points (None where not known yet), such as "
-            f"{{'year': {{2021: 120, 2022: 80}}}}, got {shown(given)}."
+            "levels: needs the mark, each of its levels once, and their numbers of points (None where not known yet), "
+            f"such as {{'year': {{2021: 120, 2022: 80}}}}, got {shown(given)}."
         )
         raise InputError(msg)
     found = {str(level): None if number is None else _number("levels", number) for level, number in counts.items()}
-    if len(found) < len(counts):
-        msg = f"levels: each of them once, got {shown(given)}."
-        raise InputError(msg)
     return str(by), tuple(sorted(found.items()))
 
 

@@ -173,9 +173,8 @@ def next_entry(budget: Budget, entries: Mapping[str, Entry], event: Event, head:
 def _authorised(budget: Budget, entries: Mapping[str, Entry], event: Event, head: str) -> Entry:
     guarantee, points, place = counted(event["guarantee"]), _points(budget, event), event["domain"]
     budget.require(guarantee)
-    first = next(iter(entries.values()), None)
-    pinned = first is not None and budget.relation.reach < float("inf")
-    if pinned and first is not None and place["fingerprint"] != first.domain["fingerprint"]:
+    elsewhere = any(each.domain["fingerprint"] != place["fingerprint"] for each in entries.values())
+    if elsewhere and budget.relation.reach < float("inf"):
         msg = (
             "domain: the ledger's first release fixed another one, inside which its privacy radius is measured; "
             "release in that domain, or keep data of several domains under a ledger whose relation is replace-one. "
@@ -249,10 +248,7 @@ def _require_same_points(before: CountedPoints, points: CountedPoints) -> None:
 
 
 def _require_numbers(points: CountedPoints, mechanism: str, *, levels: bool) -> None:
-    """Refuse to take an authorisation up without the public numbers that bind later releases.
-
-    `levels`: also those of levels, which may be counted after an authorisation that was taken up at once.
-    """
+    """Refuse to take an authorisation up without the public numbers that bind later ones, `levels` included."""
     lacks_n, by_level = points.n is None, mechanism == STRATA
     if lacks_n or (by_level and (points.by is None or (levels and not points.complete))):
         missing = "n: it is" if lacks_n else "levels: their numbers are"

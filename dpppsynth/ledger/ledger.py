@@ -148,12 +148,8 @@ class Ledger(Account):
         return type(self).open, (self.path,)
 
     def _repr_html_(self) -> str:
-        budget = f"epsilon {upward(self.epsilon)} at delta {upward(self.delta)}"
-        rows = [
-            ("budget", budget),
-            ("spent", upward(self.spent)),
-            ("neighbouring", self.relation.described_in(self.unit)),
-        ]
+        rows = [("budget", f"epsilon {upward(self.epsilon)} at delta {upward(self.delta)}")]
+        rows += [("spent", upward(self.spent)), ("neighbouring", self.relation.described_in(self.unit))]
         return html_card(f"Ledger {self.path.name}", rows)
 
     def __repr__(self) -> str:

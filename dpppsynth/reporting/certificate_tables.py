@@ -93,7 +93,7 @@ def guarantee_rows(subject: Subject) -> list[Row]:
     radius = [Row("Privacy radius alpha", f"{exact(relation['alpha'])} {unit}")] if "alpha" in relation else []
     return [
         Row("Mechanism", cert["mechanism"], mono=True),
-        Row("Theorem", claimed["theorem"]),
+        Row("Theorem", subject.guarantee.theorem_text),
         Row("Relation", f"{relation['name']}: {subject.guarantee.neighbouring}"),
         *radius,
         Row("Unit of privacy", f"{plain.unit}; {cap}"),

@@ -32,7 +32,7 @@ OTHER = Window.rectangle(0, 0, 1000, 999, "EPSG:27700")
 POINTS = PointPattern(np.random.default_rng(3).uniform(0, 999, (60, 2)), SQUARE)
 LARGE = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=500.0, postprocess="plain")
 SMALL = replace(LARGE, epsilon=0.25)
-STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+STORED = Path(__file__).parents[1] / "data" / "releases"
 
 
 @pytest.fixture
@@ -240,7 +240,7 @@ class TestWhatCounts:
         assert ledger.releases[0].guarantee.epsilon() == pytest.approx(0.25, abs=1e-4)
 
 
-KINDS = sorted(path.name for path in (STORED).iterdir() if path.is_dir())
+KINDS = sorted(path.name for path in STORED.iterdir() if path.is_dir())
 
 
 @pytest.mark.parametrize("kind", KINDS)

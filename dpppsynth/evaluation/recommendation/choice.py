@@ -135,11 +135,6 @@ def _require_delta(delta: Any, n: int | None = None, expected_n: float | None = 
 def no_better_than_uniform(plan: Any) -> str | None:
     """A sentence where the simulation study says so of a plan's mechanism, number of points and budget, else None.
 
-    Parameters
-    ----------
-    plan : ReleasePlan
-        Of a mechanism of the study, under a relation with a cap; of others nothing is known.
-
     Examples
     --------
     >>> from dpppsynth import LGCPSynthesizer, ReplaceOne, Window
