@@ -37,7 +37,6 @@ from dpppsynth.evaluation.recommendation.evidence import (
     REPLACE_ONE,
     UNIFORM,
     Evidence,
-    Question,
 )
 from dpppsynth.evaluation.recommendation.recommended import USELESS
 from dpppsynth.inference import lgcp_inference as field
@@ -420,15 +419,15 @@ def interpolation_lines(scores: pd.DataFrame) -> list[str]:
         for value in values:
             kept = Evidence(tuple(rows[rows[column] != value].to_dict("records")))
             asked = measured[rows[column] == value].itertuples()
-            found += [kept.expect(row.mechanism, question(row)).distance / row.distance for row in asked]
+            found += [kept.expect(row.mechanism, *coordinates(row)).distance / row.distance for row in asked]
         low, mid, high = np.nanquantile(found, [0.05, 0.5, 0.95])
         lines.append([column, *(f"{each:.2f}" for each in (mid, low, high))])
     return tabled(["taken out", "median ratio", "from", "to"], lines)
 
 
-def question(row: Any) -> Question:
+def coordinates(row: Any) -> tuple[str, float | None, float, float]:
     asked = case(row, DELTA)
-    return Question(asked.kind, asked.share, asked.n, row.epsilon)
+    return asked.kind, asked.share, asked.n, row.epsilon
 
 
 def chosen_lines(rows: list[dict[str, str]], kind: str) -> list[str]:

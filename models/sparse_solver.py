@@ -1,60 +1,14 @@
-"""Factors of sparse symmetric matrices, and the entries of their inverses that the factors' pattern holds."""
+"""Factors of sparse symmetric positive definite matrices: solutions, determinants, diagonals of inverses."""
 
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from dpppsynth.core.errors import QualityError
-from dpppsynth.core.sorted_search import compiled
 from dpppsynth.core.workers import in_threads
 from dpppsynth.spatial.mesh import Floats
-
-
-@compiled
-def inverse_diagonal(
-    starts: npt.NDArray[np.int32], rows: npt.NDArray[np.int32], lower: Floats, pivots: Floats
-) -> Floats:
-    """Diagonal of `(L D L')^-1` by Takahashi's recursion over the pattern of L (Erisman & Tinney 1975).
-
-    Parameters
-    ----------
-    starts, rows, lower : arrays
-        Unit lower triangle L by columns, rows in order: the first entry of a column is its diagonal.
-    pivots : (N,) array
-        D.
-    """
-    size = len(pivots)
-    inverse = np.zeros_like(lower)
-    coefficient = np.zeros(size)
-    total = np.zeros(size)
-    for j in range(size - 1, -1, -1):
-        first, last = starts[j] + 1, starts[j + 1]
-        for p in range(first, last):
-            coefficient[rows[p]] = lower[p]
-        for p in range(first, last):
-            k = rows[p]
-            total[k] += inverse[starts[k]] * lower[p]
-            for q in range(starts[k] + 1, starts[k + 1]):
-                i = rows[q]
-                if coefficient[i] != 0.0:
-                    total[i] += inverse[q] * lower[p]
-                    total[k] += inverse[q] * coefficient[i]
-        diagonal = 1.0 / pivots[j]
-        for p in range(first, last):
-            inverse[p] = -total[rows[p]]
-            diagonal -= lower[p] * inverse[p]
-        inverse[starts[j]] = diagonal
-        for p in range(first, last):
-            coefficient[rows[p]] = 0.0
-            total[rows[p]] = 0.0
-    out = np.empty(size)
-    for j in range(size):
-        out[j] = inverse[starts[j]]
-    return out
-
 
 # Right-hand sides that are solved at once: their rounding depends on the number, so that is the same on any machine.
 TOGETHER = 8
@@ -113,7 +67,7 @@ class SparseFactor:
     def inverse_diagonal(self) -> Floats:
         """(N,) diagonal of the inverse."""
         # Numba takes its time to load, and few need it.
-        from dpppsynth.models.sparse_solver import inverse_diagonal
+        from dpppsynth.models.selected_inverse import inverse_diagonal
 
         lower = scipy.sparse.csc_matrix(self._lu.L)
         lower.sort_indices()

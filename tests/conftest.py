@@ -84,7 +84,7 @@ def quick(request):
         if name in KEPT:
             patch.setattr("dpppsynth.inference.lgcp_inference.KEPT_DRAWS", KEPT[name])
         if name in FEW_TRIALS:
-            patch.setattr("dpppsynth.mechanisms.lgcp.draw_planning.TRIALS", 100)
+            patch.setattr("dpppsynth.mechanisms.lgcp.draws.TRIALS", 100)
         if name in FEW_PIXELS:
             patch.setattr("dpppsynth.plotting.surfaces.PIXELS", 40)
         if name in COARSE:

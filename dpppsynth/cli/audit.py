@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_json, show_table, show_text
-from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.input_options import DomainOptions
 from dpppsynth.cli.method import OptionalMethod
 from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.core.errors import InputError
@@ -29,21 +29,17 @@ SavedArgument = Annotated[
         show_default=False,
     ),
 ]
-TrialsOption = Annotated[
-    int, Option(min=50, help="Runs on each of the two neighbouring patterns.", rich_help_panel=AUDIT)
-]
-FalseAlarmOption = Annotated[
-    float, Option(help="Chance of calling a mechanism that keeps its promise broken.", rich_help_panel=AUDIT)
-]
+TrialsOption = Annotated[int, o.option("Runs on each of the two neighbouring patterns.", AUDIT, min=50)]
+FalseAlarmOption = Annotated[float, o.option("Chance of calling a mechanism that keeps its promise broken.", AUDIT)]
 FindOption = Annotated[
     float | None,
-    Option(
-        help="Say how many runs find so many times too little noise, such as 1.2, and how long they take; run none.",
-        rich_help_panel=AUDIT,
+    o.option(
+        "Say how many runs find so many times too little noise, such as 1.2, and how long they take; run none.",
+        AUDIT,
         show_default=False,
     ),
 ]
-WorkersOption = Annotated[int, Option(min=1, help="Processes that run the trials.", rich_help_panel=AUDIT)]
+WorkersOption = Annotated[int, o.option("Processes that run the trials.", AUDIT, min=1)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.cautions import doubts, show_cautions
-from dpppsynth.cli.console import show_json, show_text
-from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.console import doubts, show_cautions, show_json, show_text
+from dpppsynth.cli.input_options import DomainOptions
 from dpppsynth.cli.method import Method
 from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.core.errors import InputError

@@ -1,16 +1,33 @@
 """The options that commands share: their types, names and help texts."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
 from dpppsynth.cli.options import option_of
-from dpppsynth.contract.settings import ALPHA, CAP, DELTA, EPSILON, RELATION, USER, Neighbours, Setting
+from dpppsynth.contract.settings import (
+    ALPHA,
+    CAP,
+    DELTA,
+    EPSILON,
+    PRIVACY,
+    RELATION,
+    USER,
+    Setting,
+    declared_as,
+    setting,
+)
 from dpppsynth.core.errors import InputError
 
-WHERE, PRIVACY, HOW, READING, WRITING = "Window or network", "Privacy", "Method", "Reading the points", "Output"
+WHERE, HOW, READING, WRITING = "Window or network", "Method", "Reading the points", "Output"
+
+
+def option(text: str, panel: str, *forms: str, **shown: Any) -> Any:
+    """An option with a help text, in a panel of the help page."""
+    return Option(*forms, help=text, rich_help_panel=panel, **shown)
 
 
 class Inference(StrEnum):
@@ -35,121 +52,39 @@ class Source(StrEnum):
     DRAWS = "draws"
 
 
-WindowOption = Annotated[
-    str | None,
-    Option("--window", metavar="X0,Y0,X1,Y1", help="Public rectangle that holds the points.", rich_help_panel=WHERE),
-]
-WindowFileOption = Annotated[
-    Path | None,
-    Option(help="Public polygons that hold the points: .geojson, .gpkg or .parquet.", rich_help_panel=WHERE),
-]
-NetworkOption = Annotated[
-    Path | None,
-    Option(
-        help="Public streets on which the points lie, as lines: .geojson, .gpkg or .parquet.", rich_help_panel=WHERE
-    ),
-]
-NodeOption = Annotated[
-    bool, Option("--node", help="Put a vertex wherever lines of --network meet or cross.", rich_help_panel=WHERE)
-]
-JoinOption = Annotated[
-    float | None,
-    Option(help="Join ends of --network's lines this close to each other, in its unit.", rich_help_panel=WHERE),
-]
-LargestComponentOption = Annotated[
-    bool,
-    Option("--largest-component", help="Keep the largest connected part of --network.", rich_help_panel=WHERE),
-]
-CollapseOption = Annotated[
-    float | None,
-    Option(
-        "--collapse-short", help="Contract edges of --network shorter than this, in its unit.", rich_help_panel=WHERE
-    ),
-]
-CrsOption = Annotated[
-    str | None,
-    Option(help="Coordinate system of inputs that do not name one, for example EPSG:27700.", rich_help_panel=WHERE),
-]
-ToCrsOption = Annotated[
-    str | None,
-    Option(help="Re-project files to this system; --window is then given in it.", rich_help_panel=WHERE),
-]
+EngineOption = Annotated[Engine | None, option("Who runs NUTS. Unless given: nutpie.", HOW)]
 
-EngineOption = Annotated[Engine | None, Option(help="Who runs NUTS. Unless given: nutpie.", rich_help_panel=HOW)]
+N = Setting(option="--n", help="Number of points, where it is public", panel=PRIVACY)
+EXPECTED = Setting(
+    help="Public guess of the number of points, where it is secret (add-remove); of persons for heatmap", panel=PRIVACY
+)
+CRS = Setting(
+    option="--crs", help="Coordinate system of inputs that do not name one, for example EPSG:27700", panel=WHERE
+)
+TO_CRS = Setting(option="--to-crs", help="Re-project files to this system; --window is then given in it", panel=WHERE)
+CrsOption = Annotated[str | None, option_of(CRS)]
+ToCrsOption = Annotated[str | None, option_of(TO_CRS)]
 
-EpsilonOption = Annotated[float, option_of(Setting(**EPSILON))]
-DeltaOption = Annotated[float, option_of(Setting(**DELTA))]
-AlphaOption = Annotated[float | None, option_of(Setting(**ALPHA))]
-RelationOption = Annotated[Neighbours | None, option_of(RELATION)]
-CapOption = Annotated[int, option_of(CAP)]
-KeptUserOption = Annotated[str | None, option_of(USER)]
-UserOption = Annotated[
-    str | None,
-    Option(
-        metavar="COLUMN",
-        help="Column that tells whose point a row is. Unless given: user (add-remove-person), or none.",
-        rich_help_panel=PRIVACY,
-    ),
-]
-CountOfPointsOption = Annotated[
-    int | None, Option("--n", help="Number of points, where it is public.", rich_help_panel=PRIVACY)
-]
-ExpectedOption = Annotated[
-    float | None,
-    Option(
-        help="Public guess of the number of points, where it is secret (add-remove); of persons for heatmap.",
-        rich_help_panel=PRIVACY,
-    ),
-]
 
-ByOption = Annotated[
-    str | None,
-    Option(
-        metavar="COLUMN", help="Public mark, such as year: one release for each of its levels.", rich_help_panel=PRIVACY
-    ),
-]
-LevelsOption = Annotated[
-    str | None,
-    Option(
-        metavar="A,B,...",
-        help="All values of --by, chosen without looking at the points.",
-        rich_help_panel=PRIVACY,
-    ),
-]
-CountsByLevelOption = Annotated[
-    str | None,
-    Option(
-        metavar="N,N,...", help="Number of points of each of --levels, where it is public.", rich_help_panel=PRIVACY
-    ),
-]
+@dataclass(frozen=True, kw_only=True)
+class PromiseOptions:
+    """Options that say what is to be promised, and to whom."""
+
+    epsilon: float = setting(**EPSILON)
+    delta: float = setting(0.0, **DELTA)
+    alpha: float | None = setting(None, **ALPHA)
+    relation: str | None = declared_as(RELATION)
+    max_points_per_person: int = declared_as(CAP, 1)
+    user: str | None = declared_as(USER)
+
 
 PointsArgument = Annotated[
     Path,
     Argument(help="Sensitive points: .csv, .csv.gz, .geojson, .gpkg, .parquet or .shp.", show_default=False),
 ]
-XOption = Annotated[str | None, Option(help="Column of a CSV file. Unless given: x.", rich_help_panel=READING)]
-YOption = Annotated[str | None, Option(help="Column of a CSV file. Unless given: y.", rich_help_panel=READING)]
-SeparatorOption = Annotated[
-    str | None,
-    Option(
-        metavar="SIGN", help="Sign between cells of a CSV file, or tab. Unless given: a comma.", rich_help_panel=READING
-    ),
-]
-DecimalOption = Annotated[
-    str | None,
-    Option(metavar="SIGN", help="Decimal sign in a CSV file. Unless given: a point.", rich_help_panel=READING),
-]
-LayerOption = Annotated[
-    str | None, Option(metavar="NAME", help="Layer of a GeoPackage that has several.", rich_help_panel=READING)
-]
-CountOption = Annotated[
-    str | None, Option(help="Column of whole numbers: a row with k stands for k points.", rich_help_panel=READING)
-]
+CountOption = Annotated[str | None, option("Column of whole numbers: a row with k stands for k points.", READING)]
 SnapOption = Annotated[
-    float | None,
-    Option(
-        help="Largest distance a point is moved onto --network, in its unit; a public choice.", rich_help_panel=READING
-    ),
+    float | None, option("Largest distance a point is moved onto --network, in its unit; a public choice.", READING)
 ]
 
 
@@ -163,88 +98,64 @@ def private_folder(out: Path | None) -> Path:
 
 ReleaseArgument = Annotated[Path, Argument(help="Folder of a saved release.", show_default=False)]
 NoLimitOption = Annotated[
-    bool,
-    Option(
-        "--no-limit",
-        help="Verify the release however large it is, should you trust who published it.",
-        rich_help_panel=READING,
-    ),
+    bool, option("Verify the release however large it is, should you trust who published it.", READING, "--no-limit")
 ]
 # More are drawn by further runs, at no cost; all are held in memory until they are written.
 MOST_PATTERNS = 10_000
-PatternsOption = Annotated[
-    int, Option(min=1, max=MOST_PATTERNS, help="Number of synthetic patterns.", rich_help_panel=WRITING)
-]
+PatternsOption = Annotated[int, option("Number of synthetic patterns.", WRITING, min=1, max=MOST_PATTERNS)]
 WrittenPatternsOption = Annotated[
     int,
-    Option(
+    option(
+        "Number of synthetic patterns; `sample` draws more, also after 0.",
+        WRITING,
         "--patterns",
         min=0,
         max=MOST_PATTERNS,
-        help="Number of synthetic patterns; `sample` draws more, also after 0.",
-        rich_help_panel=WRITING,
     ),
 ]
 PaidPatternsOption = Annotated[
-    int,
-    Option(
-        "--patterns",
-        min=1,
-        max=MOST_PATTERNS,
-        help="Number of patterns: kernel pays for each of them.",
-        rich_help_panel=PRIVACY,
-    ),
+    int, option("Number of patterns: kernel pays for each of them.", PRIVACY, "--patterns", min=1, max=MOST_PATTERNS)
 ]
-FixedNOption = Annotated[
-    bool,
-    Option("--fixed-n", help="Give each pattern exactly the public number of points.", rich_help_panel=WRITING),
-]
+FixedNOption = Annotated[bool, option("Give each pattern exactly the public number of points.", WRITING, "--fixed-n")]
 SourceOption = Annotated[
     Source,
-    Option(
-        help="With a posterior: its median, nearest to the truth, or its mean for all patterns; or a draw for each, to "
+    option(
+        "With a posterior: its median, nearest to the truth, or its mean for all patterns; or a draw for each, to "
         "combine them for inference.",
-        rich_help_panel=WRITING,
+        WRITING,
     ),
 ]
 LedgerOption = Annotated[
-    Path | None,
-    Option(
-        help="The data set's ledger, from `dpppsynth ledger init`; it must authorise the release.",
-        rich_help_panel=PRIVACY,
-    ),
+    Path | None, option("The data set's ledger, from `dpppsynth ledger init`; it must authorise the release.", PRIVACY)
 ]
 SubsetOption = Annotated[
     list[str] | None,
-    Option(
-        help="For --ledger, such as year=2021: the file holds the points of one value of a mark that neighbouring "
+    option(
+        "For --ledger, such as year=2021: the file holds the points of one value of a mark that neighbouring "
         "patterns share. It selects nothing.",
-        rich_help_panel=PRIVACY,
+        PRIVACY,
     ),
 ]
 PopulationOption = Annotated[
     Path | None,
-    Option(
+    option(
+        "Public inhabitants, as a GeoTIFF or polygons: how many live within the privacy radius.",
+        PRIVACY,
         "--population",
-        help="Public inhabitants, as a GeoTIFF or polygons: how many live within the privacy radius.",
-        rich_help_panel=PRIVACY,
     ),
 ]
 PopulationColumnOption = Annotated[
-    str | None,
-    Option("--population-column", help="Column of --population, where that is polygons.", rich_help_panel=PRIVACY),
+    str | None, option("Column of --population, where that is polygons.", PRIVACY, "--population-column")
 ]
-VerboseOption = Annotated[
-    bool, Option("--verbose", "-v", help="List what the guarantee takes for granted.", rich_help_panel=WRITING)
-]
+VerboseOption = Annotated[bool, option("List what the guarantee takes for granted.", WRITING, "--verbose", "-v")]
 YesOption = Annotated[
     bool,
-    Option(
+    option(
+        "Go on in spite of warnings, for scripts; without it a terminal is asked, and a script stops.",
+        WRITING,
         "--yes",
         "-y",
         envvar="DPPPSYNTH_YES",
-        help="Go on in spite of warnings, for scripts; without it a terminal is asked, and a script stops.",
-        rich_help_panel=WRITING,
     ),
 ]
-JsonOption = Annotated[bool, Option("--json", help="Print one JSON object.", rich_help_panel=WRITING)]
+JsonOption = Annotated[bool, option("Print one JSON object.", WRITING, "--json")]

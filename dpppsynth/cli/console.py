@@ -9,7 +9,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -22,6 +22,14 @@ from dpppsynth.core.errors import (
     TooLargeError,
 )
 from dpppsynth.core.wording import headed
+
+if TYPE_CHECKING:
+    from dpppsynth.privacy import Guarantee
+    from dpppsynth.release import Release, StratifiedRelease
+    from dpppsynth.spatial.domains import Domain
+
+# Points times epsilon from which on the study knows of a use: it is not asked then, which takes a while.
+ENOUGH = 50.0
 
 
 def exit_code(error: DpppsynthError) -> int:
@@ -112,6 +120,39 @@ def show_checks(checks: Iterable[tuple[str, bool, str]]) -> None:
         typer.echo(f"{name}: {detail}")
 
 
+def show_promise(
+    guarantee: "Guarantee", domain: "Domain", *, verbose: bool, start: str = "", together: str = ""
+) -> None:
+    """Print the promise in one sentence, and with `verbose` its assumptions.
+
+    `together` says of releases of one ledger what the assumption of a single release would deny.
+    """
+    from dpppsynth.privacy.bounds import ONE_RELEASE
+    from dpppsynth.privacy.catalogue import text
+    from dpppsynth.privacy.interpretation import one_sentence
+
+    assumptions = [together if together and each == ONE_RELEASE else each for each in guarantee.assumptions]
+    count = f"{len(assumptions)} assumption{'s' if len(assumptions) > 1 else ''}"
+    rests = (
+        f" It is assumed that:\n{_listed([*map(text, assumptions)])}"
+        if verbose
+        else f" It rests on {count}: see --verbose."
+    )
+    show_text(f"{start}{one_sentence(guarantee, domain)} Proved by {guarantee.theorem_text}.{rests}")
+
+
+def _listed(sentences: list[str]) -> str:
+    return "\n".join(f"({i}) {sentence}" for i, sentence in enumerate(sentences, 1))
+
+
+def error_bound(release: "Release | StratifiedRelease", by: str | None = None) -> str | None:
+    """Error bound of a release, in the words of its report, `by` the mark over whose levels counts were smoothed."""
+    from dpppsynth.contract import registry
+    from dpppsynth.contract.words import largest_error_plan
+
+    return " ".join(registry.of(release).words.errors(largest_error_plan(release.plans), by)) or None
+
+
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
     """Yield a function to announce each step: a moving line with a clock on a terminal, plain lines elsewhere."""
@@ -125,3 +166,49 @@ def _console() -> Any:
     from rich.console import Console
 
     return Console()
+
+
+def doubts(plan: Any) -> tuple[str, ...]:
+    """Doubts about a plan: about its public parameters, and whether a uniform pattern would do as well."""
+    n = getattr(plan, "n", None) or getattr(getattr(plan, "statistic", None), "expected_n", None)
+    if plan.levels is not None or n is None or n * plan.guarantee.epsilon() > ENOUGH:
+        return tuple(plan.cautions)
+    from dpppsynth.evaluation.recommendation.choice import no_better_than_uniform
+
+    useless = no_better_than_uniform(plan)
+    return tuple(plan.cautions) if useless is None else (*plan.cautions, useless)
+
+
+def show_cautions(found: Iterable[str]) -> None:
+    """Say on standard error what is doubtful."""
+    for each in found:
+        warn(each)
+
+
+def confirm_warnings(found: Iterable[str], *, yes: bool) -> None:
+    """Say what is doubtful, and ask whether to go on unless `yes` has said so.
+
+    Raises
+    ------
+    InputError
+        Where nobody can be asked.
+    typer.Exit
+        When the answer is no.
+    """
+    found = tuple(found)
+    show_cautions(found)
+    if not found or yes:
+        return
+    if not asks():
+        msg = (
+            "yes: the warnings above ask for a decision; mend what they name, or give --yes to go on. Nothing was spent"
+        )
+        raise InputError(msg)
+    if not typer.confirm("Go on and spend the budget?", default=False, err=True):
+        typer.echo("Nothing was spent.", err=True)
+        raise typer.Exit(2)
+
+
+def asks() -> bool:
+    """Whether there is a terminal to ask at."""
+    return sys.stdin.isatty()

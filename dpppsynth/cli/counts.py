@@ -4,8 +4,6 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
-
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.core.errors import InputError
@@ -13,16 +11,14 @@ from dpppsynth.core.errors import InputError
 if TYPE_CHECKING:
     pass
 
-OutOption = Annotated[
-    Path, Option(help="New .csv file for the table, outside the folder of a release.", rich_help_panel=o.WRITING)
-]
+OutOption = Annotated[Path, o.option("New .csv file for the table, outside the folder of a release.", o.WRITING)]
 FilteredOption = Annotated[
     bool,
-    Option(
-        "--filtered",
-        help="With the counts before negative ones were set to 0, and smoothed over the levels of a mark, in their "
+    o.option(
+        "With the counts before negative ones were set to 0, and smoothed over the levels of a mark, in their "
         "order; smoothed ones may be off by twice as much.",
-        rich_help_panel=o.WRITING,
+        o.WRITING,
+        "--filtered",
     ),
 ]
 
@@ -41,7 +37,7 @@ def counts(
     formula is written with a leading apostrophe.
     """
     _require_new_table(out)
-    from dpppsynth.cli.limits import error_bound
+    from dpppsynth.cli.console import error_bound
     from dpppsynth.contract.result import Counted
     from dpppsynth.release import load_release
     from dpppsynth.spatial.tables.table import guarded

@@ -3,8 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from dpppsynth.cli.console import show_table, show_text
-from dpppsynth.cli.promise import show_promise
+from dpppsynth.cli.console import show_promise, show_table, show_text
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.rounding import upward
@@ -115,7 +114,7 @@ def _promise(guarantee: "Guarantee", plan: ReleasePlan) -> list[tuple[str, str]]
     return [
         ("network" if isinstance(plan.domain, LinearNetwork) else "window", repr(plan.domain)),
         ("mechanism", plan.mechanism),
-        ("theorem", guarantee.theorem),
+        ("theorem", guarantee.theorem_text),
         ("relation", relation.name),
         *radius,
         ("points per person", cap),

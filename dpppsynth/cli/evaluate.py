@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import note, progress, show_json, show_line
-from dpppsynth.cli.domain_options import DomainOptions, require_snap
-from dpppsynth.cli.layout_options import LayoutOptions
-from dpppsynth.cli.mark_options import MarkOptions
+from dpppsynth.cli.input_options import (
+    DomainOptions,
+    LayoutOptions,
+    MarkOptions,
+    columns_of,
+    require_own_columns,
+    require_snap,
+)
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,28 +41,24 @@ SyntheticArgument = Annotated[
     ),
 ]
 OutOption = Annotated[
-    Path | None,
-    Option(help="New or empty private folder for the report, outside every release.", rich_help_panel=o.WRITING),
+    Path | None, o.option("New or empty private folder for the report, outside every release.", o.WRITING)
 ]
 SideOption = Annotated[
     float | None,
-    Option(
-        help="Side of the squares between which points are misplaced. Unless given: a tenth of the domain's extent.",
-        rich_help_panel=o.HOW,
+    o.option(
+        "Side of the squares between which points are misplaced. Unless given: a tenth of the domain's extent.", o.HOW
     ),
 ]
 SmoothingOption = Annotated[
     float | None,
-    Option(
-        "--bandwidth",
-        help="Bandwidth of the kernel intensities, at least 1/150 of a window's extent. Unless given: a tenth of the "
+    o.option(
+        "Bandwidth of the kernel intensities, at least 1/150 of a window's extent. Unless given: a tenth of the "
         "domain's extent.",
-        rich_help_panel=o.HOW,
+        o.HOW,
+        "--bandwidth",
     ),
 ]
-ShowOption = Annotated[
-    bool, Option("--show", help="Print the figures too, where nobody else can see them.", rich_help_panel=o.WRITING)
-]
+ShowOption = Annotated[bool, o.option("Print the figures too, where nobody else can see them.", o.WRITING, "--show")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,11 +4,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_json, show_line
-from dpppsynth.cli.domain_options import said_of
+from dpppsynth.cli.input_options import said_of
 from dpppsynth.cli.pattern_files import (
     Format,
     FormatOption,
@@ -35,26 +33,24 @@ class Surface(StrEnum):
     CSV = "csv"
 
 
-OutOption = Annotated[Path, Option(help="New folder, outside the release.", rich_help_panel=o.WRITING)]
+OutOption = Annotated[Path, o.option("New folder, outside the release.", o.WRITING)]
 IntensityOption = Annotated[
     Surface | None,
-    Option(
-        help="Write the intensity: tif, a GeoTIFF raster; csv, a row for each cell, or for each part of a street.",
-        rich_help_panel=o.WRITING,
+    o.option(
+        "Write the intensity: tif, a GeoTIFF raster; csv, a row for each cell, or for each part of a street.",
+        o.WRITING,
         show_default=False,
     ),
 ]
 SpacingOption = Annotated[
     float | None,
-    Option(
-        help="Side of the cells, or longest part of a street, in the domain's unit. Unless given: a round length, with "
+    o.option(
+        "Side of the cells, or longest part of a street, in the domain's unit. Unless given: a round length, with "
         "at most 256 cells along the longer side.",
-        rich_help_panel=o.WRITING,
+        o.WRITING,
     ),
 ]
-LevelOption = Annotated[
-    float, Option(help="Probability of the credible interval beside the intensity.", rich_help_panel=o.WRITING)
-]
+LevelOption = Annotated[float, o.option("Probability of the credible interval beside the intensity.", o.WRITING)]
 
 
 def export(

@@ -6,20 +6,19 @@ from typing import Annotated, Any
 import typer
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import show_json, show_line, show_text
-from dpppsynth.cli.domain_options import DomainOptions, require_snap
-from dpppsynth.cli.layout_options import LayoutOptions
-from dpppsynth.cli.mark_options import MarkOptions
+from dpppsynth.cli.input_options import (
+    DomainOptions,
+    LayoutOptions,
+    MarkOptions,
+    columns_of,
+    require_own_columns,
+    require_snap,
+)
 from dpppsynth.cli.pattern_options import PatternOptions
 
 UserOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column that says whose point a row is; no row may leave it out.",
-        rich_help_panel=o.READING,
-    ),
+    str | None, o.option("Column that says whose point a row is; no row may leave it out.", o.READING, metavar="COLUMN")
 ]
 
 
@@ -30,8 +29,7 @@ def inspect(
     kept: MarkOptions,
     layout: LayoutOptions,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Private folder for the CONFIDENTIAL file of offending rows.", rich_help_panel=o.WRITING),
+        Path | None, o.option("Private folder for the CONFIDENTIAL file of offending rows.", o.WRITING)
     ] = None,
     count: o.CountOption = None,
     user: UserOption = None,

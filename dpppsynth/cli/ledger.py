@@ -1,49 +1,95 @@
-"""`dpppsynth ledger`: creation and state of a privacy budget ledger."""
+"""`dpppsynth ledger`, and `--ledger` of other commands: authorisation of a release before a row of its file is read."""
 
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.console import show_checks, show_json, show_table, show_text
-from dpppsynth.contract.settings import Neighbours
-from dpppsynth.core.errors import InputError
+from dpppsynth.cli.console import note, show_checks, show_json, show_line, show_table, show_text
+from dpppsynth.contract.settings import PRIVACY, Neighbours, setting
+from dpppsynth.core.errors import DpppsynthError, InputError, PrivacyCheckError
 from dpppsynth.core.rounding import downward, upward
 
 if TYPE_CHECKING:
+    from dpppsynth.contract.account import Planned
     from dpppsynth.ledger import Entry, Ledger
-    from dpppsynth.privacy import Relation
+    from dpppsynth.privacy import Guarantee, Relation
     from dpppsynth.release.verify import Check
 
+IN_ROWS = (
+    "This was found in the rows of the file, after the budget was authorised: whether rows are right, and how many "
+    "there are, is a fact about them, and a free answer would tell it"
+)
+FIRST = (
+    "`dpppsynth inspect` with the same options finds what is wrong with rows first, and with --n (--n-by) all that "
+    "hangs on the number of points is settled before"
+)
 LedgerArgument = Annotated[Path, typer.Argument(help="File of the ledger, such as ledger.json.", show_default=False)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget(o.PromiseOptions):
+    """Options that say what all releases together may spend, and on whom."""
+
+    user: str | None = setting(
+        None,
+        help="Column that tells whose point a row is",
+        otherwise="user (add-remove-person), or none",
+        metavar="COLUMN",
+        panel=PRIVACY,
+    )
+
+    def neighbours(self) -> "Relation":
+        """The neighbouring relation; InputError unless one is said."""
+        from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne
+
+        kind, alpha, cap, user = self.relation, self.alpha, self.max_points_per_person, self.user
+        if alpha is None and kind in (None, Neighbours.ALPHA):
+            msg = (
+                "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one, add-remove or "
+                "add-remove-person"
+            )
+            raise InputError(msg)
+        if alpha is not None and kind not in (None, Neighbours.ALPHA):
+            msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
+            raise InputError(msg)
+        if alpha is not None:
+            return AlphaNeighbours(alpha, max_points_per_person=cap, user=user)
+        if kind != Neighbours.ADD_REMOVE_PERSON:
+            return AddRemove(cap, user=user) if kind == Neighbours.ADD_REMOVE else ReplaceOne(cap, user=user)
+        if cap != 1:
+            msg = (
+                "max_points_per_person: --relation add-remove-person protects all points of a person, however many; "
+                "leave --max-points-per-person out"
+            )
+            raise InputError(msg)
+        return AddRemovePerson() if user is None else AddRemovePerson(user)
 
 
 def init(
     path: LedgerArgument,
-    epsilon: o.EpsilonOption,
-    delta: o.DeltaOption = 0.0,
-    alpha: o.AlphaOption = None,
-    relation: o.RelationOption = None,
-    max_points_per_person: o.CapOption = 1,
-    user: o.UserOption = None,
-    label: Annotated[
-        str | None, typer.Option(help="A name for the data that may be shown to anybody.", rich_help_panel=o.WRITING)
-    ] = None,
+    budget: Budget,
+    label: Annotated[str | None, o.option("A name for the data that may be shown to anybody.", o.WRITING)] = None,
     adaptive: Annotated[
         bool,
-        typer.Option(
+        o.option(
+            "Let later budgets depend on earlier releases: only Gaussian and pure ones count then.",
+            PRIVACY,
             "--adaptive",
-            help="Let later budgets depend on earlier releases: only Gaussian and pure ones count then.",
-            rich_help_panel=o.PRIVACY,
         ),
     ] = False,
 ) -> None:
     """Set the budget of all releases from one data set, once, before the first."""
     from dpppsynth.ledger import Ledger
 
-    neighbours = _neighbours(alpha, relation, max_points_per_person, user)
-    ledger = Ledger.create(path, epsilon=epsilon, delta=delta, relation=neighbours, label=label, adaptive=adaptive)
+    spent: dict[str, Any] = {"epsilon": budget.epsilon, "delta": budget.delta, "relation": budget.neighbours()}
+    ledger = Ledger.create(path, **spent, label=label, adaptive=adaptive)
     show_text(
         f"{path} holds epsilon {ledger.epsilon:g} at delta {ledger.delta:g}. Two patterns are neighbouring when "
         f"{ledger.relation.described_in('unit')}. Keep backups of it, and keep it to yourself."
@@ -78,31 +124,6 @@ def show(
         raise typer.Exit(3)
 
 
-def _neighbours(alpha: float | None, kind: Neighbours | None, cap: int, user: str | None) -> "Relation":
-    from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne
-
-    if alpha is None and kind in (None, Neighbours.ALPHA):
-        msg = (
-            "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one, add-remove or "
-            "add-remove-person"
-        )
-        raise InputError(msg)
-    if alpha is not None and kind not in (None, Neighbours.ALPHA):
-        msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
-        raise InputError(msg)
-    if alpha is not None:
-        return AlphaNeighbours(alpha, max_points_per_person=cap, user=user)
-    if kind is Neighbours.ADD_REMOVE_PERSON:
-        if cap != 1:
-            msg = (
-                "max_points_per_person: --relation add-remove-person protects all points of a person, however many; "
-                "leave --max-points-per-person out"
-            )
-            raise InputError(msg)
-        return AddRemovePerson() if user is None else AddRemovePerson(user)
-    return AddRemove(cap, user=user) if kind is Neighbours.ADD_REMOVE else ReplaceOne(cap, user=user)
-
-
 def _warn(ledger: "Ledger") -> None:
     if ledger.warning is not None:
         show_text(f"Warning: {ledger.warning}")
@@ -121,8 +142,8 @@ def _summary(ledger: "Ledger") -> dict[str, Any]:
         "remaining": ledger.remaining,
         "head": ledger.head,
         "warning": ledger.warning,
-        "theorem": None if whole is None else whole.theorem,
-        "assumptions": [] if whole is None else list(whole.assumptions),
+        "theorem": None if whole is None else whole.theorem_text,
+        "assumptions": [] if whole is None else list(whole.assumption_texts),
         "releases": [_line(entry) for entry in ledger.releases],
     }
 
@@ -169,8 +190,124 @@ def _show(ledger: "Ledger") -> None:
         show_table("Releases", entries, ("authorised", "mechanism", "epsilon", "delta", "state"))
     if ledger.guarantee is not None:
         show_text("It is assumed that:")
-        for sentence in ledger.guarantee.assumptions:
+        for sentence in ledger.guarantee.assumption_texts:
             show_text(f"- {sentence}")
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """An open ledger and its authorisation of one release, or neither."""
+
+    ledger: "Ledger | None" = None
+    entry: str | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | None,
+        points: Path,
+        plan: "Planned",
+        subset: Mapping[str, str] | None,
+        *,
+        whole: "Guarantee | None" = None,
+    ) -> "LedgerEntry":
+        """Authorise a plan in the ledger at `path`, for all points or those of a `subset` such as {"year": "2021"}.
+
+        The first of two parts is authorised where there is room for the `whole`.
+
+        Raises
+        ------
+        BudgetError
+            When it does not suffice; nothing has been read.
+        InputError
+            When there is no such ledger, or no file of points that might be opened afterwards.
+        """
+        if path is None:
+            if subset is not None:
+                msg = "subset: it is said to a ledger; give --ledger as well, or leave --subset out"
+                raise InputError(msg)
+            return cls()
+        from dpppsynth.contract.account import points_of
+        from dpppsynth.ledger import Ledger
+
+        require_readable(points)
+        ledger = Ledger.open(path)
+        told = {"mechanism": plan.mechanism, "domain": plan.domain, **points_of(plan, subset)}
+        if whole is not None:
+            ledger.check(whole, **told)
+        return cls(ledger, ledger.authorise(plan.guarantee, **told))
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Say that the budget is spent when something fails after the authorisation, and let nothing else use it."""
+        try:
+            yield
+        except BaseException:
+            if self.ledger is not None and self.entry is not None:
+                with suppress(DpppsynthError, OSError):
+                    self.ledger.give_up(self.entry)
+                note(f"this release was authorised, and counts as spent in {self.ledger.path} whatever the reason")
+            raise
+
+    @contextmanager
+    def reading(self, remedy: str = FIRST) -> Iterator[None]:
+        """Say of an error that is found in the rows of the file why it costs the budget."""
+        try:
+            yield
+        except (InputError, PrivacyCheckError) as error:
+            if self.ledger is None:
+                raise
+            kind = PrivacyCheckError if isinstance(error, PrivacyCheckError) else InputError
+            msg = f"{str(error).rstrip('.')}. {IN_ROWS}. {remedy}"
+            raise kind(msg) from None
+
+    @property
+    def together(self) -> str:
+        """Words on the other releases of the ledger; none where this is the only one."""
+        if self.ledger is None or (count := len(self.ledger.releases)) < 2:
+            return ""
+        spent = upward(self.ledger.spent, 4)
+        return f"All {count} releases from these data stand in the ledger; together they spend epsilon {spent}."
+
+    def report(self, *, json: bool) -> None:
+        """Say what is left."""
+        if self.ledger is not None and not json:
+            at = f" at delta = {self.ledger.delta:g}" if self.ledger.delta else ""
+            spent, all_ = upward(self.ledger.spent, 4), f"{self.ledger.epsilon:g}"
+            count = len(self.ledger.releases)
+            by = f", by {count} releases together" if count > 1 else ""
+            show_line(f"Spent in {self.ledger.path}: epsilon = {spent} of {all_}{at}{by}")
+
+
+def values_of(subset: Sequence[str] | None) -> dict[str, str] | None:
+    """Marks and their values, as they are said on the command line."""
+    if not subset:
+        return None
+    pairs = [word.partition("=") for word in subset]
+    values = {mark.strip(): value.strip() for mark, _, value in pairs}
+    if not all(mark.strip() and value.strip() for mark, _, value in pairs) or len(values) < len(pairs):
+        msg = f"subset: needs the name of each mark once, and its value, such as year=2021; got {' '.join(subset)!r}"
+        raise InputError(msg)
+    return values
+
+
+def require_readable(points: Path) -> None:
+    """Refuse a mistyped name, which must not cost the budget."""
+    why = _unreadable(points)
+    if why is not None:
+        msg = f"points: cannot open {points} ({why}); nothing is spent"
+        raise InputError(msg)
+
+
+def _unreadable(points: Path) -> str | None:
+    """Reason why a file cannot be opened, as far as can be told without opening it."""
+    try:
+        kind = points.stat().st_mode
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or "no such name"
+    if stat.S_ISDIR(kind):
+        return "it is a folder"
+    return None if os.access(points, os.R_OK) else "permission denied"
 
 
 HELP = "Keep the privacy budget of a data set in a file."

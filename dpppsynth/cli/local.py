@@ -6,13 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.console import progress, show_json, show_line, show_text
-from dpppsynth.cli.domain_options import DomainOptions
-from dpppsynth.cli.layout_options import LayoutOptions
-from dpppsynth.cli.ledger_entry import LedgerEntry, values_of
+from dpppsynth.cli.console import progress, show_json, show_line, show_promise, show_text
+from dpppsynth.cli.input_options import DomainOptions, LayoutOptions
+from dpppsynth.cli.ledger import LedgerEntry, values_of
 from dpppsynth.cli.method import ReportMethod
 from dpppsynth.cli.pattern_files import require_new_folder
-from dpppsynth.cli.promise import show_promise
 from dpppsynth.cli.synthesize import EACH_ROW, show_release
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import upward
@@ -34,32 +32,27 @@ CountsArgument = Annotated[
     list[str],
     typer.Argument(help="Files of counts, .json, or patterns such as 'counts/*.json'.", show_default=False),
 ]
-WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="Processes that count. Unless given: one.", rich_help_panel=o.READING)
-]
+WorkersOption = Annotated[int | None, o.option("Processes that count. Unless given: one.", o.READING, min=1)]
 
 UnlabelledOption = Annotated[
     bool,
-    typer.Option(
+    o.option(
+        "Take files without a label: that their reports were drawn as the options say is then your word.",
+        o.READING,
         "--unlabelled",
-        help="Take files without a label: that their reports were drawn as the options say is then your word.",
-        rich_help_panel=o.READING,
     ),
 ]
-CountsOption = Annotated[
-    Path, typer.Option(help="New file of counts: .json.", rich_help_panel=o.WRITING, show_default=False)
-]
+CountsOption = Annotated[Path, o.option("New file of counts: .json.", o.WRITING, show_default=False)]
 
 PersonsOption = Annotated[
-    int | None,
-    typer.Option("--n", min=1, help="Two rounds: public number of persons of both.", rich_help_panel=o.READING),
+    int | None, o.option("Two rounds: public number of persons of both.", o.READING, "--n", min=1)
 ]
 AfterOption = Annotated[
     str | None,
-    typer.Option(
+    o.option(
+        "Two rounds: the second, after this file of the first one's counts. Unless given: the first.",
+        o.READING,
         metavar="COUNTS",
-        help="Two rounds: the second, after this file of the first one's counts. Unless given: the first.",
-        rich_help_panel=o.READING,
     ),
 ]
 
@@ -162,7 +155,7 @@ def aggregate(
     paths: AnyPathsArgument,
     client: ReportMethod,
     place: DomainOptions,
-    out: Annotated[Path, typer.Option(help="New or empty folder for the release.", rich_help_panel=o.WRITING)],
+    out: Annotated[Path, o.option("New or empty folder for the release.", o.WRITING)],
     workers: WorkersOption = None,
     unlabelled: UnlabelledOption = False,
     patterns: o.WrittenPatternsOption = 1,
@@ -240,9 +233,7 @@ def merge(paths: CountsArgument, out: CountsOption, json: o.JsonOption = False) 
 def describe(
     client: ReportMethod,
     place: DomainOptions,
-    out: Annotated[
-        Path, typer.Option(help="New file of the description: .json.", rich_help_panel=o.WRITING, show_default=False)
-    ],
+    out: Annotated[Path, o.option("New file of the description: .json.", o.WRITING, show_default=False)],
     n: PersonsOption = None,
     after: AfterOption = None,
     verbose: o.VerboseOption = False,

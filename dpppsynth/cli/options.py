@@ -8,7 +8,7 @@ when the command is called.
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, is_dataclass, make_dataclass
+from dataclasses import MISSING, field, is_dataclass, make_dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
@@ -35,14 +35,15 @@ def command_of(function: Callable[..., None]) -> "Command":
     hints = get_type_hints(function, include_extras=True)
     signature = inspect.signature(function).parameters
     kinds = {name: hints[name] for name in signature if isinstance(hints[name], type)}
-    groups = {name: _click(kind, TyperCommand) for name, kind in kinds.items() if is_dataclass(kind)}
+    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
+    parsers = {name: _click(_container(map(_alone, settings_of(kind))), TyperCommand) for name, kind in groups.items()}
     methods = {name: kind for name, kind in kinds.items() if issubclass(kind, Method)}
     own = [(n, hints[n], each.default) for n, each in signature.items() if n not in groups and n not in methods]
     command: Command = _click(_container(own), Command, function.__name__, inspect.getdoc(function))
     parameters = {each.name: [each] for each in command.params}
-    parameters |= {name: group.params for name, group in groups.items()}
+    parameters |= {name: parser.params for name, parser in parsers.items()}
     command.params = [each for name in signature for each in parameters.get(name, ())]
-    command.function, command.groups, command.own = function, groups, command.callback
+    command.function, command.groups, command.parsers, command.own = function, groups, parsers, command.callback
     command.method = next(iter(methods.items()), None)
     return command
 
@@ -60,12 +61,13 @@ class Command(TyperCommand):
     """
 
     function: Callable[..., None]
-    # Makers of dataclasses by parameters of the function, and of the other parameters.
+    # Dataclasses by parameters of the function, parsers of their values, and that of the other parameters.
     groups: Mapping[str, Any]
+    parsers: Mapping[str, Any]
     own: Any
     # The parameter that stands for the options of mechanisms, and its type.
     method: tuple[str, type[Method]] | None
-    # The maker of their values, once the mechanism is known.
+    # The parser of their values, once the mechanism is known.
     settled: Any = None
 
     def make_context(self, info_name: Any, args: list[str], *more: Any, **settings: Any) -> Any:
@@ -108,19 +110,19 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Call the function with what the options say."""
-        made = {name: _made(group, ctx.params) for name, group in self.groups.items()}
+        made = {name: kind(**_values(self.parsers[name], ctx.params)) for name, kind in self.groups.items()}
         if self.method is not None:
             name, kind = self.method
             # Public layers of a mechanism are inputs, too.
             crs = next((each.crs for each in made.values() if hasattr(each, "crs")), None)
-            made[name] = kind(vars(_made(self.settled, ctx.params)), crs)
-        grouped = {each.name for group in (*self.groups.values(), self.settled) if group for each in group.params}
+            made[name] = kind(_values(self.settled, ctx.params), crs)
+        grouped = {each.name for group in (*self.parsers.values(), self.settled) if group for each in group.params}
         own = {name: value for name, value in ctx.params.items() if name not in grouped}
         return self.function(**vars(self.own(**own)), **made)
 
 
-def _made(group: Any, values: Mapping[str, Any]) -> Any:
-    return group.callback(**{each.name: values[each.name] for each in group.params})
+def _values(parser: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    return vars(parser.callback(**{each.name: values[each.name] for each in parser.params}))
 
 
 def _container(declared: Iterable[Declared]) -> type:
@@ -178,13 +180,23 @@ def _of_settings(name: str, declared: list[tuple[str, Setting]]) -> Declared:
     return _option(name, kind, first.option, help=text, metavar=first.metavar, rich_help_panel=first.panel)
 
 
+def _alone(setting: Setting) -> Declared:
+    """The option of a setting that no mechanism is named to."""
+    empty = inspect.Parameter.empty
+    default = empty if setting.default is MISSING else setting.default
+    kind: Any = _words(setting.choices) if setting.choices else setting.kind
+    return setting.name, Annotated[kind | None, option_of(setting)], default
+
+
 def _option(name: str, kind: Any, *forms: str, **shown: Any) -> Declared:
     return name, Annotated[kind | None, Option(*forms, show_default=False, **shown)], None
 
 
 def option_of(setting: Setting) -> Any:
     """The annotation of a setting for commands that no mechanism is named to."""
-    return Option(help=f"{setting.phrase}.", metavar=setting.metavar, rich_help_panel=setting.panel)
+    text = f"{setting.phrase}." + (f" Unless given: {setting.taken}." if setting.taken else "")
+    shown: dict[str, Any] = {"metavar": setting.metavar, "rich_help_panel": setting.panel, "show_default": False}
+    return Option(*filter(None, [setting.option]), help=text, **shown)
 
 
 def _words(words: Iterable[str]) -> Any:

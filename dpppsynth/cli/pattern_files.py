@@ -5,10 +5,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.domain_options import said_of
+from dpppsynth.cli.input_options import said_of
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,24 +28,22 @@ class Format(StrEnum):
 
 FormatOption = Annotated[
     Format | None,
-    Option(
-        help="Format of patterns written into --out alone; days since a date are dates there. Unless given: geojson.",
-        rich_help_panel=o.WRITING,
+    o.option(
+        "Format of patterns written into --out alone; days since a date are dates there. Unless given: geojson.",
+        o.WRITING,
     ),
 ]
 OutCrsOption = Annotated[
     str | None,
-    Option(
-        help="Coordinate system of patterns written into --out alone, such as EPSG:4326 for longitude and latitude.",
-        rich_help_panel=o.WRITING,
+    o.option(
+        "Coordinate system of patterns written into --out alone, such as EPSG:4326 for longitude and latitude.",
+        o.WRITING,
     ),
 ]
 PlacesOption = Annotated[
     bool,
-    Option(
-        "--places",
-        help="On a network, also write the number of each point's edge and its distance along it.",
-        rich_help_panel=o.WRITING,
+    o.option(
+        "On a network, also write the number of each point's edge and its distance along it.", o.WRITING, "--places"
     ),
 ]
 

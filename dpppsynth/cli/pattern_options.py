@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.method import Method
+from dpppsynth.contract.settings import PRIVACY, declared_as, setting
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 
 if TYPE_CHECKING:
@@ -29,11 +30,17 @@ WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}", re.ASCII)
 class PatternOptions:
     """Number of points, in all or by the levels of a mark."""
 
-    n: o.CountOfPointsOption = None
-    expected_n: o.ExpectedOption = None
-    by: o.ByOption = None
-    levels: o.LevelsOption = None
-    n_by: o.CountsByLevelOption = None
+    n: int | None = declared_as(o.N)
+    expected_n: float | None = declared_as(o.EXPECTED)
+    by: str | None = setting(
+        None, help="Public mark, such as year: one release for each of its levels", metavar="COLUMN", panel=PRIVACY
+    )
+    levels: str | None = setting(
+        None, help="All values of --by, chosen without looking at the points", metavar="A,B,...", panel=PRIVACY
+    )
+    n_by: str | None = setting(
+        None, help="Number of points of each of --levels, where it is public", metavar="N,N,...", panel=PRIVACY
+    )
 
     def __post_init__(self) -> None:
         if (self.by is None) != (self.levels is None):

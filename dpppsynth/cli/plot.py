@@ -3,11 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_line
-from dpppsynth.cli.layout_options import LayoutOptions
+from dpppsynth.cli.input_options import LayoutOptions
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import each_of
 from dpppsynth.core.rounding import stated
@@ -18,35 +16,32 @@ if TYPE_CHECKING:
     from dpppsynth.plotting.surfaces import ColourScale
     from dpppsynth.release import Release, StratifiedRelease
     from dpppsynth.release.folder import OpenedRelease
+    from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.patterns import PointPattern
 
 OutOption = Annotated[
     Path | None,
-    Option(
-        help="Folder for the public pictures, unless given pictures; with --original a private one, outside every "
-        "release.",
-        rich_help_panel=o.WRITING,
+    o.option(
+        "Folder for the public pictures, unless given pictures; with --original a private one, outside every release.",
+        o.WRITING,
     ),
 ]
 OriginalOption = Annotated[
     Path | None,
-    Option(
-        help="Sensitive points to draw beside a synthetic pattern, for the custodian. Only this picture is drawn then.",
-        rich_help_panel=o.READING,
+    o.option(
+        "Sensitive points to draw beside a synthetic pattern, for the custodian. Only this picture is drawn then.",
+        o.READING,
     ),
 ]
-WhichOption = Annotated[int, Option(min=0, help="Number of the synthetic pattern to draw.", rich_help_panel=o.WRITING)]
+WhichOption = Annotated[int, o.option("Number of the synthetic pattern to draw.", o.WRITING, min=0)]
 BandwidthOption = Annotated[
     float | None,
-    Option(
-        help="Bandwidth of a heat map's filter, in the window's unit. Unless given: 2 % of its longer side.",
-        rich_help_panel=o.WRITING,
+    o.option(
+        "Bandwidth of a heat map's filter, in the window's unit. Unless given: 2 % of its longer side.", o.WRITING
     ),
 ]
-LandmarksOption = Annotated[
-    Path | None, Option(help="Public places to show for orientation.", rich_help_panel=o.READING)
-]
-LabelOption = Annotated[str, Option(help="What the landmarks are.", rich_help_panel=o.READING)]
+LandmarksOption = Annotated[Path | None, o.option("Public places to show for orientation.", o.READING)]
+LabelOption = Annotated[str, o.option("What the landmarks are.", o.READING)]
 
 
 def plot(
@@ -71,8 +66,7 @@ def plot(
     A release by the levels of a mark also has a pattern, an intensity and a mesh for each level. A heat map release
     has a heat map in place of the mesh.
     """
-    from dpppsynth.cli.domain_options import require_snap
-    from dpppsynth.cli.layers import read_landmarks
+    from dpppsynth.cli.input_options import require_snap
     from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
 
     pictures = out or Path("pictures") if original is None else o.private_folder(out)
@@ -92,7 +86,7 @@ def plot(
             raise InputError(msg)
         marks: dict[str, Any] = {"landmark_label": landmarks_label}
         if landmarks is not None:
-            marks["landmarks"] = read_landmarks(landmarks, opened.domain)
+            marks["landmarks"] = _landmarks(landmarks, opened.domain)
         say("drawing")
         if original is None:
             named = sorted(_public(opened, synthetic, bandwidth, marks).items())
@@ -244,3 +238,18 @@ def _level(pattern: "PointPattern", by: str, level: str) -> "PointPattern":
 
     at = (pattern.marks or {})[by].astype(str) == level
     return PointPattern.at(pattern.positions[at], pattern.domain, synthetic=True)
+
+
+def _landmarks(path: Path, domain: "Domain") -> "PointPattern":
+    """Read public places, in the domain or outside it; a file without a CRS is taken to be in the domain's."""
+    from dpppsynth.core.crs import crs_member
+    from dpppsynth.io import read_pattern
+    from dpppsynth.models.recipes import domain_of_release
+    from dpppsynth.spatial.domains import Window
+    from dpppsynth.spatial.tables.formats import read_table
+
+    # Beyond the domain no lengths are compared with true ones: none are measured among landmarks.
+    plane = Window.rectangle(-1e9, -1e9, 1e9, 1e9).to_geojson()
+    everywhere = domain_of_release(plane | {"crs": crs_member(domain.crs)}, None)
+    named = read_table(path).crs is not None
+    return read_pattern(path, everywhere, to_crs=domain.crs if named else None)

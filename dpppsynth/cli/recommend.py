@@ -5,11 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.cautions import doubts, show_cautions
-from dpppsynth.cli.console import show_json, show_line, show_table, show_text
-from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.console import doubts, show_cautions, show_json, show_line, show_promise, show_table, show_text
+from dpppsynth.cli.input_options import DomainOptions
 from dpppsynth.cli.method import Method
-from dpppsynth.cli.promise import show_promise
+from dpppsynth.contract.settings import declared_as
 
 if TYPE_CHECKING:
     from dpppsynth.contract.result import MechanismResult
@@ -17,17 +16,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise:
+class Promise(o.PromiseOptions):
     """Options that say what is to be promised, to whom, and about how many."""
 
-    epsilon: o.EpsilonOption
-    delta: o.DeltaOption = 0.0
-    alpha: o.AlphaOption = None
-    relation: o.RelationOption = None
-    max_points_per_person: o.CapOption = 1
-    user: o.KeptUserOption = None
-    n: o.CountOfPointsOption = None
-    expected_n: o.ExpectedOption = None
+    n: int | None = declared_as(o.N)
+    expected_n: float | None = declared_as(o.EXPECTED)
 
     def recommend(self, place: DomainOptions) -> "Recommendation":
         """The recommendation for a place."""

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.cautions import doubts, show_cautions
-from dpppsynth.cli.console import progress, show_json, show_table, show_text
-from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.console import doubts, progress, show_cautions, show_json, show_table, show_text
+from dpppsynth.cli.input_options import DomainOptions
 from dpppsynth.cli.method import Method
 from dpppsynth.cli.pattern_options import PatternOptions
 

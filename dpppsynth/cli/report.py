@@ -3,17 +3,15 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
-
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_line
 
 OutOption = Annotated[
     Path | None,
-    Option(
-        help="File to write, ending in .html; report.html in the folder unless given. Replaces an earlier report only.",
+    o.option(
+        "File to write, ending in .html; report.html in the folder unless given. Replaces an earlier report only.",
+        o.WRITING,
         show_default=False,
-        rich_help_panel=o.WRITING,
     ),
 ]
 

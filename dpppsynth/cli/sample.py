@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_json, show_line
 from dpppsynth.cli.pattern_files import (
@@ -24,24 +22,19 @@ if TYPE_CHECKING:
     from dpppsynth.release import Release, StratifiedRelease
 
 OutOption = Annotated[
-    Path | None,
-    Option(
-        help="New folder for the patterns alone, or, with --inference, for the new release.", rich_help_panel=o.WRITING
-    ),
+    Path | None, o.option("New folder for the patterns alone, or, with --inference, for the new release.", o.WRITING)
 ]
 
 
 SeedOption = Annotated[
     int | None,
-    Option(
+    o.option(
+        "Seed of the draws: the same patterns again, which is safe, for they come from what is private already.",
+        o.HOW,
         min=0,
-        help="Seed of the draws: the same patterns again, which is safe, for they come from what is private already.",
-        rich_help_panel=o.HOW,
     ),
 ]
-AgainOption = Annotated[
-    o.Inference | None, Option(help="Infer again from the saved private statistic first.", rich_help_panel=o.HOW)
-]
+AgainOption = Annotated[o.Inference | None, o.option("Infer again from the saved private statistic first.", o.HOW)]
 
 
 def sample(

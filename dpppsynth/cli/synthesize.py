@@ -6,19 +6,29 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.cautions import doubts, heed, show_cautions
-from dpppsynth.cli.columns import columns_of, require_own_columns
-from dpppsynth.cli.console import progress, show_json, show_line, show_text
-from dpppsynth.cli.domain_options import DomainOptions, require_snap, said_of
-from dpppsynth.cli.layout_options import LayoutOptions
-from dpppsynth.cli.ledger_entry import LedgerEntry, require_readable, values_of
+from dpppsynth.cli.console import (
+    confirm_warnings,
+    doubts,
+    progress,
+    show_cautions,
+    show_json,
+    show_line,
+    show_promise,
+    show_text,
+)
+from dpppsynth.cli.input_options import (
+    DomainOptions,
+    LayoutOptions,
+    columns_of,
+    require_own_columns,
+    require_snap,
+    said_of,
+)
+from dpppsynth.cli.ledger import LedgerEntry, require_readable, values_of
 from dpppsynth.cli.method import Method
 from dpppsynth.cli.pattern_files import require_new_folder
 from dpppsynth.cli.pattern_options import PatternOptions
-from dpppsynth.cli.promise import show_promise
 from dpppsynth.contract.cautions import cautions
 from dpppsynth.core.errors import InputError, QualityError
 
@@ -40,7 +50,7 @@ def synthesize(
     place: DomainOptions,
     people: PatternOptions,
     layout: LayoutOptions,
-    out: Annotated[Path, Option(help="New or empty folder for the release.", rich_help_panel=o.WRITING)],
+    out: Annotated[Path, o.option("New or empty folder for the release.", o.WRITING)],
     count: o.CountOption = None,
     snap: o.SnapOption = None,
     patterns: o.WrittenPatternsOption = 1,
@@ -84,7 +94,7 @@ def synthesize(
     chosen = values_of(subset)
     people.require_other_mark(chosen)
     warned = cautions(planned.guarantee, domain, None) if settled is None else doubts(settled)
-    heed(warned, yes=yes)
+    confirm_warnings(warned, yes=yes)
     user = method.settings.user_column(method.options)
     described = method.settings.marks_from(method.options)
     require_own_columns(points, layout.x, layout.y, count=count, user=user, by=people.by, **columns_of(described))
@@ -195,7 +205,7 @@ def show_release(
     release: Any, out: Path, *, paid: str = "", verbose: bool = False, together: str = "", json: bool
 ) -> None:
     """Say what was written, and how to go on; `paid` is why a further pattern would be a new spend, if it were."""
-    from dpppsynth.cli.limits import error_bound
+    from dpppsynth.cli.console import error_bound
     from dpppsynth.contract import registry
     from dpppsynth.core.published_files import beyond_limits
 

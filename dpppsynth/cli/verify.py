@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.console import show_checks, show_json, show_text
-from dpppsynth.cli.promise import show_promise
+from dpppsynth.cli.console import show_checks, show_json, show_promise, show_text
 
 # The sentence that is said of every certificate that holds.
 NOT_SHOWN = (

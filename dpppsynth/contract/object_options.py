@@ -15,7 +15,6 @@ from dpppsynth.spatial.offset import Offset
 
 RESOLUTION = Setting(
     name="resolution",
-    option="--resolution",
     kind=float,
     argument="mesh",
     help="Longest segment of a mesh along --network's edges, instead of --spacing",
@@ -28,23 +27,15 @@ OFFSET = (
         kind=Path,
         help="Polygons or GeoTIFF with a public density or counts, such as population, that multiplies the field",
     ),
-    Setting(
-        name="offset_column",
-        option="--offset-column",
-        kind=str,
-        help="Numeric column of --offset-file, where that holds polygons",
-    ),
+    Setting(name="offset_column", help="Numeric column of --offset-file, where that holds polygons"),
     Setting(
         name="offset_as",
-        option="--offset-as",
-        kind=str,
         choices=("density", "counts"),
         help="Whether values of --offset-file are per unit of area, or of a whole polygon or cell",
         otherwise="density",
     ),
     Setting(
         name="offset_fill",
-        option="--offset-fill",
         kind=float,
         help="0 takes places without a value in --offset-file as empty",
         otherwise="they are refused",
@@ -55,7 +46,6 @@ COVARIATES = Setting(
     name="covariate_files",
     option="--covariates",
     argument="covariates",
-    kind=str,
     metavar="NAME=FILE[:COLUMN],...",
     help="Public layers whose effects are found with the field: GeoTIFF files, or polygons and a column",
 )

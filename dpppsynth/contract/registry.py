@@ -22,12 +22,12 @@ PLACES = {
     "planar-laplace": f"{HOME}.planar_laplace.mechanism:POINTS",
     "lgcp-tents": f"{HOME}.lgcp.mechanism:TENTS",
     "lgcp-cells": f"{HOME}.lgcp.mechanism:CELLS",
-    "lgcp-clusters": f"{HOME}.lgcp.mechanism:CLUSTERS",
+    "lgcp-clusters": f"{HOME}.lgcp.clusters:CLUSTERS",
     "lgcp-field": f"{HOME}.lgcp.mechanism:FIELD",
-    "lgcp-posterior-draw": f"{HOME}.lgcp.mechanism:POSTERIOR_DRAW",
-    "lgcp-lipschitz": f"{HOME}.lgcp.mechanism:LIPSCHITZ",
-    "lgcp-kim-lim-3.8": f"{HOME}.lgcp.mechanism:KIM_LIM_38",
-    "lgcp-kim-lim-3.9": f"{HOME}.lgcp.mechanism:KIM_LIM_39",
+    "lgcp-posterior-draw": f"{HOME}.lgcp.draws:POSTERIOR_DRAW",
+    "lgcp-lipschitz": f"{HOME}.lgcp.draws:LIPSCHITZ",
+    "lgcp-kim-lim-3.8": f"{HOME}.lgcp.draws:KIM_LIM_38",
+    "lgcp-kim-lim-3.9": f"{HOME}.lgcp.draws:KIM_LIM_39",
     "kernel": f"{HOME}.kernel.mechanism:KERNEL",
     "kernel-diffusion": f"{HOME}.kernel.mechanism:DIFFUSION",
     "heatmap": f"{HOME}.heatmap.mechanism:HEATMAP",
@@ -87,10 +87,10 @@ def require_fit(name: object, plan: Statistic) -> AnyMechanism:
         When none of this name is registered, or it has other plans.
     """
     record = mechanism(name)
-    if not isinstance(plan, record.plan) or not plan.implements(record.name):
-        got = "one of another mechanism" if isinstance(plan, record.plan) else f"a {type(plan).__name__}"
+    if not isinstance(plan, record.statistic) or not plan.implements(record.name):
+        got = "one of another mechanism" if isinstance(plan, record.statistic) else f"a {type(plan).__name__}"
         msg = (
-            f"mechanism: {name} spends its budget on a {record.plan.__name__}, got {got}; take a plan that a "
+            f"mechanism: {name} spends its budget on a {record.statistic.__name__}, got {got}; take a plan that a "
             "synthesizer made."
         )
         raise InputError(msg)
@@ -110,7 +110,7 @@ def measuring(plan: Statistic) -> AnyMechanism:
     records = [mechanism(name) for name in PLACES]
     for kind in type(plan).__mro__:
         for record in records:
-            if record.plan is kind:
+            if record.statistic is kind:
                 return record
     msg = f"mechanism: no registered one has plans like {type(plan).__name__}; it has no entry in the registry."
     raise InputError(msg)

@@ -198,9 +198,10 @@ class Setting:
     name : str
         The field of the class; or a name of its own, where an argument is made from several settings.
     option : str
-        On the command line, such as "--length-scale", or "--shrink/--no-shrink" for a truth value.
+        On the command line, such as "--length-scale", or "--shrink/--no-shrink" for a truth value; made from the name
+        unless given.
     kind : type, optional
-        One of KINDS.
+        One of KINDS: that of the field's annotation unless given, or text where there is no field.
     default : object
         MISSING where a value is required; None where `otherwise` says what is taken.
     otherwise, unit : str
@@ -230,6 +231,10 @@ class Setting:
     metavar: str | None = None
     panel: str = METHOD
     convert: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.name and not self.option:
+            object.__setattr__(self, "option", _option_named(self.name))
 
     @property
     def parameter(self) -> str:
@@ -266,6 +271,11 @@ def setting(
     return field(default=default, metadata={SETTING: Setting(help=help, **declared), PARTS: tuple(parts)})
 
 
+def declared_as(declared: Setting, default: Any = None) -> Any:
+    """A field with a declaration that others share."""
+    return field(default=default, metadata={SETTING: declared})
+
+
 def made_of(*parts: Setting) -> Any:
     """A field, None by default, whose value `Settings.objects` makes from several options."""
     return field(default=None, metadata={PARTS: parts})
@@ -275,7 +285,11 @@ def settings_of(kind: type) -> tuple[Setting, ...]:
     """The settings that the fields of a dataclass declare; those that objects are made of come last."""
     own = [_own_setting(each) for each in fields(kind)]
     parts = [part for each in fields(kind) for part in each.metadata.get(PARTS, ())]
-    return (*(each for each in own if each is not None), *parts)
+    return (*(each for each in own if each is not None), *map(_part, parts))
+
+
+def _part(each: Setting) -> Setting:
+    return replace(each, kind=each.kind or str)
 
 
 def _own_setting(each: Field[Any]) -> Setting | None:
@@ -284,10 +298,14 @@ def _own_setting(each: Field[Any]) -> Setting | None:
     if declared is None:
         return None
     kind = declared.kind or _plain(each.type)
-    option = "--" + each.name.replace("_", "-")
+    option = _option_named(each.name)
     if kind is bool and each.default is True:
         option += f"/--no-{option[2:]}"
     return replace(declared, name=each.name, kind=kind, option=declared.option or option, default=each.default)
+
+
+def _option_named(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _plain(annotation: object) -> type:
@@ -343,8 +361,6 @@ class Neighbours(StrEnum):
 
 RELATION = Setting(
     name="relation",
-    option="--relation",
-    kind=str,
     choices=tuple(Neighbours),
     help="Which patterns must not be told apart",
     otherwise="alpha if --alpha is given",
@@ -352,20 +368,13 @@ RELATION = Setting(
 )
 USER = Setting(
     name="user",
-    option="--user",
-    kind=str,
     help="Column that tells whose point a row is: of each person at most --max-points-per-person points count, drawn "
     "at random",
     metavar="COLUMN",
     panel=PRIVACY,
 )
 CAP = Setting(
-    name="max_points_per_person",
-    option="--max-points-per-person",
-    kind=int,
-    help="Public cap on the points of one person",
-    default=1,
-    panel=PRIVACY,
+    name="max_points_per_person", kind=int, help="Public cap on the points of one person", default=1, panel=PRIVACY
 )
 # What a relation between points is made of, beside --alpha.
 NEIGHBOURS = (RELATION, CAP, USER)

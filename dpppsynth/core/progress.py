@@ -112,7 +112,7 @@ def announced(progress: ProgressLike) -> Iterator[Progress]:
 
 
 def silent(_: str) -> None:
-    """Tell nobody."""
+    """Ignore a step."""
 
 
 def interactive() -> bool:

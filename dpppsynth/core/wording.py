@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cached_property
 
 # Names and values, as rows of a table.
@@ -27,31 +26,29 @@ class _Options:
         return self.added.get(name) or self._collected.get(name, name)
 
 
-# None where Python is spoken.
-_options: ContextVar[_Options | None] = ContextVar("options", default=None)
+# Those of the command line in use, the innermost last; none outside the command line.
+_in_use: list[_Options] = []
 
 
 @contextmanager
 def in_options(collect: Callable[[], Mapping[str, str]]) -> Iterator[None]:
     """Write arguments as options of the command line, which are collected when the first is to be written."""
-    token = _options.set(_Options(collect))
+    _in_use.append(_Options(collect))
     try:
         yield
     finally:
-        _options.reset(token)
+        _in_use.pop()
 
 
 def add_options(options: Mapping[str, str]) -> None:
     """Add options, in place of those for the same arguments, where arguments are written so."""
-    known = _options.get()
-    if known is not None:
-        known.added.update(options)
+    if _in_use:
+        _in_use[-1].added.update(options)
 
 
 def named(name: str) -> str:
     """An argument's name, or its option."""
-    known = _options.get()
-    return name if known is None else known.of(name)
+    return _in_use[-1].of(name) if _in_use else name
 
 
 def mention(name: str, code: str = "") -> str:
@@ -68,7 +65,7 @@ def mention(name: str, code: str = "") -> str:
 
 def either(python: str, shell: str) -> str:
     """The words for Python or those for the command line, whichever is in use."""
-    return python if _options.get() is None else shell
+    return shell if _in_use else python
 
 
 def headed(message: str) -> str:

@@ -3,61 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpppsynth.core.arguments import elements, flag
 from dpppsynth.core.errors import InputError
-from dpppsynth.spatial.second_order import Floats, KFunction, PairCorrelation
+from dpppsynth.spatial.second_order import Envelope, Floats, KFunction, PairCorrelation
+
+__all__ = ["Envelope", "common_distances", "envelope", "listed_curves"]
 
 Summary = KFunction | PairCorrelation
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Envelope:
-    """Observed curve and the band of simulated ones, as confidential as the points behind them.
-
-    Attributes
-    ----------
-    curve : {"L", "K", "g"}
-        Kind of the values: L-functions of K-functions in windows, K-functions along streets, or pair correlation
-        functions.
-    r : (b,) array
-        Distances.
-    observed, lower, upper, mean : (b,) arrays
-        The observed curve, the band and the mean of the simulated curves.
-    level : float
-        Probability that a curve of the model leaves the band: at any one r, or anywhere if simultaneous.
-    p_value : float or None
-        Of the simultaneous test; None for pointwise envelopes, which are no test of the whole curve.
-    """
-
-    curve: str
-    r: Floats
-    observed: Floats
-    lower: Floats
-    upper: Floats
-    mean: Floats
-    level: float
-    p_value: float | None = None
-
-    @property
-    def simultaneous(self) -> bool:
-        """Whether the level holds for the curve as a whole."""
-        return self.p_value is not None
-
-    @property
-    def outside(self) -> npt.NDArray[np.bool_]:
-        """(b,) where the observed curve leaves the band."""
-        return (self.observed < self.lower) | (self.observed > self.upper)
-
-    def __repr__(self) -> str:
-        kind = "simultaneous" if self.simultaneous else "pointwise"
-        return f"Envelope({self.curve}, {kind}, level {self.level:g}, r from {self.r[0]:g} to {self.r[-1]:g})"
 
 
 def envelope(observed: Summary, simulated: Sequence[Summary], *, rank: int = 1, simultaneous: bool = False) -> Envelope:

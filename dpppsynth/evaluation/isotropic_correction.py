@@ -204,8 +204,8 @@ def polygon_arc(
         arc += FULL
     if arc < NOTHING or arc > FULL - NOTHING:
         # The circle crosses no border, or touches it once: any other point decides between none and all of it.
-        turned = px * COS - py * SIN, px * SIN + py * COS
-        arc = FULL if inside(x + turned[0], y + turned[1], edges) else 0.0
+        rotated = px * COS - py * SIN, px * SIN + py * COS
+        arc = FULL if inside(x + rotated[0], y + rotated[1], edges) else 0.0
     return arc, active
 
 

@@ -21,7 +21,7 @@ from dpppsynth.evaluation.distances import (
     values,
     wasserstein,
 )
-from dpppsynth.evaluation.envelopes import Envelope, envelope
+from dpppsynth.evaluation.envelopes import envelope
 from dpppsynth.evaluation.kfunction import k_function
 from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
 from dpppsynth.evaluation.simulated_patterns import homogeneous
@@ -32,7 +32,7 @@ from dpppsynth.spatial.intensity import mass_distance
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import poisson_pattern
-from dpppsynth.spatial.second_order import KFunction, frozen
+from dpppsynth.spatial.second_order import Envelope, KFunction, frozen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -229,7 +229,7 @@ class Comparison:
 
 
 def without_copies(k: KFunction, source: npt.NDArray[np.int64], domain: Domain) -> KFunction:
-    """K of points that are copies of others, told by their sources (n,), without pairs of copies of one point."""
+    """K of points copied from others, their sources (n,), without pairs of copies of one point."""
     copies = np.unique(source, return_counts=True)[1]
     pairs = (copies * (copies - 1)).sum() / (len(source) * (len(source) - 1))
     return replace(k, k=frozen(np.maximum(k.k - pairs * domain.size, 0.0)))

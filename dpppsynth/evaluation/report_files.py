@@ -20,9 +20,9 @@ from dpppsynth.evaluation.mark_scores import MarkScores
 from dpppsynth.evaluation.metrics import LEAST_SHARE, METRICS, KComparison
 from dpppsynth.evaluation.report_tables import HeatScores, aligned, averages, level_table
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.plotting import plot_comparison, plot_pattern, refuse_release_folder, save_picture
-from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, map_figure, mark_confidential, new_figure
-from dpppsynth.plotting.curves import dress_curves
+from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
+from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, mark_confidential, new_figure
+from dpppsynth.plotting.curves import label_curves
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
@@ -125,8 +125,8 @@ class UtilityReport:
         return plot_k(self.k, ax, domain=self.domain, confidential=self.confidential)
 
     def plot_patterns(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, Axes]:
-        """Draw the original beside the first synthetic pattern; see `plot_patterns` of this module."""
-        return plot_patterns(self.original, self.synthetic[0], axes, confidential=self.confidential)
+        """Draw the original beside the first synthetic pattern; see `plotting.plot_comparison`."""
+        return plot_comparison(self.original, self.synthetic[0], axes, confidential=self.confidential)
 
     def __str__(self) -> str:
         count, unit, farthest = len(self.synthetic), self.domain.unit, float(self.k.original.r[-1])
@@ -178,12 +178,7 @@ def save(report: UtilityReport, folder: Path, argument: str = "folder") -> Path:
 
 
 def require_private_folder(folder: Path, argument: str) -> None:
-    """Refuse a folder for a report that is in use, in or above that of a release, or that cannot be made.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a folder for a report that is in use, in or above that of a release, or that cannot be made."""
     above = folder
     try:
         refuse_release_folder(folder, argument)
@@ -267,17 +262,8 @@ def _k_csv(report: UtilityReport) -> str:
 def plot_k(k: KComparison, ax: Axes | None = None, *, domain: Domain, confidential: bool = True) -> Axes:
     """Draw K of the original, the envelope of the synthetic patterns, and a Poisson process as the level line at zero.
 
-    In a window L(r) - r is drawn, on a network K(r) - r: what is above zero gathers at scales up to r.
-
-    Parameters
-    ----------
-    k : KComparison
-        For instance `report.k`.
-    ax : matplotlib.axes.Axes, optional
-    domain : Window or LinearNetwork
-        Of the patterns.
-    confidential : bool
-        Whether to mark the figure; `save_picture` keeps a marked one out of releases and readable by its owner alone.
+    In a window L(r) - r is drawn, on a network K(r) - r: what is above zero gathers at scales up to r. A confidential
+    figure is marked; `save_picture` keeps it out of releases and readable by its owner alone.
     """
     ax = new_figure(6.8, 5.0).subplots() if ax is None else ax
     r = k.original.r
@@ -291,40 +277,12 @@ def plot_k(k: KComparison, ax: Axes | None = None, *, domain: Domain, confidenti
         r, k.original.l - r, color=POINT, linewidth=2.2, label="original (sensitive)" if confidential else "original"
     )
     ax.axhline(0.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="Poisson process")
-    _dress(ax, domain)
-    ax.set_xlim(0, r[-1])
-    if confidential:
-        mark_confidential(ax.figure, "made from sensitive points", size=48)
-    return ax
-
-
-def plot_patterns(
-    original: PointPattern,
-    synthetic: PointPattern,
-    axes: Sequence[Axes] | None = None,
-    *,
-    confidential: bool = True,
-) -> tuple[Axes, Axes]:
-    """Draw the original beside a synthetic pattern, as `plotting.plot_comparison` does.
-
-    Parameters
-    ----------
-    original, synthetic : PointPattern
-        On the same domain.
-    axes : two matplotlib.axes.Axes, optional
-        Of one figure.
-    confidential : bool
-        Whether to mark the figure; False only where the original is no data about anybody.
-    """
-    if confidential:
-        return plot_comparison(original, synthetic, axes)
-    left, right = axes if axes is not None else map_figure(original.domain, panels=2).subplots(1, 2)
-    return plot_pattern(original, left, title="Original"), plot_pattern(synthetic, right, title="Synthetic")
-
-
-def _dress(ax: Axes, domain: Domain) -> None:
     streets = isinstance(domain, LinearNetwork)
     unit = short_unit(domain.unit)
     along = " along the streets" if streets else ""
     xlabel, ylabel = f"distance r{along} ({unit})", f"{'K' if streets else 'L'}(r) - r ({unit})"
-    dress_curves(ax, xlabel, ylabel, "How points gather, by distance")
+    label_curves(ax, xlabel, ylabel, "How points gather, by distance")
+    ax.set_xlim(0, r[-1])
+    if confidential:
+        mark_confidential(ax.figure, "made from sensitive points", size=48)
+    return ax

@@ -67,19 +67,13 @@ AGAINST = ("synthetic", "uniform", "resampled")
 def by_levels(
     original: PointPattern, synthetic: Sequence[PointPattern], by: str
 ) -> dict[str, tuple[PointPattern, list[PointPattern]]]:
-    """Original and synthetic points of each level with at least two original ones, by the texts of their mark `by`.
-
-    Raises
-    ------
-    InputError
-        A pattern has no such mark.
-    """
-    told, others = _told(original, by, "original"), [_told(each, by, "synthetic") for each in synthetic]
+    """Original and synthetic points of each level with at least two original ones; InputError without a mark `by`."""
+    texts, others = _mark_texts(original, by, "original"), [_mark_texts(each, by, "synthetic") for each in synthetic]
     found = {}
-    for level in dict.fromkeys(told.tolist()):
+    for level in dict.fromkeys(texts.tolist()):
         parts = [each.part(mark == level, synthetic=True) for each, mark in zip(synthetic, others, strict=True)]
-        if np.count_nonzero(told == level) >= FEWEST:
-            found[level] = original.part(told == level), parts
+        if np.count_nonzero(texts == level) >= FEWEST:
+            found[level] = original.part(texts == level), parts
     return found
 
 
@@ -99,7 +93,7 @@ def _named(score: str, name: str) -> str:
     return score if name == "synthetic" else f"{score}, {name}"
 
 
-def _told(pattern: PointPattern, by: str, name: str) -> Any:
+def _mark_texts(pattern: PointPattern, by: str, name: str) -> Any:
     marks = pattern.marks or {}
     if not isinstance(by, str) or by not in marks:
         if not len(pattern):
@@ -131,7 +125,6 @@ class HeatScores:
     uniform: Floats
 
     def table(self) -> pd.DataFrame:
-        """One row a metric, with the columns of `UtilityReport.table`; not a number where there is none."""
         columns = {"original": BEST, "synthetic": self.released, "sd": math.nan, "uniform": self.uniform}
         return metric_table(columns | {"resampled": math.nan}, self.metrics)
 

@@ -237,8 +237,8 @@ def _reached(network: LinearNetwork, place: Floats, known: Floats, radius: float
     covered = np.minimum(first + np.clip(radius - end, 0.0, length), length)
     ends = np.cumsum(covered)
     part = min(int(np.searchsorted(ends, share * ends[-1], side="right")), len(ends) - 1)
-    way = share * ends[-1] - (ends[part] - covered[part])
-    along = way if way <= first[part] else length[part] - (way - first[part])
+    travelled = share * ends[-1] - (ends[part] - covered[part])
+    along = travelled if travelled <= first[part] else length[part] - (travelled - first[part])
     return np.array([own, at + along]) if part == len(network.edges) else np.array([part, along])
 
 

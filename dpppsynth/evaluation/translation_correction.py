@@ -80,7 +80,7 @@ def overlap(x: float, y: float, shape: Outline) -> float:
     total = 0.0
     for e in range(len(shape.left)):
         # Range of moved pieces that contains all overlapping ones.
-        first = above(shape.left[e] - x, shape.farthest)
+        first = np.searchsorted(shape.farthest, shape.left[e] - x, side="right")
         for f in range(first, len(shape.left)):
             start = shape.left[f] + x
             if start >= shape.right[e]:
@@ -99,19 +99,6 @@ def overlap(x: float, y: float, shape: Outline) -> float:
                 both -= min(u, v) ** 2 / (2 * abs(u - v))
             total += shape.side[e] * shape.side[f] * both * (right - left)
     return total
-
-
-@compiled
-def above(at: float, values: Floats) -> int:
-    """Index of the first of some increasing values above a number, by binary search."""
-    low, high = 0, len(values)
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] <= at:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @compiled

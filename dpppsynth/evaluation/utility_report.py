@@ -1,7 +1,7 @@
 """`evaluate`: a confidential utility report on synthetic patterns, the same for every mechanism.
 
 A report compares with sensitive points, so it is as confidential as they are. It is for the custodian's eyes, and what
-it shows must not decide what is released: that would be a query that nobody accounts for.
+it shows must not decide what is released: that would be a query without an account.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ It may fail, be run again, be tuned on the release. `LGCPInference` has dense pr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.effort import mesh_work
-from dpppsynth.contract.estimator import COVARIATES, OFFSETS, POSTERIOR, Beside, Estimator
-from dpppsynth.contract.statistic import Following, Parameters, require
+from dpppsynth.contract.estimator import COVARIATES, OFFSETS, POSTERIOR, Estimator, EstimatorFiles
+from dpppsynth.contract.statistic import DerivedFile, Parameters, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, silent
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Json, JsonObject, JsonRead
-from dpppsynth.inference.contents import require_posterior
-from dpppsynth.inference.posterior import Posterior, read_posterior
+from dpppsynth.inference.array_files import read_covariates
+from dpppsynth.inference.posterior import Posterior, read_posterior, require_posterior
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.covariates import Design
@@ -165,8 +165,6 @@ class FieldInference(Estimator[LatticeStatistic]):
         """The estimator with the covariates in the file of a saved release, where there is one."""
         if self.covariates is None or content is None:
             return self
-        from dpppsynth.inference.covariates_file import read_covariates
-
         design = read_covariates(content, self.covariates, len(self.places.vertices))
         return replace(self, covariates=design)  # type: ignore[type-var]
 
@@ -198,28 +196,18 @@ def files_beside(
     offset: str | None,
     covariates: Design | None = None,
     places: Mesh | None = None,
-) -> Beside:
+) -> EstimatorFiles:
     """Posterior draws on a mesh, made with some of the length scales or ranges, offset and covariates where there are.
 
     These are as they are stated; covariates are at other places where these are given.
     """
     files = {POSTERIOR} | (set() if offset is None else OFFSETS) | (set() if covariates is None else {COVARIATES})
     effects = 0 if covariates is None else len(covariates.names)
-    follow = [Following(POSTERIOR, (), partial(_require_posterior, mesh=mesh, scales=scales, effects=effects))]
+    follow = [DerivedFile(POSTERIOR, (), lambda content, _: require_posterior(content, mesh, scales, effects))]
     if covariates is not None:
-        check = partial(_require_covariates, design=covariates, vertices=len((places or mesh).vertices))
-        follow.append(Following(COVARIATES, (), check))
-    return Beside(frozenset(files), offset, tuple(follow))
-
-
-def _require_posterior(content: bytes, _: Ints, *, mesh: Mesh, scales: Sequence[float], effects: int) -> None:
-    require_posterior(content, mesh, scales, effects)
-
-
-def _require_covariates(content: bytes, _: Ints, *, design: Design, vertices: int) -> None:
-    from dpppsynth.inference.covariates_file import read_covariates
-
-    read_covariates(content, design, vertices)
+        vertices = len((places or mesh).vertices)
+        follow.append(DerivedFile(COVARIATES, (), lambda content, _: read_covariates(content, covariates, vertices)))
+    return EstimatorFiles(frozenset(files), offset, tuple(follow))
 
 
 def require_as_written(model: FieldInference, stated: JsonRead, rule: str) -> None:

@@ -1,6 +1,5 @@
 """Posterior draws of a log-intensity, what is known of their fit, and their file in a saved release."""
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,17 +10,15 @@ from numpy.typing import NDArray
 
 from dpppsynth.contract.estimator import POSTERIOR
 from dpppsynth.contract.result import Fit
+from dpppsynth.contract.statistic import require
 from dpppsynth.core.errors import InputError, TooLargeError
-from dpppsynth.inference import netcdf
-from dpppsynth.inference.netcdf import Variable
+from dpppsynth.inference.array_files import Variable, array_file, read_arrays
 from dpppsynth.models.laplace_approximation import ApproximationCheck
 from dpppsynth.spatial.mesh import Floats, Mesh
 
 GROUP = "posterior"
 # Share of the draws from which a fit counts among the worst, and probability of the intervals that are checked.
 COUNTED, NOMINAL = 0.05, 0.9
-# How files of before version 4 of netCDF begin; those of stored releases are read for ever.
-CLASSIC = b"CDF"
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +119,22 @@ class Posterior:
 
     def variables(self, mesh: Mesh) -> dict[str, Variable]:
         """Arrays by name, with their dimensions, as they are saved."""
-        xy, (chains, draws, vertices) = mesh.vertices, self.fields.shape
-        made = _variables(
-            *(np.arange(size, dtype="<i4") for size in (chains, draws, vertices)),
-            *(np.ascontiguousarray(column, dtype="<f8") for column in (xy[:, 0], xy[:, 1], self.length_scale)),
-            np.ascontiguousarray(self.fields, dtype="<f4"),
-        )
-        return made if self.effects is None else made | _effects(self.effects)
+        chains, draws, vertices = (np.arange(size, dtype="<i4") for size in self.fields.shape)
+        made = {
+            "chain": Variable(("chain",), chains),
+            "draw": Variable(("draw",), draws),
+            "vertex": Variable(("vertex",), vertices),
+            "x": Variable(("vertex",), mesh.vertices[:, 0].astype("<f8")),
+            "y": Variable(("vertex",), mesh.vertices[:, 1].astype("<f8")),
+            "length_scale": Variable(("chain", "draw"), self.length_scale.astype("<f8")),
+            # Readers with xarray find where the vertices lie.
+            "log_intensity": Variable(("chain", "draw", "vertex"), self.fields.astype("<f4"), {"coordinates": "x y"}),
+        }
+        if self.effects is None:
+            return made
+        numbers = np.arange(self.effects.shape[-1], dtype="<i4")
+        effects = Variable(("chain", "draw", "covariate"), self.effects.astype("<f8"))
+        return made | {"covariate": Variable(("covariate",), numbers), "effect": effects}
 
     def to_xarray(self, mesh: Mesh) -> Any:
         """`xarray.Dataset` in ArviZ layout: `log_intensity` (chain, draw, vertex), `length_scale` (chain, draw)."""
@@ -140,52 +146,13 @@ class Posterior:
         return xr.Dataset(made, coords=coords, attrs={} if self.fits is None else self.fits.notes)
 
     def file(self, mesh: Mesh, scales: Sequence[float]) -> bytes:
-        """A netCDF-4 file with the group `posterior` of draws made with some of these length scales.
-
-        It takes 4 bytes for each number of a field, 8 for each draw and chain, 20 for each vertex, 4 for each number of
-        a draw within its chain, 8 for each effect of a draw, and no more than 16 KiB beside.
-        """
-        fits = self.fits or FitNotes.unknown(scales)
-        return netcdf.written(GROUP, self.variables(mesh), fits.notes)
+        """A netCDF-4 file with the group `posterior` of draws made with some of these length scales."""
+        return array_file(GROUP, self.variables(mesh), (self.fits or FitNotes.unknown(scales)).notes)
 
 
-def _variables(*values: Any) -> dict[str, Variable]:
-    dimensions = {
-        "chain": ("chain",),
-        "draw": ("draw",),
-        "vertex": ("vertex",),
-        "x": ("vertex",),
-        "y": ("vertex",),
-        "length_scale": ("chain", "draw"),
-        "log_intensity": ("chain", "draw", "vertex"),
-    }
-    # Whoever reads with xarray finds where the vertices lie.
-    notes = {"log_intensity": {"coordinates": "x y"}}
-    named = zip(dimensions.items(), values, strict=True)
-    return {name: Variable(each, array, notes.get(name, {})) for (name, each), array in named}
-
-
-def _effects(effects: Floats) -> dict[str, Variable]:
-    """Effects (chains, draws, p) by name, with the numbers of their covariates."""
-    return {
-        "covariate": Variable(("covariate",), np.arange(effects.shape[-1], dtype="<i4"), {}),
-        "effect": Variable(("chain", "draw", "covariate"), np.ascontiguousarray(effects, dtype="<f8"), {}),
-    }
-
-
-def read_file(content: bytes, fits: int, effects: int = 0) -> tuple[Mapping[str, Any], FitNotes]:
-    """Arrays of a saved posterior by name, with so many effects of covariates, and what is known of so many fits.
-
-    Raises
-    ------
-    ValueError
-        When the file is not byte by byte what is saved of them.
-    """
-    kinds = zip(("<i4",) * 3 + ("<f8",) * 3 + ("<f4",), (1, 1, 1, 1, 1, 2, 3), strict=True)
-    like = _variables(*(np.zeros((1,) * rank, dtype=kind) for kind, rank in kinds))
-    like |= _effects(np.zeros((1, 1, 1))) if effects else {}
-    found, told = netcdf.read(content, GROUP, like, FitNotes.unknown([0.0] * fits).notes)
-    return found, FitNotes(**{name.removeprefix("fit_"): values for name, values in told.items()})
+KINDS = {"chain": "<i4 1", "draw": "<i4 1", "vertex": "<i4 1", "x": "<f8 1", "y": "<f8 1"}
+KINDS |= {"length_scale": "<f8 2", "log_intensity": "<f4 3"}
+EFFECTS = {"covariate": "<i4 1", "effect": "<f8 3"}
 
 
 def read_posterior(content: bytes, vertices: int, scales: Sequence[float], effects: int = 0) -> Posterior:
@@ -196,34 +163,42 @@ def read_posterior(content: bytes, vertices: int, scales: Sequence[float], effec
     InputError
     """
     try:
-        posterior = _classic(content) if content.startswith(CLASSIC) else _present(content, len(scales), effects)
-        shape = posterior.fields.shape
-        whole = shape == (*shape[:2], vertices) and posterior.length_scale.shape == shape[:2]
-        finite = np.isfinite(posterior.fields).all() and np.isfinite(posterior.length_scale).all()
-        whole = whole and posterior.fields.size > 0 and bool(finite)
-        told = posterior.effects
-        whole = whole and (told is None) == (effects == 0)
-        whole = whole and (told is None or (told.shape == (*shape[:2], effects) and bool(np.isfinite(told).all())))
+        return _read(content, vertices, scales, effects)[0]
     except TooLargeError:
         raise
-    except Exception:  # noqa: BLE001 - the reader of old files raises whatever a broken header leads to
-        whole = False
-    if not whole:
+    except ValueError:
         msg = f"release: {POSTERIOR} is no posterior on the mesh of this release; the folder is not whole."
-        raise InputError(msg)
-    return posterior
+        raise InputError(msg) from None
 
 
-def _present(content: bytes, fits: int, effects: int) -> Posterior:
-    found, known = read_file(content, fits, effects)
-    return Posterior(found["log_intensity"], found["length_scale"], known, found.get("effect"))
+def require_posterior(content: bytes, mesh: Mesh, scales: Sequence[float], effects: int = 0) -> None:
+    """Refuse bytes that are not those of posterior draws on a mesh; ValueError."""
+    _, found = _read(content, len(mesh.vertices), scales, effects)
+    there = np.allclose(np.column_stack([found["x"], found["y"]]), mesh.vertices, rtol=1e-12, atol=0)
+    require(there, "vertices lie where the mesh has them")
 
 
-def _classic(content: bytes) -> Posterior:
-    """Posterior of a file of version 3, whose length scales were the same in all chains."""
-    from scipy.io import netcdf_file
-
-    with netcdf_file(io.BytesIO(content), mmap=False) as data:
-        fields = np.array(data.variables["log_intensity"].data, dtype=np.float32)
-        scales = np.array(data.variables["length_scale"].data, dtype=float)
-    return Posterior(fields, np.broadcast_to(scales, (len(fields), *scales.shape)))
+def _read(
+    content: bytes, vertices: int, scales: Sequence[float], effects: int
+) -> tuple[Posterior, Mapping[str, NDArray[Any]]]:
+    """The draws, and all arrays of their file."""
+    known = KINDS | (EFFECTS if effects else {})
+    found, told = read_arrays(content, GROUP, known, dict.fromkeys(FitNotes.unknown(scales).notes, len(scales)))
+    fits = FitNotes(**{name.removeprefix("fit_"): values for name, values in told.items()})
+    posterior = Posterior(found["log_intensity"], found["length_scale"], fits, found.get("effect"))
+    chains, draws, places = posterior.fields.shape
+    require(places == vertices and min(chains, draws) > 0, "draws are on the mesh of the field")
+    require(posterior.length_scale.shape == (chains, draws), "every draw has a length scale")
+    sizes = {"chain": chains, "draw": draws, "vertex": vertices} | ({"covariate": effects} if effects else {})
+    numbered = all(np.array_equal(found[name], np.arange(size)) for name, size in sizes.items())
+    require(numbered and len(found["x"]) == len(found["y"]) == vertices, "chains, draws and vertices are numbered")
+    finite = np.isfinite(posterior.fields).all() and np.isin(posterior.length_scale, scales).all()
+    require(bool(finite), "fields are finite, and made with length scales of the model")
+    if posterior.effects is not None:
+        whole = posterior.effects.shape == (chains, draws, effects) and np.isfinite(posterior.effects).all()
+        require(bool(whole), "effects are finite")
+    noted = np.concatenate(list(fits.notes.values()))
+    stated = np.array_equal(fits.length_scale, np.asarray(scales, dtype=np.float64))
+    plain = bool((np.isnan(noted) | (noted >= -1)).all())
+    require(stated and plain, "what is known of the fits are numbers, one for each length scale of the model")
+    return posterior, found

@@ -17,7 +17,7 @@ from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, AddRemovePerson, GeoIndistinguishability, Local, MovedPoint
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.spatial.mesh import Floats, Ints
-from dpppsynth.spatial.second_order import KFunction
+from dpppsynth.spatial.second_order import Envelope, KFunction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,22 +156,6 @@ def changed_marks(guarantee: Guarantee) -> str:
     return " and ".join(word for word, far in reach if far)
 
 
-class Band(Protocol):
-    """An observed curve and a band of simulated ones: `evaluation.Envelope`."""
-
-    curve: str
-    r: Floats
-    observed: Floats
-    lower: Floats
-    upper: Floats
-    mean: Floats
-    level: float
-
-    @property
-    def simultaneous(self) -> bool:
-        """Whether the level holds for the curve as a whole."""
-
-
 def plot_k_function(
     k: KFunction | Mapping[str, KFunction], ax: Axes | None = None, *, unit: str = "unit", title: str | None = None
 ) -> Axes:
@@ -203,7 +187,7 @@ def plot_k_function(
     return _by_distance(ax, "L(r) - r" if planar else "K(r) - r", unit, title)
 
 
-def plot_envelope(band: Band, ax: Axes | None = None, *, unit: str = "unit", title: str | None = None) -> Axes:
+def plot_envelope(band: Envelope, ax: Axes | None = None, *, unit: str = "unit", title: str | None = None) -> Axes:
     """Draw an observed curve in the band of simulated ones: L- or K-functions less r, pair correlations less 1.
 
     Parameters
@@ -225,7 +209,7 @@ def plot_envelope(band: Band, ax: Axes | None = None, *, unit: str = "unit", tit
     return _by_distance(ax, what, unit, title)
 
 
-def dress_curves(ax: Axes, xlabel: str, ylabel: str, title: str | None) -> None:
+def label_curves(ax: Axes, xlabel: str, ylabel: str, title: str | None) -> None:
     """Axes of curves by distance: labels, lines across, a legend below, where no curve can be."""
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.spines[["top", "right"]].set_visible(False)
@@ -240,7 +224,7 @@ def _by_distance(ax: Axes, what: str, unit: str, title: str | None) -> Axes:
     """Add the level line of a Poisson process, and dress the axes."""
     ax.axhline(0.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="Poisson process")
     ax.margins(x=0)
-    dress_curves(ax, f"r ({short_unit(unit)})", what, title)
+    label_curves(ax, f"r ({short_unit(unit)})", what, title)
     return ax
 
 

@@ -266,6 +266,7 @@ def plot_comparison(
     *,
     landmarks: PointPattern | None = None,
     landmark_label: str = "landmark",
+    confidential: bool = True,
 ) -> tuple[Axes, Axes]:
     """Draw the sensitive pattern beside a synthetic one, marked CONFIDENTIAL: for the custodian's eyes.
 
@@ -277,6 +278,8 @@ def plot_comparison(
         Of one figure.
     landmarks, landmark_label
         As in `plot_pattern`.
+    confidential : bool
+        Whether to mark the figure; False only where the original is no data about anybody.
 
     Raises
     ------
@@ -290,9 +293,12 @@ def plot_comparison(
     left, right = axes if axes is not None else map_figure(domain, panels=2).subplots(1, 2)
     # Dots of one opacity and area: what is darker has more points.
     number = max(len(original), len(synthetic))
-    _pattern_map(original, left, "Original (sensitive)", landmarks, landmark_label, number=number)
+    _pattern_map(
+        original, left, "Original (sensitive)" if confidential else "Original", landmarks, landmark_label, number=number
+    )
     _pattern_map(synthetic, right, "Synthetic", landmarks, landmark_label, number=number)
-    mark_confidential(left.figure, "shows sensitive points")
+    if confidential:
+        mark_confidential(left.figure, "shows sensitive points")
     return left, right
 
 

@@ -18,6 +18,7 @@ from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, ProgressLike, announced
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import JsonObject
+from dpppsynth.inference.array_files import covariates_file
 from dpppsynth.inference.field_inference import FieldInference
 from dpppsynth.inference.posterior import FitNotes, Posterior
 from dpppsynth.release.offset_file import write_offset
@@ -98,8 +99,6 @@ class CoxRelease(StatisticRelease[L]):
             write_offset(offset, folder)
         covariates = getattr(self.estimator, "covariates", None)
         if covariates is not None and covariates.values is not None:
-            from dpppsynth.inference.covariates_file import covariates_file
-
             (folder / (start + COVARIATES)).write_bytes(covariates_file(covariates.values))
         if self.draws is not None:
             model = self._field_model()

@@ -9,11 +9,9 @@ from dpppsynth.contract.estimator import OFFSET, OFFSET_RASTER
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.types import JsonObject
-from dpppsynth.inference import netcdf
-from dpppsynth.inference.netcdf import Variable
+from dpppsynth.inference.array_files import Variable, array_file, read_arrays
 from dpppsynth.release.certificate import Published
 from dpppsynth.spatial.domains import canonical_json
-from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.raster_layers import RasterLayer
 
@@ -55,29 +53,26 @@ def read_offset(found: Published) -> Offset:
 
 
 def _written(raster: RasterLayer) -> bytes:
-    bounds = np.array(raster.bounds_of_cells, dtype="<f8")
-    return netcdf.written(GROUP, _variables(raster.values, bounds), {"bounds": bounds})
-
-
-def _variables(values: Floats, bounds: Floats) -> dict[str, Variable]:
-    """Centres of columns and rows, and densities; so laid out, map programs open it."""
-    (rows, columns), (x0, y0, x1, y1) = values.shape, bounds
+    """A file with centres of columns and rows, and densities; so laid out, map programs open it."""
+    (rows, columns), (x0, y0, x1, y1) = raster.values.shape, raster.bounds_of_cells
     x = x0 + (np.arange(columns) + 0.5) * ((x1 - x0) / columns)
     y = y1 - (np.arange(rows) + 0.5) * ((y1 - y0) / rows)
-    return {
-        "y": Variable(("y",), y.astype("<f8"), {}),
-        "x": Variable(("x",), x.astype("<f8"), {}),
-        "density": Variable(("y", "x"), np.ascontiguousarray(values, dtype="<f8"), {}),
+    variables = {
+        "y": Variable(("y",), y),
+        "x": Variable(("x",), x),
+        "density": Variable(("y", "x"), raster.values.astype("<f8")),
     }
+    return array_file(GROUP, variables, {"bounds": np.array(raster.bounds_of_cells, dtype="<f8")})
 
 
 def _read(content: bytes) -> Offset:
-    """Raster of a file that is byte by byte what is written of it."""
-    like = _variables(np.zeros((1, 1)), np.array([0.0, 0.0, 1.0, 1.0]))
-    found, notes = netcdf.read(content, GROUP, like, {"bounds": np.zeros(4)})
+    """Raster of a file."""
+    kinds = {"y": "<f8 1", "x": "<f8 1", "density": "<f8 2"}
+    found, notes = read_arrays(content, GROUP, kinds, {"bounds": 4})
     x0, y0, x1, y1 = notes["bounds"].tolist()
     raster = RasterLayer(found["density"], (x0, y0, x1, y1), outside=0.0, label=OFFSET_RASTER)
-    if _written(raster) != content:
+    own, _ = read_arrays(_written(raster), GROUP, kinds, {"bounds": 4})
+    if not all(np.array_equal(found[name], own[name]) for name in kinds):
         msg = f"release: {OFFSET_RASTER} is no raster; its rows or columns do not follow from its bounds."
         raise InputError(msg)
     return Offset.of(raster)

@@ -76,6 +76,49 @@ class PairCorrelation:
         return f"PairCorrelation({_kind(self)}, correction {self.correction!r}, {end})"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Envelope:
+    """Observed curve and the band of simulated ones, as confidential as the points behind them.
+
+    Attributes
+    ----------
+    curve : {"L", "K", "g"}
+        Kind of the values: L-functions of K-functions in windows, K-functions along streets, or pair correlation
+        functions.
+    r : (b,) array
+        Distances.
+    observed, lower, upper, mean : (b,) arrays
+        The observed curve, the band and the mean of the simulated curves.
+    level : float
+        Probability that a curve of the model leaves the band: at any one r, or anywhere if simultaneous.
+    p_value : float or None
+        Of the simultaneous test; None for pointwise envelopes, which are no test of the whole curve.
+    """
+
+    curve: str
+    r: Floats
+    observed: Floats
+    lower: Floats
+    upper: Floats
+    mean: Floats
+    level: float
+    p_value: float | None = None
+
+    @property
+    def simultaneous(self) -> bool:
+        """Whether the level holds for the curve as a whole."""
+        return self.p_value is not None
+
+    @property
+    def outside(self) -> npt.NDArray[np.bool_]:
+        """(b,) where the observed curve leaves the band."""
+        return (self.observed < self.lower) | (self.observed > self.upper)
+
+    def __repr__(self) -> str:
+        kind = "simultaneous" if self.simultaneous else "pointwise"
+        return f"Envelope({self.curve}, {kind}, level {self.level:g}, r from {self.r[0]:g} to {self.r[-1]:g})"
+
+
 def require_pairs(pattern: PointPattern) -> None:
     """InputError for a pattern of fewer than two points."""
     if len(pattern) < 2:

@@ -208,7 +208,7 @@ class TestImports:
     @pytest.mark.parametrize(
         ("words", "family"),
         [
-            (["--method", "laplace"], "laplace"),
+            (["--method", "laplace"], "lgcp"),
             (["--mechanism=bounded-cells", "--max-error", "30"], "bounded"),
             (["--method=bounded-error", "--max-error", "30"], "bounded"),
         ],

@@ -116,7 +116,7 @@ class TestCommandLine:
 
     @pytest.mark.parametrize(("answer", "code"), [("n\n", 2), ("\n", 2), ("y\n", 0)])
     def test_a_terminal_is_asked(self, points, monkeypatch, answer, code):
-        monkeypatch.setattr("dpppsynth.cli.cautions.asks", lambda: True)
+        monkeypatch.setattr("dpppsynth.cli.console.asks", lambda: True)
         words = ["synthesize", points / "a.csv", *RUN, "--epsilon", 12, "--out", points / "release"]
         done = CliRunner().invoke(app, list(map(str, words)), input=answer)
         assert done.exit_code == code

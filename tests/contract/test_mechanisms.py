@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from support.seams import chance_for_nuts
@@ -19,7 +20,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.mechanisms.kernel.bound.kernels import smallest_bandwidth
 from dpppsynth.mechanisms.kernel.release import PoissonRelease
-from dpppsynth.mechanisms.lgcp.synthesizer import MECHANISMS
+from dpppsynth.mechanisms.lgcp.planning import SPENDING_DELTA
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, verify
 from dpppsynth.release import CoxRelease, certificate, load_release
 from dpppsynth.spatial.offset import Offset
@@ -151,7 +152,7 @@ class TestRoundTrip:
 
 
 class TestDelta:
-    @pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if MECHANISMS[name].spends_delta])
+    @pytest.mark.parametrize("mechanism", SPENDING_DELTA)
     def test_needed(self, mechanism):
         with pytest.raises(
             InputError, match=rf"^delta: mechanism '{mechanism}' cannot promise delta = 0.*'tents' or 'lip"
@@ -345,8 +346,11 @@ class TestForgeries:
         assert failed(folder, with_files(folder, "offset.geojson")) == {"files"}
         (folder / "offset.geojson").unlink()
         content = (folder / "offset.nc").read_bytes()
-        for changed in (content[:-8] + content[-16:-8], content + b"12345678", content[:100]):
-            (folder / "offset.nc").write_bytes(changed)
+        for name in ("offset/density", "offset/x", None):
+            (folder / "offset.nc").write_bytes(content if name else content[:100])
+            if name:
+                with h5py.File(folder / "offset.nc", "a") as file:
+                    file[name][0] += 1.0
             cert = with_files(folder, "offset.nc")
             cert["files"].pop("offset.geojson", None)
             assert failed(folder, cert) == {"files"}

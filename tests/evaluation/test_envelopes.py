@@ -115,20 +115,20 @@ def test_curves_must_belong_together(curves):
         ([*rest, g(curves[5])], "curves of one kind"),
         (
             [*rest, curves[5]],
-            "simulated: needs a sequence of KFunctions or PairCorrelations, at least one, got ndarray",
+            "simulated:",
         ),
         ([*rest, k(np.full(len(R), np.nan))], "not finite"),
         (rest[:1], "at least two simulated"),
-        ([], "simulated: needs a sequence"),
-        (one, "simulated: needs a sequence .* got a KFunction by itself"),
-        (None, "simulated: needs a sequence .* got NoneType"),
+        ([], "simulated:"),
+        (one, "simulated:"),
+        (None, "simulated:"),
     ]
     for simulated, message in refused:
         with pytest.raises(InputError, match=message):
             envelope(one, simulated)
-    with pytest.raises(InputError, match="observed: needs"):
+    with pytest.raises(InputError, match=r"^observed:"):
         envelope(curves[0], rest)
-    with pytest.raises(InputError, match="simultaneous: must be True or False"):
+    with pytest.raises(InputError, match=r"^simultaneous:"):
         envelope(one, rest, simultaneous="no")
     plane = g(curves[0])
     for other in (g(curves[2], bandwidth=0.2), replace(plane, planar=False)):
@@ -142,7 +142,7 @@ def test_ranks_that_are_possible(m, most, simultaneous, curves):
     runs = [g(c) for c in curves[1 : m + 1]]
     assert envelope(g(curves[0]), runs, rank=most, simultaneous=simultaneous).level < 1
     for rank in (0, most + 1, 1.5, True):
-        with pytest.raises(InputError, match=f"rank: must be a whole number from 1 to {most} "):
+        with pytest.raises(InputError, match=r"^rank:"):
             envelope(g(curves[0]), runs, rank=rank, simultaneous=simultaneous)
 
 

@@ -23,7 +23,7 @@ from dpppsynth.mechanisms.lgcp.field_statistic import lattice_field
 from dpppsynth.models import regular_squares, regular_triangulation, trace_mesh
 from dpppsynth.models.covariances import PoweredExponential, square_root
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.gaussian_kernel import sample_children, turned
+from dpppsynth.spatial.gaussian_kernel import rotate, sample_children
 from dpppsynth.spatial.grid_cells import cell_places
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.patterns import PointPattern
@@ -110,7 +110,7 @@ ROWS = {
     "cells of uneven grids": (GRID.locate, SOHO),
     "cells of heat maps": (lambda xy: np.column_stack(cells_at((xy - SOHO.bounds[:2]) / 700, (23, 19))), SOHO),
     "values of local clients": (area_values, SOHO),
-    "turned for kernels": (lambda xy: turned(xy, AXES), SOHO),
+    "rotate for kernels": (lambda xy: rotate(xy, AXES), SOHO),
 }
 
 

@@ -94,15 +94,15 @@ def test_bad_arguments_of_pmse(rng):
     some, empty = uniform(5, rng), PointPattern.synthetic([], WINDOW)
     with pytest.raises(InputError, match="leave empty patterns out"):
         propensity_mse(some, empty, flat, flat)
-    with pytest.raises(InputError, match="balanced: must be True or False"):
+    with pytest.raises(InputError, match=r"^balanced:"):
         propensity_mse(some, some, flat, flat, balanced="no")
-    with pytest.raises(InputError, match="synthetic: lies in another domain"):
+    with pytest.raises(InputError, match=r"^synthetic:"):
         propensity_mse(some, PointPattern([[0, 0]], Window.rectangle(0, 0, 1, 1)), flat, flat)
-    with pytest.raises(InputError, match="synthetic_intensity: its integral"):
+    with pytest.raises(InputError, match=r"^synthetic_intensity:"):
         propensity_mse(some, some, flat, Known(0.0))
-    with pytest.raises(InputError, match="original_intensity: must be a function"):
+    with pytest.raises(InputError, match=r"^original_intensity:"):
         propensity_mse(some, some, None, flat)
-    with pytest.raises(InputError, match="synthetic_intensity: an intensity must be finite and non-negative"):
+    with pytest.raises(InputError, match=r"^synthetic_intensity:"):
         propensity_mse(some, some, flat, lambda xy: -slope(xy))
 
 
@@ -145,11 +145,11 @@ def test_bad_arguments_of_mise():
         (some, k([0, 1, 2, 3]), "different distances r"),
         (some, k([0, 1, 2], correction="border"), "curves of one kind"),
         (some, k([0, 1, np.nan]), "not finite"),
-        (some, [], "synthetics: needs a sequence of KFunctions, at least one, got none"),
-        ([], some, "originals: needs a sequence of KFunctions"),
-        ([some, 3], some, "originals: .* got int"),
-        (None, some, "originals: .* got NoneType"),
-        (k([0, 0, 1]), some, "originals: K is zero"),
+        (some, [], "synthetics:"),
+        ([], some, "originals:"),
+        ([some, 3], some, "originals:"),
+        (None, some, "originals:"),
+        (k([0, 0, 1]), some, "originals:"),
     ]
     for ours, theirs, message in refused:
         with pytest.raises(InputError, match=message):

@@ -204,28 +204,28 @@ def test_bad_patterns_and_methods():
         wasserstein(some, empty)
     with pytest.raises(InputError, match="empty pattern"):
         wasserstein(empty, some)
-    with pytest.raises(InputError, match="method: must be 'auto', 'exact' or 'sliced', got 'sinkhorn'"):
+    with pytest.raises(InputError, match=r"^method:"):
         wasserstein(some, some, "sinkhorn")
-    with pytest.raises(InputError, match="other: lies in another domain"):
+    with pytest.raises(InputError, match=r"^other:"):
         wasserstein(some, points([[1.25, 2.5]], Window.rectangle(0, 0, 10, 11)))
-    with pytest.raises(InputError, match="method: 'sliced' takes a window"):
+    with pytest.raises(InputError, match=r"^method:"):
         wasserstein(CYCLE.pattern([0], [0.5]), CYCLE.pattern([1], [0.5]), "sliced")
 
 
 @pytest.mark.parametrize(
     ("p", "q", "spacing", "message"),
     [
-        ([[1, 1]], [[1], [1]], (1, 1), r"q: must have the shape of p, \(1, 2\); got \(2, 1\)"),
-        ([[1, -1]], [[1, 1]], (1, 1), "p: must be a two-dimensional array of finite, non-negative"),
-        ([[1, 1]], [[1, np.nan]], (1, 1), "q: must be a two-dimensional array of finite, non-negative"),
-        ([1, 1], [1, 1], (1, 1), "p: must be a two-dimensional"),
-        ([[1, 1]], [[0, 0]], (1, 1), "q: must hold some mass"),
-        ([[1, 1]], [[1, 1]], (0, 1), "spacing: must be two positive"),
-        ([[1, 1]], [[1, 1]], 1.0, "spacing: must be two positive"),
-        ([[1, 1]], [[1, 1]], "ab", "spacing: must be two positive"),
-        ([[1, 1]], [[1, 1]], (1j, 1), "spacing: must be two positive"),
-        ([["1", "2"]], [[1, 1]], (1, 1), "p: must be a two-dimensional"),
-        ([[1, 1j]], [[1, 1]], (1, 1), "p: must be a two-dimensional"),
+        ([[1, 1]], [[1], [1]], (1, 1), "q:"),
+        ([[1, -1]], [[1, 1]], (1, 1), "p:"),
+        ([[1, 1]], [[1, np.nan]], (1, 1), "q:"),
+        ([1, 1], [1, 1], (1, 1), "p:"),
+        ([[1, 1]], [[0, 0]], (1, 1), "q:"),
+        ([[1, 1]], [[1, 1]], (0, 1), "spacing:"),
+        ([[1, 1]], [[1, 1]], 1.0, "spacing:"),
+        ([[1, 1]], [[1, 1]], "ab", "spacing:"),
+        ([[1, 1]], [[1, 1]], (1j, 1), "spacing:"),
+        ([["1", "2"]], [[1, 1]], (1, 1), "p:"),
+        ([[1, 1j]], [[1, 1]], (1, 1), "p:"),
     ],
 )
 def test_bad_grids(p, q, spacing, message):

@@ -112,7 +112,7 @@ class TestHeads:
         before = ledger.path.read_bytes()
         where = ["--out", tmp_path / "out", "--ledger", ledger.path]
         assert words in run("synthesize", files["csv"], *PLACE, *LAPLACE, *options, *where, code=2)
-        assert words in run("inspect", files["csv"], *PLACE, *options, "--report-to", tmp_path, code=2)
+        assert words in run("inspect", files["csv"], *PLACE, *options, "--out", tmp_path, code=2)
         assert ledger.path.read_bytes() == before
 
     def test_more_patterns_than_are_drawn_at_once(self, files, ledger, tmp_path):
@@ -218,7 +218,7 @@ class TestRows:
         lines = [f"{x},{y},{2021 + (i >= 20)},1" for i, (x, y) in enumerate(np.arange(2 * N).reshape(N, 2).tolist())]
         path = tmp_path / "points.csv"
         path.write_text("\n".join(["x,y,year,k", *lines[: N if row else N - 1], *([row] if row else [])]) + "\n")
-        run("inspect", path, *PLACE, *options, "--report-to", tmp_path / "private", code=2)
+        run("inspect", path, *PLACE, *options, "--out", tmp_path / "private", code=2)
         where = ["--out", tmp_path / "out", "--ledger", ledger.path]
         said = run("synthesize", path, *PLACE, *LAPLACE, *options, *where, code=2)
         assert "found in the rows of the file, after the budget was authorised" in said

@@ -138,11 +138,11 @@ def test_bars_are_the_types(square):
 def test_others_are_refused(square):
     plain = LaplaceSynthesizer(1.0, alpha=50.0).release(PointPattern([[1.0, 1.0]], SQUARE), rng=1)
     for draw in (plot_by_type, plot_by_time):
-        with pytest.raises(InputError, match=r"^release: needs a MarkedRelease, got CoxRelease"):
+        with pytest.raises(InputError, match=r"^release:"):
             draw(plain)
     with pytest.raises(InputError, match=r"^types:"):
         plot_by_type(square, ["arson"])
-    with pytest.raises(InputError, match=r"^pattern: has no mark 'offence'"):
+    with pytest.raises(InputError, match=r"^pattern:"):
         plot_by_type(square, pattern=square.sample(1, rng=1)[0].unmarked())
 
 

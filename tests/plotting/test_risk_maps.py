@@ -54,5 +54,5 @@ def test_along_streets_excess_is_thick():
 def test_refused(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         plot_relative_risk(risk(MESH), **wrong)
-    with pytest.raises(InputError, match=r"^risk: "):
+    with pytest.raises(InputError, match=r"^risk:"):
         plot_relative_risk(MESH)

@@ -19,7 +19,7 @@ from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LaplaceSynthesizer, PlanarLaplaceSynthesizer
 
-STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+STORED = Path(__file__).parents[1] / "data" / "releases"
 NAMES = sorted(path.name for path in STORED.iterdir() if path.is_dir())
 RAW = [[311.25, 811.5], [347.0, 622.75]]
 TEXT = "CANARY 311.25 811.5"
@@ -245,30 +245,35 @@ class TestFiles:
             self.refused("lgcp-tents-offset", file, change, tmp_path / str(k))
 
     def test_a_posterior(self, tmp_path):
-        from scipy.io import netcdf_file
+        import h5py
 
         def edited(content, change):
             path = tmp_path / "draft.nc"
             path.write_bytes(content)
-            with netcdf_file(path, "a") as data:
-                change(data)
+            with h5py.File(path, "a") as data:
+                change(data["posterior"])
             return path.read_bytes()
 
         def put_in(data):
-            data.createDimension("raw", 2)
-            data.createVariable("raw", "d", ("raw",))[:] = RAW[0]
+            data["raw"] = RAW[0]
+
+        def put_beside(data):
+            data.parent["raw"] = RAW[0]
 
         def moved(data):
-            data.variables["x"][0] += 1.0
+            data["x"][0] += 1.0
 
         def scaled(data):
-            data.variables["length_scale"][0] = 347.0
+            data["length_scale"][0] = 347.0
 
         def noted(data):
-            data.history = TEXT
+            data.attrs["history"] = TEXT
 
-        changes = [lambda content, f=f: edited(content, f) for f in (put_in, moved, scaled, noted)]
-        changes += [lambda content: content + TEXT.encode(), lambda content: content[:-4] + b"\x7f\xc0\x00\x00"]
+        def told(data):
+            data.attrs["fit_ess"] = RAW[0]
+
+        edits = (put_in, put_beside, moved, scaled, noted, told)
+        changes = [lambda content, f=f: edited(content, f) for f in edits]
         for k, change in enumerate(changes):
             (tmp_path / str(k)).mkdir()
             self.refused("lgcp-tents", "posterior.nc", change, tmp_path / str(k))

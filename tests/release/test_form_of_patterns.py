@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dpppsynth.inference import contents
 from dpppsynth.io.writing import geojson_text
+from dpppsynth.release import contents
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 

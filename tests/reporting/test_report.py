@@ -13,12 +13,12 @@ from dpppsynth.evaluation import utility_report as reports
 from dpppsynth.evaluation.distances import misplaced_share, total_variation, wasserstein
 from dpppsynth.evaluation.kfunction import k_function
 from dpppsynth.evaluation.metrics import Comparison
-from dpppsynth.evaluation.report_files import plot_k, plot_patterns
+from dpppsynth.evaluation.report_files import plot_k
 from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
 from dpppsynth.evaluation.smoothing import kernel_intensity
 from dpppsynth.evaluation.utility_report import evaluate
 from dpppsynth.linear_network import LinearNetwork, heat_kernels
-from dpppsynth.plotting import save_picture
+from dpppsynth.plotting import plot_comparison, save_picture
 
 SQUARE = Window.rectangle(0, 0, 100, 100, "EPSG:27700")
 ISLAND = Window.polygon(shapely.box(0, 0, 100, 100).difference(shapely.box(40, 40, 60, 60)))
@@ -515,8 +515,8 @@ class TestPictures:
                 save_picture(ax, public / "k.png")
 
     def test_go_into_given_axes(self, report):
-        left, right = plot_patterns(clustered(), clustered(60, 1), confidential=False)
-        again = plot_patterns(clustered(), clustered(60, 1), (left, right), confidential=False)
+        left, right = plot_comparison(clustered(), clustered(60, 1), confidential=False)
+        again = plot_comparison(clustered(), clustered(60, 1), (left, right), confidential=False)
         assert again == (left, right)
         assert plot_k(report.k, left, domain=SQUARE) is left
 

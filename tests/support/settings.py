@@ -3,7 +3,7 @@
 import numpy as np
 import shapely
 
-from dpppsynth.mechanisms.lgcp.synthesizer import MECHANISMS
+from dpppsynth.mechanisms.lgcp.planning import SPENDING_DELTA
 from dpppsynth.models import regular_triangulation
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -25,7 +25,7 @@ def points(window=SQUARE, seed=1, n=N, *, spot=False):
 
 
 def lgcp(mechanism, window=SQUARE, **options):
-    settings = {"delta": 1e-6} if MECHANISMS[mechanism].spends_delta else {}
+    settings = {"delta": 1e-6} if mechanism in SPENDING_DELTA else {}
     settings |= {"mechanism": mechanism, "length_scale": 400.0, "mesh": regular_triangulation(window, shape=(5, 5))}
     settings |= {} if "relation" in options else {"alpha": 25.0}
     return LGCPSynthesizer(**{"epsilon": 1.0, "inference": "laplace"} | settings | options)

@@ -8,9 +8,10 @@ from typing import Any
 from dpppsynth.contract import registry
 from dpppsynth.contract.synthesizer import AnySynthesizer, Synthesizer
 from dpppsynth.core.arguments import instance
-from dpppsynth.evaluation.recommendation.evidence import DELTA, Answer, Evidence, Outside, Question
+from dpppsynth.evaluation.recommendation.evidence import DELTA, Answer, Evidence, Outside, kind_of, shape_of, share_of
 from dpppsynth.privacy.profiles import GaussianDP, gaussian_mu
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
+from dpppsynth.spatial.domains import Domain
 
 
 @dataclass(frozen=True)
@@ -32,19 +33,9 @@ class PrivacyTerms:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mechanism with its default rules.
+    """A mechanism, as certificates call it on a window, with the settings of its synthesizer beside the budget.
 
-    Attributes
-    ----------
-    mechanism : str
-        As certificates call it on a window.
-    what : str
-        In words.
-    settings : mapping
-        Of its synthesizer, beside the budget.
-    spends_delta, has_posterior : bool
-    gaussian : bool
-        Whether its noise depends on the budget through `gaussian_mu` alone.
+    `gaussian` tells whether its noise depends on the budget through `gaussian_mu` alone.
     """
 
     mechanism: str
@@ -67,8 +58,8 @@ class Candidate:
         """Equivalent budget of this mechanism at the study's delta and with one point per person.
 
         Laplace noise has scale `k Delta / epsilon`, so a cap of k points divides epsilon. Gaussian mechanisms feel
-        `mu / k` with the mu of (epsilon, delta); it is told as the epsilon that belongs to it at the study's delta. The
-        kernel is treated like the former, which is rough.
+        `mu / k` with the mu of (epsilon, delta); it is stated as its epsilon at the study's delta. The kernel
+        is treated like the former, which is rough.
         """
         k = budget.relation.max_points_per_person
         if not self.gaussian:
@@ -101,15 +92,8 @@ MARGIN = 1.1
 class Case:
     """The public facts of a release that the study is asked about.
 
-    Attributes
-    ----------
-    kind : {"window", "network"}
-    share : float or None
-        Privacy radius as a share of the extent; None where points come and go.
-    n : float
-    budget : PrivacyTerms
-    shape : tuple of Outside
-        Respects in which the domain's shape lies outside the study, whatever the mechanism.
+    `share` is the privacy radius as a share of the extent, None where points come and go; `shape` the respects in which
+    the domain's shape lies outside the study, whatever the mechanism.
     """
 
     kind: str
@@ -118,11 +102,15 @@ class Case:
     budget: PrivacyTerms
     shape: tuple[Outside, ...] = ()
 
+    @classmethod
+    def of(cls, domain: Domain, n: float, budget: PrivacyTerms) -> "Case":
+        """The case of a release in a domain."""
+        return cls(kind_of(domain), share_of(domain, budget.relation), float(n), budget, shape_of(domain))
+
     def ask(self, evidence: Evidence, candidate: Candidate, budget: PrivacyTerms | None = None) -> Answer:
         """Expected distance of a candidate, with another budget if one is given."""
         budget = budget or self.budget
-        question = Question(self.kind, self.share, self.n, candidate.epsilon(budget))
-        answer = evidence.expect(candidate.mechanism, question)
+        answer = evidence.expect(candidate.mechanism, self.kind, self.share, self.n, candidate.epsilon(budget))
         return Answer(answer.distance, (*self.shape, *answer.outside, *_other_delta(candidate, budget)))
 
 
@@ -135,14 +123,13 @@ class Ranked:
 
     @property
     def distance(self) -> float:
-        """Expected total variation distance."""
         return self.answer.distance
 
 
 def rank(evidence: Evidence, case: Case, margin: float = MARGIN) -> list[Ranked]:
     """Candidates that the budget admits, best first; those that the study has not measured are left out.
 
-    Whoever comes within the margin of the smallest distance is as good, and among these the order of `CANDIDATES`
+    Candidates within the margin of the smallest distance are as good, and among these the order of `CANDIDATES`
     decides: no delta spent first, then a posterior.
     """
     found = []

@@ -10,7 +10,7 @@ from dpppsynth.contract.synthesizer import AnySynthesizer, PointSynthesizer, req
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, Case, PrivacyTerms, Ranked, rank
-from dpppsynth.evaluation.recommendation.evidence import kind_of, shape_of, share_of, study
+from dpppsynth.evaluation.recommendation.evidence import study
 from dpppsynth.evaluation.recommendation.recommended import (
     Alternative,
     Recommendation,
@@ -70,7 +70,7 @@ def recommend(
     >>> advice.mechanism, advice.useful
     ('lgcp-tents', True)
     >>> advice.synthesizer.check(soho, n=392).theorem
-    'Theorem 2 (tents)'
+    'tents'
     """
     require_true_lengths(domain)
     positive("epsilon", epsilon, remedy="1 is a usual start")
@@ -84,7 +84,7 @@ def recommend(
     sizes = {"n": int(n)} if public else {"expected_n": size}
     _require_delta(delta, **sizes)
     budget, evidence = PrivacyTerms(float(epsilon), float(delta), asked.neighbouring()), study()
-    case = Case(kind_of(domain), share_of(domain, budget.relation), float(n), budget, shape_of(domain))
+    case = Case.of(domain, n, budget)
     ranked = rank(evidence, case)
     refused: list[Alternative] = []
     for k, each in enumerate(ranked):
@@ -135,11 +135,6 @@ def _require_delta(delta: Any, n: int | None = None, expected_n: float | None = 
 def no_better_than_uniform(plan: Any) -> str | None:
     """A sentence where the simulation study says so of a plan's mechanism, number of points and budget, else None.
 
-    Parameters
-    ----------
-    plan : ReleasePlan
-        Of a mechanism of the study, under a relation with a cap; of others nothing is known.
-
     Examples
     --------
     >>> from dpppsynth import LGCPSynthesizer, ReplaceOne, Window
@@ -157,7 +152,7 @@ def no_better_than_uniform(plan: Any) -> str | None:
     if candidate.gaussian and not terms.delta:
         return None
     evidence = study()
-    case = Case(kind_of(domain), share_of(domain, terms.relation), float(n), terms, shape_of(domain))
+    case = Case.of(domain, n, terms)
     answer, uniform = case.ask(evidence, candidate), evidence.uniform[case.kind]
     if is_useful(answer.distance, answer.reading, uniform) is not False:
         return None

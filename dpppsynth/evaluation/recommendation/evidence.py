@@ -36,36 +36,8 @@ def kind_of(domain: Domain) -> str:
 
 
 @dataclass(frozen=True)
-class Question:
-    """Coordinates of a release in the study.
-
-    Attributes
-    ----------
-    kind : {"window", "network"}
-    share : float or None
-        Privacy radius as a share of the domain's extent, 1 for moves anywhere; None where points come and go.
-    n : float
-        Public number of points, or the public guess of it.
-    epsilon : float
-        Budget with which the study's mechanisms, at its delta and with one point per person, had the same noise.
-    """
-
-    kind: str
-    share: float | None
-    n: float
-    epsilon: float
-
-
-@dataclass(frozen=True)
 class Outside:
-    """One respect in which a release lies outside the study.
-
-    Attributes
-    ----------
-    words : str
-    worse : bool
-        Whether the release will be worse for it than the nearest row, or better.
-    """
+    """One respect in which a release lies outside the study, and whether it is worse for it than the nearest row."""
 
     words: str
     worse: bool
@@ -76,14 +48,9 @@ class Outside:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Expected distance by the study.
+    """Expected total variation distance to the true normalised intensity, by the study; NaN without a row of it.
 
-    Attributes
-    ----------
-    distance : float
-        Total variation distance to the true normalised intensity; NaN where the mechanism does not take part.
-    outside : tuple of Outside
-        Respects in which the release lies outside the study; the nearest row was used.
+    The nearest row was used where the release lies `outside` the study.
     """
 
     distance: float
@@ -106,14 +73,14 @@ class Grid:
     budgets: Floats
     distance: Floats
 
-    def __call__(self, question: Question) -> Answer:
+    def __call__(self, share: float | None, n: float, epsilon: float) -> Answer:
         """Interpolate the logarithm of the distance, linear in the logarithm of each axis; no extrapolation."""
         axes = {"n": self.sizes, "epsilon": self.budgets}
-        at = {"n": question.n, "epsilon": question.epsilon}
-        if question.share is not None:
-            axes, at = {"alpha": self.shares} | axes, {"alpha": question.share} | at
+        at = {"n": n, "epsilon": epsilon}
+        if share is not None:
+            axes, at = {"alpha": self.shares} | axes, {"alpha": share} | at
         values = np.log(self.distance)
-        if question.share is None:
+        if share is None:
             values = values[0]
         for name, axis in axes.items():
             values = _along_first(np.log(axis), values, math.log(max(at[name], sys.float_info.min)))
@@ -123,13 +90,7 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The table of the study.
-
-    Attributes
-    ----------
-    rows : tuple of mapping
-        Columns kind, mechanism, relation, n, epsilon and distance, as text.
-    """
+    """The table of the study: rows with kind, mechanism, relation, n, epsilon and distance, as text."""
 
     rows: tuple[Mapping[str, str], ...]
 
@@ -146,17 +107,21 @@ class Evidence:
     def _of(self, key: tuple[str, str, bool]) -> Iterator[Mapping[str, str]]:
         return (r for r in self.rows if (r["kind"], r["mechanism"], r["relation"] == ADD_REMOVE) == key)
 
-    def expect(self, mechanism: str, question: Question) -> Answer:
+    def expect(self, mechanism: str, kind: str, share: float | None, n: float, epsilon: float) -> Answer:
         """Expected distance of a mechanism; NaN where the study has no row of it.
+
+        `share` is the privacy radius as a share of the domain's extent, 1 for moves anywhere and None where points
+        come and go; epsilon the budget with which the study's mechanisms, at its delta and with one point per person,
+        had the same noise.
 
         Examples
         --------
-        >>> near, far = (Question("window", share, 392, 1.0) for share in (0.04, 1.0))
-        >>> study().expect("lgcp-tents", near).distance < study().expect("lgcp-tents", far).distance
+        >>> near, far = (study().expect("lgcp-tents", "window", share, 392, 1.0) for share in (0.04, 1.0))
+        >>> near.distance < far.distance
         True
         """
-        grid = self._grids.get((question.kind, mechanism, question.share is None))
-        return Answer(math.nan) if grid is None else grid(question)
+        grid = self._grids.get((kind, mechanism, share is None))
+        return Answer(math.nan) if grid is None else grid(share, n, epsilon)
 
 
 @lru_cache(maxsize=1)
@@ -172,15 +137,7 @@ def share_of(domain: Domain, relation: CappedRelation) -> float | None:
 
 
 def shape_of(domain: Domain) -> tuple[Outside, ...]:
-    """Warning that a window is far from a square, the study's only shape; none for others.
-
-    Examples
-    --------
-    >>> print(*shape_of(Window.rectangle(0, 0, 5000, 100)))
-    the window is far from a square, the study's only shape, so expect worse
-    >>> shape_of(Window.rectangle(0, 0, 1000, 700))
-    ()
-    """
+    """Warning that a window is far from a square, the study's only shape; none for others."""
     if not isinstance(domain, Window):
         return ()
     x0, y0, x1, y1 = domain.bounds
@@ -217,7 +174,7 @@ def _is_outside(axis: Floats, at: float) -> bool:
 
 
 def _outside(name: str, axis: Floats, at: float) -> Outside:
-    # Never the number of points itself: messages may be shown where it is nobody's business.
+    # Never the number of points itself: it may be secret.
     words = {"n": "the number of points", "epsilon": "the budget (in terms of epsilon)", "alpha": "alpha / extent"}
     side, bound = ("below", axis[0]) if at < axis[0] else ("above", axis[-1])
     # A smaller radius asks for less noise, fewer points and a smaller budget bring more.

@@ -43,13 +43,7 @@ def _two_numbers(text: str) -> tuple[int, int]:
     return nx, ny
 
 
-NO_USER = Setting(
-    name="no_user",
-    option="--no-user",
-    kind=bool,
-    help="Take every point for a person of its own",
-    panel=PRIVACY,
-)
+NO_USER = Setting(name="no_user", kind=bool, help="Take every point for a person of its own", panel=PRIVACY)
 
 
 @dataclass(frozen=True)

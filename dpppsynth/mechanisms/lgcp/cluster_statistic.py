@@ -1,9 +1,11 @@
 """`MassesAndPairs`: tent masses or counts, and capped pair sums, each with noise of its share of the budget."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import scipy
@@ -13,7 +15,8 @@ from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
 from dpppsynth.contract.pair_settings import caps_of, listed, require_levels
 from dpppsynth.contract.pairs_statistic import NoisedPairs, NoiseGroup, PairsStatistic
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, one_among
-from dpppsynth.contract.statistic import Following, Parameters, capped, require
+from dpppsynth.contract.statistic import DerivedFile, Parameters, capped, require
+from dpppsynth.contract.synthesizer import exact_or_guess
 from dpppsynth.core.arguments import one_of, probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
@@ -22,8 +25,7 @@ from dpppsynth.core.types import JsonObject
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.mechanisms.lgcp.lgcp_settings import CLUSTER_PLACES
-from dpppsynth.mechanisms.lgcp.request import LGCPRequest
+from dpppsynth.mechanisms.lgcp.planning import CLUSTER_PLACES
 from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
 from dpppsynth.models.pair_sums import PairStatistic, finest, require_radius
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -34,6 +36,9 @@ from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern
+
+if TYPE_CHECKING:
+    from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 
 # Radii: the work of the likelihood grows by a factor with each.
 MOST_RADII = 4
@@ -199,7 +204,7 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         """Variance of the noise of one mass, exactly."""
         return float(0.5 / np.sinh(0.5 / self.scale) ** 2 / 4.0**self.bits)
 
-    def mass_shares(self, positions: Floats) -> "scipy.sparse.csr_array":
+    def mass_shares(self, positions: Floats) -> scipy.sparse.csr_array:
         """(k, V) shares of points (k, 2) in each of the masses."""
         if self.basis == "tents":
             return self.mesh.basis(positions)
@@ -248,8 +253,8 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         return ClusterPrior(self.radii, isinstance(self.domain, LinearNetwork), self.places == "shared")
 
     @property
-    def following(self) -> tuple[Following, ...]:
-        return (Following(CLUSTERS, (), lambda content, _: require_clusters(content, self.prior)),)
+    def following(self) -> tuple[DerivedFile, ...]:
+        return (DerivedFile(CLUSTERS, (), lambda content, _: require_clusters(content, self.prior)),)
 
 
 def require_simulated(size: float) -> None:
@@ -262,18 +267,18 @@ def require_simulated(size: float) -> None:
         raise InputError(msg)
 
 
-def with_pairs(request: LGCPRequest, basis: str, mesh: Mesh) -> MassesAndPairs:
+def with_pairs(s: LGCPSynthesizer, basis: str, mesh: Mesh, n: int | None, size: float) -> MassesAndPairs:
     """Masses or counts on a mesh, and pair sums within the radii that are given or follow from a public rule."""
-    s = request.settings
-    share = float(s.clusters or 0.0)
-    require_simulated(request.size)
-    radii, caps = rules.pair_levels(request.domain, request.size, s.epsilon * share, secret=request.n is None)
+    share, domain = float(s.clusters or 0.0), mesh.domain
+    require_simulated(size)
+    radii, caps = rules.pair_levels(domain, size, s.epsilon * share, secret=n is None)
     if s.cluster_radii is not None:
         radii = s.cluster_radii
         for radius in radii:
-            require_radius(radius, request.domain, name="cluster_radii")
+            require_radius(radius, domain, name="cluster_radii")
         caps = caps[:1] * len(radii)
     if s.cluster_caps is not None:
         caps = caps_of(s.cluster_caps, len(radii), name="cluster_caps")
-    steps = tuple(finest(request.domain, radius, request.n) for radius in radii)
-    return MassesAndPairs(*request.measured(basis, mesh), share, radii, caps, steps, s.cluster_places)
+    steps = tuple(finest(domain, radius, n) for radius in radii)
+    measured = basis, mesh, s.neighbouring(), *exact_or_guess(n, size), float(s.epsilon)
+    return MassesAndPairs(*measured, share, radii, caps, steps, s.cluster_places)

@@ -9,8 +9,6 @@ from dpppsynth.spatial.domains import Domain
 COVARIANCE = (
     Setting(
         name="covariance",
-        option="--covariance",
-        kind=str,
         choices=("exponential", "matern", "cauchy"),
         help="Kind of the field's covariance, with --sigma and --length-scale",
         otherwise="exponential",
@@ -18,7 +16,6 @@ COVARIANCE = (
     ),
     Setting(
         name="power",
-        option="--power",
         argument="covariance",
         kind=float,
         help="Power of an exponential or cauchy covariance",
@@ -27,7 +24,6 @@ COVARIANCE = (
     ),
     Setting(
         name="smoothness",
-        option="--smoothness",
         argument="covariance",
         kind=float,
         help="Smoothness of a matern covariance, on a network at most 0.5",
@@ -35,7 +31,6 @@ COVARIANCE = (
     ),
     Setting(
         name="tail",
-        option="--tail",
         argument="covariance",
         kind=float,
         help="Power with which a cauchy covariance falls off in the end",

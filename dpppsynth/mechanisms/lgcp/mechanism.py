@@ -6,18 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dpppsynth.contract.additive_noise import LaplaceMasses
-from dpppsynth.contract.audits import counts, masses_and_pairs
+from dpppsynth.contract.audits import counts
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.inference.lgcp_inference import LGCPInference
 from dpppsynth.inference.matern_inference import MaternInference
 from dpppsynth.inference.projection import Projection
 from dpppsynth.inference.sparse_inference import PrecisionInference
 from dpppsynth.inference.street_inference import StreetInference
-from dpppsynth.mechanisms.lgcp import cluster_words, examples, laplace_words, words
-from dpppsynth.mechanisms.lgcp.cluster_statistic import MassesAndPairs
-from dpppsynth.mechanisms.lgcp.clustered_release import ClusteredRelease
-from dpppsynth.mechanisms.lgcp.draw_statistic import Drawn
-from dpppsynth.mechanisms.lgcp.draw_statistics import KimLimStatistic, LipschitzStatistic, PosteriorDrawStatistic
+from dpppsynth.mechanisms.lgcp import examples, laplace_words, words
 from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses
 from dpppsynth.mechanisms.lgcp.laplace import LaplaceSynthesizer
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
@@ -25,7 +21,6 @@ from dpppsynth.release.cox import CoxRelease
 
 if TYPE_CHECKING:
     from dpppsynth.contract.audits.statistic_audit import StatisticAudit
-    from dpppsynth.mechanisms.lgcp.draw_statistic import DrawStatistic
 
 
 # Loaded when an audit is wanted.
@@ -38,7 +33,7 @@ def _field_audit(plan: FieldMasses) -> StatisticAudit:
 TENTS = Mechanism(
     name="lgcp-tents",
     settings=LGCPSynthesizer,
-    plan=LaplaceMasses,
+    statistic=LaplaceMasses,
     estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
     result=CoxRelease,
     audit=counts,
@@ -49,7 +44,7 @@ TENTS = Mechanism(
 CELLS = Mechanism(
     name="lgcp-cells",
     settings=LGCPSynthesizer,
-    plan=LaplaceMasses,
+    statistic=LaplaceMasses,
     estimators=(StreetInference,),
     result=CoxRelease,
     audit=counts,
@@ -60,7 +55,7 @@ CELLS = Mechanism(
 FIELD = Mechanism(
     name="lgcp-field",
     settings=LGCPSynthesizer,
-    plan=FieldMasses,
+    statistic=FieldMasses,
     estimators=(LGCPInference,),
     result=CoxRelease,
     audit=_field_audit,
@@ -69,80 +64,10 @@ FIELD = Mechanism(
 )
 
 
-CLUSTERS = Mechanism(
-    name="lgcp-clusters",
-    settings=LGCPSynthesizer,
-    plan=MassesAndPairs,
-    estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
-    result=ClusteredRelease,
-    audit=masses_and_pairs,
-    words=cluster_words.CLUSTERS,
-    examples=examples.clusters,
-)
-
-
-# Loaded when an audit is wanted.
-def _posterior_draw_audit(plan: PosteriorDrawStatistic) -> StatisticAudit:
-    from dpppsynth.mechanisms.lgcp.audit import PosteriorDrawAudit
-
-    return PosteriorDrawAudit(plan)
-
-
-def _draw_audit(plan: DrawStatistic) -> StatisticAudit:
-    from dpppsynth.mechanisms.lgcp.audit import DrawAudit
-
-    return DrawAudit(plan)
-
-
-POSTERIOR_DRAW = Mechanism(
-    name="lgcp-posterior-draw",
-    settings=LGCPSynthesizer,
-    plan=PosteriorDrawStatistic,
-    estimators=(Drawn,),
-    result=CoxRelease,
-    audit=_posterior_draw_audit,
-    words=words.POSTERIOR_DRAW,
-    examples=examples.posterior_draw,
-)
-
-LIPSCHITZ = Mechanism(
-    name="lgcp-lipschitz",
-    settings=LGCPSynthesizer,
-    plan=LipschitzStatistic,
-    estimators=(Drawn,),
-    result=CoxRelease,
-    audit=_draw_audit,
-    words=words.LIPSCHITZ,
-    examples=examples.lipschitz,
-)
-
-KIM_LIM_38 = Mechanism(
-    name="lgcp-kim-lim-3.8",
-    settings=LGCPSynthesizer,
-    plan=KimLimStatistic,
-    estimators=(Drawn,),
-    result=CoxRelease,
-    audit=_draw_audit,
-    words=words.KIM_LIM_38,
-    examples=partial(examples.kim_lim, "3.8"),
-)
-
-KIM_LIM_39 = Mechanism(
-    name="lgcp-kim-lim-3.9",
-    settings=LGCPSynthesizer,
-    plan=KimLimStatistic,
-    estimators=(Drawn,),
-    result=CoxRelease,
-    audit=_draw_audit,
-    words=words.KIM_LIM_39,
-    examples=partial(examples.kim_lim, "3.9"),
-)
-
-
 LAPLACE_CELLS = Mechanism(
     name="laplace-cells",
     settings=LaplaceSynthesizer,
-    plan=LaplaceMasses,
+    statistic=LaplaceMasses,
     estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
     audit=counts,
@@ -153,7 +78,7 @@ LAPLACE_CELLS = Mechanism(
 LAPLACE_TENTS = Mechanism(
     name="laplace-tents",
     settings=LaplaceSynthesizer,
-    plan=LaplaceMasses,
+    statistic=LaplaceMasses,
     estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
     audit=counts,

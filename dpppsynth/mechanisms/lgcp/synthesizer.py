@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import scipy
 
+from dpppsynth.contract.additive_noise import LatticeStatistic
 from dpppsynth.contract.object_options import COVARIATES, OFFSET, RESOLUTION, layers_of, tent_mesh
 from dpppsynth.contract.pair_settings import caps_of, increasing_reals, numbers
 from dpppsynth.contract.release_plan import ReleasePlan
@@ -25,20 +26,28 @@ from dpppsynth.contract.settings import (
     setting,
 )
 from dpppsynth.contract.stratified_plan import StratifiedPlan, level_names, sizes
-from dpppsynth.contract.synthesizer import require_true_lengths
+from dpppsynth.contract.synthesizer import PointSynthesizer, require_true_lengths
 from dpppsynth.core.arguments import elements, one_of, positive, probability, real
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.inference.lgcp_inference import ENGINES, INFERENCES
 from dpppsynth.mechanisms.lgcp.covariance_options import COVARIANCE, covariance_of, require_one_covariance
-from dpppsynth.mechanisms.lgcp.lgcp_settings import CLUSTER_PLACES, LGCPSettings
-from dpppsynth.mechanisms.lgcp.variants import MECHANISMS, PRIORS, SAMPLERS
+from dpppsynth.mechanisms.lgcp.planning import (
+    CLUSTER_PLACES,
+    MECHANISMS,
+    PRIORS,
+    SAMPLERS,
+    planned,
+    profile_of_budget,
+    require_settings,
+)
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.models.sparse_fields import SparseMatern
-from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
+from dpppsynth.privacy.catalogue import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.covariates import covariates_from
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
@@ -50,7 +59,7 @@ INFERRED = ("auto", "tents", "cells", "field")
 
 
 @dataclass(frozen=True, eq=False)
-class LGCPSynthesizer(LGCPSettings):
+class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
     """A log-Gaussian Cox intensity, from a private statistic or as one posterior draw.
 
     Parameters
@@ -119,13 +128,13 @@ class LGCPSynthesizer(LGCPSettings):
     >>> from dpppsynth.spatial.domains import Window
     >>> window = Window.rectangle(529100, 180680, 529770, 181350, "EPSG:27700")
     >>> LGCPSynthesizer(1.0, alpha=25.0).check(window, n=392).theorem
-    'Theorem 2 (tents)'
+    'tents'
     """
 
     epsilon: float = setting(**EPSILON)
     _: KW_ONLY
     alpha: float | None = setting(None, **ALPHA)
-    mechanism: str = setting("auto", help="What is made private", choices=tuple(MECHANISMS))
+    mechanism: str = setting("auto", help="What is made private", choices=MECHANISMS)
     delta: float = setting(0.0, **DELTA)
     sigma: float | None = setting(
         None,
@@ -193,7 +202,7 @@ class LGCPSynthesizer(LGCPSettings):
             msg = "alpha: give the privacy radius, for instance alpha=25.0, or a relation such as ReplaceOne()."
             raise InputError(msg)
         self.neighbouring()
-        one_of("mechanism", self.mechanism, tuple(MECHANISMS))
+        one_of("mechanism", self.mechanism, MECHANISMS)
         require_small_delta(self.delta, 0, allow_large_delta=True)
         for name in ("sigma", "length_scale"):
             if getattr(self, name) is not None:
@@ -212,7 +221,7 @@ class LGCPSynthesizer(LGCPSettings):
         if self.covariance is not None:
             self._require_one_covariance()
         self._settle_clusters()
-        MECHANISMS[self.mechanism].require(self)
+        require_settings(self)
 
     @classmethod
     def require_options(cls, options: ParsedOptions) -> None:
@@ -250,7 +259,7 @@ class LGCPSynthesizer(LGCPSettings):
         self.require_delta(self.delta, n, expected_n)
         offset = None if self.offset is None else self.offset.on(domain)
         settled = self if offset is self.offset else replace(self, offset=offset)
-        return MECHANISMS[self.mechanism].plan(settled, domain, n, expected_n)
+        return planned(settled, domain, n, expected_n)
 
     def plan_by(
         self,
@@ -281,7 +290,7 @@ class LGCPSynthesizer(LGCPSettings):
         return replace(most, assumptions=(AVERAGED, *most.assumptions)) if averaged else most
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
-        return MECHANISMS[self.mechanism].ceiling(self)
+        return profile_of_budget(self)
 
     def _settle_clusters(self) -> None:
         if self.clusters is not None:

@@ -24,7 +24,7 @@ from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.audit_clients import ClientAudit, CountedReports, ReportRatio
 from dpppsynth.mechanisms.local.displacements import DisplacementStatistic
-from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, GridStatistic, UniformGridStatistic
+from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, GridStatistic
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import oracle
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
@@ -51,18 +51,7 @@ class RoundCounts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReportCounts:
-    """Releases of a local plan, of two patterns each of which has all persons at one place.
-
-    Attributes
-    ----------
-    run : AuditRun
-        A release, with secret randomness, or the measurement alone.
-    pair : tuple of PointPattern
-    rounds : callable
-        From released counts and the place (1, 2) to the counts of each round.
-    opened : bool
-        Whether releases are saved and opened again.
-    """
+    """Releases of a local plan, of two patterns each of which has all persons at one place."""
 
     run: AuditRun
     pair: tuple[PointPattern, PointPattern]
@@ -80,13 +69,7 @@ class ReportCounts:
         return cls(run, (first, second), rounds, opened)
 
     def misfits(self, chance: float) -> dict[str, float]:
-        """The oddest count and the logarithm of the probability, at most, of one as odd, if that is below the chance.
-
-        Parameters
-        ----------
-        chance : float
-            Probability, at most, that counts of the stated law show any.
-        """
+        """The oddest count, with the logarithm of the probability of one as odd, if that is below the chance."""
         tails = [tails_of(counts) for pattern in self.pair for counts in self._counts(pattern)]
         # Either tail of every count, of both releases.
         log_chance = float(np.concatenate(tails).min()) + math.log(2 * sum(map(len, tails)))
@@ -163,7 +146,7 @@ class ReportsAudit(StatisticAudit):
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
         """Laws of the clients of each round, in which other persons report."""
-        self._unknown("what its clients send", "rounds")
+        return (self.plan.randomizer,)  # type: ignore[union-attr]
 
     @property
     def clients(self) -> Randomizer:
@@ -176,7 +159,7 @@ class ReportsAudit(StatisticAudit):
 
     def smaller(self) -> AreaStatistic | GridStatistic | DisplacementStatistic | None:
         """The plan for so many persons that a release is quick; None where there is no such plan."""
-        self._unknown("how a smaller plan is made", "smaller")
+        return replace(self.plan, n=self.few, shuffle=None)  # type: ignore[type-var]
 
     @property
     def few(self) -> int:
@@ -216,13 +199,6 @@ class CellsAudit(ReportsAudit):
 
     plan: AreaStatistic
 
-    @property
-    def rounds(self) -> tuple[Randomizer, ...]:
-        return (self.plan.randomizer,)
-
-    def smaller(self) -> AreaStatistic:
-        return replace(self.plan, n=self.few, shuffle=None)
-
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
         value = int(self.plan.element_values[self.plan.mesh.locate(place)][0])
         yield RoundCounts(self.plan.randomizer, lattice, value, self.plan.n)
@@ -234,10 +210,6 @@ class DisplacementAudit(ReportsAudit):
 
     plan: DisplacementStatistic
 
-    @property
-    def rounds(self) -> tuple[Randomizer, ...]:
-        return (self.plan.law,)
-
     def smaller(self) -> DisplacementStatistic:
         return replace(self.plan, n=self.few, user=None, shuffle=None)
 
@@ -248,23 +220,18 @@ class DisplacementAudit(ReportsAudit):
 
 @dataclass(frozen=True, eq=False)
 class GridAudit(ReportsAudit):
-    """Reports about rectangles of a uniform grid, to a frequency oracle."""
+    """Reports about the rectangles of a grid, to a frequency oracle."""
 
-    plan: UniformGridStatistic
-
-    @property
-    def rounds(self) -> tuple[Randomizer, ...]:
-        return self.plan.randomizers
-
-    def smaller(self) -> UniformGridStatistic:
-        return replace(self.plan, n=self.few, shuffle=None)
+    plan: GridStatistic
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        yield from _of_grids(self.plan, [(self.plan.first, self.plan.randomizers[0])], [self.plan.n], lattice, place)
+        xy = np.asarray(self.plan.domain.coordinates(place))
+        for grid, clients, counts, n in self.plan.levels(lattice):
+            yield RoundCounts(clients, counts, int(grid.locate(xy)[0]), n)
 
 
 @dataclass(frozen=True, eq=False)
-class AdaptiveGridAudit(ReportsAudit):
+class AdaptiveGridAudit(GridAudit):
     """Reports about rectangles of a coarse grid, and of others about those of a finer one made from their counts."""
 
     plan: AdaptiveGridStatistic
@@ -276,22 +243,9 @@ class AdaptiveGridAudit(ReportsAudit):
         grid = plan.second(np.full(cells, plan.reports[0] / cells))
         return (*plan.randomizers, oracle(plan.oracle, epsilon=plan.epsilon, domain=len(grid)))
 
-    def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        plan = self.plan
-        rounds = [(plan.first, plan.randomizers[0]), plan.second_round(plan.parts(lattice)[0])]
-        yield from _of_grids(plan, rounds, [*plan.reports], lattice, place)
-
     def smaller(self) -> AdaptiveGridStatistic | None:
         return None if self.plan.n > MOST else self.plan
 
     @property
     def opened(self) -> bool:
         return False
-
-
-def _of_grids(
-    plan: GridStatistic, rounds: list[Any], numbers: list[int], lattice: Ints, place: Floats
-) -> Iterator[RoundCounts]:
-    xy = np.asarray(plan.domain.coordinates(place))
-    for (grid, clients), counts, n in zip(rounds, plan.parts(lattice), numbers, strict=True):
-        yield RoundCounts(clients, counts, int(grid.locate(xy)[0]), n)

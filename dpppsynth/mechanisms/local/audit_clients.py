@@ -178,10 +178,6 @@ class ClientAudit:
         Where all values are protected alike the most distant ones are, whose reports have least in common. Where
         protection fades with distance, of a few pairs near and far that at which an audit finds half of the noise
         missing most easily.
-
-        Parameters
-        ----------
-        margin : callable
         """
         client, last = self.randomizer, self.randomizer.inputs - 1
         if not client.metric or last < 2:

@@ -28,14 +28,7 @@ DROP = "drop"
 
 
 def everybody(outside: Any, *, study: bool = False) -> str:
-    """Return the validated treatment of persons outside the window; leaving them out is for studies alone.
-
-    Raises
-    ------
-    InputError
-        For an unknown word, and where persons are left out and the result could be released: the number of reports is
-        public, and would tell that somebody is outside.
-    """
+    """Return the validated treatment of persons outside the window; leaving them out is for studies alone."""
     if one_of("outside", outside, (*OUTSIDE, DROP)) == DROP and not study:
         msg = (
             "outside: 'drop' would show in the number of reports, which is public; take 'clip', and a person outside "

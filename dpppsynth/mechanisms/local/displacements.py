@@ -1,12 +1,11 @@
 """`LineTrace` and its statistic: one report of each person about the start or the displacement of a trajectory."""
 
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.effort import number
 from dpppsynth.contract.parameter_forms import TEXT, WHOLE, Form, const, or_null
 from dpppsynth.contract.release_plan import ReleasePlan
@@ -14,8 +13,8 @@ from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import flag, instance, plain_array, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.core.types import JsonObject, JsonRead
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectory
 from dpppsynth.mechanisms.local.randomizers.displacements import MOST_CELLS, DisplacementLaw, displacement_of
@@ -25,10 +24,9 @@ from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.statistic import (
     SHUFFLE_DELTA,
     SHUFFLED,
+    OneRoundStatistic,
     ReportsStatistic,
     Shuffle,
-    randomness_name,
-    tally,
 )
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, number_of_reports, require_window
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
@@ -38,7 +36,6 @@ from dpppsynth.mechanisms.local.trajectory_synthesizer import LineEstimator, OfT
 from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
@@ -48,7 +45,7 @@ CELL, WAY = 20.0, 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DisplacementStatistic(WalksStatistic):
+class DisplacementStatistic(OneRoundStatistic, WalksStatistic):
     """Counts of one report of each person, about the start or the displacement of their trajectory.
 
     Attributes
@@ -110,9 +107,6 @@ class DisplacementStatistic(WalksStatistic):
         """The bound that every report satisfies."""
         return local_trajectory(self.law)
 
-    def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
-        return shuffle.one_message(self.law.spent, self.law.clones)
-
     @classmethod
     def work(cls, parameters: Parameters, domain: Domain) -> float:
         clients = parameters.get("randomizer")
@@ -127,14 +121,6 @@ class DisplacementStatistic(WalksStatistic):
         plan.require_relation(relation)
         return plan
 
-    @property
-    def size(self) -> int:
-        """Number of counts."""
-        return self.law.size
-
-    def validate_released(self, lattice: Ints) -> None:
-        self.law.counts_of(lattice, self.n)
-
     def parameters(self) -> JsonObject:
         return {
             "basis": self.basis,
@@ -146,27 +132,18 @@ class DisplacementStatistic(WalksStatistic):
             **self.shuffled_parameters(),
         }
 
-    def values(self, walks: GridTrajectories) -> Ints:
-        """(T,) values of the clients with these trajectories. As sensitive as the points."""
-        return trajectory_values(self.law, walks)
+    @property
+    def randomizer(self) -> DisplacementLaw:
+        """Law of a report."""
+        return self.law
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every trajectory, and count their reports.
+    def admitted(self, pattern: PointPattern, rng: RngLike = None) -> PointPattern:
+        """The pattern itself, marked with `user` and with nothing else: every report is about a whole trajectory."""
+        return pattern
 
-        The pattern is marked with `user` and with nothing else; the points of a trajectory in the order of its visits.
-        """
-        reports = partial(tally, self.law, rng=generator(rng))
-        counts = self.apply_noise(reports, self.values(self.walks(pattern)))
-        return self.counted(counts, seeded=rng is not None)
-
-    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
-        """Counts (size,) of n reports as what was released."""
-        return PrivateStatistic(self, self.law.counts_of(counts, self.n), randomness_name(seeded), seeded)
-
-    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        statistic = super().restore(data)
-        self.law.counts_of(statistic.lattice, self.n)
-        return statistic
+    def values(self, pattern: PointPattern) -> Ints:
+        """(T,) values of the clients with these trajectories, whose points are in the order of their visits."""
+        return trajectory_values(self.law, self.walks(pattern))
 
     def model(self, lattice: Ints) -> LineModel:
         starts, moves = self.law.parts(lattice, self.n, inside=self.inside)

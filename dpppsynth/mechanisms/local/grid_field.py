@@ -41,19 +41,6 @@ def field_intensity(window: Window, levels: Sequence[Level], n: int) -> Piecewis
 
     Masses at the field's posterior mode, averaged over ranges by evidence, are moved towards what the reports say of
     the persons themselves.
-
-    Parameters
-    ----------
-    window : Window
-    levels : sequence of Level
-        Of a grid over the window's bounding box, the finest last.
-    n : int
-        Public number of persons.
-
-    Raises
-    ------
-    QualityError
-        When no mode is found.
     """
     cells = levels[-1].grid
     pieces = even_pieces(window, len(cells))
@@ -81,17 +68,7 @@ def _mesh(window: Window, grid: Rectangles) -> tuple[Mesh, Ints]:
 def field_masses(
     levels: Sequence[Level], shares: Sequence[sp.csr_array], measure: Floats, pieces: Rectangles, n: int
 ) -> Floats:
-    """(S,) expected persons in pieces of some measure (S,), by the field.
-
-    Parameters
-    ----------
-    levels : sequence of Level
-    shares : sequence of sparse (T, S)
-        Of the areas of pieces that lie in the cells of each level.
-    measure : (S,) array
-    pieces : Rectangles
-    n : int
-    """
+    """(S,) expected persons in pieces of some measure (S,), by the field."""
     mesh = centres(pieces)
     # Vertices of the field go along the other axis first.
     place = pieces.locate(mesh.positions)

@@ -21,14 +21,21 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.mechanisms.local.bound import local_report, local_rounds
+from dpppsynth.mechanisms.local.bound import local_rounds
 from dpppsynth.mechanisms.local.grids.cuts import adaptive_cells, even_cells, pooled_levels
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, clipped_frequencies, first_side, second_sides, split_users
 from dpppsynth.mechanisms.local.one_report import require_no_marks
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import oracle
-from dpppsynth.mechanisms.local.statistic import ReportsStatistic, Shuffle, drawn_by, randomness_name, tally
+from dpppsynth.mechanisms.local.statistic import (
+    OneRoundStatistic,
+    ReportsStatistic,
+    Shuffle,
+    drawn_by,
+    randomness_name,
+    tally,
+)
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
@@ -95,8 +102,7 @@ class GridStatistic(ReportsStatistic):
     n : int
         Public number of persons.
     oracle : str
-        Kind of frequency oracle, "least-variance" for the best one by `best_oracle`, or, in older releases, "auto" for
-        the better one of randomised response and local hashing.
+        Kind of frequency oracle, "least-variance" for the best one by `best_oracle`.
     drawn_by : str, optional
         Mark that tells persons, of each of whom one point is drawn; without it every point is a person.
     """
@@ -172,7 +178,7 @@ class GridStatistic(ReportsStatistic):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UniformGridStatistic(GridStatistic):
+class UniformGridStatistic(OneRoundStatistic, GridStatistic):
     """Counts of reports on a grid of equal cells; `columns` by `rows` of them, others as in `GridStatistic`."""
 
     window: Window
@@ -201,13 +207,6 @@ class UniformGridStatistic(GridStatistic):
     def first(self) -> Rectangles:
         return uniform_grid(self.window.bounds, self.columns, self.rows)
 
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        return local_report(self.randomizers[0], self.drawn_by)
-
-    def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
-        return shuffle.one_message(self.randomizers[0].spent, self.randomizers[0].clones)
-
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         p = parameters
@@ -215,14 +214,6 @@ class UniformGridStatistic(GridStatistic):
         plan = cls(window(domain), *public, drawn_by(relation))
         plan.require_relation(relation)
         return plan
-
-    @property
-    def size(self) -> int:
-        """Number of counts."""
-        return self.randomizers[0].size
-
-    def validate_released(self, lattice: Ints) -> None:
-        self.randomizers[0].counts_of(lattice, self.n)
 
     def parameters(self) -> JsonObject:
         return {
@@ -236,24 +227,22 @@ class UniformGridStatistic(GridStatistic):
             **self.shuffled_parameters(),
         }
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        source = generator(rng)
-        values = self.first.locate(self.places(self.admitted(pattern, source)))
-        reports = partial(tally, self.randomizers[0], rng=source)
-        return self.counted(self.apply_noise(reports, values), seeded=rng is not None)
+    @property
+    def randomizer(self) -> FrequencyOracle:
+        """Law of a report."""
+        return self.randomizers[0]
 
-    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
-        """Counts (size,) of n reports as what was released."""
-        return PrivateStatistic(self, self.randomizers[0].counts_of(counts, self.n), randomness_name(seeded), seeded)
+    def values(self, pattern: PointPattern) -> Ints:
+        return self.first.locate(self.places(pattern))
 
     def parts(self, lattice: Ints) -> tuple[Ints, ...]:
         return (lattice,)
 
     def levels(self, lattice: Ints) -> tuple[Level, ...]:
-        return (Level(self.first, self.randomizers[0], lattice, self.n),)
+        return (Level(self.first, self.randomizer, lattice, self.n),)
 
     def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
-        return estimated(self.first, self.randomizers[0], lattice, self.n)
+        return estimated(self.first, self.randomizer, lattice, self.n)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -451,15 +440,7 @@ class AdaptiveGridStatistic(GridStatistic):
         return one, Level(grid, clients, second, self.reports[1])
 
     def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
-        """Cells and unbiased estimates of the persons in them.
-
-        Parameters
-        ----------
-        lattice : array of int
-            Counts of both levels.
-        consistent : bool
-            Let the first level's reports take part in the estimate, by their precision.
-        """
+        """Cells and unbiased estimates of the persons in them."""
         first, second = self.parts(lattice)
         grid, clients = self.second_round(first)
         if self.cells not in (None, len(grid)):

@@ -1,5 +1,7 @@
 """Records of the local mechanisms."""
 
+from functools import partial
+
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.local import examples, words
 from dpppsynth.mechanisms.local.audit import AdaptiveGridAudit, CellsAudit, DisplacementAudit, GridAudit
@@ -20,54 +22,24 @@ from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace, LineEstimator, TraceEstimator, TraceRelease
 
-DISK_AREA = Mechanism(
-    name="disk-area",
-    settings=DiskAreaMechanism,
-    plan=AreaStatistic,
-    estimators=(ReportEstimator,),
-    result=LocalRelease,
-    audit=CellsAudit,
-    words=words.DISK_AREA,
-    examples=examples.disk_area,
+_cells = partial(
+    Mechanism, statistic=AreaStatistic, estimators=(ReportEstimator,), result=LocalRelease, audit=CellsAudit
 )
-
-HYBRID_AREA = Mechanism(
-    name="hybrid-area",
-    settings=HybridUniformExponential,
-    plan=AreaStatistic,
-    estimators=(ReportEstimator,),
-    result=LocalRelease,
-    audit=CellsAudit,
-    words=words.HYBRID_AREA,
-    examples=examples.hybrid_area,
+DISK_AREA = _cells(name="disk-area", settings=DiskAreaMechanism, words=words.DISK_AREA, examples=examples.disk_area)
+HYBRID_AREA = _cells(
+    name="hybrid-area", settings=HybridUniformExponential, words=words.HYBRID_AREA, examples=examples.hybrid_area
 )
-
-SQUARE_WAVE = Mechanism(
-    name="square-wave",
-    settings=MultidimensionalSquareWave,
-    plan=AreaStatistic,
-    estimators=(ReportEstimator,),
-    result=LocalRelease,
-    audit=CellsAudit,
-    words=words.SQUARE_WAVE,
-    examples=examples.square_wave,
+SQUARE_WAVE = _cells(
+    name="square-wave", settings=MultidimensionalSquareWave, words=words.SQUARE_WAVE, examples=examples.square_wave
 )
-
-SUBSET_EXPONENTIAL = Mechanism(
-    name="subset-exponential",
-    settings=SEMGeoI,
-    plan=AreaStatistic,
-    estimators=(ReportEstimator,),
-    result=LocalRelease,
-    audit=CellsAudit,
-    words=words.SUBSET_EXPONENTIAL,
-    examples=examples.subset_exponential,
+SUBSET_EXPONENTIAL = _cells(
+    name="subset-exponential", settings=SEMGeoI, words=words.SUBSET_EXPONENTIAL, examples=examples.subset_exponential
 )
 
 UNIFORM_GRID = Mechanism(
     name="uniform-grid",
     settings=UniformGrid,
-    plan=UniformGridStatistic,
+    statistic=UniformGridStatistic,
     estimators=(GridEstimator,),
     result=GridRelease,
     audit=GridAudit,
@@ -78,7 +50,7 @@ UNIFORM_GRID = Mechanism(
 ADAPTIVE_GRID = Mechanism(
     name="adaptive-grid",
     settings=AdvancedAdaptiveGrid,
-    plan=AdaptiveGridStatistic,
+    statistic=AdaptiveGridStatistic,
     estimators=(GridEstimator,),
     result=GridRelease,
     audit=AdaptiveGridAudit,
@@ -89,7 +61,7 @@ ADAPTIVE_GRID = Mechanism(
 RANGE_HIERARCHY = Mechanism(
     name="range-hierarchy",
     settings=RangeHierarchy,
-    plan=AreaStatistic,
+    statistic=AreaStatistic,
     estimators=(ReportEstimator,),
     result=HierarchyRelease,
     audit=CellsAudit,
@@ -100,7 +72,7 @@ RANGE_HIERARCHY = Mechanism(
 TRAJECTORIES = Mechanism(
     name="trajectories",
     settings=LDPTrace,
-    plan=TraceStatistic,
+    statistic=TraceStatistic,
     estimators=(TraceEstimator,),
     result=TraceRelease,
     audit=TrajectoriesAudit,
@@ -111,7 +83,7 @@ TRAJECTORIES = Mechanism(
 DISPLACEMENTS = Mechanism(
     name="displacements",
     settings=LineTrace,
-    plan=DisplacementStatistic,
+    statistic=DisplacementStatistic,
     estimators=(LineEstimator,),
     result=TraceRelease,
     audit=DisplacementAudit,

@@ -78,12 +78,7 @@ def one_point_each(pattern: PointPattern, user: str = USER, *, rng: RngLike = No
 
 
 def require_told(columns: Iterable[str], user: str | None, name: str) -> None:
-    """Refuse a file, by the names of its columns, of which one may tell persons and nobody says whether it does.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a file, by the names of its columns, of which one may tell persons and nobody says whether it does."""
     if user is not None:
         return
     for column in columns:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -26,44 +26,8 @@ from dpppsynth.spatial.tables.formats import SUFFIXES, as_path, is_csv, read_hea
 GEO = b"geo"
 
 
-class PointFile(Protocol):
-    """A file of points whose columns are known, and no row of which was looked at."""
-
-    @property
-    def name(self) -> str:
-        """Name of the file, for messages."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of its columns, but for those of coordinates."""
-
-    @property
-    def share(self) -> float | None:
-        """Share of the file that was read so far, where it is known."""
-
-    def coordinates(self, rows: int) -> Iterator[Floats]:
-        """Coordinates (k, 2) of some rows at a time; InputError where a row has none."""
-
-    def labels(self, user: str, rows: int) -> Iterator[list[Any]]:
-        """Labels in a column, of some rows at a time."""
-
-
-def point_file(path: Any, window: Window | None, layout: Mapping[str, Any]) -> PointFile:
-    """The file of points at a path, by the names of its columns and its CRS alone.
-
-    Parameters
-    ----------
-    path : str or Path
-    window : Window, optional
-        Whose CRS the points must have, where the file names one; None where nobody asks yet.
-    layout : mapping
-        As of `dpppsynth.io.read_pattern`: x, y, separator, decimal and layer.
-
-    Raises
-    ------
-    InputError
-        When the file or a column is missing, the format unknown, or the CRS another one.
-    """
+def point_file(path: Any, window: Window | None, layout: Mapping[str, Any]) -> "PointFile":
+    """The file of points at a path, by the names of its columns and its CRS alone."""
     source = as_path(path, "points")
     if not there(source, Path.is_file):
         msg = f"points: there is no file {str(source)!r}."
@@ -89,7 +53,7 @@ def point_file(path: Any, window: Window | None, layout: Mapping[str, Any]) -> P
     return OtherPoints(source, window, dict(layout), tuple(head.columns))
 
 
-def require_user(points: PointFile, user: Any) -> None:
+def require_user(points: "PointFile", user: Any) -> None:
     """Refuse a column of labels that the file does not have, or that is one of a coordinate; InputError."""
     if user is not None and (not isinstance(user, str) or points.columns.count(user) != 1):
         msg = f"user: {points.name} has no column {shown(user)} of its own; name the one that tells persons."
@@ -98,16 +62,7 @@ def require_user(points: PointFile, user: Any) -> None:
 
 @dataclass
 class PlainPoints:
-    """A CSV or Parquet file with two columns of numbers.
-
-    Attributes
-    ----------
-    source : Path
-    names : tuple of str
-        All columns, in their order.
-    x, y : str
-        Those of coordinates.
-    """
+    """A CSV or Parquet file with two columns of numbers."""
 
     source: Path
     names: tuple[str, ...]
@@ -159,16 +114,7 @@ class PlainPoints:
 
 @dataclass(frozen=True)
 class OtherPoints:
-    """A file of geometries, or a CSV file that is compressed or has signs of its own, read as all commands do.
-
-    Attributes
-    ----------
-    source : Path
-    window : Window or None
-        Region of the points, which reading needs.
-    layout : dict
-    columns : tuple of str
-    """
+    """A file of geometries, or a CSV file that is compressed or has signs of its own, read as all commands do."""
 
     source: Path
     window: Window | None
@@ -199,6 +145,9 @@ class OtherPoints:
             msg = "window: is needed to read points."
             raise InputError(msg)
         return read_point_batches(self.source, self.window, layout=self.layout, **rules)
+
+
+PointFile = PlainPoints | OtherPoints
 
 
 def _plain(source: Path, names: tuple[str, ...], layout: Mapping[str, Any]) -> PlainPoints:
@@ -259,34 +208,13 @@ def point_batches(
     The last batch takes up to `FEWEST` - 1 rows more, so none has fewer than that unless the file has. Of all rows only
     those in `kept` (k,), ascending, are given, where it is. The others are read alike, and `check` is called with all:
     whether a file is refused does not hang on which rows were drawn.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read, or a row has no coordinates.
     """
     read = source.coordinates(rows)
     yield from _regrouped(read if kept is None else _chosen(read, kept, source.name, check), rows)
 
 
 def person_rows(source: PointFile, user: str, *, rows: int, progress: Progress) -> tuple[Ints, int]:
-    """(n,) numbers that tell apart the persons of all rows of a file, and how many persons there are.
-
-    Parameters
-    ----------
-    source : PointFile
-    user : str
-        Column of labels.
-    rows : int
-        That are read at once.
-    progress : callable
-        Told the share that is read.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read, or a label is missing or of another kind; none is quoted.
-    """
+    """(n,) numbers that tell apart the persons of all rows of a file, and how many persons there are."""
     codes, found = PersonCodes(), [np.empty(0, dtype=np.int32)]
     for labels in source.labels(user, rows):
         # More persons than 32 bits tell have labels that fit into no memory.

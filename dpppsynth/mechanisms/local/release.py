@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Beside, Estimator, among
+from dpppsynth.contract.estimator import Estimator, EstimatorFiles, among
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InformationWarning, QualityError
 from dpppsynth.core.types import JsonObject, JsonRead
@@ -34,21 +34,7 @@ ROUNDING = 1e-9
 def rectangle_integrals(
     grid: Rectangles, window: Window, numbers: Ints, density: Floats, measure: Floats, rectangles: Any
 ) -> Floats:
-    """(R,) integrals over rectangles (R, 4) of x0, y0, x1, y1.
-
-    Parameters
-    ----------
-    grid : Rectangles
-    window : Window
-        Nothing lies beyond it.
-    numbers : (T,) array of int
-        Cells that meet the window.
-    density : (T,) array
-        Of these cells, within the window.
-    measure : (T,) array
-        Areas of their parts in the window.
-    rectangles : (R, 4) array
-    """
+    """(R,) integrals over rectangles (R, 4) of x0, y0, x1, y1."""
     cut = measure < grid.areas[numbers] * (1 - ROUNDING)
     masses = np.zeros(len(grid))
     masses[numbers] = np.where(cut, 0.0, density * measure)
@@ -94,10 +80,10 @@ class ReportEstimator(Estimator[AreaStatistic]):
         return {"kind": self.kind, "settings": dict(self.settings)}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: AreaStatistic) -> Beside:
+    def beside(cls, stated: JsonRead, plan: AreaStatistic) -> EstimatorFiles:
         settled = {"kind": cls.kind, "settings": plan.randomizer.settings(**stated.get("settings", {}))}
         among(stated, [settled], "the estimator has all its settings")
-        return Beside()
+        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: AreaStatistic, offset: Offset | None) -> Self:
@@ -185,10 +171,10 @@ class GridEstimator(Estimator[GridStatistic]):
         return {"kind": self.kind, "post": self.post, "consistent": self.consistent}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: GridStatistic) -> Beside:
+    def beside(cls, stated: JsonRead, plan: GridStatistic) -> EstimatorFiles:
         known = [{"kind": cls.kind, "post": post, "consistent": both} for post in POSTS for both in (False, True)]
         among(stated, known, f"the estimator is a grid's, with post {' or '.join(POSTS)}")
-        return Beside()
+        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: GridStatistic, offset: Offset | None) -> Self:

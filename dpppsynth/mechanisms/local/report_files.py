@@ -59,34 +59,6 @@ BATCH = 1_000_000
 Progress = Callable[[str], None]
 
 
-def tally_files(
-    mechanism: LocalMechanism,
-    paths: Any,
-    *,
-    batch: int = BATCH,
-    workers: int | None = None,
-    client: Any = None,
-    progress: Progress | None = None,
-    window: Window | None = None,
-    labelled: bool = False,
-) -> Counts:
-    """Counts of all reports in files; see `aggregate_files`."""
-    rows = whole("batch", batch, 1, most=2**31 - 1)
-    number = 1 if workers is None else whole("workers", workers, 1, most=4096)
-    said = announcer(progress)
-    found, randomizer = table_files(paths), mechanism.randomizer
-    labels = [label_of(path, mechanism, window=window, labelled=labelled) for path in found]
-    runs, seeded = runs_of(found, labels), any(label is not None and label.seeded for label in labels)
-    for path in found:
-        _require_columns(path, randomizer)
-    count = partial(count_file, randomizer, rows=randomizer.at_once(rows))
-    done, sizes = np.zeros(randomizer.size + 1, dtype=np.int64), [path.stat().st_size for path in found]
-    for k, part in enumerate(_counted(count, found, number, client), 1):
-        done += part
-        said(Step(f"{done[-1]:,} reports counted".replace(",", " "), sum(sizes[:k]) / max(1, sum(sizes))))
-    return _counts(mechanism, done, seeded, runs)
-
-
 def _counted(count: Callable[[Path], Ints], files: list[Path], workers: int, client: Any) -> Iterator[Ints]:
     """Counts of each file, in this process or in several; or of all, summed on a cluster."""
     if client is not None:
@@ -322,7 +294,19 @@ def aggregate_files(
     counted = counts_in(saved, mechanism, window=window) if saved else None
     if counted is not None and not tables:
         return counted
-    done = tally_files(mechanism, tables, batch=batch, workers=workers, client=client, progress=progress, **known)
+    randomizer, rows = mechanism.randomizer, whole("batch", batch, 1, most=2**31 - 1)
+    number = 1 if workers is None else whole("workers", workers, 1, most=4096)
+    said, found = announcer(progress), table_files(tables)
+    labels = [label_of(path, mechanism, **known) for path in found]
+    runs, seeded = runs_of(found, labels), any(label is not None and label.seeded for label in labels)
+    for path in found:
+        _require_columns(path, randomizer)
+    count = partial(count_file, randomizer, rows=randomizer.at_once(rows))
+    total, sizes = np.zeros(randomizer.size + 1, dtype=np.int64), [path.stat().st_size for path in found]
+    for k, part in enumerate(_counted(count, found, number, client), 1):
+        total += part
+        said(Step(f"{total[-1]:,} reports counted".replace(",", " "), sum(sizes[:k]) / max(1, sum(sizes))))
+    done = _counts(mechanism, total, seeded, runs)
     return done if counted is None else counted + done
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -33,20 +33,7 @@ LONGEST_LINE = 2**24
 
 
 def table_files(paths: Any) -> list[Path]:
-    """All CSV and Parquet files that are meant, each once, by name.
-
-    Parameters
-    ----------
-    paths : str or Path, or a sequence of them
-        Files, patterns such as ``reports/*.parquet``, or folders, with all tables below them but for names that start
-        with a dot or an underscore.
-
-    Raises
-    ------
-    InputError
-        When nothing is there, a format is unknown, or a file is there twice, be it by a link: its reports would count
-        twice.
-    """
+    """All CSV and Parquet files that are meant, each once, by name."""
     given = [paths] if isinstance(paths, str | Path) else list(each(paths) or ())
     found = [file for name in given for file in _meant(name)]
     if not found:
@@ -149,22 +136,7 @@ def _header(path: Path) -> tuple[tuple[str, ...], int]:
 def record_batches(
     path: Path, kinds: Mapping[str, type], rows: int, argument: str = "paths"
 ) -> Iterator[tuple[Any, float]]:
-    """Record batches of at most `rows` rows of some columns, each with the share of the file that is read by then.
-
-    Parameters
-    ----------
-    path : Path
-    kinds : mapping of str to type
-        int, float or str: what cells of a CSV column are read as. Columns of Parquet files come as they are.
-    rows : int
-    argument : str
-        Name of the path in messages.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read.
-    """
+    """Record batches of at most `rows` rows of some columns, each with the share of the file that is read by then."""
     read = _parquet_batches if path.suffix.lower() == ".parquet" else _csv_batches
     found = read(path, kinds, rows)
     yield from iter(lambda: quietly(path, lambda: next(found, None), argument), None)
@@ -227,23 +199,7 @@ LARGEST = 2**20
 
 @dataclass(frozen=True)
 class Label:
-    """Origin of the reports in a file.
-
-    Attributes
-    ----------
-    mechanism : str
-        Fingerprint of the client mechanism.
-    seeded : bool
-        True when some of the reports can be drawn again: then nothing is private.
-    parameters : dict, optional
-        The mechanism's public numbers, for people to read.
-    window : str, optional
-        Fingerprint of the window whose cells the reports are about, where it is known.
-    user : str, optional
-        Column that told persons, each of whom sent one report about one of their points, drawn at random.
-    run : str, optional
-        Random number of the drawing, which copies of the file share: no drawing is counted twice.
-    """
+    """Origin of the reports in a file."""
 
     mechanism: str
     seeded: bool
@@ -273,13 +229,7 @@ def beside(path: Path) -> Path:
 
 
 def read_label(path: Path) -> Label | None:
-    """Label of a file of reports; None where it has none.
-
-    Raises
-    ------
-    InputError
-        When the file or its label cannot be read.
-    """
+    """Label of a file of reports; None where it has none."""
     text = quietly(path, lambda: _text(path))
     return None if text is None else _label(path, text)
 
@@ -290,11 +240,6 @@ def label_of(
     """Label of a file of reports, which must be of this mechanism, and of this window, as far as it tells.
 
     Where the mechanism's `user` tells persons, the label must say so as well.
-
-    Raises
-    ------
-    InputError
-        When it is of another one: its reports would be counted wrongly. When there is none, and it must be `labelled`.
     """
     label = read_label(path)
     if label is None and labelled:
@@ -328,13 +273,7 @@ def label_of(
 
 
 def runs_of(paths: Sequence[Path], labels: Sequence[Label | None]) -> tuple[str, ...]:
-    """Random numbers of the drawings in files of reports, as far as labels tell them.
-
-    Raises
-    ------
-    InputError
-        When two files are of one drawing: copies, perhaps in another format, whose reports would count twice.
-    """
+    """Random numbers of the drawings in files of reports, as far as labels tell them."""
     known: dict[str, Path] = {}
     for path, label in zip(paths, labels, strict=True):
         run = None if label is None else label.run
@@ -387,20 +326,12 @@ def _label(path: Path, text: str) -> Label:
     return label
 
 
-class Sink(Protocol):
-    """Takes reports (m, columns), any number of times."""
-
-    def __call__(self, rows: Ints) -> None:
-        """Write some more."""
+# Takes reports (m, columns), any number of times.
+Sink = Callable[[Ints], object]
 
 
 def new_file(path: str | Path, argument: str = "path") -> Path:
-    """Name of a file of reports that may be written: of a known format, in a folder that exists, and new.
-
-    Raises
-    ------
-    InputError
-    """
+    """Name of a file of reports that may be written: of a known format, in a folder that exists, and new."""
     target = as_path(path, argument)
     require_format(target, argument)
     if not there(target.parent, Path.is_dir):

@@ -3,13 +3,16 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpppsynth.core.arguments import flag, instance, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Ints
+
+if TYPE_CHECKING:
+    from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
 
 JSON = "a report is a JSON object with mechanism, report and seeded, as Report.to_json() gives it"
 
@@ -89,21 +92,6 @@ class Reports:
         return (Report(self.mechanism, tuple(row), self.seeded) for row in self.rows.tolist())
 
 
-class Collector(Protocol):
-    """Local mechanism, as far as counts of reports know it."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Sixteen digits that stand for it in reports and counts."""
-
-    @property
-    def user(self) -> str | None:
-        """Mark that tells persons, each of whom sent one report; None where every point is a person."""
-
-    def release_counts(self, counts: "Counts", domain: Any) -> Any:
-        """Certified result of counts of reports."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts:
     """An aggregator's counts of reports, additive over machines and over any partition of the reports.
@@ -121,7 +109,7 @@ class Counts:
         Random numbers of the drawings and countings that were read from files; none is added twice.
     """
 
-    mechanism: Collector
+    mechanism: "LocalMechanism"
     values: Ints
     n: int
     seeded: bool = False

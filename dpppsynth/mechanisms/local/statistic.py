@@ -210,8 +210,69 @@ class ReportsStatistic(LatticeStatistic):
         return {} if self.shuffle is None else {"shuffled": self.shuffle.to_dict()}
 
 
+class OneRoundStatistic(ReportsStatistic):
+    """Base of plans whose clients send one report each, all by one law.
+
+    Attributes
+    ----------
+    randomizer : Randomizer
+    drawn_by : str or None
+        Mark that tells persons, of each of whom one point is drawn; without it every point is a person.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def randomizer(self) -> Any:
+            """Law of a report."""
+
+        @property
+        def drawn_by(self) -> str | None:
+            """Mark that tells persons."""
+
+    def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
+        return shuffle.one_message(self.randomizer.spent, self.randomizer.clones)
+
+    def table_rows(self) -> Rows:
+        return self.report_rows(self.randomizer.parameters())
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that every report satisfies, and so all of them together."""
+        return local_report(self.randomizer, self.drawn_by)
+
+    @property
+    def size(self) -> int:
+        """Number of counts."""
+        size: int = self.randomizer.size
+        return size
+
+    def validate_released(self, lattice: Ints) -> None:
+        self.randomizer.counts_of(lattice, self.n)
+
+    def values(self, pattern: PointPattern) -> Ints:
+        """(n,) values of the clients of a pattern. As sensitive as the points."""
+        raise NotImplementedError
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
+        """Run one client for every person, and count their reports."""
+        source = generator(rng)
+        values = self.values(self.admitted(pattern, source))
+        counts = self.apply_noise(partial(tally, self.randomizer, rng=source), values)
+        return self.counted(counts, seeded=rng is not None)
+
+    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
+        """Counts (size,) of n reports as what was released."""
+        return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), randomness_name(seeded), seeded)
+
+    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
+        statistic = super().restore(data)
+        self.randomizer.counts_of(statistic.lattice, self.n)
+        return statistic
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class AreaStatistic(ReportsStatistic):
+class AreaStatistic(OneRoundStatistic):
     """Counts of the reports of n clients, whose values are the cells of a regular grid.
 
     Attributes
@@ -262,21 +323,10 @@ class AreaStatistic(ReportsStatistic):
             raise InputError(msg)
         super().settle_shuffle()
 
-    def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
-        return shuffle.one_message(self.randomizer.spent, self.randomizer.clones)
-
-    def table_rows(self) -> Rows:
-        return self.report_rows(self.randomizer.parameters())
-
     @property
     def epsilon(self) -> float:
         """Budget of one report."""
         return float(self.randomizer.epsilon)
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The bound that every report satisfies, and so all of them together."""
-        return local_report(self.randomizer, self.drawn_by)
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -312,15 +362,6 @@ class AreaStatistic(ReportsStatistic):
         plan.require_relation(relation)
         return plan
 
-    @property
-    def size(self) -> int:
-        """Number of counts."""
-        size: int = self.randomizer.size
-        return size
-
-    def validate_released(self, lattice: Ints) -> None:
-        self.randomizer.counts_of(lattice, self.n)
-
     def parameters(self) -> JsonObject:
         return {
             "basis": self.basis,
@@ -337,21 +378,6 @@ class AreaStatistic(ReportsStatistic):
         require_no_marks(instance("pattern", pattern, PointPattern))
         require_match(pattern, self.domain, self.n)
         return self.element_values[self.mesh.locate(pattern.positions)]
-
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        source = generator(rng)
-        values = self.values(self.admitted(pattern, source))
-        counts = self.apply_noise(partial(tally, self.randomizer, rng=source), values)
-        return self.counted(counts, seeded=rng is not None)
-
-    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
-        """Counts (size,) of n reports as what was released."""
-        return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), randomness_name(seeded), seeded)
-
-    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        statistic = super().restore(data)
-        self.randomizer.counts_of(statistic.lattice, self.n)
-        return statistic
 
     def shares(self, statistic: PrivateStatistic[Self], settings: Mapping[str, Any]) -> Floats:
         """(inputs,) estimated shares of the values, with settings of the randomizer's estimator."""

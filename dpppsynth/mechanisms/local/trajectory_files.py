@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from dpppsynth.core.progress import Progress, Step
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import local_round
 from dpppsynth.mechanisms.local.point_files import PointFile, person_rows, point_batches
-from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, require_window
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
@@ -27,23 +26,11 @@ from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
 
+if TYPE_CHECKING:
+    from dpppsynth.mechanisms.local.displacements import LineTrace
+
 # Cells of trajectories that are looked at together, each some 100 bytes while jumps are filled in.
 FILLED = 2**19
-
-
-class Walkers(Protocol):
-    """Mechanism whose clients report about one trajectory each."""
-
-    @property
-    def cells(self) -> int:
-        """Cells along each side of the grid."""
-
-    @property
-    def randomizer(self) -> Randomizer:
-        """The client's law."""
-
-    def trajectory_values(self, trajectories: GridTrajectories) -> Any:
-        """(T,) or (T, questions) values of the clients with these trajectories."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +114,7 @@ class TraceRound(LocalMechanism):
 
 def walk_values(
     points: PointFile,
-    mechanism: Walkers,
+    mechanism: "TraceRound | LineTrace",
     window: Window,
     source: np.random.Generator,
     *,
@@ -138,11 +125,6 @@ def walk_values(
     """Values of the clients with the trajectories of a file, in a random order, some at a time; and the share given.
 
     Rows and cells of all points are held in memory, coordinates are not. Parameters as of `perturb_file`.
-
-    Raises
-    ------
-    InputError
-        As `perturb_file`.
     """
     walks = _walks(points, mechanism.cells, require_window(window), source, user=user, rows=rows, progress=progress)
     if walks is None:
@@ -158,16 +140,7 @@ def walk_values(
 
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """The cells of all trajectories of a file, in few bytes.
-
-    Attributes
-    ----------
-    cells : int
-        Along each side of the grid.
-    values : (n,) array of unsigned int
-    offsets : (T + 1,) array of int
-        As of `GridTrajectories`.
-    """
+    """The cells of all trajectories of a file, in few bytes."""
 
     cells: int
     values: Any

@@ -7,7 +7,7 @@ everything after the counts is post-processing (docs/theory/local.md).
 
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -25,34 +25,22 @@ from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.statistic import ReportsStatistic, Shuffle, randomness_name
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
 from dpppsynth.mechanisms.local.trajectories.protocol import FOR_LENGTH, RoundLaw, TraceCounts, TraceProtocol
-from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
+from dpppsynth.mechanisms.local.trajectories.walks import LineModel, TraceModel
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import grid_cells, regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain, Window
-from dpppsynth.spatial.intensity import PiecewiseConstant
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.mesh import Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
 from dpppsynth.spatial.persons import persons
 
 # Work of a cell.
 VALUE = 1.5
 
-
-class WalkModel(Protocol):
-    """Model of trajectories that was estimated from reports."""
-
-    @property
-    def visits(self) -> Floats:
-        """(d, d) expected visits of one trajectory to each cell."""
-
-    def intensity(self, domain: Window) -> PiecewiseConstant:
-        """Visits per unit area of a window."""
-
-    def synthesize(self, n: int | None = None, rng: RngLike = None) -> GridTrajectories:
-        """Synthetic trajectories."""
+# Model of trajectories that was estimated from reports.
+WalkModel = TraceModel | LineModel
 
 
 class WalksStatistic(ReportsStatistic):
@@ -100,13 +88,7 @@ class WalksStatistic(ReportsStatistic):
         raise NotImplementedError
 
     def walks(self, pattern: PointPattern) -> GridTrajectories:
-        """The cells of every trajectory. As sensitive as the points.
-
-        Raises
-        ------
-        InputError
-            When the pattern has other marks, lives in another window or has another number of trajectories.
-        """
+        """The cells of every trajectory. As sensitive as the points."""
         require_match(pattern, self.domain, None, self.user)
         order, lengths = _in_order(pattern, self.user)
         if len(lengths) != self.n:

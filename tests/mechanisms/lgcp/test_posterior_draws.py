@@ -14,7 +14,7 @@ from support.settings import BUILD, SQUARE, N, lgcp, plan, points
 from dpppsynth.contract import rules
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, ReleaseBlocked
 from dpppsynth.datasets import soho_deaths, soho_streets
-from dpppsynth.mechanisms.lgcp import draw_planning as feasibility
+from dpppsynth.mechanisms.lgcp import draws as feasibility
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_sigma
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
@@ -280,7 +280,7 @@ class TestKimLim:
         ):
             settled = plan(lgcp("kim-lim-3.9", epsilon=0.01, delta=1e-3, alpha=25.0))
         assert settled.statistic.covariance.sigma < 0.05
-        assert any("carries no spatial information" in sentence for sentence in settled.guarantee.assumptions)
+        assert any("carries no spatial information" in sentence for sentence in settled.guarantee.assumption_texts)
 
     def test_needs_a_regular_mesh_before_the_data_are_touched(self):
         mesh = regular_triangulation(SQUARE, shape=(5, 5))

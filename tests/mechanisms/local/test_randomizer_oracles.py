@@ -19,7 +19,7 @@ from dpppsynth.mechanisms.local.randomizers import frequency, oracles
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import BinaryLaw, binary_law
 from dpppsynth.mechanisms.local.randomizers.frequency import total_variance
 from dpppsynth.mechanisms.local.randomizers.hadamard import HadamardResponse, walsh_hadamard
-from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle, response_or_hashing
+from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle
 from dpppsynth.mechanisms.local.randomizers.oracles import LocalHashing, RandomizedResponse, hash_range_rule
 from dpppsynth.mechanisms.local.randomizers.projective import ProjectiveResponse, ProjectiveSpace
 from dpppsynth.mechanisms.local.randomizers.subset_selection import SubsetSelection
@@ -116,11 +116,7 @@ class TestClosedForms:
         assert hadamard == pytest.approx(((math.e + 1) / (math.e - 1)) ** 2, rel=1e-9)
 
     @pytest.mark.parametrize(("epsilon", "most"), [(1, 10), (3, 62), (5, 447)])
-    def test_published_choice(self, epsilon, most):
-        assert [response_or_hashing(epsilon, d).kind for d in (1, most, most + 1)] == [
-            "randomized-response", "randomized-response", "local-hashing"
-        ]  # fmt: skip
-        # What the rule is for: variances cross there.
+    def test_response_is_better_than_hashing_where_values_are_few(self, epsilon, most):
         ideal = 4 * math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2
         few, many = (RandomizedResponse(epsilon=epsilon, domain=d).variance(0, 1) for d in (most, most + 1))
         assert few < ideal < many
@@ -689,12 +685,10 @@ class TestRefusals:
         for epsilon in [*WILD, 30.0]:
             with pytest.raises(InputError, match="epsilon"):
                 hash_range_rule(epsilon)
-            for choice in (best_oracle, response_or_hashing):
-                with pytest.raises(InputError, match="epsilon"):
-                    choice(epsilon, 4)
-        for choice in (best_oracle, response_or_hashing):
-            with pytest.raises(InputError, match="domain"):
-                choice(1.0, 0)
+            with pytest.raises(InputError, match="epsilon"):
+                best_oracle(epsilon, 4)
+        with pytest.raises(InputError, match="domain"):
+            best_oracle(1.0, 0)
         with pytest.raises(InputError, match="epsilon"):
             binary_law(45.0)
 

@@ -108,7 +108,7 @@ class TestStatement:
     def test_trajectories_compose_both_rounds(self, tmp_path):
         trace = local.LDPTrace(2.0, cells=3, max_length=4, shuffled=500, shuffle_delta=1e-6)
         release = trace.release(WALKS)
-        first = float(trace.first.spent)
+        first = float(trace.first.law.total)
         parts = [shuffled_epsilon(local_epsilon, 500, 5e-7) for local_epsilon in (first, 1.8)]
         assert sum(parts) <= release.shuffled.epsilon <= 1.001 * sum(parts)
         release.save(tmp_path / "out")
@@ -169,13 +169,13 @@ class TestForgeries:
         cert["shuffled"]["reports"] += 1
 
     def fewer_assumptions(self, cert):
-        cert["shuffled"]["assumptions"].pop()
+        cert["shuffled"]["assumes"].pop()
 
     def another_theorem(self, cert):
-        cert["shuffled"]["theorem"] = "Theorem X"
+        cert["shuffled"]["theorem"] = "counts"
 
     def other_words(self, cert):
-        cert["shuffled"]["in_words"] = "Perfectly private."
+        cert["shuffled"]["assumes"][0] = "perfectly-private"
 
     def left_out(self, cert):
         del cert["shuffled"]

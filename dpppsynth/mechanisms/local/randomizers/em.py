@@ -126,13 +126,7 @@ def expectation_maximisation(
 
 
 def em_settings(given: Mapping[str, Any], *, tolerance: float) -> dict[str, Any]:
-    """Settings `tolerance` and `max_iter` in JSON form from those given, with this default of the first.
-
-    Raises
-    ------
-    InputError
-        A name is unknown or a value breaks its rule.
-    """
+    """Settings `tolerance` and `max_iter` in JSON form from those given, with this default of the first."""
     settings = {"tolerance": tolerance, "max_iter": MOST_STEPS} | dict(given)
     unknown = [name for name in settings if name not in ("tolerance", "max_iter")]
     if unknown:
@@ -149,12 +143,6 @@ def binomial_smoothing(shares: Floats, *, inside: Any = None) -> Floats:
 
     Their sum may change a little. A single share stays as it is.
 
-    Parameters
-    ----------
-    shares : (d,) array
-    inside : (d,) array of bool, optional
-        Cells that exist; where one is missing the row ends. Shares of the others become 0.
-
     Examples
     --------
     >>> binomial_smoothing(np.array([0.0, 0.0, 12.0, 0.0])).tolist()
@@ -170,14 +158,6 @@ def neighbour_smoothing(shares: Floats, weight: float, *, inside: Any = None) ->
     """Shares (nx, ny) averaged with their four neighbours, each with `weight` relative to the cell itself.
 
     The weight of a neighbour that does not exist goes to the cell itself, so that the sum stays the same.
-
-    Parameters
-    ----------
-    shares : (nx, ny) array
-    weight : float
-        At least 0; 0 changes nothing, 0.25 halves a cell's own say.
-    inside : (nx, ny) array of bool, optional
-        Cells that exist; shares of the others are left alone.
 
     Examples
     --------

@@ -97,24 +97,7 @@ class ExcessLaw:
 
 
 def excess_law(weights: Floats, outputs: int, epsilon: float, *, total: int = TOTAL) -> ExcessLaw:
-    """Integer law with weights (F,) near the value and 1 elsewhere, as close as integers come to it.
-
-    Parameters
-    ----------
-    weights : (F,) array
-        From 1 to `e^epsilon`, the largest first; F at most `outputs`.
-    outputs : int
-    epsilon : float
-        No ratio of two weights of an output exceeds `e^epsilon`.
-    total : int
-        A power of two up to 2^62.
-
-    Raises
-    ------
-    InputError
-        When integers out of `total` do not come close enough to the law: epsilon is too large or too small for so many
-        outputs.
-    """
+    """Integer law with weights (F,) near the value and 1 elsewhere, as close as integers come to it."""
     above = np.asarray(weights, dtype=float) - 1
     if not above.max(initial=0.0) > 0:
         raise InputError(_beyond(epsilon, outputs, total))
@@ -216,13 +199,7 @@ class BinaryLaw:
 
 
 def binary_law(epsilon: float) -> BinaryLaw:
-    """Law of a bit whose odds of being kept are at most `e^epsilon`, and as close to it as integers come.
-
-    Raises
-    ------
-    InputError
-        When integers out of 2^62 do not come within a billionth.
-    """
+    """Law of a bit whose odds of being kept are at most `e^epsilon`, and as close to it as integers come."""
     with decimal.localcontext(prec=60):
         flip = math.ceil(decimal.Decimal(TOTAL) / (1 + decimal.Decimal(epsilon).exp()))
     law = BinaryLaw(flip)
@@ -299,14 +276,6 @@ def uniform_below(bounds: Ints, rng: np.random.Generator) -> Ints:
 def distinct(sizes: Ints, taken: Ints, rng: np.random.Generator) -> Ints:
     """(n, k) distinct positions: uniform subsets of two runs of positions, by Floyd's method, in no order.
 
-    Parameters
-    ----------
-    sizes : (n, 2) array of int
-        Lengths of the runs: the first one's positions start at 0, the second one's follow.
-    taken : (n, 2) array of int
-        Number of positions from each run; k in all, the same in every row.
-    rng : numpy.random.Generator
-
     References
     ----------
     Bentley and Floyd (1987), A sample of brilliance, Communications of the ACM 30(9).
@@ -325,15 +294,7 @@ def distinct(sizes: Ints, taken: Ints, rng: np.random.Generator) -> Ints:
 
 
 def meeting(at: Ints, far: Ints, k: int, rng: np.random.Generator) -> Ints:
-    """(n, k) positions, in no order, of uniform subsets of `at + far` positions that meet the first `at` of them.
-
-    Parameters
-    ----------
-    at, far : (n,) arrays of int
-        At least one, and k in all.
-    k : int
-    rng : numpy.random.Generator
-    """
+    """(n, k) positions, in no order, of uniform subsets of `at + far` positions that meet the first `at` of them."""
     if not len(at):
         return np.empty((0, k), dtype=np.int64)
     if k == 1:

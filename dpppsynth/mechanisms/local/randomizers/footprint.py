@@ -42,18 +42,6 @@ def reached(x: Any, y: Any, radius: Any) -> np.ndarray:
 def high_shares(x: Any, y: Any, radius: Any) -> Floats:
     """Shares, from 0 to 1, of cells at these offsets that count as high for a circle of whole radius.
 
-    Parameters
-    ----------
-    x, y : arrays of int
-        Offsets in cells, broadcast against each other.
-    radius : int or array of int
-        In cells, at least 0.
-
-    Returns
-    -------
-    array
-        1 where the centre is in or on the circle, 0 where the disk does not reach, the shrunken area in between.
-
     References
     ----------
     Numerical Estimation of Spatial Distributions under Differential Privacy (disk area mechanism), theorem VI.1, whose
@@ -82,20 +70,7 @@ def _whole(name: str, value: Any, least: int = -grid_limits.AREA_BOX) -> Ints:
 
 
 def output_mask(member: np.ndarray, cells: int) -> np.ndarray:
-    """Cells of the box around the grid that belong to the footprint of some value.
-
-    Parameters
-    ----------
-    member : (2 radius + 1, 2 radius + 1) array of bool
-        Offsets of the footprint: symmetric, and with every offset all those nearer to zero along both axes.
-    cells : int
-        Along each axis of the grid of values.
-
-    Returns
-    -------
-    (cells + 2 radius, cells + 2 radius) array of bool
-        Indexed from -radius on; in C order the marked cells are the lexicographic list of reports.
-    """
+    """Cells of the box around the grid that belong to the footprint of some value."""
     radius = len(member) // 2
     box = np.arange(-radius, cells + radius)
     # For such a footprint the nearest value decides.

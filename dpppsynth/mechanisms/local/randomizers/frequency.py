@@ -240,13 +240,7 @@ class FrequencyOracle(Randomizer):
 
 @dataclass(frozen=True)
 class DesignLaw:
-    """Block with the own value with probability `keep / 2^62`; `odds` is how many blocks have it for each that has not.
-
-    Attributes
-    ----------
-    keep : int
-    odds : Fraction
-    """
+    """Block with the own value with probability `keep / 2^62`; `odds`: blocks with it for each without."""
 
     keep: int
     odds: Fraction

@@ -75,15 +75,7 @@ def children_of(shares: Floats, contrast: Floats) -> Floats:
 
 
 def pooled(levels: Sequence[LevelShares], shares: Floats) -> tuple[Floats, Floats]:
-    """Contrasts (3, side, side) averaged over all levels by their precision, and their variances (side, side).
-
-    Parameters
-    ----------
-    levels : sequence of LevelShares
-        Those with at least twice as many cells along a side take part.
-    shares : (side, side) array
-        Of the cells whose children are asked for, not negative.
-    """
+    """Contrasts (3, side, side) averaged over all finer levels by precision, and their variances (side, side)."""
     children = 2 * len(shares)
     weighted, precision = np.zeros((3, *shares.shape)), np.zeros(shares.shape)
     for level in levels:
@@ -120,18 +112,7 @@ def within(children: Floats, shares: Floats, possible: npt.NDArray[np.bool_]) ->
 
 
 def quadtree_shares(levels: Sequence[LevelShares], *, inside: npt.NDArray[np.bool_], shrink: bool = True) -> Floats:
-    """(side, side) shares of the finest level's cells, with sum one.
-
-    Parameters
-    ----------
-    levels : sequence of LevelShares
-        With powers of two of cells along their sides, the finest last.
-    inside : (side, side) array of bool
-        Finest cells that anybody can be in; the others get nothing.
-    shrink : bool
-        Shrink contrasts, and lay what is negative on other children. Otherwise shares are unbiased, where all cells are
-        inside, and some are negative.
-    """
+    """(side, side) shares of the finest level's cells, with sum one."""
     finest, found = len(levels[-1].shares), np.ones((1, 1))
     while len(found) < finest:
         contrast, variance = pooled(levels, np.maximum(found, 0.0))

@@ -1,7 +1,5 @@
 """Frequency oracles by name, and the choice of one by its exact total variance."""
 
-import math
-
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle, checked_budget, total_variance
@@ -47,19 +45,6 @@ def _made(kind: type[FrequencyOracle], epsilon: float, domain: int) -> Frequency
         return None
 
 
-def response_or_hashing(epsilon: float, domain: int) -> FrequencyOracle:
-    """Published choice: randomised response where values are few, `domain < 3 e^epsilon + 2`, and local hashing else.
-
-    Examples
-    --------
-    >>> response_or_hashing(1.0, 10).kind, response_or_hashing(1.0, 11).kind
-    ('randomized-response', 'local-hashing')
-    """
-    epsilon, domain = checked_budget(epsilon, domain)
-    few = domain < 3 * math.exp(epsilon) + 2
-    return (RandomizedResponse if few else LocalHashing)(epsilon=epsilon, domain=domain)
-
-
 ORACLES: dict[str, type[FrequencyOracle]] = {
     law.kind: law
     for law in (
@@ -72,9 +57,8 @@ ORACLES: dict[str, type[FrequencyOracle]] = {
         ProjectiveResponse,
     )
 }
-# What users ask for, and what stands on certificates for it: "auto" there is the published choice of older releases.
+# Words of users and of certificates for the best one.
 AUTO, LEAST_VARIANCE = "auto", "least-variance"
-CHOICES = {LEAST_VARIANCE: best_oracle, AUTO: response_or_hashing}
 
 
 def stated_oracle(asked: str) -> str:
@@ -83,15 +67,12 @@ def stated_oracle(asked: str) -> str:
 
 
 def oracle(kind: str, *, epsilon: float, domain: int) -> FrequencyOracle:
-    """A frequency oracle by its kind, as certificates state it.
-
-    "least-variance" takes that of `best_oracle`, "auto" the better one of randomised response and local hashing, as
-    older certificates mean it.
+    """A frequency oracle by its kind, as certificates state it; "least-variance" takes that of `best_oracle`.
 
     Examples
     --------
-    >>> oracle("least-variance", epsilon=1.0, domain=100).kind, oracle("auto", epsilon=1.0, domain=100).kind
-    ('subset-selection', 'local-hashing')
+    >>> oracle("least-variance", epsilon=1.0, domain=100).kind
+    'subset-selection'
     """
-    choice = CHOICES.get(one_of("oracle", kind, (*CHOICES, *ORACLES)))
-    return choice(epsilon, domain) if choice else ORACLES[kind](epsilon=epsilon, domain=domain)
+    chosen = one_of("oracle", kind, (LEAST_VARIANCE, *ORACLES))
+    return best_oracle(epsilon, domain) if chosen == LEAST_VARIANCE else ORACLES[chosen](epsilon=epsilon, domain=domain)

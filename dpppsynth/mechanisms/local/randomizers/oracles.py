@@ -69,18 +69,7 @@ def hash_classes(seeds: Ints, values: Ints | int, hash_range: int) -> Ints:
 
 
 def hash_supports(seeds: Ints, values: Ints, domain: int, hash_range: int) -> Ints:
-    """(domain,) number of reports (seed, class) that support each value: those whose hash function gives the class.
-
-    Parameters
-    ----------
-    seeds : (n,) array of int
-    values : (n,) array of int
-        Reported classes, from 0 to hash_range - 1.
-    domain : int
-        Values are 0, 1, ..., domain - 1.
-    hash_range : int
-        Number of classes, from 2 to 2^31.
-    """
+    """(domain,) number of reports (seed, class) that support each value: those whose hash function gives the class."""
     from dpppsynth.mechanisms.local.randomizers.hashing_kernel import add_supports
 
     counts = np.zeros(domain, dtype=np.int64)

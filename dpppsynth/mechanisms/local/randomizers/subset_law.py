@@ -217,13 +217,7 @@ class SubsetLaw:
 
 
 def subset_law(epsilon: float, shells: Shells, subset: int) -> SubsetLaw:
-    """Whole-number law for subsets of so many cells, geo-indistinguishable with epsilon per cell side.
-
-    Raises
-    ------
-    InputError
-        Epsilon is so large that the farthest report needs numbers beyond 8192 bits, or too small.
-    """
+    """Whole-number law for subsets of so many cells, geo-indistinguishable with epsilon per cell side."""
     bits = ACCURACY + epsilon * float(shells.distances[-1]) / math.log(2)
     if bits > MOST_BITS or epsilon < LEAST_EPSILON:
         raise InputError(_beyond(epsilon, shells.cells))
