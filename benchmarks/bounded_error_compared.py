@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from baselines import GeneralisedGaussian
+from baselines.optimal_noise import optimal_delta, smallest_delta
 from bounded_error_laws import THRESHOLD, Noise
 from bounded_error_runs import SEED
 from bounded_error_scores import Figure, share
@@ -15,9 +16,7 @@ from scipy.optimize import brentq
 from dpppsynth.truncated import (
     PlanarLaplace,
     TruncatedLaplace,
-    optimal_delta,
     planar_laplace_delta,
-    smallest_delta,
     truncated_geometric_delta,
     truncated_laplace_delta,
 )

@@ -14,6 +14,7 @@ from baselines import (
     generalised_gaussian_scale,
     optimal_gamma,
 )
+from baselines.optimal_noise import TruncatedStaircase
 
 from dpppsynth.mechanisms.bounded.numeric_queries import BoundedErrorAnswers
 from dpppsynth.spatial.mesh import Floats
@@ -21,7 +22,6 @@ from dpppsynth.truncated import (
     PlanarLaplace,
     TruncatedGeometric,
     TruncatedLaplace,
-    TruncatedStaircase,
     move,
     planar_laplace_bound,
     planar_laplace_delta,

@@ -74,29 +74,15 @@ ENTRIES |= {
     "TruncatedLaplace": (truncated.TruncatedLaplace, {"scale": 1.0, "bound": 5.0}),
     "TruncatedLaplace.delta": (REAL.delta, {"epsilon": 0.5, "shift": 1.0}),
     "TruncatedLaplace.ppf": (REAL.ppf, {"u": [0.1, 0.5]}),
-    "TruncatedLaplace.sample": (REAL.sample, {"size": 3, "rng": 1, "method": "rejection"}),
+    "TruncatedLaplace.sample": (REAL.sample, {"size": 3, "rng": 1}),
     "TruncatedGeometric": (truncated.TruncatedGeometric, {"scale": 2.0, "bound": 5}),
     "TruncatedGeometric.pmf": (WHOLE.pmf, {"k": [0, 1]}),
     "TruncatedGeometric.delta": (WHOLE.delta, {"epsilon": 0.5, "shifts": (1, 1)}),
-    "TruncatedStaircase": (truncated.TruncatedStaircase, {"epsilon": 1.0, "steps": 2, "sensitivity": 1.0}),
-    "calibrate": (truncated.calibrate, {"epsilon": 1.0, "delta": 1e-5, "max_error": None, "sensitivity": 1.0}),
-    "Calibration": (truncated.Calibration, {"epsilon": 1.0, "delta": 1e-5, "max_error": 12.0, "sensitivity": 1.0}),
-    "delta_composed": (truncated.delta_composed, {"parts": [(1.0, 1e-5)]}),
-    "delta_of_shifts": (truncated.delta_of_shifts, {"shifts": (1.0,), "scale": 1.0, "bound": 5.0}),
-    "optimal_delta": (truncated.optimal_delta, {"epsilon": 1.0, "ratio": 1.5, "cells": 2}),
-    "smallest_delta": (truncated.smallest_delta, {"epsilon": 1.0, "ratio": 1.5}),
     "truncated_geometric_delta": (
         truncated.truncated_geometric_delta, {"epsilon": 1.0, "max_error": 5, "sensitivity": 1},
     ),
     "truncated_geometric_bound": (
         truncated.truncated_geometric_bound, {"epsilon": 1.0, "delta": 1e-5, "sensitivity": 1},
-    ),
-    "truncated_laplace_log_delta": (
-        truncated.truncated_laplace_log_delta,
-        {"epsilon": 1.0, "max_error": 5.0, "sensitivity": 1.0, "allow_large_delta": True},
-    ),
-    "truncated_laplace_epsilon": (
-        truncated.truncated_laplace_epsilon, {"max_error": 10.0, "delta": 1e-3, "sensitivity": 1.0},
     ),
 }  # fmt: skip
 

@@ -9,6 +9,7 @@ Beside release with bounded error stand, all with floating-point noise:
 
 * `laplace_answers`, `gaussian_answers`, `generalised_gaussian_answers`, `staircase_answers`, `uniform_answers` and
   `planar_laplace`: noisy answers by the laws `GeneralisedGaussian`, `Staircase` and `UniformNoise`, and their scales.
+* `optimal_noise`: the smallest delta of any noise with a bound, and `TruncatedStaircase`, which attains it.
 * `BoundedOutput`: outputs, and not errors, in a public interval.
 * `blum_intervals`, `hay_tree`, `hay_degree`: one-dimensional data as intervals of equal mass, consistent trees of
   counts and sorted sequences.

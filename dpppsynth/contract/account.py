@@ -178,7 +178,7 @@ def record(release: Result, ledger: Account | None, entry: str | None) -> None:
     if ledger is None or entry is None:
         return
     try:
-        ledger.record(entry, release.stated(), domain=release.domain)
+        ledger.record(entry, release.certificate_dict(), domain=release.domain)
     except (DpppsynthError, OSError):
         msg = (
             "ledger: the release could not be recorded. It counts as spent, at all that was authorised for it; its "

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.statistic import Following, Parameters, Statistic, require
+from dpppsynth.contract.statistic import DerivedFile, Parameters, Statistic, require
 from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.spatial.covariates import EFFECT_SD, MEASURES, MOST, Design, is_name
@@ -17,13 +17,13 @@ from dpppsynth.spatial.offset import Offset
 P_contra = TypeVar("P_contra", bound=Statistic, contravariant=True)
 
 
-class Beside(NamedTuple):
+class EstimatorFiles(NamedTuple):
     """Files that an estimator brings into a release, beside domain, statistic and synthetic patterns."""
 
     files: frozenset[str] = frozenset()
     # Fingerprint of the public offset.
     offset: str | None = None
-    following: tuple[Following, ...] = ()
+    following: tuple[DerivedFile, ...] = ()
 
 
 class Estimator(Generic[P_contra]):
@@ -64,7 +64,7 @@ class Estimator(Generic[P_contra]):
         return {"kind": self.kind}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: P_contra) -> Beside:
+    def beside(cls, stated: JsonRead, plan: P_contra) -> EstimatorFiles:
         """Files beside a release that states this estimator; anything but exactly its settings is refused.
 
         Raises

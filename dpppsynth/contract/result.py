@@ -79,7 +79,7 @@ class Result(Protocol):
     def paid_files(self) -> dict[str, str]:
         """Text of the files that hold what the budget was spent on, by name: sampling leaves them as they are."""
 
-    def stated(self) -> JsonObject:
+    def certificate_dict(self) -> JsonObject:
         """The certificate, saved or not, with the files that were paid for alone."""
 
     def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:

@@ -32,7 +32,7 @@ Drawn = TypeVar("Drawn")
 P_co = TypeVar("P_co", bound="Statistic", covariant=True)
 
 
-class Following(NamedTuple):
+class DerivedFile(NamedTuple):
     """A file of a release that follows from its statistics, and the check that refuses it where it does not.
 
     The check takes the file's bytes, and the statistics' numbers one after the other.
@@ -314,7 +314,7 @@ class Statistic:
         """
 
     @property
-    def following(self) -> tuple[Following, ...]:
+    def following(self) -> tuple[DerivedFile, ...]:
         """Files of a release that follow from its numbers."""
         return ()
 

@@ -151,13 +151,7 @@ def integral(intensity: Any, domain: Domain, name: str) -> float:
 
 
 def values(intensity: Any, xy: Floats, name: str, domain: Domain) -> Floats:
-    """(n,) values of an intensity at coordinates (n, 2), checked.
-
-    Raises
-    ------
-    InputError
-        It lives on another domain, is negative or infinite, or does not give one value per point.
-    """
+    """(n,) values of an intensity at coordinates (n, 2); InputError unless finite, not negative and on the domain."""
     if not callable(intensity):
         msg = f"{name}: must be a function of coordinates (n, 2), such as an Intensity; got {type(intensity).__name__}."
         raise InputError(msg)

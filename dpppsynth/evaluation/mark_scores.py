@@ -31,13 +31,8 @@ MARKS_NOTE = (
 class MarkScores:
     """Values (m, rows) of the metrics by "synthetic", "uniform" and "resampled", and shares of types and times.
 
-    Attributes
-    ----------
-    metrics : tuple of Metric
-    values : dict of str to ndarray
-    types, times : pandas.DataFrame or None
-        A row for each type, or bin of times: share in the original, mean and standard deviation of the synthetic
-        shares; of types also the mean error of K.
+    `types` and `times` have a row for each type, or bin of times: share in the original, mean and standard deviation of
+    the synthetic shares; of types also the mean error of K.
     """
 
     metrics: tuple[Metric, ...]
@@ -145,13 +140,7 @@ class MarkComparison:
 
 
 def with_marks(pattern: PointPattern, marks: Marks, argument: str) -> MarkedPattern:
-    """A pattern with its types and times.
-
-    Raises
-    ------
-    InputError
-        A mark is missing, or a value is not among the public ones.
-    """
+    """A pattern with its types and times; InputError where a mark is missing or a value not among the public ones."""
     found = {name: (pattern.marks or {}).get(name) for name in marks.names}
     if not len(pattern):
         return MarkedPattern(pattern, np.empty(0, dtype=np.int64), np.empty(0))

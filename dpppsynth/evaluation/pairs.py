@@ -24,17 +24,9 @@ SHARE = 256
 
 
 class Cells(NamedTuple):
-    """Points in the order of square cells, row by row.
+    """Points in the order of square cells, row by row: coordinates (n,) less the lower left corner of the bounding box.
 
-    Attributes
-    ----------
-    x, y : ndarray, shape (n,)
-        Coordinates, less the lower left corner of the bounding box.
-    first : ndarray of int, shape (rows columns + 1,)
-        Number of the first point in each cell.
-    rows, columns : int
-    side : float
-        Of the cells.
+    `first` (rows columns + 1,) is the number of the first point in each cell, `side` that of the cells.
     """
 
     x: Floats
@@ -99,22 +91,10 @@ def partners(k: int, later: bool, reach: float, cells: Cells, who: Ints, squared
 
 @compiled
 def plain_moments(first: int, last: int, cells: Cells, weight: Floats, breaks: Floats) -> Floats:
-    """Sums over ordered pairs of points, by their distance d: of the weights, and of these times d and d squared.
+    """(3, b) sums over ordered pairs of points, by distance d: of the weights, and of these times d and d squared.
 
-    Parameters
-    ----------
-    first, last : int
-        Pairs start from the points in between.
-    cells : Cells
-    weight : ndarray, shape (n,)
-        A pair weighs the product of its points' weights.
-    breaks : ndarray, shape (b,)
-        Increasing; bin i holds the distances above `breaks[i - 1]` up to `breaks[i]`, others are left out.
-
-    Returns
-    -------
-    ndarray, shape (3, b)
-        Moments of order 0, 1 and 2 of d, less the upper end of its bin.
+    Pairs start from the points `first` to `last` and weigh the product of their points' weights (n,). Bin i holds the
+    distances above `breaks[i - 1]` up to `breaks[i]`, others are left out; d is less the upper end of its bin.
     """
     out, scale = np.zeros((3, len(breaks))), BUCKETS / breaks[-1]
     bins = table(breaks, scale, BUCKETS)

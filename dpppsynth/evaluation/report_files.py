@@ -178,12 +178,7 @@ def save(report: UtilityReport, folder: Path, argument: str = "folder") -> Path:
 
 
 def require_private_folder(folder: Path, argument: str) -> None:
-    """Refuse a folder for a report that is in use, in or above that of a release, or that cannot be made.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a folder for a report that is in use, in or above that of a release, or that cannot be made."""
     above = folder
     try:
         refuse_release_folder(folder, argument)
@@ -267,17 +262,8 @@ def _k_csv(report: UtilityReport) -> str:
 def plot_k(k: KComparison, ax: Axes | None = None, *, domain: Domain, confidential: bool = True) -> Axes:
     """Draw K of the original, the envelope of the synthetic patterns, and a Poisson process as the level line at zero.
 
-    In a window L(r) - r is drawn, on a network K(r) - r: what is above zero gathers at scales up to r.
-
-    Parameters
-    ----------
-    k : KComparison
-        For instance `report.k`.
-    ax : matplotlib.axes.Axes, optional
-    domain : Window or LinearNetwork
-        Of the patterns.
-    confidential : bool
-        Whether to mark the figure; `save_picture` keeps a marked one out of releases and readable by its owner alone.
+    In a window L(r) - r is drawn, on a network K(r) - r: what is above zero gathers at scales up to r. A confidential
+    figure is marked; `save_picture` keeps it out of releases and readable by its owner alone.
     """
     ax = new_figure(6.8, 5.0).subplots() if ax is None else ax
     r = k.original.r

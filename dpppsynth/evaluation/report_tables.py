@@ -67,13 +67,7 @@ AGAINST = ("synthetic", "uniform", "resampled")
 def by_levels(
     original: PointPattern, synthetic: Sequence[PointPattern], by: str
 ) -> dict[str, tuple[PointPattern, list[PointPattern]]]:
-    """Original and synthetic points of each level with at least two original ones, by the texts of their mark `by`.
-
-    Raises
-    ------
-    InputError
-        A pattern has no such mark.
-    """
+    """Original and synthetic points of each level with at least two original ones; InputError without a mark `by`."""
     texts, others = _mark_texts(original, by, "original"), [_mark_texts(each, by, "synthetic") for each in synthetic]
     found = {}
     for level in dict.fromkeys(texts.tolist()):
@@ -131,7 +125,6 @@ class HeatScores:
     uniform: Floats
 
     def table(self) -> pd.DataFrame:
-        """One row a metric, with the columns of `UtilityReport.table`; not a number where there is none."""
         columns = {"original": BEST, "synthetic": self.released, "sd": math.nan, "uniform": self.uniform}
         return metric_table(columns | {"resampled": math.nan}, self.metrics)
 

@@ -81,7 +81,6 @@ class GaussianIntensity(KernelIntensity):
         return float(self(nodes) @ area)
 
     def __call__(self, xy: npt.ArrayLike) -> Floats:
-        """(n,) values at coordinates (n, 2)."""
         at = checked_coordinates(xy)
         value = gaussian_sum(self.pattern.xy, self._weight, self.bandwidth, at)
         return value / mass(at, self.domain, self.bandwidth) if self.correction == "uniform" else value
@@ -101,11 +100,9 @@ class HeatIntensity(KernelIntensity):
 
     @property
     def total(self) -> float:
-        """Integral over the network: the number of points."""
         return float(len(self.pattern))
 
     def __call__(self, xy: npt.ArrayLike) -> Floats:
-        """(n,) values at coordinates (n, 2)."""
         positions = self.domain.positions(checked_coordinates(xy))
         return np.asarray(_tents(self.mesh, positions) @ self._density)
 

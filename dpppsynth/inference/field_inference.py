@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.effort import mesh_work
-from dpppsynth.contract.estimator import COVARIATES, OFFSETS, POSTERIOR, Beside, Estimator
-from dpppsynth.contract.statistic import Following, Parameters, require
+from dpppsynth.contract.estimator import COVARIATES, OFFSETS, POSTERIOR, Estimator, EstimatorFiles
+from dpppsynth.contract.statistic import DerivedFile, Parameters, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, silent
 from dpppsynth.core.randomness import RngLike, generator
@@ -196,18 +196,18 @@ def files_beside(
     offset: str | None,
     covariates: Design | None = None,
     places: Mesh | None = None,
-) -> Beside:
+) -> EstimatorFiles:
     """Posterior draws on a mesh, made with some of the length scales or ranges, offset and covariates where there are.
 
     These are as they are stated; covariates are at other places where these are given.
     """
     files = {POSTERIOR} | (set() if offset is None else OFFSETS) | (set() if covariates is None else {COVARIATES})
     effects = 0 if covariates is None else len(covariates.names)
-    follow = [Following(POSTERIOR, (), lambda content, _: require_posterior(content, mesh, scales, effects))]
+    follow = [DerivedFile(POSTERIOR, (), lambda content, _: require_posterior(content, mesh, scales, effects))]
     if covariates is not None:
         vertices = len((places or mesh).vertices)
-        follow.append(Following(COVARIATES, (), lambda content, _: read_covariates(content, covariates, vertices)))
-    return Beside(frozenset(files), offset, tuple(follow))
+        follow.append(DerivedFile(COVARIATES, (), lambda content, _: read_covariates(content, covariates, vertices)))
+    return EstimatorFiles(frozenset(files), offset, tuple(follow))
 
 
 def require_as_written(model: FieldInference, stated: JsonRead, rule: str) -> None:

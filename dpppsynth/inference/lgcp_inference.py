@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import Beside, offset_of, offset_rows
+from dpppsynth.contract.estimator import EstimatorFiles, offset_of, offset_rows
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import FIELD_SIGMA
 from dpppsynth.contract.statistic import require
@@ -276,7 +276,7 @@ class LGCPInference(FieldInference):
         )
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
         mesh, offset = _validated(stated, plan.mesh)
         if "covariance" in stated:
             # Made once, to see that it is a covariance there.

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import AdditiveStatistic, PrivateStatistic, require_few_made_up
-from dpppsynth.contract.estimator import Beside, Estimator, among
+from dpppsynth.contract.estimator import Estimator, EstimatorFiles, among
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject, JsonRead
@@ -70,10 +70,10 @@ class Projection(Estimator[AdditiveStatistic]):
         return {"kind": self.kind, "postprocess": self.postprocess}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: AdditiveStatistic) -> Beside:
+    def beside(cls, stated: JsonRead, plan: AdditiveStatistic) -> EstimatorFiles:
         known = [{"kind": cls.kind, "postprocess": post} for post in POSTPROCESSES[: 1 if plan.n is None else 2]]
         among(stated, known, "negative counts are clipped, or where n is public made to sum to it")
-        return Beside()
+        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: AdditiveStatistic, offset: Offset | None) -> Self:

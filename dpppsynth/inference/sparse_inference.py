@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import DIGEST, Beside, offset_of, offset_rows
+from dpppsynth.contract.estimator import DIGEST, EstimatorFiles, offset_of, offset_rows
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import one_of
@@ -239,7 +239,7 @@ class PrecisionInference(SparseInference):
         }
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
         require(stated.keys() == STATED, f"a field of a given precision states exactly {', '.join(sorted(STATED))}")
         same = canonical_json(stated["mesh"]) == canonical_json(plan.mesh.recipe)
         require(same, "the mesh of a given precision is the statistic's")

@@ -13,7 +13,7 @@ import scipy
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import (
-    Beside,
+    EstimatorFiles,
     covariate_rows,
     covariates_of,
     covariates_stated,
@@ -284,7 +284,7 @@ class StreetInference(SparseInference):
         return 2 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
         require_even(stated)
         require(
             stated.keys() - {"even", "covariates"} == STATED,

@@ -10,7 +10,7 @@ from dpppsynth.core.arguments import finite
 from dpppsynth.core.errors import BudgetError, InputError
 from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.wording import either, mention
-from dpppsynth.privacy.assumed import AVERAGED
+from dpppsynth.privacy.catalogue import AVERAGED
 from dpppsynth.privacy.composition import compose, gaussian_filter, largest
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
@@ -120,8 +120,8 @@ class Budget:
             raise InputError(msg)
         if AVERAGED in guarantee.assumptions:
             msg = (
-                f"guarantee: {guarantee.theorem} holds on average over a model, and nothing is known about several "
-                "such releases; a ledger accepts bounds that hold for every pattern, such as Theorem A."
+                f"guarantee: {guarantee.theorem_text} holds on average over a model, and nothing is known about "
+                "several such releases; a ledger accepts bounds that hold for every pattern, such as Theorem A."
             )
             raise InputError(msg)
         if not guarantee.relation.covers(self.relation):

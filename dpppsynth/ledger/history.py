@@ -320,7 +320,7 @@ def require_covered(actual: Guarantee, authorised: Guarantee) -> None:
 def stored(guarantee: Guarantee) -> dict[str, Any]:
     """JSON form of a guarantee in the file; InputError for one that would not be read back as it is."""
     whole = guarantee.to_dict()
-    kept: dict[str, Any] = {name: whole[name] for name in ("relation", "profile", "theorem", "assumptions")}
+    kept: dict[str, Any] = {name: whole[name] for name in ("relation", "profile", "theorem", "assumes")}
     try:
         canonical_json(kept)
         same = counted(kept).profile == guarantee.profile

@@ -7,7 +7,6 @@ from dpppsynth.ledger.budget import nowhere_worse
 from dpppsynth.ledger.history import Entry
 from dpppsynth.ledger.ledger import Ledger
 from dpppsynth.ledger.proof import states
-from dpppsynth.privacy.bounds import FORMERLY
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.release import certificate
 from dpppsynth.release.verify import Check
@@ -43,21 +42,12 @@ def _recorded(entry: Entry, cert: Mapping[str, Any]) -> Check:
         return Check("record", False, "the release was authorised, but no certificate was recorded.")
     # An older version recorded what was bought alone, without the estimator.
     whole = entry.bought is not None
-    stated = [certificate.statement_hash(each, estimator=whole) for each in (cert, _formerly(cert))]
-    if entry.certificate in stated:
+    if entry.certificate == certificate.statement_hash(cert, estimator=whole):
         return Check("record", True, "the certificate recorded" if whole else "what was bought was recorded")
-    if entry.bought in [certificate.statement_hash(each, estimator=False) for each in (cert, _formerly(cert))]:
+    if entry.bought == certificate.statement_hash(cert, estimator=False):
         detail = "what was bought was recorded, with another estimator: it was inferred again, or edited."
         return Check("record", False, detail)
     return Check("record", False, "another certificate was recorded.")
-
-
-def _formerly(cert: Mapping[str, Any]) -> dict[str, Any]:
-    """The certificate in the words of earlier versions, as their ledgers recorded it; all else is as it stands."""
-    said, former = cert["guarantee"], {now: then for then, now in FORMERLY.items()}
-    assumptions = [former.get(each, each) for each in said["assumptions"]]
-    words = str(guarantee_from_dict({**said, "assumptions": assumptions}))
-    return {**cert, "guarantee": {**said, "assumptions": assumptions, "in_words": words}}
 
 
 def _counted(ledger: Ledger, entry: Entry, cert: Mapping[str, Any]) -> Check:

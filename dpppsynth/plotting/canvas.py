@@ -184,14 +184,7 @@ LEAST_AREA, LEAST_OPACITY = 1.4, 0.2
 def draw_dots(pattern: PointPattern, ax: Axes, *, by: str | None = None, number: int | None = None) -> list[Any]:
     """Draw one dot a place (and type), its area in proportion to the points there; return handles for a legend.
 
-    Parameters
-    ----------
-    pattern : PointPattern
-    ax : matplotlib.axes.Axes
-    by : str, optional
-        Mark whose values have colours.
-    number : int, optional
-        Number of points that opacity and area suit, that of the pattern unless given.
+    The values of a mark `by` have colours. Opacity and area suit `number` points, those of the pattern unless given.
     """
     from matplotlib.lines import Line2D
 

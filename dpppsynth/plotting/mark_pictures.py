@@ -44,7 +44,6 @@ class MarkedIntensity:
         return found
 
     def __call__(self, xy: Floats) -> Floats:
-        """(n,) values at coordinates (n, 2)."""
         return np.asarray(self.whole(xy, **self.chosen), dtype=np.float64)
 
     def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
@@ -178,16 +177,9 @@ def _points(pattern: PointPattern | None, places: Sequence[Any]) -> list[Floats]
 def draw_panels(
     parts: Mapping[str, Any], points: Sequence[Floats] = (), *, of: str = "points", per: str = ""
 ) -> list[Axes]:
-    """Draw intensities as maps of equal size, side by side, under one colour scale.
+    """Draw intensities, by their titles, as maps of equal size, side by side, under one colour scale.
 
-    Parameters
-    ----------
-    parts : mapping of str to Intensity
-        By the titles of their maps.
-    points : sequence of ndarray
-        Coordinates drawn above each map.
-    of, per : str
-        What the intensity counts, and what it is by beside area or length.
+    Each map may have points (n, 2) above it. `of` is what the intensity counts, `per` what it is by beside area.
     """
     domain = next(iter(parts.values())).mesh.domain
     streets = isinstance(domain, LinearNetwork)

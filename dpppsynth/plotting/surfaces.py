@@ -39,16 +39,9 @@ EXTEND = {(False, False): "neither", (False, True): "max", (True, False): "min",
 
 @dataclass(frozen=True, eq=False)
 class Shades:
-    """Values of a map as they are seen.
+    """Values (m,) of a map as they are seen, at places spread over it, and the area or length that each stands for.
 
-    Attributes
-    ----------
-    values : ndarray, shape (m,)
-        At places spread over the map.
-    extent : ndarray, shape (m,)
-        Area or length that each stands for, in any unit.
-    top : float
-        Largest value that is reached along enough of the map to be seen.
+    `top` is the largest value that is reached along enough of the map to be seen.
     """
 
     values: Floats
@@ -60,15 +53,8 @@ class Shades:
 class ColourScale:
     """Values at the ends of a colour scale, and how colours run from one to the other.
 
-    Attributes
-    ----------
-    low, top : float
-        Ends; `low` is zero but for a log scale.
-    kind : {"linear", "square-root", "log"}
-    rest : float
-        Value that 95 % of the map does not exceed.
-    under, beyond : bool
-        Whether some values lie below or above the ends.
+    `low` is zero but for a log scale; 95 % of the map do not exceed `rest`; `under` and `beyond` tell whether some
+    values lie below or above the ends.
     """
 
     top: float
@@ -190,15 +176,8 @@ VISIBLE = 4
 class Painting:
     """Values of an intensity where a map shows them; computed once, for the colour scale and for the colours.
 
-    Attributes
-    ----------
-    intensity : Intensity
-    values : ndarray, shape (rows, columns) or (m,)
-        Of pixels over the bounding box of a window, or of short stretches of streets; times the factor of the unit.
-    seen : ndarray, shape (rows, columns) or (m,)
-        Area or length that each stands for, in any unit; zero away from the window.
-    lines : ndarray, shape (m, 2, 2), or None
-        The stretches.
+    Values are those of pixels (rows, columns) over the bounding box of a window, or of short stretches of streets (m,),
+    which are the `lines` (m, 2, 2); times the factor of the unit. `seen` is the area or length that each stands for.
     """
 
     intensity: Any

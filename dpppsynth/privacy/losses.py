@@ -60,12 +60,10 @@ class LossLattice(NamedTuple):
 
     @property
     def top(self) -> float:
-        """The largest loss."""
         return self.step * self.half
 
     @property
     def losses(self) -> Floats:
-        """(2 half + 1,) losses."""
         return np.asarray(self.step * np.arange(-self.half, self.half + 1), dtype=np.float64)
 
 
@@ -115,25 +113,10 @@ def suitable_lattice(matrix: TiledMatrix, pairs: Ints, error: float, fineness: f
 def worst_curves(
     matrix: TiledMatrix, groups: Sequence[Ints], error: float, fineness: float = FINENESS
 ) -> tuple[LossLattice, list[Floats]]:
-    """Largest hockey-stick divergences of one child over ever more pairs of rows.
+    """Largest hockey-stick divergences of one child over the first group of pairs of rows, the first two, and so on.
 
-    Parameters
-    ----------
-    matrix : TiledMatrix
-        (T, T), its rows are laws.
-    groups : sequence of (m, 2) arrays
-        Rows that a move exchanges, both ways.
-    error : float
-        Relative error of the matrix.
-    fineness : float
-        Points of the lattice per standard deviation of a loss.
-
-    Returns
-    -------
-    LossLattice
-        Wide enough for all but a negligible part of the finite losses.
-    list of (2 half + 1,) arrays
-        For the first group, the first two, and so on: the divergence at each loss of the lattice.
+    The matrix (T, T) has laws as its rows; the rows of a pair (m, 2) are exchanged by a move, both ways. Divergences
+    (2 half + 1,) are at the losses of a lattice wide enough for all but a negligible part of the finite ones.
     """
     lattice, last = suitable_lattice(matrix, np.concatenate(groups), error, fineness), math.inf
     while True:
@@ -151,11 +134,7 @@ def dominating_law(curve: Floats, lattice: LossLattice, error: float) -> LossLaw
 
     A convex decreasing curve that is linear between the points of the lattice belongs to a law on the lattice; it is
     found from second differences. Where these lose digits the law is lifted until its own curve covers the given one.
-
-    Raises
-    ------
-    InputError
-        When the error is too large for the lattice.
+    InputError where the error is too large for the lattice.
     """
     share = error + ROUNDING
     ratio, step = (1 - share) / (1 + share), lattice.step
@@ -277,19 +256,16 @@ class DiscreteLosses:
         return _crossing(epsilons, deltas, delta)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
         quoted = {"epsilon": self.epsilon(self.at), "delta": self.at}
         return {"kind": "discrete-losses", **quoted, "rows": [list(row) for row in self.rows]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "DiscreteLosses":
-        """Inverse of `to_dict`."""
         data = entries("profile", data, ("rows", "delta"))
         table = _pairs(as_reals(data["rows"], ROWS))
         return cls(tuple((float(epsilon), float(delta)) for epsilon, delta in table), data["delta"])
 
     def describe(self) -> str:
-        """The promise in words."""
         epsilon = self.epsilon(self.at)
         if not 0 < epsilon < math.inf:
             return f"At delta = {self.at:g} epsilon is {epsilon:g}; the certificate's table states others"

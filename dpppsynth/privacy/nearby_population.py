@@ -17,7 +17,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.street_places import UNITS, StreetPlaces
-from dpppsynth.privacy.assumed import AVERAGED
+from dpppsynth.privacy.catalogue import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation
@@ -88,7 +88,6 @@ class Crowd:
         )
 
     def to_dict(self) -> JsonObject:
-        """JSON form."""
         return {
             "radius": self.radius,
             "unit": self.unit,
@@ -154,12 +153,7 @@ def people_within(population: Offset, domain: Domain, radius: float) -> Crowd:
 
 
 def require_reach(relation: Relation) -> float:
-    """The privacy radius of a relation, which must have one.
-
-    Raises
-    ------
-    InputError
-    """
+    """The privacy radius of a relation; InputError where it has none."""
     if not math.isfinite(relation.reach):
         msg = "population: a crowd is that within a privacy radius, which this relation lacks; give alpha."
         raise InputError(msg)

@@ -55,24 +55,11 @@ def _no_noise() -> PrivacyCheckError:
 
 
 class OpenDPLaplace:
-    """Discrete Laplace noise, P(k) proportional to exp(-|k| / scale), from OpenDP.
+    """Discrete Laplace noise, P(k) proportional to exp(-|k| / scale), from OpenDP; all in lattice units.
 
-    What it spends, `sensitivity / scale`, is compared exactly when the noise is made, which needs public parameters
-    alone; OpenDP is loaded for the first draw, and its own privacy map must confirm the same before it draws.
-
-    Parameters
-    ----------
-    scale : float
-        In lattice units.
-    sensitivity : int
-        L1 sensitivity of the vector, in lattice units.
-    epsilon : float
-        Bound on what it spends.
-
-    Raises
-    ------
-    PrivacyCheckError
-        When it spends more than `epsilon`.
+    What it spends, `sensitivity / scale` in L1, is compared exactly with epsilon when the noise is made, which needs
+    public parameters alone: PrivacyCheckError where it is more. OpenDP is loaded for the first draw, and its own
+    privacy map must confirm the same before it draws.
     """
 
     name = "discrete Laplace, OpenDP make_laplace (contrib), operating-system entropy"
@@ -115,7 +102,6 @@ class OpenDPLaplace:
         return float(self._measurement.map(self.sensitivity))
 
     def add(self, values: Ints) -> Ints:
-        """Values plus secret noise."""
         return np.array(self._measurement([int(v) for v in values]), dtype=np.int64)
 
 
@@ -129,7 +115,6 @@ class SeededLaplace:
         self._scale, self._rng = scale, generator(rng)
 
     def add(self, values: Ints) -> Ints:
-        """Values plus the difference of two geometric variables."""
         p = -math.expm1(-1 / self._scale)
         up, down = self._rng.geometric(p, (2, len(values)))
         return values + up - down
@@ -139,13 +124,6 @@ class TruncatedNoise:
     """Discrete Laplace noise of at most `bound` in absolute value: what is larger is drawn again, never cut to it.
 
     How often noise is drawn again depends on the noise alone, not on the values.
-
-    Parameters
-    ----------
-    noise : OpenDPLaplace or SeededLaplace
-        Not yet bounded.
-    bound : int
-        In lattice units.
     """
 
     def __init__(self, noise: "OpenDPLaplace | SeededLaplace", bound: int) -> None:
@@ -153,7 +131,6 @@ class TruncatedNoise:
         self.name, self.seeded = f"{TRUNCATED}{noise.name}", noise.seeded
 
     def add(self, values: Ints) -> Ints:
-        """Values plus noise; none is off by more than the bound."""
         noise, missing = np.zeros(len(values), dtype=np.int64), np.arange(len(values))
         while len(missing):
             noise[missing] = self.noise.add(np.zeros(len(missing), dtype=np.int64))
@@ -162,21 +139,9 @@ class TruncatedNoise:
 
 
 class OpenDPGaussian:
-    """Discrete Gaussian noise, P(k) proportional to exp(-k^2 / (2 scale^2)), from OpenDP.
+    """Discrete Gaussian noise, P(k) proportional to exp(-k^2 / (2 scale^2)), from OpenDP; all in lattice units.
 
-    Parameters
-    ----------
-    scale : float
-        In lattice units.
-    sensitivity : float
-        L2 sensitivity of the vector, in lattice units.
-    mu : float
-        Gaussian parameter; OpenDP's own privacy map, in zero-concentrated terms, must confirm `mu^2 / 2`.
-
-    Raises
-    ------
-    PrivacyCheckError
-        When OpenDP's map gives more.
+    OpenDP's own privacy map, in L2 and zero-concentrated terms, must confirm `mu^2 / 2`: else PrivacyCheckError.
     """
 
     name = "discrete Gaussian, OpenDP make_gaussian (contrib), operating-system entropy"
@@ -200,7 +165,6 @@ class OpenDPGaussian:
             raise PrivacyCheckError(msg)
 
     def add(self, values: Ints) -> Ints:
-        """Values plus secret noise."""
         return np.array(self._measurement([int(v) for v in values]), dtype=np.int64)
 
 
@@ -214,7 +178,7 @@ class SeededGaussian:
         self._scale, self._rng = scale, generator(rng)
 
     def add(self, values: Ints) -> Ints:
-        """Values plus discrete Laplace variables of scale t, kept with odds `exp(-(|k| / scale - scale / t)^2 / 2)`.
+        """Laplace variables of scale t, kept with odds `exp(-(|k| / scale - scale / t)^2 / 2)`.
 
         Canonne, Kamath & Steinke (2020), Algorithm 3.
         """

@@ -110,12 +110,10 @@ class CappedRelation(Relation):
 
     @property
     def unit(self) -> str:
-        """The word "point" when a person has one point, "person" otherwise."""
         return "point" if self.max_points_per_person == 1 and self.user is None else "person"
 
     @property
     def user_cap(self) -> KeptCap | None:
-        """The cap on a person's points, where a mark tells persons; elsewhere the caller vouches for it."""
         return None if self.user is None else KeptCap(self.user, self.max_points_per_person)
 
     def __repr__(self) -> str:
@@ -123,7 +121,6 @@ class CappedRelation(Relation):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in told if value is not None)})"
 
     def implies(self, other: Relation) -> bool:
-        """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
         if not isinstance(other, CappedRelation):
             return False
         same = type(self) is type(other) or (isinstance(self, ReplaceOne) and isinstance(other, AlphaNeighbours))
@@ -140,7 +137,6 @@ class CappedRelation(Relation):
         return self.n_is_public and other.max_points_per_person == 1
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form, inverse of `relation_from_dict`."""
         told = {} if self.user is None else {"user": self.user}
         return super().to_dict() | {"max_points_per_person": self.max_points_per_person} | told
 
@@ -221,7 +217,6 @@ class MovedPoint(CappedRelation):
         return self.time is not None or self.types is not None
 
     def implies(self, other: Relation) -> bool:
-        """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
         if not super().implies(other) or not isinstance(other, MovedPoint):
             return False
         (time, types), (other_time, other_types) = self.marks_reach, other.marks_reach
@@ -229,21 +224,9 @@ class MovedPoint(CappedRelation):
         return comparable and time >= other_time and types >= other_types
 
     def covers(self, other: Relation) -> bool:
-        """Whether a bound under this relation is one under `other`, if no mark is read that this says nothing of.
-
-        Whether such marks change makes no difference then.
-
-        Examples
-        --------
-        >>> AlphaNeighbours(25.0).implies(AlphaNeighbours(25.0, types="protected"))
-        False
-        >>> AlphaNeighbours(25.0).covers(AlphaNeighbours(25.0, types="protected"))
-        True
-        """
         return replace(self, time=self.time or PROTECTED, types=self.types or PROTECTED).implies(other)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form; marks stand in it where something is said of them."""
         own = {"time": self.time, "types": self.types, "time_unit": self.time_unit}
         return super().to_dict() | {name: value for name, value in own.items() if value is not None}
 
@@ -300,16 +283,13 @@ class AlphaNeighbours(MovedPoint):
 
     @property
     def reach(self) -> float:
-        """`alpha`."""
         return self.alpha
 
     def describe(self) -> str:
-        """The relation in words."""
         who = self._who("one point moves", "up to {k} points of one person move")
         return f"{self._counted} and {who} by at most {self.alpha:g} {UNIT_OF_COORDINATES} {INSIDE}{self._marks_told}"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
         return super().to_dict() | {"alpha": self.alpha}
 
 
@@ -326,7 +306,6 @@ class ReplaceOne(MovedPoint):
     name: ClassVar[str] = "replace-one"
 
     def describe(self) -> str:
-        """The relation in words."""
         who = self._who("one point moves", "up to {k} points of one person move")
         return f"{self._counted} and {who} anywhere in the domain{self._marks_told}"
 
@@ -345,12 +324,10 @@ class AddRemove(CappedRelation):
     n_is_public: ClassVar[bool] = False
 
     def implies(self, other: Relation) -> bool:
-        """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
         whole = isinstance(other, AddRemovePerson) and self.user == other.user
         return whole or super().implies(other)
 
     def describe(self) -> str:
-        """The relation in words."""
         who = self._who("one point is", "up to {k} points of one person are")
         return f"the number of points is secret and {who} added or removed"
 
@@ -379,22 +356,18 @@ class AddRemovePerson(Relation):
 
     @property
     def unit(self) -> str:
-        """The word "person"."""
         return "person"
 
     def implies(self, other: Relation) -> bool:
-        """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
         return super().implies(other) or (isinstance(other, AddRemove) and other.user == self.user)
 
     def describe(self) -> str:
-        """The relation in words."""
         return (
             "one person is added or removed, with all their points (those that have one value of the mark "
             f"{self.user!r}); the numbers of persons and points are secret"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
         return super().to_dict() | {"user": self.user}
 
 
@@ -437,22 +410,18 @@ class Local(Relation):
 
     @property
     def unit(self) -> str:
-        """The word "person": each has one location, or one trajectory, or sends one report of all points."""
         return "person"
 
     @property
     def user_cap(self) -> KeptCap | None:
-        """One point of each person, where a mark tells persons."""
         return None if self.user is None else KeptCap(self.user, 1)
 
     def implies(self, other: Relation) -> bool:
-        """Whether the same bound under this relation is also a bound under `other`."""
         # Compared as relations only: arrays do not compare to one truth.
         known = isinstance(other, Relation)
         return known and (super().implies(other) or other == Local() or ReplaceOne(user=self.user).implies(other))
 
     def describe(self) -> str:
-        """The relation in words."""
         if self.of == TRAJECTORY:
             return (
                 "one person has another trajectory, of any length and anywhere, and everybody else's reports stay as "
@@ -467,7 +436,6 @@ class Local(Relation):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form; of locations the name says it all, unless a mark tells persons."""
         told = {} if self.user is None else {"user": self.user}
         return super().to_dict() | ({} if self.of == LOCATION else {"of": self.of}) | told
 
@@ -500,20 +468,16 @@ class GeoIndistinguishability(Relation):
 
     @property
     def unit(self) -> str:
-        """The word "person": each sends one report."""
         return "person"
 
     @property
     def user_cap(self) -> KeptCap | None:
-        """One point of each person, where a mark tells persons."""
         return None if self.user is None else KeptCap(self.user, 1)
 
     def implies(self, other: Relation) -> bool:
-        """Whether the same bound under this relation is also a bound under `other`."""
         return isinstance(other, Relation) and other in (self, replace(self, user=None))
 
     def describe(self) -> str:
-        """The relation in words."""
         n = self.cells
         who, each, count = "one person's location moves", "", "the number of reports is"
         if self.user is not None:
@@ -525,7 +489,6 @@ class GeoIndistinguishability(Relation):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
         return super().to_dict() | {"cells": self.cells} | ({} if self.user is None else {"user": self.user})
 
 

@@ -88,19 +88,16 @@ class TruncatedLaplaceDP:
         return high
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
         quoted = {"epsilon": self.epsilon(self.at), "delta": self.at}
         numbers = {"scale": self.scale, "bound": self.bound, "shifts": list(self.shifts)}
         return {"kind": "truncated-laplace", **quoted, **numbers}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "TruncatedLaplaceDP":
-        """Inverse of `to_dict`."""
         data = entries("profile", data, ("scale", "bound", "shifts", "delta"))
         return cls(data["scale"], data["bound"], tuple(elements(data["shifts"]) or ()), data["delta"])
 
     def describe(self) -> str:
-        """The promise in words."""
         epsilon = self.epsilon(self.at)
         words = (
             f"With a probability of about {self.floor:.3g} the release is one that only one of the two patterns can "

@@ -172,7 +172,7 @@ def put(text: str, path: Path) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def stated(release: Result) -> JsonObject:
+def certificate_dict(release: Result) -> JsonObject:
     """The certificate of a release, saved or not, with the files that were paid for alone."""
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in release.paid_files().items()}
     return state(release, hashes)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from dpppsynth.contract.estimator import OFFSETS, Beside
+from dpppsynth.contract.estimator import OFFSETS, EstimatorFiles
 from dpppsynth.contract.registry import is_known, mechanism
-from dpppsynth.contract.statistic import Following, Parameters, Statistic, require, require_kept_cap
+from dpppsynth.contract.statistic import DerivedFile, Parameters, Statistic, require, require_kept_cap
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import InputError
@@ -31,7 +31,7 @@ COMMON = ("epsilon", "n", "expected_n")
 
 
 @dataclass(frozen=True)
-class Derived:
+class RederivedRelease:
     """Consequences of a mechanism's public parameters.
 
     Attributes
@@ -51,7 +51,7 @@ class Derived:
         Fingerprint of the public offset.
     possible : dict of str to callable
         By file of statistics, refuses numbers (an array) that no run gives, where that follows from public parameters.
-    following : tuple of Following
+    following : tuple of DerivedFile
         Files that follow from the statistics, or whose form does from public parameters.
     written : callable
         Whether bytes are the properties of a synthetic point, as JSON, that such a release writes.
@@ -72,7 +72,7 @@ class Derived:
     others: frozenset[str] = frozenset()
     offset: str | None = None
     possible: Mapping[str, Callable[[Ints], object]] = field(default_factory=dict)
-    following: tuple[Following, ...] = ()
+    following: tuple[DerivedFile, ...] = ()
     written: Callable[[bytes], bool] = b"{}".__eq__
     remark: str = ""
     shuffled: ShuffledPrivacy | None = None
@@ -109,17 +109,17 @@ def _form(name: str) -> Callable[[JsonRead], bool]:
     import jsonschema
 
     described = mechanism(name)
-    names = {*COMMON, *described.plan.form} | ({"estimator"} if described.estimators else set())
+    names = {*COMMON, *described.statistic.form} | ({"estimator"} if described.estimators else set())
     form = {
-        "properties": dict(described.plan.form),
-        "required": sorted(names - described.plan.optional),
+        "properties": dict(described.statistic.form),
+        "required": sorted(names - described.statistic.optional),
         "propertyNames": {"enum": sorted(names)},
     }
     valid: Callable[[JsonRead], bool] = jsonschema.Draft202012Validator(form).is_valid
     return valid
 
 
-def rederive(name: str, parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+def rederive(name: str, parameters: Parameters, relation: Relation, domain: Domain) -> RederivedRelease:
     """Consequences of the public parameters of a mechanism, or of a release by levels.
 
     Raises
@@ -131,15 +131,15 @@ def rederive(name: str, parameters: Parameters, relation: Relation, domain: Doma
         return _by_levels(parameters, relation, domain)
     described = mechanism(name)
     _require_sizes(parameters, relation)
-    if described.plan.capped and not isinstance(relation, CappedRelation):
+    if described.statistic.capped and not isinstance(relation, CappedRelation):
         msg = "relation: this mechanism needs a cap on the points of one person, which this relation lacks."
         raise InputError(msg)
-    require_kept_cap(described.plan, relation)
-    if isinstance(relation, MovedPoint) and relation.has_marks and not described.plan.keeps_marks:
+    require_kept_cap(described.statistic, relation)
+    if isinstance(relation, MovedPoint) and relation.has_marks and not described.statistic.keeps_marks:
         msg = "relation: this mechanism measures neither times nor types, of which it speaks."
         raise InputError(msg)
-    plan = described.plan.from_parameters(parameters, relation, domain, mechanism=name)
-    beside = Beside()
+    plan = described.statistic.from_parameters(parameters, relation, domain, mechanism=name)
+    beside = EstimatorFiles()
     own = plan.parameters()
     named = set(own)
     if described.estimators:
@@ -165,9 +165,9 @@ def _require_sizes(parameters: Parameters, relation: Relation) -> None:
     require(not (guessed and relation.n_is_public), "expected_n takes the place of n where n is secret")
 
 
-def _derived(plan: Statistic, beside: Beside) -> Derived:
+def _derived(plan: Statistic, beside: EstimatorFiles) -> RederivedRelease:
     files = {each.file for each in plan.following if not certificate.SYNTHETIC.fullmatch(each.file)}
-    return Derived(
+    return RederivedRelease(
         plan.guarantee.in_unit(plan.domain.unit),
         plan.noise_name(),
         plan.noise_name(seeded=True),
@@ -196,7 +196,7 @@ def same_values(claimed: Json, derived: Json) -> bool:
     return type(claimed) is type(derived) and bool(claimed == derived)
 
 
-def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> RederivedRelease:
     beside = {"prefixes"} & parameters.keys()
     require(parameters.keys() == {"by", "levels", "strata"} | beside, "by, levels and strata are stated")
     stated, levels = parameters["strata"], parameters["levels"]
@@ -222,7 +222,7 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> De
     own = dict(zip(starts, parts, strict=True))
     # The offset is shared, a posterior each level's own.
     others = {name if name in OFFSETS else start + name for start, part in own.items() for name in part.others}
-    return Derived(
+    return RederivedRelease(
         parallel([part.guarantee for part in parts], parameters["by"]),
         first.noise,
         first.seeded_noise,
@@ -237,14 +237,14 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> De
     )
 
 
-def _following(parts: Mapping[str, Derived]) -> tuple[Following, ...]:
+def _following(parts: Mapping[str, RederivedRelease]) -> tuple[DerivedFile, ...]:
     """Files of all levels that follow from their statistics; patterns of all levels are in one file."""
-    own: dict[str, Following] = {}
+    own: dict[str, DerivedFile] = {}
     for start, part in parts.items():
         for file, names, check in part.following:
             place = file if certificate.SYNTHETIC.fullmatch(file) else start + file
             before = own[place].statistics if place in own else ()
-            own[place] = Following(place, (*before, *(start + name for name in names)), check)
+            own[place] = DerivedFile(place, (*before, *(start + name for name in names)), check)
     return tuple(own.values())
 
 

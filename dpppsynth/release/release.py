@@ -130,9 +130,9 @@ class Release:
     def write(self, folder: Path, start: str = "") -> None:
         """Write the release's own files, beside domain and patterns; their names begin with `start`."""
 
-    def stated(self) -> JsonObject:
+    def certificate_dict(self) -> JsonObject:
         """The certificate, saved or not, with the files that were paid for alone."""
-        return folder_writing.stated(self)
+        return folder_writing.certificate_dict(self)
 
     def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
         """Write the release to a new or empty folder."""

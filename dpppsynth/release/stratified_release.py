@@ -171,9 +171,9 @@ class StratifiedRelease:
         for start, release in zip(self.prefixes, self.releases.values(), strict=True):
             release.write(folder, start)
 
-    def stated(self) -> JsonObject:
+    def certificate_dict(self) -> JsonObject:
         """The certificate, saved or not, with the files that were paid for alone."""
-        return folder_writing.stated(self)
+        return folder_writing.certificate_dict(self)
 
     @property
     def _first(self) -> Release:

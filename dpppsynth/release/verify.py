@@ -15,7 +15,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.core.published_files import REMEDY
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.models.recipes import domain_of_release
-from dpppsynth.privacy.bounds import in_present_words
+from dpppsynth.privacy.catalogue import same_code
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.lengths import require_scale, undeclared
 from dpppsynth.privacy.losses import DiscreteLosses
@@ -24,7 +24,7 @@ from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_from_dict
 from dpppsynth.privacy.truncated.arguments import LARGEST
 from dpppsynth.release import certificate, contents, work
 from dpppsynth.release.offset_file import offset_name, read_offset
-from dpppsynth.release.rederive import Derived, has_form, knows, rederive, same_values, spends, stated_budget
+from dpppsynth.release.rederive import RederivedRelease, has_form, knows, rederive, same_values, spends, stated_budget
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.mesh import Ints
 
@@ -126,7 +126,7 @@ def verify_opened(found: certificate.Published) -> Verification:
         _check_bound(cert, derived),
         *_check_shuffled(cert, derived),
     )
-    domain = derived.domain if isinstance(derived, Derived) else None
+    domain = derived.domain if isinstance(derived, RederivedRelease) else None
     return Verification(claimed if domain is None else claimed.in_unit(domain.unit), checks, second, domain)
 
 
@@ -137,21 +137,21 @@ def _limited(name: str, check: Callable[[], Check]) -> Check:
         return Check(name, False, str(err), too_large=True)
 
 
-def _check_content(cert: JsonRead, derived: "Derived | str | Check") -> Check:
+def _check_content(cert: JsonRead, derived: "RederivedRelease | str | Check") -> Check:
     """Check that nothing was edited, and that the description of randomness is one of those known."""
     unedited = certificate.content_hash(cert) == cert["content_hash"]
-    if isinstance(derived, Derived) and cert["noise"] != derived.source(seeded=cert["seeded"]):
+    if isinstance(derived, RederivedRelease) and cert["noise"] != derived.source(seeded=cert["seeded"]):
         return Check("content", False, "the stated randomness is not this mechanism's.")
     if cert["releasable"] is not (not cert["seeded"] and cert["warning"] is None):
         return Check("content", False, "whether it may be released does not follow from seed and warning.")
     return Check("content", unedited, "unedited" if unedited else "some field was edited after the release.")
 
 
-def _check_files(found: certificate.Published, derived: "Derived | str | Check") -> Check:
+def _check_files(found: certificate.Published, derived: "RederivedRelease | str | Check") -> Check:
     """Check that all listed files are there unchanged and belong to such a release."""
     listed, domain = found.certificate["files"], found.certificate["domain"]["file"]
     wrong = [name for name, digest in listed.items() if not _unchanged(found, name, digest)]
-    if isinstance(derived, Derived):
+    if isinstance(derived, RederivedRelease):
         known = {domain, *derived.released, *derived.others, *(_numbered(listed) if derived.has_patterns else ())}
         # An offset is in one of its files.
         known -= OFFSETS - {offset_name(listed)}
@@ -218,13 +218,13 @@ def _promises_nothing(parameters: JsonRead) -> str | None:
     return certificate.large_delta(delta, [(part["n"], part["expected_n"]) for part in parts])
 
 
-def _check_statistic(found: certificate.Published, derived: "Derived | str | Check") -> Check:
+def _check_statistic(found: certificate.Published, derived: "RederivedRelease | str | Check") -> Check:
     """Check that the released statistic has the size and the noise that the certificate states."""
     cert = found.certificate
     if isinstance(derived, Check):
         return replace(derived, name="statistic")
     # Where nothing can be derived, the bound does not hold; what stands in the usual file is looked at all the same.
-    expected = derived.released if isinstance(derived, Derived) else {certificate.STATISTIC: -1}
+    expected = derived.released if isinstance(derived, RederivedRelease) else {certificate.STATISTIC: -1}
     released, numbers = {}, 0
     for name, count in expected.items():
         try:
@@ -234,18 +234,18 @@ def _check_statistic(found: certificate.Published, derived: "Derived | str | Che
             whole = all(type(value) is int and abs(value) < LARGEST for value in statistic["lattice"])
             fits = count in (-1, len(statistic["lattice"]))
             numbers += len(statistic["lattice"])
-            if whole and fits and isinstance(derived, Derived):
+            if whole and fits and isinstance(derived, RederivedRelease):
                 released[name] = np.array(statistic["lattice"], dtype=np.int64)
                 derived.possible.get(name, len)(released[name])
         except UNUSABLE:
             return Check("statistic", False, f"{name} is missing or not a private statistic.")
         if not (same and whole and fits):
             return Check("statistic", False, f"{name} is not the one this certificate speaks of.")
-    paid = derived.patterns if isinstance(derived, Derived) else 0
+    paid = derived.patterns if isinstance(derived, RederivedRelease) else 0
     if paid and len(cert["files"]) != paid + 1 + len(expected):
         beside = "the domain and what was drawn" if expected else "the domain"
         return Check("statistic", False, f"{paid} patterns were paid for; beside {beside} no other file belongs here.")
-    wrong = _misplaced(found, derived, released) if isinstance(derived, Derived) else None
+    wrong = _misplaced(found, derived, released) if isinstance(derived, RederivedRelease) else None
     if wrong is not None:
         return Check("statistic", False, wrong)
     return Check("statistic", True, f"{numbers} released numbers" if expected else "none beside the patterns")
@@ -263,7 +263,7 @@ def check_claim(cert: JsonRead, domain: Domain) -> Check:
     return _check_bound(cert, derived)
 
 
-def _misplaced(found: certificate.Published, derived: Derived, released: Mapping[str, Ints]) -> str | None:
+def _misplaced(found: certificate.Published, derived: RederivedRelease, released: Mapping[str, Ints]) -> str | None:
     """First file that does not follow from others, or does not have its required form, with the reason."""
     listed = found.certificate["files"]
     for file, statistics, follows in derived.following:
@@ -288,7 +288,7 @@ def _domain(found: certificate.Published) -> Domain:
     return domain_of_release(found.document(stated["file"]), stated.get("scale_factor"))
 
 
-def _derive(found: certificate.Published) -> "Derived | str | Check":
+def _derive(found: certificate.Published) -> "RederivedRelease | str | Check":
     """The guarantee that follows from the parameters and the domain file, or why none does."""
     cert = found.certificate
     if not knows(cert["mechanism"]):
@@ -327,7 +327,7 @@ def _require_little(found: certificate.Published, little: bool, otherwise: str) 
         raise TooLargeError(otherwise)
 
 
-def _check_bound(cert: JsonRead, derived: "Derived | str | Check") -> Check:
+def _check_bound(cert: JsonRead, derived: "RederivedRelease | str | Check") -> Check:
     """Compare the derived guarantee, field by field, with the claim."""
     if isinstance(derived, Check):
         return derived
@@ -340,19 +340,15 @@ def _check_bound(cert: JsonRead, derived: "Derived | str | Check") -> Check:
     claimed = guarantee_from_dict(said)
     if not _agree(guarantee, claimed, said["profile"]):
         return Check("bound", False, f"the parameters give epsilon = {epsilon:.6g}, the claim differs.")
-    # Version 0.1 named no unit of lengths.
-    words = str(claimed), str(replace(claimed, unit=guarantee.unit))
-    if in_present_words(claimed.assumptions) != guarantee.assumptions or said["in_words"] not in words:
-        return Check(
-            "bound", False, f"epsilon = {epsilon:.6g} follows, but the sentences are not this schema version's."
-        )
+    if not same_code(claimed.assumptions, guarantee.assumptions):
+        return Check("bound", False, f"epsilon = {epsilon:.6g} follows, but on other assumptions than it states.")
     remark = f". {derived.remark}" if derived.remark else ""
     return Check("bound", True, f"epsilon = {epsilon:.6g} follows from the public parameters{remark}")
 
 
-def _check_shuffled(cert: JsonRead, derived: "Derived | str | Check") -> tuple[Check, ...]:
+def _check_shuffled(cert: JsonRead, derived: "RederivedRelease | str | Check") -> tuple[Check, ...]:
     """Compare the second statement that follows from the parameters with that on the certificate, if there is any."""
-    said, own = cert.get("shuffled"), derived.shuffled if isinstance(derived, Derived) else None
+    said, own = cert.get("shuffled"), derived.shuffled if isinstance(derived, RederivedRelease) else None
     if said is None and own is None:
         return ()
     if own is None or said is None or not _follows(said, own):
@@ -371,7 +367,7 @@ def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: JsonObject) 
     """Whether two guarantees agree, numbers to rounding across machines."""
     return (
         derived.relation == claimed.relation
-        and derived.theorem == claimed.theorem
+        and same_code(claimed.theorem, derived.theorem)
         and len(derived.by_distance) == len(claimed.by_distance)
         and (_tables_agree if isinstance(derived.profile, DiscreteLosses) else _numbers_agree)(
             derived, claimed, claimed_profile

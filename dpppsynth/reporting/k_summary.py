@@ -22,16 +22,7 @@ FEWEST = 2
 class KSummary:
     """`L(r) - r` in a window, `K(r) - r` on a network, of several synthetic patterns; zero for a Poisson process.
 
-    Attributes
-    ----------
-    r, mean, lowest, highest : ndarray, shape (b,)
-        In the domain's unit.
-    patterns : int
-        Number of patterns.
-    thinned : bool
-        Whether some pattern was too large to use all of its points.
-    correction : str
-        Edge correction, as `k_function` calls it.
+    Curves (b,) are in the domain's unit; `thinned` tells whether some pattern was too large to use all of its points.
     """
 
     r: Floats
@@ -47,13 +38,6 @@ def gathering(patterns: Iterable[PointPattern]) -> KSummary | None:
     """Summarise the K-functions of patterns on one domain; None where none has two points.
 
     A large pattern is thinned by a fixed rule, which leaves K as it is on average.
-
-    Examples
-    --------
-    >>> from dpppsynth.spatial.domains import Window
-    >>> square = Window.rectangle(0, 0, 1, 1)
-    >>> gathering([PointPattern.synthetic([[0.5, 0.5]], square)]) is None
-    True
     """
     usable = [each for each in patterns if len(each) >= FEWEST]
     if not usable:

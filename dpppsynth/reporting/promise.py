@@ -22,21 +22,7 @@ EXPOSING = 0.01
 
 
 def cautions(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
-    """Paragraphs about weaknesses of a guarantee; none for most releases.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-    parameters : mapping
-        Public parameters, as they stand on the certificate.
-
-    Examples
-    --------
-    >>> from dpppsynth.privacy import ApproximateDP, ReplaceOne
-    >>> weak = Guarantee(ReplaceOne(), ApproximateDP(1.0, 1e-3), "some theorem", ("none",))
-    >>> "with a probability of up to 0.2" in cautions(weak, {"n": 200})[0], cautions(weak, {"n": 2})
-    (True, [])
-    """
+    """Paragraphs about weaknesses of a guarantee, by the public parameters of its certificate; mostly none."""
     said = local.cautions(guarantee)
     if averaged(guarantee):
         said.append(
@@ -62,14 +48,14 @@ def cautions(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
 
 def averaged(guarantee: Guarantee) -> bool:
     """Whether the guarantee holds on average over a model alone."""
-    return AVERAGED in guarantee.theorem
+    return "model-averaged" in guarantee.assumptions
 
 
 def exposure(guarantee: Guarantee, parameters: Mapping[str, Any]) -> float:
-    """Probability of publishing a random point whole that the same epsilon and delta would allow.
+    """Probability of publishing a random point whole that the same epsilon and delta would allow; 0 where n is secret.
 
     Publishing one of n points with probability p changes no outcome's probability by more than `p k / n` when a
-    person's k points change. Zero where n is secret: nothing is said then.
+    person's k points change.
     """
     counts = [each["n"] for each in _parts(parameters) if each.get("n") is not None]
     cap = getattr(guarantee.relation, "max_points_per_person", 1)
@@ -96,25 +82,7 @@ MOVED = (
 def promise(
     guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any], costs: Sequence[str] = ()
 ) -> list[str]:
-    """Paragraphs of the guarantee: its weaknesses, persons, limits of an attacker, and its proof.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-    domain : Window or LinearNetwork
-    parameters : mapping
-        Public parameters, as they stand on the certificate.
-    costs : sequence of str
-        Paragraphs on what the mechanism's bounds on errors cost.
-
-    Examples
-    --------
-    >>> from dpppsynth import LaplaceSynthesizer, Window
-    >>> square = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
-    >>> plan = LaplaceSynthesizer(1.0, alpha=25.0).plan(square, n=400)
-    >>> "at most 73.2 of 100 cases" in promise(plan.guarantee, square, plan.statistic.parameters())[1]
-    True
-    """
+    """Paragraphs of the guarantee: its weaknesses, persons, limits of an attacker, costs of bounds, and its proof."""
     map_lengths = undeclared(guarantee, domain)
     start = [*cautions(guarantee, parameters), *([f"{map_lengths}."] if map_lengths else [])]
     if local.by_reports(guarantee.relation):
@@ -125,14 +93,7 @@ def promise(
 def not_promised(guarantee: Guarantee, domain: Domain, by: str | None, *, moved: bool = False) -> list[str]:
     """Misunderstandings: promises that a reader might expect, and that are not made.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-    domain : Window or LinearNetwork
-    by : str or None
-        Name of the mark whose levels were released one by one.
-    moved : bool
-        Whether the released points are those of the data, each moved.
+    `by` is the mark whose levels were released one by one; points are `moved` where each is one of the data's.
     """
     relation = guarantee.relation
     said = []
@@ -257,12 +218,12 @@ def _firmness(guarantee: Guarantee) -> str:
     count = len(guarantee.assumptions)
     if averaged(guarantee):
         return (
-            f"That it holds on average rests on {guarantee.theorem}, and on {count} assumptions that are listed below. "
-            "One is that the data were drawn from the fitted model itself, which is hardly ever true."
+            f"That it holds on average rests on {guarantee.theorem_text}, and on {count} assumptions that are listed "
+            "below. One is that the data were drawn from the fitted model itself, which is hardly ever true."
         )
     return (
-        f"This is proved mathematically ({guarantee.theorem}), on {count} assumptions that are listed below. Whether "
-        "those on how the data were handled are true only the custodian can say."
+        f"This is proved mathematically ({guarantee.theorem_text}), on {count} assumptions that are listed below. "
+        "Whether those on how the data were handled are true only the custodian can say."
     )
 
 

@@ -62,17 +62,7 @@ LETTERS = {"svg.fonttype": "path", "svg.hashsalt": "dpppsynth", "text.parse_math
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as a page holds it.
-
-    Attributes
-    ----------
-    uri : str
-        A data URI: SVG, or WebP.
-    alt : str
-        Description for those who cannot see it.
-    width, height : int
-        In CSS pixels.
-    """
+    """A picture as a page holds it: a data URI of SVG or WebP, its description, and its size in CSS pixels."""
 
     uri: str
     alt: str

@@ -25,19 +25,9 @@ RANDOMNESS = "randomness"
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A verified release.
+    """A verified release: its certificate as it was read, its first synthetic patterns, and how many there are in all.
 
-    Attributes
-    ----------
-    folder : Path
-    certificate : mapping
-        As it was read.
-    verification : Verification
-    release : Release or StratifiedRelease
-    patterns : tuple of PointPattern
-        The first synthetic patterns, marked by level where there are levels.
-    count : int
-        Number of all synthetic patterns in the release.
+    Patterns are marked by level where there are levels.
     """
 
     folder: Path
@@ -98,24 +88,11 @@ class Subject:
 
 
 def open_subject(path: str | Path, progress: Callable[[str], object] | None = None, *, limit: bool = True) -> Subject:
-    """Check a release and open it.
+    """Check a release, by its folder or certificate, and open it.
 
-    Parameters
-    ----------
-    path : str or Path
-        Folder of a saved release, or its certificate.
-    progress : callable, optional
-        Is told what is being done.
-    limit : bool
-        As in `verify`.
-
-    Raises
-    ------
-    InputError
-        There is no readable release.
-    PrivacyCheckError
-        Its certificate does not hold. A certificate that itself says that its release must not be published, such as
-        that of a seeded run, is no such fault: the report says it as well.
+    InputError where there is no readable release; PrivacyCheckError where its certificate does not hold. A certificate
+    that itself says that its release must not be published, such as that of a seeded run, is no such fault: the report
+    says it as well.
     """
     say = progress or (lambda _step: None)
     folder = release_folder(path)

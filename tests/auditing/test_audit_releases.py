@@ -247,14 +247,14 @@ def test_saved_patterns_that_hold_the_points_are_found():
 # Each draw by NUTS takes half a minute, and local mechanisms are audited by their reports.
 RUN = sorted(
     path.name
-    for path in (Path(__file__).parents[1] / "data" / "releases_v1").iterdir()
+    for path in (Path(__file__).parents[1] / "data" / "releases").iterdir()
     if path.name.startswith(("bounded", "heatmap", "kernel", "laplace", "lgcp", "planar", "strata"))
     and not path.name.startswith(("lgcp-kim-lim", "lgcp-posterior-draw-nuts"))
 )
 
 
 def test_sound_releases_of_all_kinds_agree_with_what_they_save():
-    folder = Path(__file__).parents[1] / "data" / "releases_v1"
+    folder = Path(__file__).parents[1] / "data" / "releases"
     assert len(RUN) > 20
     targets = {name: target_of_release(folder / name) for name in RUN}
     assert {type(target.run) for target in targets.values()} == {Whole, WholeStrata}

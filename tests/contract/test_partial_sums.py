@@ -58,7 +58,7 @@ class TestSums:
         plan, pattern = case.known_plan, case.patterns()[0]
         release = plan.finish(map(plan.partial, pieces(pattern)), 5)
         assert numbers(release) == numbers(plan.release(pattern, 5))
-        assert release.stated() == plan.release(pattern, 5).stated()
+        assert release.certificate_dict() == plan.release(pattern, 5).certificate_dict()
 
     def test_heat_maps_of_one_point_a_person(self):
         plan = HeatmapSynthesizer(1.0, shape=(16, 16), user=None).plan(SQUARE, expected_n=N)

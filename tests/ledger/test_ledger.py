@@ -42,7 +42,7 @@ from dpppsynth.privacy import (
     SmallestOf,
     gaussian_mu,
 )
-from dpppsynth.privacy.assumed import AVERAGED
+from dpppsynth.privacy.catalogue import AVERAGED
 from dpppsynth.privacy.composition import FIXED_BEFOREHAND
 from dpppsynth.release import certificate
 from dpppsynth.spatial.domains import Window

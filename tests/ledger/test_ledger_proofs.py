@@ -23,7 +23,7 @@ from dpppsynth.ledger.proof import public_size
 from dpppsynth.privacy import GaussianDP, PureDP, ReplaceOne, guarantee_from_dict
 from dpppsynth.privacy.bounds import FORMERLY
 from dpppsynth.release import certificate, load_release
-from dpppsynth.release.folder_writing import stated
+from dpppsynth.release.folder_writing import certificate_dict
 from dpppsynth.release.verify import check_claim
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -53,7 +53,7 @@ def settled(ledger, entry, synthesizer=SMALL):
 
 def signed(entry, synthesizer=SMALL, pattern=POINTS, rng=None):
     """The certificate of a release that was really made, naming an entry."""
-    return stated(replace(synthesizer.release(pattern, rng), entry=str(entry)))
+    return certificate_dict(replace(synthesizer.release(pattern, rng), entry=str(entry)))
 
 
 def unchanged(ledger, spent=1.0):
@@ -167,7 +167,7 @@ class TestWhatCounts:
         with pytest.raises(InputError, match=r"^entry: "):
             ledger.settle(release.entry, replace(SMALL, epsilon=0.001).check(SQUARE, n=60))
         with pytest.raises(InputError, match=r"^entry: "):
-            ledger.record(release.entry, stated(release), domain=SQUARE)
+            ledger.record(release.entry, certificate_dict(release), domain=SQUARE)
         unchanged(ledger)
 
     @pytest.mark.parametrize("adaptive", [False, True])
@@ -252,14 +252,14 @@ class TestWhatCounts:
         assert ledger.releases[0].guarantee.epsilon() == pytest.approx(0.25, abs=1e-4)
 
 
-KINDS = sorted(path.name for path in (STORED.parent / "releases_v1").iterdir() if path.is_dir())
+KINDS = sorted(path.name for path in (STORED.parent / "releases").iterdir() if path.is_dir())
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_certificate_of_every_kind_is_derived_again(kind):
     """And no other one: a smaller claim, or a smaller budget, does not follow from the same parameters."""
-    cert = certificate.read(STORED.parent / "releases_v1" / kind)
-    domain = load_release(STORED.parent / "releases_v1" / kind).domain
+    cert = certificate.read(STORED.parent / "releases" / kind)
+    domain = load_release(STORED.parent / "releases" / kind).domain
     assert check_claim(cert, domain).holds
     secret = cert["guarantee"]["relation"]["name"] in ("add-remove", "add-remove-person")
     assert (public_size(cert) is None) == secret

@@ -31,9 +31,9 @@ from dpppsynth.privacy import (
     ReplaceOne,
     verify,
 )
-from dpppsynth.privacy.assumed import ONE_REPORT
+from dpppsynth.privacy.catalogue import ONE_REPORT
 from dpppsynth.release import append_patterns, certificate, load_release
-from dpppsynth.release.folder_writing import stated
+from dpppsynth.release.folder_writing import certificate_dict
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
@@ -264,10 +264,10 @@ class TestCertificates:
         first, other = run(ledger=ledger), run()
         recorded = ledger.releases[0].certificate
         folder = first.save(tmp_path / "public")
-        said = [certificate.statement_hash(cert) for cert in (certificate.read(folder), stated(first))]
-        assert said == [recorded, certificate.statement_hash(stated(load_release(folder)))] == [recorded] * 2
+        said = [certificate.statement_hash(cert) for cert in (certificate.read(folder), certificate_dict(first))]
+        assert said == [recorded, certificate.statement_hash(certificate_dict(load_release(folder)))] == [recorded] * 2
         posing = replace(other, entry=first.entry)
-        assert certificate.statement_hash(stated(posing)) != recorded
+        assert certificate.statement_hash(certificate_dict(posing)) != recorded
         checks = {
             place: [check.holds for check in compare(ledger, certificate.read(place))]
             for place in (folder, posing.save(tmp_path / "posing"))

@@ -16,7 +16,7 @@ from dpppsynth.privacy.relations import AddRemove, ReplaceOne
 from dpppsynth.privacy.truncated.searches import smallest_number, smallest_whole
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.synthesizers import BoundedErrorSynthesizer
-from dpppsynth.truncated import TruncatedGeometric, calibrate, truncated_geometric_bound
+from dpppsynth.truncated import TruncatedGeometric, truncated_geometric_bound
 
 LARGEST = 2**60
 WILD = [None, True, math.nan, math.inf, -1, 0, 2.5, "x", [3], object(), 1j, 10**400]
@@ -128,7 +128,7 @@ def test_messages_say_2_to_the_60():
 def test_one_rule_says_what_to_give(three):
     """Every door that takes two of three refuses anything else in the same words."""
     found = ", ".join(three) or "none of them"
-    for door in (BoundedErrorSynthesizer, BoundedErrorAnswers, calibrate):
+    for door in (BoundedErrorSynthesizer, BoundedErrorAnswers):
         with pytest.raises(InputError, match=f"^epsilon, delta, max_error: give two .* third follows; got {found}.$"):
             door(**three)
 

@@ -101,18 +101,9 @@ REFUSALS = (InputError, PrivacyCheckError, ReleaseBlocked, QualityError)
 
 @dataclass(frozen=True)
 class Finished:
-    """Kept results of a cell.
+    """Kept results of a cell: values in the order of the measures, nan where refused, and the refusal.
 
-    Attributes
-    ----------
-    cell : Cell
-    refused : str or None
-        Class of the refusal; of a measure's own, "measure: class".
-    message : str or None
-        Message of the refusal.
-    values : tuple of float
-        In the order of the study's measures; nan where refused.
-    seconds : float
+    `refused` is the class of the refusal, of a measure's own "measure: class", and `message` what it said.
     """
 
     cell: Cell
@@ -268,10 +259,7 @@ def _measured(study: StudyGrid, cell: Cell) -> tuple[list[tuple[str, str]], tupl
 def original_of(study: StudyGrid, cell: Cell) -> PointPattern:
     """Draw the original of a cell; synthesizer and budget stay out of its key, so that they share it.
 
-    Raises
-    ------
-    TypeError
-        What is drawn is no pattern in the scenario's domain: no mechanism may refuse it, the study is mistaken.
+    TypeError where what is drawn is no pattern in the scenario's domain: no mechanism may refuse it.
     """
     scenario = study.scenarios[cell.scenario]
     drawn = scenario.draw(stream(study.seed, "original", cell.scenario, cell.repeat))

@@ -25,13 +25,7 @@ DESCRIPTION, CELLS = "study.json", "cells.jsonl"
 
 @contextmanager
 def opened(folder: Path, study: StudyGrid) -> Iterator[Callable[[Finished], None]]:
-    """Hold the folder of a study for writing, and yield a function that keeps a finished cell.
-
-    Raises
-    ------
-    InputError
-        When the folder cannot be made, holds another study, or another process is writing to it.
-    """
+    """Hold the folder of a study for writing; yield a function that keeps a finished cell; InputError if in use."""
     lock = locked(folder / "lock")
     try:
         folder.mkdir(parents=True, exist_ok=True)

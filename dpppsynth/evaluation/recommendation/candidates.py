@@ -33,19 +33,9 @@ class PrivacyTerms:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mechanism with its default rules.
+    """A mechanism, as certificates call it on a window, with the settings of its synthesizer beside the budget.
 
-    Attributes
-    ----------
-    mechanism : str
-        As certificates call it on a window.
-    what : str
-        In words.
-    settings : mapping
-        Of its synthesizer, beside the budget.
-    spends_delta, has_posterior : bool
-    gaussian : bool
-        Whether its noise depends on the budget through `gaussian_mu` alone.
+    `gaussian` tells whether its noise depends on the budget through `gaussian_mu` alone.
     """
 
     mechanism: str
@@ -102,15 +92,8 @@ MARGIN = 1.1
 class Case:
     """The public facts of a release that the study is asked about.
 
-    Attributes
-    ----------
-    kind : {"window", "network"}
-    share : float or None
-        Privacy radius as a share of the extent; None where points come and go.
-    n : float
-    budget : PrivacyTerms
-    shape : tuple of Outside
-        Respects in which the domain's shape lies outside the study, whatever the mechanism.
+    `share` is the privacy radius as a share of the extent, None where points come and go; `shape` the respects in which
+    the domain's shape lies outside the study, whatever the mechanism.
     """
 
     kind: str
@@ -140,7 +123,6 @@ class Ranked:
 
     @property
     def distance(self) -> float:
-        """Expected total variation distance."""
         return self.answer.distance
 
 

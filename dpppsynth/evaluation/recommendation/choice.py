@@ -70,7 +70,7 @@ def recommend(
     >>> advice.mechanism, advice.useful
     ('lgcp-tents', True)
     >>> advice.synthesizer.check(soho, n=392).theorem
-    'Theorem 2 (tents)'
+    'tents'
     """
     require_true_lengths(domain)
     positive("epsilon", epsilon, remedy="1 is a usual start")
@@ -134,11 +134,6 @@ def _require_delta(delta: Any, n: int | None = None, expected_n: float | None = 
 
 def no_better_than_uniform(plan: Any) -> str | None:
     """A sentence where the simulation study says so of a plan's mechanism, number of points and budget, else None.
-
-    Parameters
-    ----------
-    plan : ReleasePlan
-        Of a mechanism of the study, under a relation with a cap; of others nothing is known.
 
     Examples
     --------

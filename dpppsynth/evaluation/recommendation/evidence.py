@@ -37,14 +37,7 @@ def kind_of(domain: Domain) -> str:
 
 @dataclass(frozen=True)
 class Outside:
-    """One respect in which a release lies outside the study.
-
-    Attributes
-    ----------
-    words : str
-    worse : bool
-        Whether the release will be worse for it than the nearest row, or better.
-    """
+    """One respect in which a release lies outside the study, and whether it is worse for it than the nearest row."""
 
     words: str
     worse: bool
@@ -55,14 +48,9 @@ class Outside:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Expected distance by the study.
+    """Expected total variation distance to the true normalised intensity, by the study; NaN without a row of it.
 
-    Attributes
-    ----------
-    distance : float
-        Total variation distance to the true normalised intensity; NaN where the mechanism does not take part.
-    outside : tuple of Outside
-        Respects in which the release lies outside the study; the nearest row was used.
+    The nearest row was used where the release lies `outside` the study.
     """
 
     distance: float
@@ -102,13 +90,7 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The table of the study.
-
-    Attributes
-    ----------
-    rows : tuple of mapping
-        Columns kind, mechanism, relation, n, epsilon and distance, as text.
-    """
+    """The table of the study: rows with kind, mechanism, relation, n, epsilon and distance, as text."""
 
     rows: tuple[Mapping[str, str], ...]
 
@@ -128,16 +110,9 @@ class Evidence:
     def expect(self, mechanism: str, kind: str, share: float | None, n: float, epsilon: float) -> Answer:
         """Expected distance of a mechanism; NaN where the study has no row of it.
 
-        Parameters
-        ----------
-        mechanism : str
-        kind : {"window", "network"}
-        share : float or None
-            Privacy radius as a share of the domain's extent, 1 for moves anywhere; None where points come and go.
-        n : float
-            Public number of points, or the public guess of it.
-        epsilon : float
-            Budget with which the study's mechanisms, at its delta and with one point per person, had the same noise.
+        `share` is the privacy radius as a share of the domain's extent, 1 for moves anywhere and None where points
+        come and go; epsilon the budget with which the study's mechanisms, at its delta and with one point per person,
+        had the same noise.
 
         Examples
         --------
@@ -162,15 +137,7 @@ def share_of(domain: Domain, relation: CappedRelation) -> float | None:
 
 
 def shape_of(domain: Domain) -> tuple[Outside, ...]:
-    """Warning that a window is far from a square, the study's only shape; none for others.
-
-    Examples
-    --------
-    >>> print(*shape_of(Window.rectangle(0, 0, 5000, 100)))
-    the window is far from a square, the study's only shape, so expect worse
-    >>> shape_of(Window.rectangle(0, 0, 1000, 700))
-    ()
-    """
+    """Warning that a window is far from a square, the study's only shape; none for others."""
     if not isinstance(domain, Window):
         return ()
     x0, y0, x1, y1 = domain.bounds

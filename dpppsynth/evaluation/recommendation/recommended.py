@@ -116,13 +116,7 @@ class Recommendation:
 
 
 def is_useful(expected: float, reading: Reading, uniform: float) -> bool | None:
-    """Whether a distance is clearly below that of a uniform intensity; None where the study cannot tell.
-
-    Examples
-    --------
-    >>> is_useful(0.3, "about", 0.5), is_useful(0.3, "at least", 0.5), is_useful(0.5, "at least", 0.5)
-    (True, None, False)
-    """
+    """Whether a distance is clearly below that of a uniform intensity; None where the study cannot tell."""
     if reading == "unknown":
         return None
     if expected >= USELESS * uniform:
@@ -143,13 +137,7 @@ def figure(distance: float, reading: Reading = "about") -> str:
 
 
 def in_words(value: Any) -> str:
-    """A setting with four digits.
-
-    Examples
-    --------
-    >>> in_words((111.6666, 95.0)), in_words("laplace"), in_words(49)
-    ('111.7, 95', 'laplace', '49')
-    """
+    """A setting with four digits."""
     if isinstance(value, tuple):
         return ", ".join(map(in_words, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)

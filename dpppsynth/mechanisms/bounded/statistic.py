@@ -8,7 +8,7 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.parameter_forms import GIVEN, WHOLE, Form, const
-from dpppsynth.contract.statistic import Following, Parameters, capped, require
+from dpppsynth.contract.statistic import DerivedFile, Parameters, capped, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.types import JsonObject
@@ -97,9 +97,9 @@ class BoundedCounts(LaplaceMasses):
         require(near, "no count is off by more than max_error")
 
     @property
-    def following(self) -> tuple[Following, ...]:
+    def following(self) -> tuple[DerivedFile, ...]:
         """The table of counts."""
-        return (Following(COUNTS, (STATISTIC,), self._require_counts),)
+        return (DerivedFile(COUNTS, (STATISTIC,), self._require_counts),)
 
     def _require_counts(self, content: bytes, lattice: Ints) -> None:
         require_counts(content, self.mesh, np.maximum(lattice, 0))

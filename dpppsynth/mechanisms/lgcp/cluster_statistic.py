@@ -15,7 +15,7 @@ from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
 from dpppsynth.contract.pair_settings import caps_of, listed, require_levels
 from dpppsynth.contract.pairs_statistic import NoisedPairs, NoiseGroup, PairsStatistic
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, one_among
-from dpppsynth.contract.statistic import Following, Parameters, capped, require
+from dpppsynth.contract.statistic import DerivedFile, Parameters, capped, require
 from dpppsynth.contract.synthesizer import exact_or_guess
 from dpppsynth.core.arguments import one_of, probability
 from dpppsynth.core.errors import InputError
@@ -253,8 +253,8 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         return ClusterPrior(self.radii, isinstance(self.domain, LinearNetwork), self.places == "shared")
 
     @property
-    def following(self) -> tuple[Following, ...]:
-        return (Following(CLUSTERS, (), lambda content, _: require_clusters(content, self.prior)),)
+    def following(self) -> tuple[DerivedFile, ...]:
+        return (DerivedFile(CLUSTERS, (), lambda content, _: require_clusters(content, self.prior)),)
 
 
 def require_simulated(size: float) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import OFFSETS, Beside, Estimator, offset_of, offset_rows
+from dpppsynth.contract.estimator import OFFSETS, Estimator, EstimatorFiles, offset_of, offset_rows
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import Form, one_among
 from dpppsynth.contract.result import UNFITTED, Fit
@@ -65,10 +65,10 @@ class Drawn(Estimator[LatticeStatistic]):
         return {"kind": self.kind, "offset": None if self.offset is None else self.offset.fingerprint}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
         require(stated.keys() == {"kind", "offset"}, "a drawn field has an offset and no other setting")
         offset = offset_of(stated)
-        return Beside(frozenset() if offset is None else OFFSETS, offset)
+        return EstimatorFiles(frozenset() if offset is None else OFFSETS, offset)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Beside, Estimator, among
+from dpppsynth.contract.estimator import Estimator, EstimatorFiles, among
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InformationWarning, QualityError
 from dpppsynth.core.types import JsonObject, JsonRead
@@ -80,10 +80,10 @@ class ReportEstimator(Estimator[AreaStatistic]):
         return {"kind": self.kind, "settings": dict(self.settings)}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: AreaStatistic) -> Beside:
+    def beside(cls, stated: JsonRead, plan: AreaStatistic) -> EstimatorFiles:
         settled = {"kind": cls.kind, "settings": plan.randomizer.settings(**stated.get("settings", {}))}
         among(stated, [settled], "the estimator has all its settings")
-        return Beside()
+        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: AreaStatistic, offset: Offset | None) -> Self:
@@ -171,10 +171,10 @@ class GridEstimator(Estimator[GridStatistic]):
         return {"kind": self.kind, "post": self.post, "consistent": self.consistent}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: GridStatistic) -> Beside:
+    def beside(cls, stated: JsonRead, plan: GridStatistic) -> EstimatorFiles:
         known = [{"kind": cls.kind, "post": post, "consistent": both} for post in POSTS for both in (False, True)]
         among(stated, known, f"the estimator is a grid's, with post {' or '.join(POSTS)}")
-        return Beside()
+        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: GridStatistic, offset: Offset | None) -> Self:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Beside, Estimator, among
+from dpppsynth.contract.estimator import Estimator, EstimatorFiles, among
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, PRIVACY, ParsedOptions, setting
 from dpppsynth.contract.synthesizer import Synthesizer
@@ -61,9 +61,9 @@ class TraceEstimator(Estimator[WalksStatistic]):
         return [("intensity", "expected visits of random walks that were fitted to the reports")]
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: WalksStatistic) -> Beside:
+    def beside(cls, stated: JsonRead, plan: WalksStatistic) -> EstimatorFiles:
         among(stated, [{"kind": cls.kind}], "the estimator has no settings")
-        return Beside()
+        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: WalksStatistic, offset: Offset | None) -> Self:

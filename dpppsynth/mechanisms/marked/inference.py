@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import (
-    Beside,
+    EstimatorFiles,
     covariate_rows,
     covariates_of,
     covariates_stated,
@@ -252,7 +252,7 @@ class MarkedInference(SparseInference):
         return 2 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
         """The posterior draws, and the offset and covariates where there are any."""
         own = stated.keys() - {"offset", "covariates"}
         require(own == STATED, f"a field with marks states exactly {', '.join(sorted(STATED))}")

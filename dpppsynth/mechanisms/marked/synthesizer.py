@@ -90,7 +90,7 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
     >>> marks = Marks(Types("offence", ["burglary", "theft"]), Times.day("hour"))
     >>> near = AlphaNeighbours(50.0, time=1.0, types="public")
     >>> MarkedSynthesizer(1.0, marks=marks, relation=near).check(Window.rectangle(0, 0, 5000, 5000), n=2000).theorem
-    'Theorem P (marked tents)'
+    'marked-tents'
     """
 
     epsilon: float = setting(**EPSILON)

@@ -10,7 +10,7 @@ from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.pair_settings import listed, require_levels
 from dpppsynth.contract.pairs_statistic import NoisedPairs, NoiseGroup, PairsStatistic
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, const
-from dpppsynth.contract.statistic import Following, Parameters, Releasing, Trial, capped, require
+from dpppsynth.contract.statistic import DerivedFile, Parameters, Releasing, Trial, capped, require
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -206,9 +206,9 @@ class PairSumsStatistic(PairsStatistic):
         return None
 
     @property
-    def following(self) -> tuple[Following, ...]:
+    def following(self) -> tuple[DerivedFile, ...]:
         """The table of sums."""
-        return (Following(PAIR_SUMS, (STATISTIC,), self._require_table),)
+        return (DerivedFile(PAIR_SUMS, (STATISTIC,), self._require_table),)
 
     def table(self, lattice: Ints) -> str:
         """The table of released sums (L,) in lattice units, as CSV."""

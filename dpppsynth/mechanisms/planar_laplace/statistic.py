@@ -14,7 +14,7 @@ import shapely
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.parameter_forms import GIVEN, NULL, POSITIVE, WHOLE, Form, const, or_null
-from dpppsynth.contract.statistic import Following, Parameters, Releasing, Trial, require
+from dpppsynth.contract.statistic import DerivedFile, Parameters, Releasing, Trial, require
 from dpppsynth.core.arguments import flag, instance, positive, probability, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.published_files import strict_json
@@ -235,9 +235,9 @@ class MovedPoints(LatticeStatistic):
         require(bool(((xy >= [x0 - near, y0 - near]) & (xy <= [x1 + near, y1 + near])).all()), "no move is longer")
 
     @property
-    def following(self) -> tuple[Following, ...]:
+    def following(self) -> tuple[DerivedFile, ...]:
         """The pattern of moved points."""
-        return (Following(synthetic(0), (STATISTIC,), self._require_placed),)
+        return (DerivedFile(synthetic(0), (STATISTIC,), self._require_placed),)
 
     def _require_placed(self, content: bytes, lattice: Ints) -> None:
         """Refuse a pattern that is not made of the positions as they were drawn."""

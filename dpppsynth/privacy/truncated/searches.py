@@ -35,18 +35,6 @@ def with_third(
 ) -> ErrorBudget:
     """Epsilon, delta and max_error, of which one is None and follows from the two others.
 
-    Parameters
-    ----------
-    epsilon, delta, max_error : float or None
-    cost : function of epsilon and max_error to delta
-    least_error : function of epsilon and delta to max_error
-    smallest_epsilon : function of delta and max_error to epsilon
-
-    Raises
-    ------
-    InputError
-        Unless two are given, and an infinite bound with epsilon.
-
     Examples
     --------
     >>> with_third(2.0, None, 3.0, cost=lambda e, a: 0.01, least_error=max, smallest_epsilon=max)
@@ -69,13 +57,7 @@ def with_third(
 
 
 def least_whole_error(cost: Callable[[int], float], epsilon: float, delta: float, *, first: int = 1) -> int:
-    """Smallest whole bound on the error whose cost at this epsilon is at most delta; the search begins at `first`.
-
-    Raises
-    ------
-    InputError
-        It exceeds 2^60.
-    """
+    """Smallest whole bound on the error whose cost at this epsilon is at most delta; InputError beyond 2^60."""
     found = smallest_whole(lambda bound: cost(bound) <= delta, first=first, most=LARGEST)
     if found is None:
         msg = f"epsilon: {epsilon!r} at delta = {delta!r} asks for errors beyond 64-bit integers; take more."
@@ -88,10 +70,7 @@ def least_whole_epsilon(
 ) -> float:
     """Smallest epsilon whose cost at this bound on whole answers is at most delta; `first` is tried first.
 
-    Raises
-    ------
-    InputError
-        No epsilon suffices, or uniform noise within the bound does.
+    InputError where no epsilon suffices, or uniform noise within the bound does.
     """
     # Half of the widest noise that is allowed: wider one is refused as uniform.
     low = sensitivity / (WIDEST / 2 * max_error)
@@ -101,45 +80,17 @@ def least_whole_epsilon(
             f"promises nothing; take a smaller {named('max_error')} or a smaller delta."
         )
         raise InputError(msg)
-    return least_epsilon(cost, delta, max_error, low=low, first=first, most=float(LARGEST))
-
-
-def least_epsilon(
-    cost: Callable[[float], float],
-    delta: float,
-    max_error: float,
-    *,
-    low: float,
-    first: float,
-    most: float,
-    close: float = CLOSE,
-) -> float:
-    """Smallest epsilon above `low` whose cost at this bound on the error is at most delta; `first` is tried first.
-
-    Raises
-    ------
-    InputError
-        Not even `most` suffices.
-    """
-    if not cost(most) <= delta:
+    if not cost(float(LARGEST)) <= delta:
         msg = (
             f"max_error: no epsilon keeps errors of at most {max_error} to delta = {delta:g}: it is too near the "
             f"sensitivity; take a larger {named('max_error')}."
         )
         raise InputError(msg)
-    return smallest_number(lambda epsilon: cost(epsilon) <= delta, low, first, close=close)
+    return smallest_number(lambda epsilon: cost(epsilon) <= delta, low, first, close=CLOSE)
 
 
 def smallest_whole(suffices: Callable[[int], bool], *, first: int = 1, most: int) -> int | None:
-    """Smallest whole number from 1 to `most` that suffices; None where `most` does not.
-
-    Parameters
-    ----------
-    suffices : function of int to bool
-        Once true for a number, true for all larger ones.
-    first : int, optional
-        The number that is tried first, at most `most`.
-    most : int
+    """Smallest whole number from 1 to `most` that suffices, as all larger ones do; None where `most` does not.
 
     Examples
     --------
@@ -160,14 +111,7 @@ def smallest_whole(suffices: Callable[[int], bool], *, first: int = 1, most: int
 def smallest_number(suffices: Callable[[float], bool], low: float, high: float, *, close: float) -> float:
     """Smallest number that suffices, from above: it does suffice, and a number less by `close` of it does not.
 
-    Parameters
-    ----------
-    suffices : function of float to bool
-        Once true for a number, true for all larger ones, and true for some.
-    low, high : float
-        Above 0; the lower one does not suffice, and the higher one is tried first, then doubled.
-    close : float
-        Relative width at which the search stops.
+    The lower end, above 0, does not suffice; the higher one is tried first, then doubled.
 
     Examples
     --------

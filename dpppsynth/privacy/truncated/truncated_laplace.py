@@ -7,12 +7,12 @@ exponents are never positive.
 import math
 import sys
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy
 
-from dpppsynth.core.arguments import elements, finite, one_of, plain_array, positive, whole
+from dpppsynth.core.arguments import elements, finite, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.spatial.mesh import Floats
@@ -21,8 +21,6 @@ from dpppsynth.spatial.mesh import Floats
 SMALLEST, LARGEST = 1e-100, 1e100
 # Below this ratio of bound and scale moments are those of uniform noise and one correction.
 TINY = 1e-8
-# Rejection keeps at least this share of its draws.
-LEAST_KEPT = 1e-3
 MOST_DRAWS = 10**9
 
 
@@ -133,9 +131,7 @@ class TruncatedLaplace:
             return self.bound**2 * (1 / 3 - self.reach / 12)
         return 2 * self.scale**2 * float(scipy.special.gammainc(3, self.reach)) / self.mass
 
-    def sample(
-        self, size: Any = (), rng: RngLike = None, method: Literal["inverse", "rejection"] = "inverse"
-    ) -> Floats:
+    def sample(self, size: Any = (), rng: RngLike = None) -> Floats:
         """Draws in floating point, for studies and filters.
 
         Never for a release: low-order bits of floating point noise tell more than the density says. Releases draw
@@ -147,20 +143,9 @@ class TruncatedLaplace:
             Shape of the result, of at most 10^9 numbers.
         rng : optional
             As `numpy.random.default_rng` takes it.
-        method : {"inverse", "rejection"}
-            The inverse of `cdf`, or plain Laplace noise that is drawn again (not clamped) where it exceeds the bound;
-            the latter needs a bound that keeps one draw in a thousand.
         """
         shape, rng = draws_shape(size), generator(rng)
-        if one_of("method", method, ("inverse", "rejection")) == "inverse":
-            return self.ppf(rng.random(shape))
-        if self.mass < LEAST_KEPT:
-            msg = f"method: rejection would keep {self.mass:.1g} of its draws within the bound; take 'inverse'."
-            raise InputError(msg)
-        draws = rng.laplace(scale=self.scale, size=shape)
-        while (outside := np.abs(draws) > self.bound).any():
-            draws[outside] = rng.laplace(scale=self.scale, size=int(outside.sum()))
-        return draws
+        return self.ppf(rng.random(shape))
 
     def exposed(self, shift: float) -> float:
         """Probability of answers that are impossible once the truth shifts: delta at every epsilon from the loss on.

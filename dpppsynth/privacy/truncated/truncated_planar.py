@@ -46,19 +46,7 @@ NODES, WEIGHTS = _double_exponential()
 def exposed_mass(epsilon: float, bound: float, distance: float) -> float:
     """Probability that noise about a point leaves the disk about another, rounded up by less than 1e-9 of itself.
 
-    Parameters
-    ----------
-    epsilon : float
-        Budget per unit of length.
-    bound : float
-        Radius of both disks, finite.
-    distance : float
-        Between their centres.
-
-    Returns
-    -------
-    float
-        At least 2.2e-308, at most 1.
+    The budget is per unit of length, the bound, finite, the radius of both disks, the distance that of their centres.
 
     Examples
     --------
