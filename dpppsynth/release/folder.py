@@ -199,7 +199,7 @@ def plan_of(found: Published, domain: Domain, relation: Relation, name: str, par
         Public parameters of the release, or of one of its levels.
     """
     described = mechanism(name)
-    plan = described.plan.from_parameters(parameters, relation, domain, mechanism=name)
+    plan = described.statistic.from_parameters(parameters, relation, domain, mechanism=name)
     if not described.estimators:
         return PublishedPlan(name, plan, None)
     stated = parameters["estimator"]

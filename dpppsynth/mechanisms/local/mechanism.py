@@ -22,7 +22,9 @@ from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace, LineEstimator, TraceEstimator, TraceRelease
 
-_cells = partial(Mechanism, plan=AreaStatistic, estimators=(ReportEstimator,), result=LocalRelease, audit=CellsAudit)
+_cells = partial(
+    Mechanism, statistic=AreaStatistic, estimators=(ReportEstimator,), result=LocalRelease, audit=CellsAudit
+)
 DISK_AREA = _cells(name="disk-area", settings=DiskAreaMechanism, words=words.DISK_AREA, examples=examples.disk_area)
 HYBRID_AREA = _cells(
     name="hybrid-area", settings=HybridUniformExponential, words=words.HYBRID_AREA, examples=examples.hybrid_area
@@ -37,7 +39,7 @@ SUBSET_EXPONENTIAL = _cells(
 UNIFORM_GRID = Mechanism(
     name="uniform-grid",
     settings=UniformGrid,
-    plan=UniformGridStatistic,
+    statistic=UniformGridStatistic,
     estimators=(GridEstimator,),
     result=GridRelease,
     audit=GridAudit,
@@ -48,7 +50,7 @@ UNIFORM_GRID = Mechanism(
 ADAPTIVE_GRID = Mechanism(
     name="adaptive-grid",
     settings=AdvancedAdaptiveGrid,
-    plan=AdaptiveGridStatistic,
+    statistic=AdaptiveGridStatistic,
     estimators=(GridEstimator,),
     result=GridRelease,
     audit=AdaptiveGridAudit,
@@ -59,7 +61,7 @@ ADAPTIVE_GRID = Mechanism(
 RANGE_HIERARCHY = Mechanism(
     name="range-hierarchy",
     settings=RangeHierarchy,
-    plan=AreaStatistic,
+    statistic=AreaStatistic,
     estimators=(ReportEstimator,),
     result=HierarchyRelease,
     audit=CellsAudit,
@@ -70,7 +72,7 @@ RANGE_HIERARCHY = Mechanism(
 TRAJECTORIES = Mechanism(
     name="trajectories",
     settings=LDPTrace,
-    plan=TraceStatistic,
+    statistic=TraceStatistic,
     estimators=(TraceEstimator,),
     result=TraceRelease,
     audit=TrajectoriesAudit,
@@ -81,7 +83,7 @@ TRAJECTORIES = Mechanism(
 DISPLACEMENTS = Mechanism(
     name="displacements",
     settings=LineTrace,
-    plan=DisplacementStatistic,
+    statistic=DisplacementStatistic,
     estimators=(LineEstimator,),
     result=TraceRelease,
     audit=DisplacementAudit,

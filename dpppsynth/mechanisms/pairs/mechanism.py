@@ -10,7 +10,7 @@ from dpppsynth.mechanisms.pairs.synthesizer import PairSums
 POINTS = Mechanism(
     name="pair-sums",
     settings=PairSums,
-    plan=PairSumsStatistic,
+    statistic=PairSumsStatistic,
     estimators=(),
     result=PairSumsRelease,
     audit=PairSumsAudit,
@@ -20,7 +20,7 @@ POINTS = Mechanism(
 PERSONS = Mechanism(
     name="pair-sums-persons",
     settings=PairSums,
-    plan=PersonPairSumsStatistic,
+    statistic=PersonPairSumsStatistic,
     estimators=(),
     result=PairSumsRelease,
     audit=PairSumsAudit,
