@@ -57,7 +57,7 @@ FEW_TRIALS = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave one example of exhaustive tests to the quick set: one of every mechanism, where they run over mechanisms."""
+    """Leave one example of exhaustive tests to the quick set, one of every mechanism where they run over these."""
     seen = set()
     for item in items:
         if item.get_closest_marker("exhaustive") and not item.get_closest_marker("slow"):
