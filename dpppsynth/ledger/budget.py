@@ -149,7 +149,7 @@ def budget_from_dict(data: Any) -> Budget:
 def _refusal(given: Relation, needed: Relation) -> str:
     """Message: a ledger that protects `needed` accepts no release under `given`, and what it would accept."""
     user, own = getattr(given, "user", None), getattr(needed, "user", None)
-    words = f"The ledger: two patterns are neighbouring when {needed.describe()}. The release: {given.describe()}."
+    promised = f"The ledger: two patterns are neighbouring when {needed.describe()}"
     take = "plan it under the ledger's relation"
     if isinstance(given, Local | GeoIndistinguishability):
         take = "take a synthesizer under the ledger's relation"
@@ -162,9 +162,10 @@ def _refusal(given: Relation, needed: Relation) -> str:
         take = f"{mention('user', repr(own))} ({either('HeatmapSynthesizer', '--method heatmap')})"
         return f"user: the ledger protects persons told by {own!r}{instead}; take {take}."
     elif not isinstance(given, CappedRelation):
-        take = either("user=None", "--no-user") if needed == AddRemove() else "another synthesizer"
-        return f"user: the ledger knows of no persons told by {user!r}. {words[:-1]}; take {take}."
-    return f"relation: this release does not protect all that the ledger promises; {take}. {words}"
+        take = either("user=None", "--no-user") if needed == AddRemove() else "another synthesizer, under its relation"
+        return f"user: the ledger knows of no persons told by {user!r}. {promised}; take {take}."
+    start = f"relation: this release does not protect all that the ledger promises; {take}"
+    return f"{start}. {promised}. The release: {given.describe()}."
 
 
 @lru_cache(maxsize=256)

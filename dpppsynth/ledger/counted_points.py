@@ -116,8 +116,7 @@ def counted_points(relation: Relation, n: Any, count_unit: Any, subset: Any, lev
             if value is not None:
                 msg = (
                     f"{name}: the number of points is secret under the ledger's relation, {relation.name}, which "
-                    "protects all points that a rule picks by looking at each of them alone; leave "
-                    f"{mention(name)} out."
+                    f"protects all that a rule picks by looking at each point alone; leave {mention(name)} out."
                 )
                 raise InputError(msg)
         return None
