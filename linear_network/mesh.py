@@ -109,7 +109,6 @@ class NetworkMesh(Mesh):
 
     @cached_property
     def element_parts(self) -> Any:
-        """(T,) shapely lines of the segments."""
         ends = [self.domain.coordinates(np.column_stack([self.edge, at])) for at in (self.start, self.end)]
         return shapely.linestrings(np.stack(ends, axis=1))
 
@@ -144,7 +143,6 @@ class NetworkMesh(Mesh):
 
     @cached_property
     def metric(self) -> Floats:
-        """(V, V) resistance metric between the vertices."""
         from dpppsynth.linear_network.resistance import resistances
 
         return resistances(self.domain, self.positions, self.positions)
@@ -181,7 +179,6 @@ class NetworkMesh(Mesh):
         return self._first[edge] + np.clip(rank, 0, count - 1)
 
     def weights(self, element: Ints, positions: Floats) -> Floats:
-        """(n, 2) shares of the two ends of the given segments, linear along them."""
         share = (positions[:, 1] - self.start[element]) / (self.end - self.start)[element]
         return np.column_stack([1 - share, share])
 
@@ -195,14 +192,12 @@ class NetworkMesh(Mesh):
         return basis_shares(self, tents)
 
     def cut(self, polygons: Any, tree: Any) -> tuple[Pieces, Ints]:
-        """Segments cut by polygons (P,), and the polygon each part lies in; `tree` holds the polygons."""
         from dpppsynth.linear_network.mesh import cut
 
         return cut(self.domain, self.pieces, polygons, tree)
 
     @cached_property
     def gradients(self) -> Floats:
-        """(T, 1, 2, 1) slopes of the basis functions along each segment."""
         slope = 1 / (self.end - self.start)
         return np.stack([-slope, slope], axis=1)[:, None, :, None]
 
@@ -279,7 +274,6 @@ class SegmentCells(NetworkMesh):
 
     @cached_property
     def positions(self) -> Floats:
-        """(T, 2) positions of the segments' middles."""
         return np.column_stack([self.edge, (self.start + self.end) / 2])
 
     @cached_property
@@ -288,7 +282,6 @@ class SegmentCells(NetworkMesh):
         return self.domain.coordinates(self.positions)
 
     def weights(self, element: Ints, positions: Floats) -> Floats:
-        """(n, 1) ones."""
         return np.ones((len(element), 1))
 
     @property

@@ -127,12 +127,10 @@ class LinearNetwork(OnMap):
 
     @property
     def rule(self) -> str:
-        """Rule that points must keep, and the remedy for others, in the words of a message."""
         return "must lie on the network; network.snap(xy, tolerance) moves those nearby onto it"
 
     @property
     def size(self) -> float:
-        """Total length, the measure that intensities are per unit of."""
         return self.length
 
     @cached_property
@@ -142,7 +140,6 @@ class LinearNetwork(OnMap):
 
     @cached_property
     def geometry(self) -> Any:
-        """All edges as one shapely MultiLineString."""
         return shapely.multilinestrings(self.lines)
 
     @cached_property
@@ -152,12 +149,10 @@ class LinearNetwork(OnMap):
 
     @property
     def longest_path(self) -> float:
-        """The diameter: any two points are joined by a path of at most that length."""
         return self.diameter
 
     @property
     def is_rectangle(self) -> bool:
-        """False: no network is a rectangle."""
         return False
 
     @cached_property
@@ -199,7 +194,6 @@ class LinearNetwork(OnMap):
         return np.column_stack([edge, shapely.line_locate_point(self.lines[edge], points)])
 
     def coordinates(self, positions: npt.ArrayLike) -> Floats:
-        """(n, 2) coordinates of positions (n, 2), which must lie on edges."""
         at = np.asarray(positions, dtype=float).reshape(-1, 2)
         if not self.holds(at).all():
             msg = (
@@ -224,7 +218,6 @@ class LinearNetwork(OnMap):
         return np.column_stack([edge, np.clip(along, 0, self.lengths[edge])])
 
     def holds(self, positions: Floats) -> npt.NDArray[np.bool_]:
-        """(n,) whether positions are on edges, to rounding."""
         with np.errstate(invalid="ignore"):
             known = (positions[:, 0] > -0.5) & (positions[:, 0] < len(self.edges) - 0.5)
         length = self.lengths[np.where(known, edge_numbers(np.where(known[:, None], positions, 0)), 0)]
@@ -293,7 +286,6 @@ class LinearNetwork(OnMap):
         return PointPattern.at(self.positions(points), self, marks)
 
     def within(self, xy: Floats, tolerance: float) -> npt.NDArray[np.bool_]:
-        """(n,) whether points (n, 2) may be snapped."""
         from dpppsynth.linear_network.build import require_distance
 
         require_distance("tolerance", tolerance, self.unit)

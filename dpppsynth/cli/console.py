@@ -128,12 +128,17 @@ def show_promise(
     `together` says of releases of one ledger what the assumption of a single release would deny.
     """
     from dpppsynth.privacy.bounds import ONE_RELEASE
+    from dpppsynth.privacy.catalogue import text
     from dpppsynth.privacy.interpretation import one_sentence
 
     assumptions = [together if together and each == ONE_RELEASE else each for each in guarantee.assumptions]
     count = f"{len(assumptions)} assumption{'s' if len(assumptions) > 1 else ''}"
-    rests = f" It is assumed that:\n{_listed(assumptions)}" if verbose else f" It rests on {count}: see --verbose."
-    show_text(f"{start}{one_sentence(guarantee, domain)} Proved by {guarantee.theorem}.{rests}")
+    rests = (
+        f" It is assumed that:\n{_listed([*map(text, assumptions)])}"
+        if verbose
+        else f" It rests on {count}: see --verbose."
+    )
+    show_text(f"{start}{one_sentence(guarantee, domain)} Proved by {guarantee.theorem_text}.{rests}")
 
 
 def _listed(sentences: list[str]) -> str:

@@ -114,7 +114,7 @@ def _promise(guarantee: "Guarantee", plan: ReleasePlan) -> list[tuple[str, str]]
     return [
         ("network" if isinstance(plan.domain, LinearNetwork) else "window", repr(plan.domain)),
         ("mechanism", plan.mechanism),
-        ("theorem", guarantee.theorem),
+        ("theorem", guarantee.theorem_text),
         ("relation", relation.name),
         *radius,
         ("points per person", cap),

@@ -142,8 +142,8 @@ def _summary(ledger: "Ledger") -> dict[str, Any]:
         "remaining": ledger.remaining,
         "head": ledger.head,
         "warning": ledger.warning,
-        "theorem": None if whole is None else whole.theorem,
-        "assumptions": [] if whole is None else list(whole.assumptions),
+        "theorem": None if whole is None else whole.theorem_text,
+        "assumptions": [] if whole is None else list(whole.assumption_texts),
         "releases": [_line(entry) for entry in ledger.releases],
     }
 
@@ -157,7 +157,7 @@ def _line(entry: "Entry") -> dict[str, Any]:
         "taken": entry.taken,
         "certificate": entry.certificate,
         "domain": dict(entry.domain),
-        "reads": None if entry.reading is None else entry.reading.to_dict(),
+        "points": None if entry.points is None else entry.points.to_dict(),
         "guarantee": entry.guarantee.to_dict(),
     }
 
@@ -190,7 +190,7 @@ def _show(ledger: "Ledger") -> None:
         show_table("Releases", entries, ("authorised", "mechanism", "epsilon", "delta", "state"))
     if ledger.guarantee is not None:
         show_text("It is assumed that:")
-        for sentence in ledger.guarantee.assumptions:
+        for sentence in ledger.guarantee.assumption_texts:
             show_text(f"- {sentence}")
 
 

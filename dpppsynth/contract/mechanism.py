@@ -25,7 +25,7 @@ R = TypeVar("R", bound=MechanismResult)
 class Mechanism(Generic[P, R]):
     """A mechanism, from its settings to its examples; every field is required.
 
-    That plan, estimator, audit, result and words fit together is checked where a record is written.
+    That statistic, estimator, audit, result and words fit together is checked where a record is written.
 
     Attributes
     ----------
@@ -33,13 +33,13 @@ class Mechanism(Generic[P, R]):
         As on certificates.
     settings : type of Synthesizer
         Class that users call; its fields are the options of the command line.
-    plan : type of Statistic
-        What the budget is spent on: `guarantee`, `measure`, `parameters`, `from_parameters`, `possible`.
+    statistic : type of Statistic
+        What the budget is spent on: `guarantee`, `measure`, `parameters`, `from_parameters`, `validate_released`.
     estimators : tuple of types of Estimator
         From what was measured to an intensity, one kind each; none where patterns are all that is released.
     result : type of Release
     audit : callable
-        The `StatisticAudit` of a plan; called when one is wanted.
+        The `StatisticAudit` of a statistic; called when one is wanted.
     words : MechanismWords
         Text for reports, pictures and the command line.
     examples : callable
@@ -48,7 +48,7 @@ class Mechanism(Generic[P, R]):
 
     name: str
     settings: type[Settings]
-    plan: type[P]
+    statistic: type[P]
     estimators: tuple[type[Estimator[P]], ...]
     result: ResultType[R]
     audit: Callable[[P], StatisticAudit]
@@ -72,5 +72,5 @@ class Mechanism(Generic[P, R]):
         return self.result.of(self.name, measured, estimator, entry=entry)
 
 
-# A record as tools reach it by name, which tells nothing about the classes of its plans and results.
+# A record as tools reach it by name, which tells nothing about the classes of its statistics and results.
 AnyMechanism = Mechanism[Statistic, MechanismResult]

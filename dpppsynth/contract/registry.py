@@ -87,10 +87,10 @@ def require_fit(name: object, plan: Statistic) -> AnyMechanism:
         When none of this name is registered, or it has other plans.
     """
     record = mechanism(name)
-    if not isinstance(plan, record.plan) or not plan.implements(record.name):
-        got = "one of another mechanism" if isinstance(plan, record.plan) else f"a {type(plan).__name__}"
+    if not isinstance(plan, record.statistic) or not plan.implements(record.name):
+        got = "one of another mechanism" if isinstance(plan, record.statistic) else f"a {type(plan).__name__}"
         msg = (
-            f"mechanism: {name} spends its budget on a {record.plan.__name__}, got {got}; take a plan that a "
+            f"mechanism: {name} spends its budget on a {record.statistic.__name__}, got {got}; take a plan that a "
             "synthesizer made."
         )
         raise InputError(msg)
@@ -110,7 +110,7 @@ def measuring(plan: Statistic) -> AnyMechanism:
     records = [mechanism(name) for name in PLACES]
     for kind in type(plan).__mro__:
         for record in records:
-            if record.plan is kind:
+            if record.statistic is kind:
                 return record
     msg = f"mechanism: no registered one has plans like {type(plan).__name__}; it has no entry in the registry."
     raise InputError(msg)

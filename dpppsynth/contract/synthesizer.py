@@ -51,7 +51,7 @@ MOST_POINTS = 2**53
 # Kinds of options by which a plan is known again.
 PLAIN = (int, float, str, type(None))
 # What an authorisation before the plan takes for granted.
-KEPT = "The release keeps to its budget, which is checked before the points are used."
+KEPT = "within-budget"
 
 
 class Synthesizer(Settings, Generic[R_co]):
@@ -124,7 +124,7 @@ class Synthesizer(Settings, Generic[R_co]):
 
         A ledger authorises it where that number is to be read from a file.
         """
-        return Guarantee(self.neighbouring(), self._ceiling(domain, **options), "the budget asked for", (KEPT,))
+        return Guarantee(self.neighbouring(), self._ceiling(domain, **options), "budget-asked", (KEPT,))
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
         raise NotImplementedError

@@ -1,13 +1,11 @@
 """Safe reading of untrusted release folders: regular files alone, of limited size, without following links.
 
-Whoever publishes a folder also chooses what lies in it: a pipe that waits for ever, a link to a device without end, a
-file that changes between two looks. So a folder is opened once and held, its files are opened from there by name
-without following links, and their sizes are known before anything is read.
+A folder that somebody else published may hold a pipe that waits for ever, or a link to a device without end. So files
+are looked at before they are opened, and their sizes are known before anything is read.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import json
@@ -29,13 +27,6 @@ ABSURD, DEEPEST = 1e30, 64
 REMEDY = "too large to verify; use --no-limit (in Python limit=False) if you trust who published it"
 LINK = "it is not a regular file or folder, or is reached through a link; name it by its own path (realpath)"
 
-# On systems without these (Windows) a name is looked at before and after it is opened.
-HELD = hasattr(os, "O_NOFOLLOW") and hasattr(os, "O_DIRECTORY") and os.open in os.supports_dir_fd
-_CLOSED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | _CLOSED
-# A pipe that takes the place of a file is opened at once, and then refused.
-_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOSED
-
 
 def beyond_limits(folder: Path) -> bool:
     """Whether a release's files are more, or larger, than are read of an unknown publisher."""
@@ -44,7 +35,7 @@ def beyond_limits(folder: Path) -> bool:
 
 
 class PublishedFolder:
-    """A folder held open by descriptor, so that it cannot be replaced while it is read.
+    """A folder whose files are read with care.
 
     Parameters
     ----------
@@ -62,20 +53,19 @@ class PublishedFolder:
 
     def __init__(self, path: Path, *, limit: bool = True) -> None:
         self.path, self.limit = path, limit
-        self._descriptor: int | None = None
         self._digested = 0
-        if HELD:
-            self._descriptor = _descend(path)
-        else:
-            _look(path)
+        for part in (path, *path.parents):
+            linked = part.is_symlink() or getattr(part, "is_junction", bool)()
+            if linked and not (path.is_absolute() and len(part.parts) == 2):
+                raise refused()
+        if not path.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        pass
 
     def read(self, name: str, most: int = MOST_BYTES) -> bytes:
         """All bytes of a file, of which there are at most so many.
@@ -99,22 +89,12 @@ class PublishedFolder:
 
     def has(self, name: str) -> bool:
         """Whether there is anything of this name, a file or not."""
-        try:
-            os.stat(self._place(name), dir_fd=self._descriptor, follow_symlinks=False)
-        except (OSError, ValueError):
-            return False
-        return True
+        return os.path.lexists(self.path / name)
 
     def names(self) -> list[str]:
-        """Sorted names of all that lies in the folder.
-
-        Raises
-        ------
-        TooLargeError
-            When there are too many.
-        """
+        """Sorted names of all that lies in the folder; TooLargeError when there are too many."""
         found = []
-        with os.scandir(self.path if self._descriptor is None else self._descriptor) as entries:
+        with os.scandir(self.path) as entries:
             for entry in entries:
                 found.append(entry.name)
                 if self.limit and len(found) > MOST_NAMES:
@@ -122,63 +102,26 @@ class PublishedFolder:
                     raise TooLargeError(msg)
         return sorted(found)
 
-    def _place(self, name: str) -> str | Path:
-        return name if self._descriptor is not None else self.path / name
-
     def _blocks(self, name: str, most: int) -> Iterator[bytes]:
-        descriptor = self._opened(name)
-        with contextlib.closing(os.fdopen(descriptor, "rb", buffering=0)) as file:
-            size = os.fstat(descriptor).st_size
-            self._bound(name, size, most)
+        place = self.path / name
+        before = place.lstat()
+        # Merely to open a device may set it going.
+        if not stat.S_ISREG(before.st_mode) or "/" in name or "\\" in name:
+            raise refused()
+        with place.open("rb", buffering=0) as file:
+            found = os.fstat(file.fileno())
+            if not os.path.samestat(before, found):
+                raise refused()
+            size = found.st_size
+            if self.limit and size > most:
+                msg = f"{name}: holds {size} bytes, more than {max(most, 0)}: {REMEDY}."
+                raise TooLargeError(msg)
             while block := file.read(BLOCK):
                 size -= len(block)
                 # It grows while it is read.
                 if size < 0:
                     raise refused()
                 yield block
-
-    def _opened(self, name: str) -> int:
-        """Descriptor of a plain file."""
-        place = self._place(name)
-        before = os.stat(place, dir_fd=self._descriptor, follow_symlinks=False)
-        # Merely to open a device may set it going.
-        if not stat.S_ISREG(before.st_mode) or "/" in name or "\\" in name:
-            raise refused()
-        descriptor = os.open(place, _FILE, dir_fd=self._descriptor)
-        after = os.fstat(descriptor)
-        if not stat.S_ISREG(after.st_mode) or not os.path.samestat(before, after):
-            os.close(descriptor)
-            raise refused()
-        return descriptor
-
-    def _bound(self, name: str, size: int, most: int) -> None:
-        if self.limit and size > most:
-            msg = f"{name}: holds {size} bytes, more than {max(most, 0)}: {REMEDY}."
-            raise TooLargeError(msg)
-
-
-def _descend(path: Path) -> int:
-    """Descriptor of a folder, opened part by part from where the path begins."""
-    start, *parts = path.parts if path.is_absolute() else (".", *path.parts)
-    if path.is_absolute() and parts and Path(start, parts[0]).is_symlink():
-        parts[:1] = Path(start, parts[0]).resolve().parts[1:]
-    descriptor = os.open(start, _FOLDER)
-    for part in parts:
-        try:
-            inner = os.open(part, _FOLDER, dir_fd=descriptor)
-        finally:
-            os.close(descriptor)
-        descriptor = inner
-    return descriptor
-
-
-def _look(path: Path) -> None:
-    """Refuse a folder that is a link, or reached through one, where folders cannot be held."""
-    for part in (path, *path.parents):
-        if part.is_symlink() or getattr(part, "is_junction", bool)():
-            raise refused()
-    if not path.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
 def refused() -> OSError:
@@ -207,7 +150,7 @@ def strict_json(content: bytes) -> Any:
 
 
 def plain_text(document: Any) -> str:
-    """The one layout of published documents: keys in order, nothing between that could hold something."""
+    """The one layout of published documents, with keys in order."""
     return json.dumps(document, sort_keys=True, allow_nan=False) + "\n"
 
 

@@ -1,49 +1,28 @@
 """The joint guarantee of all releases of a ledger: relation, delta and assumptions."""
 
-import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpppsynth.ledger.budget import Budget
 from dpppsynth.ledger.history import ACROSS, Entry
-from dpppsynth.privacy.assumed import ONE_REPORT, TWO_ROUNDS
-from dpppsynth.privacy.bounds import ONE_RELEASE, in_present_words
-from dpppsynth.privacy.composition import FIXED_BEFOREHAND, STRATA
+from dpppsynth.privacy.bounds import ONE_RELEASE
+from dpppsynth.privacy.catalogue import ONE_REPORT, TWO_ROUNDS, Statement
+from dpppsynth.privacy.composition import FIXED_BEFOREHAND
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import MovedPoint, Relation
-from dpppsynth.release.certificate import large_delta
 
-COMPLETE = "Every release from these data stands in the ledger, which was never exchanged for an older copy."
-SAME_POINTS = (
-    "Every release reads the same points: all that lie in its domain, or, of these, all that have the value of a mark "
-    "which the ledger names for it and which neighbouring patterns share."
-)
-POINTWISE = "Every release reads the same points, or those that a rule picks by looking at one of them{person} alone."
-UNKNOWN = (
-    "How many points the releases of an older version have read is not kept: that they are the same is taken on trust."
-)
-MAP_LENGTHS = "The privacy radius of the releases of an older version is a length on the map, not a true one."
-# Statements about one release do not carry over to another one.
-EACH = {
-    sentence: f"This holds for each of the releases: {sentence[0].lower()}{sentence[1:]}"
-    for sentence in (ONE_REPORT, TWO_ROUNDS)
-}
+COMPLETE = "complete-ledger"
+SAME_POINTS = "same-points"
+POINTWISE, POINTWISE_PERSON = "same-points-or-rule", "same-points-or-rule-of-person"
+# Assumptions about one release that do not carry over to another one.
+EACH = frozenset({ONE_REPORT, TWO_ROUNDS})
 EVERYWHERE = f"they are so, or are the same, in each of the domains of the releases ({ACROSS})"
 
 
 @dataclass(frozen=True)
 class Narrowed(Relation):
-    """A relation that several releases keep for fewer pairs of patterns than each of them alone.
-
-    Attributes
-    ----------
-    of : Relation
-        That of the budget.
-    limits : tuple of str
-        Further properties that neighbouring patterns share.
-    """
+    """The budget's relation for fewer pairs of patterns: those that share further properties, in words."""
 
     of: Relation
     limits: tuple[str, ...]
@@ -74,14 +53,23 @@ def together(budget: Budget, entries: Sequence[Entry]) -> Guarantee | None:
     total = budget.total(profiles)
     if total is None:
         return None
-    said = in_present_words(sentence for entry in entries for sentence in entry.guarantee.assumptions)
-    own = [sentence for sentence in said if sentence != ONE_RELEASE]
+    said = [code for entry in entries for code in entry.guarantee.assumptions]
+    own = [code for code in said if code != ONE_RELEASE]
     if len(entries) > 1:
-        own = [EACH.get(sentence, sentence) for sentence in own]
+        own = [Statement("each-release", of=code) if code in EACH else code for code in own]
     # Not by the kinds released so far: that no other kind was may itself depend on what was published.
     fixed = [] if budget.adaptive or budget.delta == 0 else [FIXED_BEFOREHAND]
-    assumed = tuple(dict.fromkeys([*own, *fixed, *_points(budget, entries), *_lengths(budget, entries), COMPLETE]))
-    return Guarantee(narrowed(budget, entries), total, _theorem(budget, entries), assumed)
+    same = [_same_points(budget.relation)] if len(entries) > 1 else []
+    how = "privacy-filter" if budget.adaptive else "sequential-composition"
+    theorem = Statement(how, of=tuple(entry.guarantee.theorem for entry in entries))
+    return Guarantee(narrowed(budget, entries), total, theorem, tuple(dict.fromkeys([*own, *fixed, *same, COMPLETE])))
+
+
+def _same_points(relation: Relation) -> str:
+    """Assumption about the points that several releases read."""
+    if relation.n_is_public:
+        return SAME_POINTS
+    return POINTWISE if relation.unit == "point" else POINTWISE_PERSON
 
 
 def narrowed(budget: Budget, entries: Sequence[Entry]) -> Relation:
@@ -92,19 +80,18 @@ def narrowed(budget: Budget, entries: Sequence[Entry]) -> Relation:
         return budget.relation
     if len({entry.domain["fingerprint"] for entry in entries}) > 1:
         limits.append(EVERYWHERE)
-    told = _told_alone(budget.relation, entries)
-    if told:
-        limits.append(f"every point keeps its {' and its '.join(told)}, of which the ledger's relation says nothing")
+    unnamed = _unnamed_marks(budget.relation, entries)
+    if unnamed:
+        limits.append(f"every point keeps its {' and its '.join(unnamed)}, of which the ledger's relation says nothing")
     marks = sorted({mark for entry in entries for mark in _shared(entry)})
     if marks:
-        limits.append(f"every point keeps its {' and its '.join(marks)} ({_which(marks)} not protected)")
+        are = "which is" if len(marks) == 1 else "which are"
+        limits.append(f"every point keeps its {' and its '.join(marks)} ({are} not protected)")
     return Narrowed(budget.relation, tuple(limits)) if limits else budget.relation
 
 
-def _told_alone(relation: Relation, entries: Sequence[Entry]) -> list[str]:
-    """Times and types that releases read, and the ledger's relation says nothing of."""
-    if not isinstance(relation, MovedPoint):
-        return []
+def _unnamed_marks(relation: Relation, entries: Sequence[Entry]) -> list[str]:
+    """Times and types that releases read and the ledger's relation does not mention."""
     of = [entry.guarantee.relation for entry in entries if isinstance(entry.guarantee.relation, MovedPoint)]
     words = {"time": "time", "types": "type"}
     return [
@@ -114,46 +101,10 @@ def _told_alone(relation: Relation, entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _shared(entry: Entry) -> set[str]:
-    """Marks that neighbouring patterns of a release have in common, those whose levels it is made of included."""
-    if entry.reading is not None:
-        # Persons that a relation tells by a mark are in its own words.
-        own = {entry.reading.count_unit} if getattr(entry.guarantee.relation, "user", None) else set()
-        return {*entry.reading.marks} - own
-    # An older version kept the mark of levels in a sentence alone.
-    before, after = STRATA.split("{by}")
-    said = [each for each in entry.guarantee.assumptions if each.startswith(before) and each.endswith(after)]
-    return {each.removeprefix(before).removesuffix(after) for each in said}
-
-
-def void(budget: Budget, entries: Sequence[Entry]) -> str | None:
-    """Reason why a budget's delta promises nothing, as far as the number of points is known."""
-    known = max((entry.n or 0 for entry in entries), default=0)
-    return large_delta(budget.delta, [(known if budget.relation.n_is_public else None, None)])
-
-
-def _which(marks: Sequence[str]) -> str:
-    return "which is" if len(marks) == 1 else "which are"
-
-
-def _points(budget: Budget, entries: Sequence[Entry]) -> list[str]:
-    """Assumption about the points that the releases read."""
-    if len(entries) == 1:
-        return []
-    if not budget.relation.n_is_public:
-        person = "" if budget.relation.unit == "point" else " (or of one person's)"
-        return [POINTWISE.format(person=person)]
-    return [SAME_POINTS, *([UNKNOWN] if any(entry.reading is None for entry in entries) else [])]
-
-
-def _lengths(budget: Budget, entries: Sequence[Entry]) -> list[str]:
-    """Caution about older releases under a privacy radius, whose certificates lack the map's scale."""
-    older = any(entry.claim is None and entry.domain["crs"] is not None for entry in entries)
-    return [MAP_LENGTHS] if older and budget.relation.reach < math.inf else []
-
-
-def _theorem(budget: Budget, entries: Sequence[Entry]) -> str:
-    how = "a privacy filter" if budget.adaptive else "sequential composition"
-    times = Counter(entry.guarantee.theorem for entry in entries)
-    parts = [theorem if count == 1 else f"{theorem} ({count} times)" for theorem, count in times.items()]
-    return f"{how} (docs/theory/composition.md) of: {'; '.join(parts)}"
+def _shared(entry: Entry) -> frozenset[str]:
+    """Marks that neighbouring patterns of a release have in common."""
+    if entry.points is None:
+        return frozenset()
+    # Persons that a relation tells by a mark are in its own words.
+    own = {entry.points.count_unit} if getattr(entry.guarantee.relation, "user", None) else set()
+    return entry.points.marks - own

@@ -10,6 +10,7 @@ from dpppsynth.core.arguments import instance, positive, probability, several, s
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention, named
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.privacy.catalogue import Code, Statement
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.lengths import Curve, lengths_assumed, on_ground, on_map
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, CappedRelation, Relation
@@ -22,30 +23,19 @@ LATTICE_BITS = 20
 # for floating-point error in the basis values (docs/theory.md, section 4).
 ROUNDING = {"segment": 4, "triangle": 4, "square": 6}
 
-DISCRETE = "The noise is an exact discrete Laplace variable, drawn with secret randomness of the operating system."
-ONE_RELEASE = "This release is counted alone: the epsilons of several releases from the same data add up."
-# Assumptions in the words of earlier versions, whose certificates and ledgers are read.
-FORMERLY = {"This is the only release from these data; the epsilons of several releases add up.": ONE_RELEASE}
-PUBLIC = "Window, mesh, privacy radius and budget were chosen without looking at the points."
-PUBLIC_NETWORK = (
-    "Network, snapping tolerance, mesh, privacy radius and budget were chosen without looking at the points."
-)
-CAP = "No person has more than {k} points in the pattern."
-KEPT = (
-    "Of each person {few} measured, drawn at random from theirs with secret randomness of the operating system. All "
-    "points of a person carry the same value of the mark {user!r}, and nobody else's do."
-)
-SNAPPED = (
-    "Positions are the coordinates handed to the software; mistakes made before (geocoding, rounding) are outside."
-)
-SNAPPED_NETWORK = (
-    "Positions are those on the network; mistakes made before (geocoding, the choice of the nearest edge) are outside."
-)
+DISCRETE = "discrete-laplace-noise"
+ONE_RELEASE = "one-release"
+PUBLIC = "public-settings"
+PUBLIC_NETWORK = "public-settings-on-network"
+CAP = "points-per-person"
+KEPT = "points-drawn-per-person"
+SNAPPED = "positions-as-given"
+SNAPPED_NETWORK = "positions-on-network"
 EXAMPLE = "AlphaNeighbours(25.0) is one"
-NOT_EMPTY = "The pattern has at least one point, since an empty one is refused."
+NOT_EMPTY = "not-empty"
 # Remedy for custodians of published experiments with a large delta.
 PUBLISHED = ", or say {accept} to reproduce published experiments"
-WIDE_CAP = "Each person has one point in the pattern."
+WIDE_CAP = "one-point-per-person"
 # The largest delta where the number of points is secret.
 MOST_SECRET_DELTA = 1e-5
 # Largest delta that may follow from a bound on the error without being asked for.
@@ -55,11 +45,6 @@ FROM_BOUND = ", for which {bound} must be larger"
 
 # Number of points where it is public, else None; and a public guess of it, if any.
 Size = tuple[int | None, float | None]
-
-
-def in_present_words(sentences: Iterable[str]) -> tuple[str, ...]:
-    """Assumptions in the words of this version, whichever version stated them."""
-    return tuple(FORMERLY.get(each, each) for each in sentences)
 
 
 def laplace_scale(sensitivity: int, epsilon: float) -> float:
@@ -108,7 +93,7 @@ def counts(relation: CappedRelation, *, scale: float, domain: Any = None) -> Gua
     """Guarantee of integer cell counts with discrete Laplace noise of the given scale; the domain is for its words."""
     epsilon = counts_sensitivity(relation) / positive("scale", scale)
     assumed = assumptions(relation, (DISCRETE,), domain=domain)
-    return Guarantee(relation, PureDP(epsilon), "Theorem 1 (counts)", assumed)
+    return Guarantee(relation, PureDP(epsilon), "counts", assumed)
 
 
 def tents(mesh: Mesh, relation: CappedRelation, *, scale: float, bits: int = LATTICE_BITS) -> Guarantee:
@@ -118,7 +103,7 @@ def tents(mesh: Mesh, relation: CappedRelation, *, scale: float, bits: int = LAT
     return Guarantee(
         relation,
         PureDP(epsilon),
-        "Theorem 2 (tents)",
+        "tents",
         assumptions(relation, (DISCRETE,), domain=mesh.domain),
         _curve(mesh, relation, scale, bits),
     )
@@ -221,23 +206,23 @@ def require_safe_lattice(mesh: Mesh, bits: int) -> None:
 
 
 def assumptions(
-    relation: CappedRelation, own: tuple[str, ...], settled: tuple[str, ...] = (), *, domain: Any
-) -> tuple[str, ...]:
-    """Sentences that every guarantee takes for granted, around a mechanism's `own` and what else was `settled`."""
+    relation: CappedRelation, own: tuple[Code, ...], settled: tuple[Code, ...] = (), *, domain: Any
+) -> tuple[Code, ...]:
+    """Codes of what every guarantee takes for granted, around a mechanism's `own` and what else was `settled`."""
     cap, user = relation.max_points_per_person, relation.user
-    people = CAP.format(k=cap) if cap > 1 else WIDE_CAP
+    people: Code = Statement(CAP, most=cap) if cap > 1 else WIDE_CAP
     if user is not None:
-        people = KEPT.format(few="one point is" if cap == 1 else f"at most {cap} points are", user=user)
+        people = Statement(KEPT, most=cap, user=user)
     tail = () if relation.n_is_public else (NOT_EMPTY,)
     on_network = isinstance(domain, LinearNetwork)
     public, snapped = (PUBLIC_NETWORK, SNAPPED_NETWORK) if on_network else (PUBLIC, SNAPPED)
     return (public, *lengths_assumed(relation, domain), *settled, people, *own, ONE_RELEASE, snapped, *tail)
 
 
-THEOREM = "Theorem S (capped pair sums)"
-SETTLED = "Radii, caps, lattices and shares of the budget were chosen without looking at the points."
-SOLVED = "The solver finds a maximum flow, which its minimum cut confirms in tests."
-WHOLE_PERSON = "All points of a person carry the same value of the mark {user!r}, and nobody else's do."
+THEOREM = "pair-sums"
+SETTLED = "public-pair-settings"
+SOLVED = "maximum-flow-solved"
+WHOLE_PERSON = "mark-tells-persons"
 
 
 def pair_sums_sensitivity(relation: Relation, cap: int, *, bits: int) -> int:
@@ -281,11 +266,11 @@ def pair_sums(
     return Guarantee(relation, PureDP(spent), THEOREM, _assumed(relation, domain))
 
 
-def _assumed(relation: Relation, domain: Domain | None) -> tuple[str, ...]:
+def _assumed(relation: Relation, domain: Domain | None) -> tuple[Code, ...]:
     own = (SETTLED, DISCRETE, SOLVED)
     if isinstance(relation, CappedRelation):
         return assumptions(relation, own, domain=domain)
     streets = isinstance(domain, LinearNetwork)
-    person = WHOLE_PERSON.format(user=getattr(relation, "user", ""))
+    person = Statement(WHOLE_PERSON, user=getattr(relation, "user", ""))
     place = (PUBLIC_NETWORK, SNAPPED_NETWORK) if streets else (PUBLIC, SNAPPED)
     return (place[0], person, *own, ONE_RELEASE, place[1], NOT_EMPTY)

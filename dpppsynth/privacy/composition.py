@@ -22,6 +22,7 @@ import scipy
 from dpppsynth.core.arguments import instance, positive, probability, several
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
+from dpppsynth.privacy.catalogue import Statement, text
 from dpppsynth.privacy.composed import Composed, merged_profiles
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
@@ -30,9 +31,9 @@ from dpppsynth.privacy.relations import CappedRelation, Relation
 
 __all__ = ["FIXED_BEFOREHAND", "Composed", "adaptive", "compose", "gaussian_filter", "largest"]
 
-STRATA = "The {by} of every point is not protected: it is the same in neighbouring patterns."
-LEVELS = "The levels of {by} were chosen without looking at the points, and hold all of them."
-INHABITED = "Every level of {by} has at least one point, since one without is refused."
+STRATA = "public-level"
+LEVELS = "public-levels"
+INHABITED = "inhabited-levels"
 
 # Attribute in which the levels' profiles may differ: the larger, the less private.
 ORDERED = {PureDP: "level", GaussianDP: "mu", PoissonGaussianDP: "ratio", ApproximateDP: "slack"}
@@ -56,7 +57,7 @@ def together(first: Guarantee, second: Guarantee) -> Guarantee:
     return Guarantee(
         first.relation,
         PureDP(one.level + other.level),
-        f"{first.theorem} and {second.theorem}, added up",
+        Statement("added-up", first=first.theorem, second=second.theorem),
         tuple(dict.fromkeys((*first.assumptions, *second.assumptions))),
         tuple((d, epsilon + more) for d, epsilon in first.by_distance),
     )
@@ -93,15 +94,15 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
         raise InputError(msg)
     if isinstance(first.profile, ApproximateDP | DiscreteLosses) and first.relation.max_points_per_person > 1:
         msg = (
-            f"levels: {first.theorem} does not add up over people with points in several levels; take "
+            f"levels: {text(first.theorem)} does not add up over people with points in several levels; take "
             f"{mention('max_points_per_person', '1')}, or another bound."
         )
         raise InputError(msg)
     return Guarantee(
         first.relation,
         weakest([each.profile for each in each_level]),
-        f"{first.theorem}, in parallel over the levels of {by}",
-        (*first.assumptions, LEVELS.format(by=by), last.format(by=by)),
+        Statement("parallel-levels", of=first.theorem, by=by),
+        (*first.assumptions, Statement(LEVELS, by=by), Statement(last, by=by)),
         _curve([each.by_distance for each in each_level]),
         first.unit,
     )
@@ -152,10 +153,7 @@ def _value(curve: tuple[tuple[float, float], ...], d: float) -> float:
     return curve[bisect_left(curve, d * (1 - 1e-12), key=lambda pair: pair[0])][1]
 
 
-FIXED_BEFOREHAND = (
-    "How many releases there are, and the budget and kind of each, were settled without looking at what earlier ones "
-    "published."
-)
+FIXED_BEFOREHAND = "budgets-fixed-beforehand"
 
 # Attribute that holds the spending of each kind of profile.
 SCALES = {PureDP: "level", GaussianDP: "mu", PoissonGaussianDP: "ratio", ApproximateDP: "level"}

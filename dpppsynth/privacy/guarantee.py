@@ -11,6 +11,15 @@ from dpppsynth.core.arguments import elements, entries, instance, several, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.rounding import upward
+from dpppsynth.privacy.catalogue import (
+    Code,
+    code_from_json,
+    code_json,
+    codes_from_json,
+    require_code,
+    require_codes,
+    text,
+)
 from dpppsynth.privacy.composed import Composed
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
@@ -32,10 +41,10 @@ class Guarantee:
         Neighbouring relation.
     profile : Profile
         delta as a function of epsilon.
-    theorem : str
-        The theorem of docs/theory.md or docs/theory/ that proves it.
-    assumptions : tuple of str
-        Everything the proof takes for granted, in plain sentences.
+    theorem : str or Statement
+        Code of the theorem of docs/theory.md or docs/theory/ that proves it.
+    assumptions : tuple of str or Statement
+        Codes of everything that the proof takes for granted; `assumption_texts` has them as sentences.
     by_distance : tuple of (float, float)
         (d, epsilon at the delta of `profile.at`) for one point that moves by d: what can be told apart, by distance.
     unit : str or None
@@ -44,16 +53,16 @@ class Guarantee:
 
     relation: Relation
     profile: Profile
-    theorem: str
-    assumptions: tuple[str, ...]
+    theorem: Code
+    assumptions: tuple[Code, ...]
     by_distance: tuple[tuple[float, float], ...] = field(default=(), repr=False)
     unit: str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         instance("relation", self.relation, Relation, "AlphaNeighbours(25.0) is one")
         instance("profile", self.profile, Profile, "GaussianDP(0.3, 1e-6) is one")
-        instance("theorem", self.theorem, str)
-        several("assumptions", self.assumptions, str)
+        require_code("theorem", self.theorem)
+        require_codes("assumptions", self.assumptions)
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta at which (epsilon, delta) differential privacy holds."""
@@ -78,8 +87,8 @@ class Guarantee:
         """Raise `PrivacyCheckError` when it spends more than a budget."""
         if not self.keeps_to(epsilon, delta):
             msg = (
-                f"epsilon: {self.theorem} gives {self.epsilon():.6g} at delta = {self.profile.at:g}, more than the "
-                f"budget ({epsilon:g}, {delta:g}); spend more, or let the data have less influence."
+                f"epsilon: {self.theorem_text} gives {self.epsilon():.6g} at delta = {self.profile.at:g}, more than "
+                f"the budget ({epsilon:g}, {delta:g}); spend more, or let the data have less influence."
             )
             raise PrivacyCheckError(msg)
 
@@ -99,20 +108,30 @@ class Guarantee:
         return self if unit == self.unit else replace(self, unit=unit)
 
     @property
+    def theorem_text(self) -> str:
+        """The theorem for readers."""
+        return text(self.theorem)
+
+    @property
+    def assumption_texts(self) -> tuple[str, ...]:
+        """The assumptions for readers, one sentence each."""
+        return tuple(map(text, self.assumptions))
+
+    @property
     def neighbouring(self) -> str:
         """The neighbouring relation in words, with the unit of its lengths where it is known."""
         return self.relation.describe() if self.unit is None else self.relation.described_in(self.unit)
 
     def _repr_html_(self) -> str:
         rows = [("neighbouring", self.neighbouring), ("epsilon", upward(self.epsilon()))]
-        rows += [("delta", upward(self.profile.at)), ("proved by", self.theorem)]
-        return html_card("Guarantee", rows, text=f"{self.profile.describe()}.", folded=self.assumptions)
+        rows += [("delta", upward(self.profile.at)), ("proved by", self.theorem_text)]
+        return html_card("Guarantee", rows, text=f"{self.profile.describe()}.", folded=self.assumption_texts)
 
     def __str__(self) -> str:
-        assumed = " ".join(f"({i}) {sentence}" for i, sentence in enumerate(self.assumptions, 1))
+        assumed = " ".join(f"({i}) {sentence}" for i, sentence in enumerate(self.assumption_texts, 1))
         return (
             f"{self.profile.describe()}. Two patterns are neighbouring when {self.neighbouring}. "
-            f"Proved by {self.theorem}. It is assumed that: {assumed}"
+            f"Proved by {self.theorem_text}. It is assumed that: {assumed}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,24 +139,23 @@ class Guarantee:
         return {
             "relation": self.relation.to_dict(),
             "profile": self.profile.to_dict(),
-            "theorem": self.theorem,
-            "assumptions": list(self.assumptions),
+            "theorem": code_json(self.theorem),
+            "assumes": [*map(code_json, self.assumptions)],
             "by_distance": [list(pair) for pair in self.by_distance],
-            "in_words": str(self),
         }
 
 
 def guarantee_from_dict(data: Mapping[str, Any]) -> Guarantee:
     """Guarantee from its JSON form; InputError for a profile this version does not know, or without what it needs."""
-    data = entries("guarantee", data, ("relation", "profile", "theorem", "assumptions", "by_distance"))
+    data = entries("guarantee", data, ("relation", "profile", "theorem", "assumes", "by_distance"))
     curve = as_reals(elements(data["by_distance"]) or np.empty((0, 2)), CURVE)
     if curve.ndim != 2 or curve.shape[1] != 2:
         raise InputError(CURVE)
     return Guarantee(
         relation=relation_from_dict(data["relation"]),
         profile=profile_from_dict(data["profile"]),
-        theorem=data["theorem"],
-        assumptions=tuple(several("assumptions", data["assumptions"], str)),
+        theorem=code_from_json("theorem", data["theorem"]),
+        assumptions=codes_from_json("assumes", data["assumes"]),
         by_distance=tuple((float(d), float(e)) for d, e in curve),
     )
 

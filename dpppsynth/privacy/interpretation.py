@@ -4,7 +4,7 @@ import math
 
 from dpppsynth.core.rounding import stated, upward
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.privacy.assumed import AVERAGED
+from dpppsynth.privacy.catalogue import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import INSIDE
 from dpppsynth.spatial.domains import Domain

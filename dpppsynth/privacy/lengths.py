@@ -12,19 +12,17 @@ from dpppsynth.core.arguments import instance
 from dpppsynth.core.crs import CODE, NAMELESS
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.map_scale import STEPS, TOLERANCE, is_plane, lengths_on_map, scale_factor
+from dpppsynth.privacy.catalogue import Code, Statement
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 
 Curve = tuple[tuple[float, float], ...]
 
-STRETCHED = (
-    "Lengths on the map of {crs} are at most {factor:.7g} times true lengths (on its ellipsoid) in this domain; the "
-    "privacy radius is a true length."
-)
+STRETCHED = "true-lengths"
 # Other versions of PROJ may find a factor that differs by this much.
 DOUBT = 2 / STEPS
-PLANE = "{crs} is a plane of its own, without a projection: lengths in it are taken for true ones."
+PLANE = "plane-lengths"
 
 
 def on_map(relation: CappedRelation, domain: Domain | None) -> CappedRelation:
@@ -51,8 +49,8 @@ def true_length(length: float, domain: Domain | None) -> float:
     return float(length) / _factor(domain)
 
 
-def lengths_assumed(relation: Relation, domain: Domain | None) -> tuple[str, ...]:
-    """Sentence about lengths on the map, where the relation has a radius and the domain a map."""
+def lengths_assumed(relation: Relation, domain: Domain | None) -> tuple[Code, ...]:
+    """Code about lengths on the map, where the relation has a radius and the domain a map."""
     factor = _factor(domain)
     if domain is None or domain.crs is None or domain.stated_scale is None or not math.isfinite(relation.reach):
         return ()
@@ -60,8 +58,8 @@ def lengths_assumed(relation: Relation, domain: Domain | None) -> tuple[str, ...
     # The database that could name others differs by version.
     name = crs if CODE.fullmatch(crs) else NAMELESS.capitalize()
     if is_plane(crs):
-        return (PLANE.format(crs=name),)
-    return (STRETCHED.format(crs=name, factor=factor),)
+        return (Statement(PLANE, crs=name),)
+    return (Statement(STRETCHED, crs=name, factor=factor),)
 
 
 def _factor(domain: Domain | None) -> float:

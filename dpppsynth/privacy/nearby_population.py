@@ -17,7 +17,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.street_places import UNITS, StreetPlaces
-from dpppsynth.privacy.assumed import AVERAGED
+from dpppsynth.privacy.catalogue import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation

@@ -14,11 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpppsynth.core.arguments import entries, positive, probability, several, shown, whole
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.arguments import entries, positive, probability, whole
 from dpppsynth.core.rounding import upward
+from dpppsynth.privacy.catalogue import (
+    Code,
+    Statement,
+    code_from_json,
+    code_json,
+    codes_from_json,
+    require_code,
+    require_codes,
+    text,
+)
 
-THEOREM = "Theorem K (clones, honest shuffler)"
+THEOREM = "clones"
 # More reports are as good as these: the bound falls with their number.
 MOST_REPORTS = 10**8
 # Steps of the number of clones, in standard deviations, and the range of numbers that are told apart.
@@ -31,19 +40,10 @@ DIGITS = 4
 # Share of delta that is kept back when an epsilon is stated, and largest excess of one over what another machine finds.
 KEPT_BACK, MORE = 1e-3, 2e-3
 
-HONEST = (
-    "A shuffler that colludes with nobody gathers the reports and passes them on in a uniformly random order, without "
-    "anything that came with them: who sent them, when, or from where."
-)
-ONE_EACH = "Every person sends one report, and nobody sees it before it is shuffled."
-EACH_ROUND = (
-    "In each of {rounds} rounds every person sends one message, which holds all their reports of that round, and "
-    "nobody sees it before it is shuffled with the others of the round."
-)
-OTHERS = (
-    "Nobody else tells the random bits of any of these reports; what else is known of the places of other persons may "
-    "be everything."
-)
+HONEST = "honest-shuffler"
+ONE_EACH = "one-shuffled-report-each"
+EACH_ROUND = "one-shuffled-message-each-round"
+OTHERS = "secret-bits-of-others"
 
 
 def clone_probability(epsilon: float) -> float:
@@ -182,8 +182,8 @@ class ShuffledPrivacy:
     delta: float
     reports: int
     local_epsilon: float
-    theorem: str
-    assumptions: tuple[str, ...]
+    theorem: Code
+    assumptions: tuple[Code, ...]
     messages: tuple[tuple[float, float | None], ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -192,19 +192,17 @@ class ShuffledPrivacy:
         object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon)))
         object.__setattr__(self, "delta", float(probability("delta", self.delta)))
         object.__setattr__(self, "reports", whole("reports", self.reports, 1))
-        if not isinstance(self.theorem, str):
-            msg = f"theorem: needs its name, got {shown(self.theorem)}."
-            raise InputError(msg)
-        object.__setattr__(self, "assumptions", tuple(several("assumptions", self.assumptions, str)))
+        require_code("theorem", self.theorem)
+        object.__setattr__(self, "assumptions", require_codes("assumptions", self.assumptions))
 
     def __str__(self) -> str:
-        assumed = " ".join(f"({i}) {sentence}" for i, sentence in enumerate(self.assumptions, 1))
+        assumed = " ".join(f"({i}) {text(each)}" for i, each in enumerate(self.assumptions, 1))
         factor = f"{upward(math.exp(self.epsilon), 4)} times (e^{self.epsilon:g})"
         return (
             f"If moreover an honest shuffler mixes the reports: whatever anybody sees but that shuffler is at most "
             f"{factor} as likely for one person's data as for any other of theirs, give or take a probability of "
-            f"{self.delta:g}. Without the shuffler the bound above holds alone. Proved by {self.theorem}. For this "
-            f"second statement it is assumed as well that: {assumed}"
+            f"{self.delta:g}. Without the shuffler the bound above holds alone. Proved by {text(self.theorem)}. For "
+            f"this second statement it is assumed as well that: {assumed}"
         )
 
     def proves(self, claimed: "ShuffledPrivacy") -> bool:
@@ -235,17 +233,20 @@ class ShuffledPrivacy:
             "delta": self.delta,
             "reports": self.reports,
             "local_epsilon": self.local_epsilon,
-            "theorem": self.theorem,
-            "assumptions": list(self.assumptions),
-            "in_words": str(self),
+            "theorem": code_json(self.theorem),
+            "assumes": [*map(code_json, self.assumptions)],
         }
 
 
 def shuffled_from_dict(data: Any) -> ShuffledPrivacy:
     """Statement from its JSON form; InputError for what is none."""
-    names = ("epsilon", "delta", "reports", "local_epsilon", "theorem", "assumptions")
-    data = entries("shuffled", data, names)
-    return ShuffledPrivacy(**{name: data[name] for name in names})
+    names = ("epsilon", "delta", "reports", "local_epsilon")
+    data = entries("shuffled", data, (*names, "theorem", "assumes"))
+    return ShuffledPrivacy(
+        **{name: data[name] for name in names},
+        theorem=code_from_json("theorem", data["theorem"]),
+        assumptions=codes_from_json("assumes", data["assumes"]),
+    )
 
 
 def shuffled_reports(
@@ -285,17 +286,14 @@ def shuffled_rounds(epsilons: Sequence[float], reports: int, delta: float) -> Sh
         reports=number,
         local_epsilon=math.fsum(epsilons),
         theorem=THEOREM,
-        assumptions=(HONEST, many(number), EACH_ROUND.format(rounds=len(found)), OTHERS),
+        assumptions=(HONEST, many(number), Statement(EACH_ROUND, rounds=len(found)), OTHERS),
         messages=tuple((local, None) for local in epsilons),
     )
 
 
-def many(reports: int) -> str:
-    """The assumption on the number of honest reports."""
-    return (
-        f"At least {reports} of the reports that are shuffled together, the person's own among them, are drawn by "
-        "honest devices with the stated law; others may be anything."
-    )
+def many(reports: int) -> Statement:
+    """Assumption on the number of honest reports."""
+    return Statement("honest-reports", reports=reports)
 
 
 # Relative errors are below it: thirty digits of logarithms up to 1e12, and sums of at most MOST_TERMS positive terms.

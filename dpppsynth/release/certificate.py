@@ -39,7 +39,7 @@ PLAIN = re.compile(r"[A-Za-z0-9][\w.-]{0,59}", re.ASCII)
 MOST_CERTIFICATE = 16 * MEBI
 MOST_ENTRIES = {
     ("files",): 20_000,
-    ("guarantee", "assumptions"): 1000,
+    ("guarantee", "assumes"): 1000,
     ("guarantee", "by_distance"): 10_000,
     ("guarantee", "profile", "rows"): 10_000,
     ("guarantee", "profile", "parts"): 1000,

@@ -15,7 +15,6 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.io.reading import parse_synthetic
 from dpppsynth.models.recipes import domain_of_release
-from dpppsynth.privacy.bounds import in_present_words
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release import certificate
@@ -144,7 +143,6 @@ def _load(found: Published) -> Release | StratifiedRelease:
     name, parameters = cert["mechanism"], cert["parameters"]
     domain = domain_of_release(_json(found, DOMAIN), cert["domain"].get("scale_factor"))
     guarantee = guarantee_from_dict(cert["guarantee"]).in_unit(domain.unit)
-    guarantee = replace(guarantee, assumptions=in_present_words(guarantee.assumptions))
     if name != STRATA:
         return replace(_opened(found, domain, guarantee.relation, name, parameters), entry=cert.get("ledger"))
     by, levels = parameters["by"], parameters["levels"]
@@ -201,7 +199,7 @@ def plan_of(found: Published, domain: Domain, relation: Relation, name: str, par
         Public parameters of the release, or of one of its levels.
     """
     described = mechanism(name)
-    plan = described.plan.from_parameters(parameters, relation, domain, mechanism=name)
+    plan = described.statistic.from_parameters(parameters, relation, domain, mechanism=name)
     if not described.estimators:
         return PublishedPlan(name, plan, None)
     stated = parameters["estimator"]

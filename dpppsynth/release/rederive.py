@@ -109,10 +109,10 @@ def _form(name: str) -> Callable[[JsonRead], bool]:
     import jsonschema
 
     described = mechanism(name)
-    names = {*COMMON, *described.plan.form} | ({"estimator"} if described.estimators else set())
+    names = {*COMMON, *described.statistic.form} | ({"estimator"} if described.estimators else set())
     form = {
-        "properties": dict(described.plan.form),
-        "required": sorted(names - described.plan.optional),
+        "properties": dict(described.statistic.form),
+        "required": sorted(names - described.statistic.optional),
         "propertyNames": {"enum": sorted(names)},
     }
     valid: Callable[[JsonRead], bool] = jsonschema.Draft202012Validator(form).is_valid
@@ -131,14 +131,14 @@ def rederive(name: str, parameters: Parameters, relation: Relation, domain: Doma
         return _by_levels(parameters, relation, domain)
     described = mechanism(name)
     _require_sizes(parameters, relation)
-    if described.plan.capped and not isinstance(relation, CappedRelation):
+    if described.statistic.capped and not isinstance(relation, CappedRelation):
         msg = "relation: this mechanism needs a cap on the points of one person, which this relation lacks."
         raise InputError(msg)
-    require_kept_cap(described.plan, relation)
-    if isinstance(relation, MovedPoint) and relation.has_marks and not described.plan.keeps_marks:
+    require_kept_cap(described.statistic, relation)
+    if isinstance(relation, MovedPoint) and relation.has_marks and not described.statistic.keeps_marks:
         msg = "relation: this mechanism measures neither times nor types, of which it speaks."
         raise InputError(msg)
-    plan = described.plan.from_parameters(parameters, relation, domain, mechanism=name)
+    plan = described.statistic.from_parameters(parameters, relation, domain, mechanism=name)
     beside = EstimatorFiles()
     own = plan.parameters()
     named = set(own)

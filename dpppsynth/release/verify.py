@@ -15,7 +15,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.core.published_files import REMEDY
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.models.recipes import domain_of_release
-from dpppsynth.privacy.bounds import in_present_words
+from dpppsynth.privacy.catalogue import same_code
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.lengths import require_scale, undeclared
 from dpppsynth.privacy.losses import DiscreteLosses
@@ -340,12 +340,8 @@ def _check_bound(cert: JsonRead, derived: "RederivedRelease | str | Check") -> C
     claimed = guarantee_from_dict(said)
     if not _agree(guarantee, claimed, said["profile"]):
         return Check("bound", False, f"the parameters give epsilon = {epsilon:.6g}, the claim differs.")
-    # Version 0.1 named no unit of lengths.
-    words = str(claimed), str(replace(claimed, unit=guarantee.unit))
-    if in_present_words(claimed.assumptions) != guarantee.assumptions or said["in_words"] not in words:
-        return Check(
-            "bound", False, f"epsilon = {epsilon:.6g} follows, but the sentences are not this schema version's."
-        )
+    if not same_code(claimed.assumptions, guarantee.assumptions):
+        return Check("bound", False, f"epsilon = {epsilon:.6g} follows, but on other assumptions than it states.")
     remark = f". {derived.remark}" if derived.remark else ""
     return Check("bound", True, f"epsilon = {epsilon:.6g} follows from the public parameters{remark}")
 
@@ -371,7 +367,7 @@ def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: JsonObject) 
     """Whether two guarantees agree, numbers to rounding across machines."""
     return (
         derived.relation == claimed.relation
-        and derived.theorem == claimed.theorem
+        and same_code(claimed.theorem, derived.theorem)
         and len(derived.by_distance) == len(claimed.by_distance)
         and (_tables_agree if isinstance(derived.profile, DiscreteLosses) else _numbers_agree)(
             derived, claimed, claimed_profile

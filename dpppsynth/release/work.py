@@ -51,7 +51,7 @@ def _of_part(part: JsonRead, domain: Domain) -> float:
     # Of several the one that is stated; a kind that is not known is refused before any of its work is done.
     own = [each for each in described.estimators if len(described.estimators) == 1 or each.kind == kind]
     fitting = sum(each.work(stated, parameters, domain) for each in own)
-    return LEVEL + described.plan.work(parameters, domain) + fitting
+    return LEVEL + described.statistic.work(parameters, domain) + fitting
 
 
 def levels(parameters: Parameters) -> list[Parameters]:

@@ -9,6 +9,7 @@ from dpppsynth.core.crs import crs_label
 from dpppsynth.core.rounding import downward, stated
 from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.privacy.catalogue import text
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
@@ -94,7 +95,7 @@ def guarantee_rows(subject: Subject) -> list[Row]:
     radius = [Row("Privacy radius alpha", f"{exact(relation['alpha'])} {unit}")] if "alpha" in relation else []
     return [
         Row("Mechanism", cert["mechanism"], mono=True),
-        Row("Theorem", claimed["theorem"]),
+        Row("Theorem", subject.guarantee.theorem_text),
         Row("Relation", f"{relation['name']}: {subject.guarantee.neighbouring}"),
         *radius,
         Row("Unit of privacy", f"{plain.unit}; {cap}"),
@@ -122,7 +123,7 @@ def shuffled_rows(second: ShuffledPrivacy | None) -> list[Row]:
     if second is None:
         return []
     return [
-        Row("Theorem", second.theorem),
+        Row("Theorem", text(second.theorem)),
         Row("Honest reports at least", f"{second.reports:,}"),
         Row("epsilon of the local bound", exact(second.local_epsilon), mono=True),
         Row("epsilon, shuffled", stated(second.epsilon, 6), mono=True),

@@ -114,9 +114,9 @@ def limit(guarantee: Guarantee, domain: Domain) -> str:
 def proof_basis(guarantee: Guarantee) -> str:
     """Proof of the promise, and the parties who must be believed."""
     return (
-        f"This is proved mathematically ({guarantee.theorem}), on {len(guarantee.assumptions)} assumptions that are "
-        "listed below. Whether those on how reports were made are true only those can say who made them: the makers of "
-        "the persons' devices, or a custodian who made reports of points at hand."
+        f"This is proved mathematically ({guarantee.theorem_text}), on {len(guarantee.assumptions)} assumptions that "
+        "are listed below. Whether those on how reports were made are true only those can say who made them: the "
+        "makers of the persons' devices, or a custodian who made reports of points at hand."
     )
 
 

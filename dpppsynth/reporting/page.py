@@ -14,6 +14,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import stated
 from dpppsynth.inference.risk import Effects
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.privacy.catalogue import text
 from dpppsynth.privacy.interpretation import averaged
 from dpppsynth.privacy.nearby_population import people_within, require_reach
 from dpppsynth.release import CoxRelease, Release, certificate
@@ -72,6 +73,11 @@ def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
     return {
         "subject": subject,
         "certificate": cert,
+        "theorem": guarantee.theorem_text,
+        "guarantee_assumptions": guarantee.assumption_texts,
+        "shuffled_assumptions": []
+        if (other := subject.verification.shuffled) is None
+        else map(text, other.assumptions),
         "streets": isinstance(subject.domain, LinearNetwork),
         "mechanism": _described(subject),
         "errors": words.errors(plan, subject.by),

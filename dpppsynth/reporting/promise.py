@@ -211,12 +211,12 @@ def _firmness(guarantee: Guarantee) -> str:
     count = len(guarantee.assumptions)
     if averaged(guarantee):
         return (
-            f"That it holds on average rests on {guarantee.theorem}, and on {count} assumptions that are listed below. "
-            "One is that the data were drawn from the fitted model itself, which is hardly ever true."
+            f"That it holds on average rests on {guarantee.theorem_text}, and on {count} assumptions that are listed "
+            "below. One is that the data were drawn from the fitted model itself, which is hardly ever true."
         )
     return (
-        f"This is proved mathematically ({guarantee.theorem}), on {count} assumptions that are listed below. Whether "
-        "those on how the data were handled are true only the custodian can say."
+        f"This is proved mathematically ({guarantee.theorem_text}), on {count} assumptions that are listed below. "
+        "Whether those on how the data were handled are true only the custodian can say."
     )
 
 

@@ -144,21 +144,17 @@ class OnMap:
 
     @cached_property
     def unit(self: Domain) -> str:
-        """Unit of length: "metre", "US survey foot", ..., or "unit" when there is no CRS."""
         return "unit" if self.crs is None else unit_name(self.crs)
 
     @cached_property
     def stated_scale(self: Domain) -> float | None:
-        """`scale_factor`; None in releases made before certificates stated it, where lengths are those on the map."""
         return scale_factor(self.geometry, self.crs)
 
     @property
     def scale_factor(self: Domain) -> float:
-        """Largest length on the map of one unit of true length, at least 1: a privacy radius is multiplied by it."""
         return 1.0 if self.stated_scale is None else self.stated_scale
 
     def as_stated(self, crs: str | None, scale: float | None) -> Self:
-        """Copy on the map, and with the scale factor, that a release states: neither is refused."""
         same = copy.copy(self)
         object.__setattr__(same, "crs", None if crs is None else projected_crs(crs))
         same.__dict__["stated_scale"] = scale
@@ -166,7 +162,6 @@ class OnMap:
 
     @cached_property
     def bounds(self: Domain) -> tuple[float, float, float, float]:
-        """Bounding box (x0, y0, x1, y1)."""
         x0, y0, x1, y1 = (float(v) for v in self.geometry.bounds)
         return x0, y0, x1, y1
 
@@ -180,7 +175,6 @@ class OnMap:
         return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 hex digest of the canonical GeoJSON; equal domains have equal digests."""
         return self._fingerprint
 
 
@@ -301,7 +295,6 @@ class Window(OnMap):
 
     @cached_property
     def is_rectangle(self) -> bool:
-        """Whether the window is a rectangle with sides along the axes."""
         return bool(self.geometry.equals(shapely.box(*self.bounds)))
 
     @cached_property
@@ -316,17 +309,14 @@ class Window(OnMap):
 
     @property
     def rule(self) -> str:
-        """Rule that points must keep, and the remedy for others, in the words of a message."""
         return f"must lie in the window; choose a larger one from public knowledge ({LEFT_OUT})"
 
     @property
     def size(self) -> float:
-        """Area, the measure that intensities are per unit of."""
         return self.area
 
     @property
     def extent(self) -> float:
-        """Square root of the area: a length that rules scale with."""
         return math.sqrt(self.area)
 
     @property
@@ -335,32 +325,18 @@ class Window(OnMap):
         return self.diameter if self.is_convex else math.inf
 
     def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
-        """(n, 2) the coordinates themselves."""
         return np.asarray(xy, dtype=np.float64).reshape(-1, 2)
 
     coordinates = positions
     released_coordinates = positions
 
     def on_grid(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n, 2) positions rounded to the public grid; some may leave the window."""
         return nearest_multiples(positions, self.resolution)
 
     def holds(self, positions: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """(n,) whether positions lie in the window."""
         return self.contains(positions)
 
     def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
-        """Tell which points lie in the window, its border included.
-
-        Parameters
-        ----------
-        xy : array_like, shape (n, 2)
-            Points. A point that is not finite is not contained.
-
-        Returns
-        -------
-        ndarray of bool, shape (n,)
-        """
         points = as_reals(xy, "xy: must be numbers of shape (n, 2)")
         if points.ndim != 2 or points.shape[1] != 2:
             msg = f"xy: must have shape (n, 2); got {points.ndim} dimension(s)"
@@ -374,7 +350,6 @@ class Window(OnMap):
         return inside
 
     def to_geojson(self) -> dict[str, Any]:
-        """Describe the window as a GeoJSON FeatureCollection with a named CRS, as GDAL and QGIS read it."""
         geometry = shapely.geometry.mapping(self.geometry)
         feature = {"type": "Feature", "properties": {}, "geometry": json.loads(json.dumps(geometry))}
         return {"type": "FeatureCollection", "crs": crs_member(self.crs), "features": [feature]}

@@ -159,7 +159,6 @@ class PlanarMesh(Mesh, of_arrays=True):
 
     @cached_property
     def element_parts(self) -> Any:
-        """(T,) shapely geometries of the elements' parts inside the window."""
         return shapely.intersection(self.element_polygons, self.domain.geometry)
 
     @cached_property
@@ -173,12 +172,10 @@ class PlanarMesh(Mesh, of_arrays=True):
 
     @property
     def positions(self) -> Floats:
-        """(V, 2) positions of the vertices: their coordinates, as long as the domain is a window."""
         return self.vertices
 
     @property
     def metric(self) -> Floats:
-        """(V, V) Euclidean distances between the vertices."""
         return np.asarray(scipy.spatial.distance.cdist(self.vertices, self.vertices), dtype=np.float64)
 
     @property
@@ -187,7 +184,6 @@ class PlanarMesh(Mesh, of_arrays=True):
         return float(np.max(np.abs(self.vertices))) + self.domain.diameter
 
     def weights(self, element: Ints, positions: Floats) -> Floats:
-        """(n, k) values at positions of the basis functions of the given elements, in the elements' vertex order."""
         away = self.domain.coordinates(positions) - self.vertices.take(self.elements[:, 0].take(element), axis=0)
         inverse = self._inverse.take(element, axis=0)
         # One operation on numbers at a time: sums of products may be rounded by what else is in memory.
@@ -197,7 +193,6 @@ class PlanarMesh(Mesh, of_arrays=True):
         return np.stack([(1 - s) * (1 - t), s * (1 - t), s * t, (1 - s) * t], axis=1)
 
     def locate(self, positions: Floats) -> Ints:
-        """(n,) element holding each position; one on a border belongs to one element by a fixed rule."""
         xy = self.domain.coordinates(positions)
         element = np.full(len(xy), -1) if self.find is None else self.find(xy)
         lost = np.flatnonzero(element < 0)
@@ -223,7 +218,6 @@ class PlanarMesh(Mesh, of_arrays=True):
         return np.einsum("cka,tia->tcki", local, self._inverse)
 
     def cut(self, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:
-        """Pieces of the domain cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
         parts = shapely.intersection(self.element_polygons, self.domain.geometry)
         element, polygon = tree.query(parts, predicate="intersects")
         common = triangulate(shapely.intersection(parts[element], polygons[polygon]), np.arange(len(element)))

@@ -167,7 +167,6 @@ class FunctionLayer(PublicLayer):
             raise InputError(msg) from cause
 
     def filling(self, argument: str) -> str:
-        """Remedy for gaps: nothing but the function fills them."""
         return "let the function give a number everywhere"
 
     def missing(self, domain: Domain) -> float:
@@ -292,7 +291,6 @@ class PolygonLayer(PublicLayer):
         return np.append(self.values, self.outside)[chosen]
 
     def missing(self, domain: Domain) -> float:
-        """Share of the domain without a polygon, where no value is given for that."""
         return 0.0 if np.isfinite(self.outside) else 1 - covered(self.union, domain)
 
     @cached_property

@@ -106,7 +106,6 @@ class RasterLayer(PublicLayer):
         return np.where(inside, self.values[row, column], self.outside)
 
     def missing(self, domain: Domain) -> float:
-        """Share of the domain in cells without a value, and beyond the bounds where no value is given for that."""
         beyond = 0.0 if np.isfinite(self.outside) else 1 - covered(shapely.box(*self.bounds_of_cells), domain)
         runs = self._runs(np.isnan(self.cropped(domain.bounds).values), self.cropped(domain.bounds))
         if not len(runs):

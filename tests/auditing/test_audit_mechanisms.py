@@ -52,9 +52,9 @@ SEGMENTS = network_mesh(STREET, 400)
 N = 20
 RELATIONS = [AlphaNeighbours(300.0), ReplaceOne(2), AddRemove()]
 SECRET = generator(None)
-STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+STORED = Path(__file__).parents[1] / "data" / "releases"
 NUTS, PERSONS = {"lgcp-kim-lim-3.8", "lgcp-kim-lim-3.9"}, {"heatmap"}
-LOCAL = {name for name in registry.names() if issubclass(registry.mechanism(name).plan, ReportsStatistic)}
+LOCAL = {name for name in registry.names() if issubclass(registry.mechanism(name).statistic, ReportsStatistic)}
 # Put to the auditor in `test_auditing_bounded.py`, `test_pair_sums_release.py` and `test_marked_release.py`.
 BOUNDED, PAIRS = {"bounded-cells", "planar-laplace"}, {"pair-sums", "pair-sums-persons"}
 MARKED = {"marked-tents"}

@@ -24,15 +24,22 @@ from typer.testing import CliRunner
 
 from dpppsynth import cli
 from dpppsynth.auditing import audit, required
-from dpppsynth.auditing.repeats import SeenNoise, agreement, repeated, seen
 from dpppsynth.auditing.saved import SEED, disagreements
 from dpppsynth.auditing.targets import target_of, target_of_release
+from dpppsynth.auditing.trials import SeenNoise, agreement, repeated, seen
 from dpppsynth.auditing.whole import Uninferred, Whole, WholeStrata, uninferred
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.audits.added_noise import Added, One, log_laplace
 from dpppsynth.contract.audits.neighbouring_pairs import changed
-from dpppsynth.contract.audits.noise_laws import DiscreteGaussian, DiscreteLaplace, Truncated
-from dpppsynth.contract.audits.noise_tests import OffCentre, TooSmall
+from dpppsynth.contract.audits.noise_laws import (
+    Added,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    OffCentre,
+    One,
+    TooSmall,
+    Truncated,
+    log_laplace,
+)
 from dpppsynth.contract.audits.target import Draws
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.inference.lgcp_inference import LGCPInference
@@ -247,14 +254,14 @@ def test_saved_patterns_that_hold_the_points_are_found():
 # Each draw by NUTS takes half a minute, and local mechanisms are audited by their reports.
 RUN = sorted(
     path.name
-    for path in (Path(__file__).parents[1] / "data" / "releases_v1").iterdir()
+    for path in (Path(__file__).parents[1] / "data" / "releases").iterdir()
     if path.name.startswith(("bounded", "heatmap", "kernel", "laplace", "lgcp", "planar", "strata"))
     and not path.name.startswith(("lgcp-kim-lim", "lgcp-posterior-draw-nuts"))
 )
 
 
 def test_sound_releases_of_all_kinds_agree_with_what_they_save():
-    folder = Path(__file__).parents[1] / "data" / "releases_v1"
+    folder = Path(__file__).parents[1] / "data" / "releases"
     assert len(RUN) > 20
     targets = {name: target_of_release(folder / name) for name in RUN}
     assert {type(target.run) for target in targets.values()} == {Whole, WholeStrata}

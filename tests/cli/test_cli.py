@@ -186,7 +186,7 @@ class TestCheck:
         assert result.stderr.startswith("Warning: ")
         assert "carries no spatial information" in result.stderr
         assert bound in json.loads(result.stdout)["guarantee"]["theorem"]
-        assert "model-averaged" in json.loads(result.stdout)["guarantee"]["assumptions"][0]
+        assert json.loads(result.stdout)["guarantee"]["assumes"][0] == "model-averaged"
         assert "Nothing is promised about" in spoken(run(*words))
         assert "at most" in spoken(run(*words, "--sigma", 1, "--length-scale", 150, code=3))
 

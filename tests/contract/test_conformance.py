@@ -95,7 +95,7 @@ def test_examples_cover_what_a_mechanism_promises(name):
     refused = {(each.relation, each.domain) for mechanism, each in REFUSED if mechanism == name}
     assert not seen & refused
     relations = {without_marks(relation) for relation, _ in seen}
-    if registry.mechanism(name).plan.capped:
+    if registry.mechanism(name).statistic.capped:
         assert relations | {relation for relation, _ in refused} == set(RELATIONS) | relations
     else:
         # One relation, of persons with one point each, and of those that a mark tells.

@@ -124,7 +124,7 @@ class TestMechanisms:
         assert checked.guarantee.relation == MOVES
         cert = json.loads((tmp_path / "out" / "certificate.json").read_text())
         assert cert["parameters"]["n"] == 27
-        assert "at most 3 points are measured, drawn at random" in cert["guarantee"]["in_words"]
+        assert {"code": "points-drawn-per-person", "most": 3, "user": "person"} in cert["guarantee"]["assumes"]
         assert "55" not in json.dumps(cert["parameters"])
 
     def test_types_are_kept(self):
@@ -250,7 +250,7 @@ class TestCommandLine:
 
     def test_synthesize(self, points, tmp_path):
         said = spoken(run("synthesize", points, *self.ASKED, *self.FEW, "--verbose", "--out", tmp_path / "out"))
-        assert "at most 3 points are measured, drawn at random" in said
+        assert "at most 3 of their points are measured, drawn at random" in said
         assert "p0004" not in said
         assert "55" not in said.replace(str(tmp_path), "")
         assert verify(tmp_path / "out").guarantee.relation == MOVES
@@ -276,4 +276,5 @@ class TestCommandLine:
         run("synthesize", points, *self.ASKED, *self.FEW, "--ledger", ledger, "--out", tmp_path / "out")
         few = ("--max-points-per-person", "3", "--out", tmp_path / "other")
         said = spoken(run("synthesize", points, *self.ASKED, "--ledger", ledger, *few, code=2))
-        assert "all points of a person" in said
+        assert "all points of one person" in said
+        assert "up to 3 points of one person" in said

@@ -28,7 +28,7 @@ from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LaplaceSynthesizer, Synthesizer
 
-STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+STORED = Path(__file__).parents[1] / "data" / "releases"
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 
 
@@ -46,10 +46,10 @@ def test_records_are_complete(name):
     record = registry.mechanism(name)
     assert record.name == name
     assert issubclass(record.settings, Synthesizer)
-    assert issubclass(record.plan, Statistic)
-    assert record.plan.from_parameters.__func__ is not Statistic.from_parameters.__func__
-    assert record.plan.parameters is not Statistic.parameters
-    assert record.plan.apply_noise is Statistic.apply_noise, "conformance looks at what passes through here"
+    assert issubclass(record.statistic, Statistic)
+    assert record.statistic.from_parameters.__func__ is not Statistic.from_parameters.__func__
+    assert record.statistic.parameters is not Statistic.parameters
+    assert record.statistic.apply_noise is Statistic.apply_noise, "conformance looks at what passes through here"
     for estimator in record.estimators:
         assert issubclass(estimator, Estimator)
         assert estimator.beside.__func__ is not Estimator.beside.__func__
@@ -135,7 +135,7 @@ def test_plans_are_made_again_from_their_parameters(name):
     )
     for mechanism, stated in parts(cert):
         record = registry.mechanism(mechanism)
-        plan = record.plan.from_parameters(stated, claimed.relation, domain, mechanism=mechanism)
+        plan = record.statistic.from_parameters(stated, claimed.relation, domain, mechanism=mechanism)
         own = {key: value for key, value in stated.items() if key != "estimator"}
         assert same_values(own, plan.parameters())
         assert plan.guarantee.epsilon() <= claimed.epsilon() * (1 + 1e-9)

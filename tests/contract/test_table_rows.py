@@ -10,7 +10,7 @@ from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.release import StratifiedRelease, load_release
 
-STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+STORED = Path(__file__).parents[1] / "data" / "releases"
 # First row of what the budget buys, by the mechanism of a stored release.
 FIRST = {
     "laplace-cells": ("measured", "cells on "),

@@ -123,29 +123,11 @@ class TestPlainFiles:
             with PublishedFolder(link) as opened:
                 assert opened.names() == listed(link)
 
-    def test_a_folder_is_held_while_another_takes_its_place(self, folder, tmp_path):
-        with PublishedFolder(folder) as opened:
-            shutil.move(folder, tmp_path / "aside")
-            folder.mkdir()
-            (folder / "statistic.json").write_text("another")
-            assert opened.read("statistic.json") == (tmp_path / "aside" / "statistic.json").read_bytes()
-
     def test_names_do_not_leave_the_folder(self, folder):
         with PublishedFolder(folder) as opened:
             for name in ("../public/statistic.json", "..", str(folder / "statistic.json")):
                 with pytest.raises(OSError, match="not a regular file"):
                     opened.read(name)
-
-    def test_where_folders_cannot_be_held_names_are_looked_at(self, folder, tmp_path, monkeypatch):
-        """As on Windows."""
-        monkeypatch.setattr(published_files, "HELD", False)
-        assert verify(folder).holds
-        (tmp_path / "link").symlink_to(folder)
-        (folder / "synthetic_000.geojson").unlink()
-        os.mkfifo(folder / "synthetic_000.geojson")
-        assert not verify(folder).holds
-        with pytest.raises(InputError, match="reached through a link"):
-            verify(tmp_path / "link")
 
     def test_patterns_are_not_added_beside_a_pipe(self, folder):
         release = load_release(folder)

@@ -9,7 +9,7 @@ import pytest
 
 from dpppsynth import LaplaceSynthesizer, LGCPSynthesizer, PointPattern, Window
 
-STORED = Path(__file__).resolve().parents[1] / "data" / "releases_v1"
+STORED = Path(__file__).resolve().parents[1] / "data" / "releases"
 PLACE = ["--epsilon", "1", "--alpha", "100", "--window", "0,0,4000,4000", "--n", "1500"]
 SYNTHESIZERS = {
     "lgcp-tents": LGCPSynthesizer(1.0, alpha=100.0),

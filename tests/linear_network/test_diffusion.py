@@ -356,7 +356,7 @@ class TestGuarantee:
         assert anywhere.by_distance[-1][1] == pytest.approx(anywhere.epsilon(), rel=2e-3)
         assert isinstance(near.profile, DiscreteLosses)
         assert near.theorem.startswith("Theorem B")
-        assert any("segment" in sentence for sentence in near.assumptions)
+        assert any("segment" in sentence for sentence in near.assumption_texts)
         assert diffusion(town_mesh, 15.0, bandwidth=80.0, delta=1e-6) == near
 
     def test_simulated_losses(self):

@@ -420,7 +420,7 @@ class TestKimLim:
         expected = by_hand(mesh, covariance.matrix(mesh), alpha)
         guarantee = kim_lim_38(mesh, covariance, alpha, epsilon=1.5)
         assert guarantee.profile.slack == pytest.approx(expected / 1.5**2, rel=1e-8)
-        assert guarantee.theorem == "Kim & Lim, Theorem 3.8 (model-averaged)"
+        assert guarantee.theorem == "kim-lim-3.8"
 
     def test_segments_on_parallel_streets_are_far_apart(self):
         """In a straight line a hundredth, along the network a whole street: only pairs that touch count."""

@@ -190,10 +190,10 @@ class TestGuarantee:
     def test_words_and_curve(self):
         relation = AlphaNeighbours(2.0, max_points_per_person=3)
         guarantee = superposition(SQUARE, relation, bandwidth=2.0, patterns=5, delta=1e-6)
-        assert guarantee.theorem == "Theorem B (superposition of kernels)"
+        assert guarantee.theorem == "kernel-superposition"
         assert (guarantee.profile.ratio, guarantee.profile.rate) == (1.0, 15)
         for phrase in ("Bandwidth and number of patterns", "more than 3 points", "secret randomness", "counted alone"):
-            assert any(phrase in sentence for sentence in guarantee.assumptions)
+            assert any(phrase in sentence for sentence in guarantee.assumption_texts)
         d, epsilon = guarantee.by_distance[10]
         one_point = superposition(SQUARE, d, bandwidth=2.0, patterns=5, delta=1e-6)
         assert epsilon == one_point.epsilon()
@@ -261,7 +261,7 @@ class TestTheorem36:
         h = smallest_bandwidth_36(SQUARE, relation, **budget)
         assert h == smallest_bandwidth_36(SQUARE, 0.7, **budget)
         guarantee = kim_lim_36(SQUARE, relation, bandwidth=h, **budget)
-        assert (guarantee.theorem, guarantee.epsilon(), guarantee.delta(1.0)) == ("Kim & Lim, Theorem 3.6", 1.0, 1e-4)
+        assert (guarantee.theorem, guarantee.epsilon(), guarantee.delta(1.0)) == ("kim-lim-3.6", 1.0, 1e-4)
         assert guarantee_from_dict(json.loads(json.dumps(guarantee.to_dict()))) == guarantee
         with pytest.raises(PrivacyCheckError, match=rf"^bandwidth: Theorem 3\.6 needs at least {h:.6g} unit"):
             kim_lim_36(SQUARE, relation, bandwidth=0.999 * h, **budget)

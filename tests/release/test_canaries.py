@@ -19,7 +19,7 @@ from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LaplaceSynthesizer, PlanarLaplaceSynthesizer
 
-STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+STORED = Path(__file__).parents[1] / "data" / "releases"
 NAMES = sorted(path.name for path in STORED.iterdir() if path.is_dir())
 RAW = [[311.25, 811.5], [347.0, 622.75]]
 TEXT = "CANARY 311.25 811.5"

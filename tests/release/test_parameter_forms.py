@@ -10,7 +10,7 @@ from dpppsynth.contract import registry
 from dpppsynth.release import certificate
 from dpppsynth.release.rederive import has_form
 
-STORED = sorted((Path(__file__).parents[1] / "data/releases_v1").glob("*/certificate.json"))
+STORED = sorted((Path(__file__).parents[1] / "data/releases").glob("*/certificate.json"))
 
 
 def stated(path):
@@ -27,7 +27,7 @@ def test_stored_certificates_have_the_form_and_nothing_near_them_has(path):
     for name, parameters in stated(path):
         forged = [parameters | {"more": 1}, parameters | {"strata": 5}, parameters | {"strata": []}]
         forged += [parameters | {key: {"another": "kind"}} for key in parameters if key not in ("mesh", "estimator")]
-        needed = parameters.keys() - registry.mechanism(name).plan.optional
+        needed = parameters.keys() - registry.mechanism(name).statistic.optional
         forged += [{k: v for k, v in parameters.items() if k != key} for key in needed]
         assert not any(has_form(name, each) for each in forged)
         assert not has_form("strata", parameters)
@@ -39,7 +39,7 @@ def test_all_mechanisms_are_stored():
 
 @pytest.mark.parametrize("name", registry.names())
 def test_forms_are_schemas(name):
-    for form in registry.mechanism(name).plan.form.values():
+    for form in registry.mechanism(name).statistic.form.values():
         jsonschema.Draft202012Validator.check_schema(form)
 
 

@@ -17,7 +17,7 @@ from dpppsynth.models import regular_triangulation
 from dpppsynth.release import load_release
 from dpppsynth.spatial.domains import Window
 
-STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+STORED = Path(__file__).parents[1] / "data" / "releases"
 MESH = regular_triangulation(Window.rectangle(0, 0, 4, 2), shape=(4, 3))
 SCALES = (150.0, 300.0)
 RNG = np.random.default_rng(0)

@@ -23,7 +23,7 @@ from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.planar_mesh import PlanarMesh
 from dpppsynth.synthesizers import LaplaceSynthesizer, LGCPSynthesizer
 
-STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+STORED = Path(__file__).parents[1] / "data" / "releases"
 NAMES = sorted(path.name for path in STORED.iterdir() if path.is_dir())
 # Vertices that a mesh over the stored rectangle may have within the limit, and over the streets.
 MOST_BUILT = work.MOST_WORK / min(effort.CELL, effort.SEGMENT) + 1000

@@ -41,7 +41,7 @@ from dpppsynth.cli.sample import sample
 from dpppsynth.contract import registry
 from dpppsynth.evaluation import k_function
 from dpppsynth.models import regular_triangulation
-from dpppsynth.privacy import ApproximateDP, PureDP, assumed
+from dpppsynth.privacy import ApproximateDP, PureDP
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.profiles import GaussianDP
 from dpppsynth.release import folder as folder_module
@@ -63,7 +63,7 @@ HOSTILE = "<script>alert(1)</script>"
 TEMPLATE = "{{ 7 * 7 }}\"' $x^$ & </td>"
 LEVELS = HOSTILE, TEMPLATE
 # A release by a theorem that holds on average over its model alone, drawn by NUTS, as it was stored.
-AVERAGED = Path(__file__).parents[1] / "data" / "releases_v1" / "lgcp-kim-lim-3.8"
+AVERAGED = Path(__file__).parents[1] / "data" / "releases" / "lgcp-kim-lim-3.8"
 
 
 def pattern(domain, n=60):
@@ -235,7 +235,7 @@ class TestContent:
             self.check(mu, claim["profile"]["mu"])
         else:
             assert mu == "not applicable"
-        assert page.value("Theorem") == [claim["theorem"]]
+        assert page.value("Theorem") == [guarantee_from_dict(claim).theorem_text]
         assert page.value("Noise source") == [cert["noise"]]
         assert page.value("Content hash") == [cert["content_hash"]]
         assert page.value("Fingerprint of the domain") == [cert["domain"]["fingerprint"]]
@@ -252,8 +252,8 @@ class TestContent:
         assert value <= number(rounded) <= value * (1 + 1e-3)
         assert rest == ([f"{json.dumps(value)})"] if json.dumps(value) not in (rounded, f"{rounded}.0") else [])
 
-    def test_assumptions_word_for_word(self, name, shown, released):
-        claimed = certificate(released(name))["guarantee"]["assumptions"]
+    def test_all_assumptions_are_listed(self, name, shown, released):
+        claimed = [*guarantee_from_dict(certificate(released(name))["guarantee"]).assumption_texts]
         items = shown(name).items
         first = items.index(claimed[0])
         assert items[first : first + len(claimed)] == claimed
@@ -426,7 +426,7 @@ def test_how_often_a_guess_is_right():
 
 
 def test_what_is_merely_assumed_is_said():
-    averaged = Guarantee(AlphaNeighbours(5.0), GaussianDP(1.0, 1e-6), "Theorem 3.8", (assumed.AVERAGED,))
+    averaged = Guarantee(AlphaNeighbours(5.0), GaussianDP(1.0, 1e-6), "kim-lim-3.8", ("model-averaged",))
     said = " ".join(promise(averaged, SQUARE, {"strata": [{"parameters": {"sampler": "nuts"}}]}))
     assert said.startswith("Attention: this is not differential privacy as it is usually meant.")
     assert said.index("assumed, not proved") < said.index("The promise is made")

@@ -156,11 +156,11 @@ class TestCalibration:
     def test_the_guarantee_keeps_the_radius_asked_for_and_says_what_the_map_does(self, name):
         guarantee = planned(name, STRETCHED, ALPHA).guarantee
         assert guarantee.relation.alpha in (ALPHA, 8.6 * ALPHA)
-        said = [sentence for sentence in guarantee.assumptions if "true lengths" in sentence]
+        said = [sentence for sentence in guarantee.assumption_texts if "true lengths" in sentence]
         assert len(said) == 1
         assert f"at most {FACTOR:.7g} times true lengths (on its ellipsoid) in this domain" in said[0]
         plane = planned(name, None, ALPHA).guarantee
-        assert not [sentence for sentence in plane.assumptions if "true lengths" in sentence]
+        assert not [sentence for sentence in plane.assumption_texts if "true lengths" in sentence]
 
 
 def test_corollary_3_9_ends_where_moves_on_the_map_reach_elements_that_do_not_touch():

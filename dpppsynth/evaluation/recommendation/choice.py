@@ -69,7 +69,7 @@ def recommend(
     >>> advice.mechanism, advice.useful
     ('lgcp-tents', True)
     >>> advice.synthesizer.check(soho, n=392).theorem
-    'Theorem 2 (tents)'
+    'tents'
     """
     require_true_lengths(domain)
     positive("epsilon", epsilon, remedy="1 is a usual start")

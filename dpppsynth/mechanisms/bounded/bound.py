@@ -34,10 +34,7 @@ __all__ = [
     "worst_shifts",
 ]
 
-REDRAWN = (
-    "The noise is an exact discrete Laplace variable, drawn with secret randomness of the operating system, and drawn "
-    "again where it exceeds the bound on the error."
-)
+REDRAWN = "bounded-discrete-laplace-noise"
 
 
 def worst_shifts(relation: CappedRelation) -> tuple[int, ...]:
@@ -70,7 +67,7 @@ def bounded_counts(
         )
         raise PrivacyCheckError(msg)
     assumed = assumptions(relation, (REDRAWN,), domain=domain)
-    return Guarantee(relation, profile, "Theorem N (counts with bounded error)", assumed)
+    return Guarantee(relation, profile, "counts-bounded-error", assumed)
 
 
 def bounded_delta(relation: CappedRelation, *, scale: float, max_error: int) -> float:

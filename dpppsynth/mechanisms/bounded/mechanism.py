@@ -13,7 +13,7 @@ from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
 CELLS = Mechanism(
     name="bounded-cells",
     settings=BoundedErrorSynthesizer,
-    plan=BoundedCounts,
+    statistic=BoundedCounts,
     estimators=(Projection, MaternInference, StreetInference),
     result=BoundedErrorRelease,
     audit=BoundedCountsAudit,

@@ -90,7 +90,7 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
     >>> window = Window.rectangle(0, 0, 1000, 1000)
     >>> counts = BoundedErrorSynthesizer(epsilon=1.0, delta=1e-6, spacing=250.0)
     >>> counts.budget.max_error, counts.check(window, n=400).theorem
-    (27, 'Theorem N (counts with bounded error)')
+    (27, 'counts-bounded-error')
     """
 
     epsilon: float | None = setting(  # type: ignore[assignment]

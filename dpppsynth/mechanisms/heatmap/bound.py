@@ -14,6 +14,7 @@ from dpppsynth.core.arguments import elements, instance, one_of, positive, shown
 from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.core.wording import either
 from dpppsynth.privacy.bounds import DISCRETE, LATTICE_BITS, NOT_EMPTY, ONE_RELEASE, SNAPPED, WIDE_CAP, laplace_scale
+from dpppsynth.privacy.catalogue import Code, Statement
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
 
@@ -44,8 +45,8 @@ FITS = ("field", "least-squares", "l1")
 NEEDED_DECAY = 0.5
 DECAY = {"practical": math.sqrt(0.5), "theory": 0.8}
 
-PUBLIC = "Window, grid, cells kept per level and budget were chosen without looking at the points."
-WHOLE_PERSON = "All points of a person carry the same value of the mark {user!r}, and nobody else's do."
+PUBLIC = "public-heatmap-settings"
+WHOLE_PERSON = "mark-tells-persons"
 
 
 @dataclass(frozen=True)
@@ -261,9 +262,9 @@ def heatmap(scales: Sequence[float], *, bits: int = LATTICE_BITS, user: str | No
     unit = 2 ** whole("bits", bits, 0, most=MOST_BITS)
     spent = math.fsum(unit / scale for scale in _of_levels("scales", scales))
     relation: Relation = AddRemove() if user is None else AddRemovePerson(user)
-    people = WIDE_CAP if user is None else WHOLE_PERSON.format(user=user)
+    people: Code = WIDE_CAP if user is None else Statement(WHOLE_PERSON, user=user)
     assumed = (PUBLIC, people, DISCRETE, ONE_RELEASE, SNAPPED, NOT_EMPTY)
-    return Guarantee(relation, PureDP(spent), "Theorem H (pyramid of counts)", assumed)
+    return Guarantee(relation, PureDP(spent), "pyramid", assumed)
 
 
 def _of_levels(name: str, values: Sequence[float]) -> tuple[float, ...]:

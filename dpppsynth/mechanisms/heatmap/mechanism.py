@@ -10,7 +10,7 @@ from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer
 HEATMAP = Mechanism(
     name="heatmap",
     settings=HeatmapSynthesizer,
-    plan=HeatmapStatistic,
+    statistic=HeatmapStatistic,
     estimators=(Reconstruction,),
     result=HeatmapRelease,
     audit=HeatmapAudit,

@@ -10,7 +10,7 @@ from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
 KERNEL = Mechanism(
     name="kernel",
     settings=KernelSynthesizer,
-    plan=KernelStatistic,
+    statistic=KernelStatistic,
     estimators=(),
     result=PoissonRelease,
     audit=KernelAudit,
@@ -21,7 +21,7 @@ KERNEL = Mechanism(
 DIFFUSION = Mechanism(
     name="kernel-diffusion",
     settings=KernelSynthesizer,
-    plan=DiffusionStatistic,
+    statistic=DiffusionStatistic,
     estimators=(),
     result=PoissonRelease,
     audit=DiffusionAudit,

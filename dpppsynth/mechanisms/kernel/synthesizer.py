@@ -69,7 +69,7 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
     >>> from dpppsynth.spatial.domains import Window
     >>> window = Window.rectangle(0, 0, 1000, 1000)
     >>> KernelSynthesizer(10.0, delta=1e-6, alpha=20.0).check(window, n=400).theorem
-    'Theorem B (superposition of kernels)'
+    'kernel-superposition'
     """
 
     epsilon: float = setting(**EPSILON)

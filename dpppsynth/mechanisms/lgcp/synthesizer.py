@@ -43,8 +43,8 @@ from dpppsynth.mechanisms.lgcp.planning import (
 )
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.models.sparse_fields import SparseMatern
-from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
+from dpppsynth.privacy.catalogue import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.cox import CoxRelease
@@ -128,7 +128,7 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
     >>> from dpppsynth.spatial.domains import Window
     >>> window = Window.rectangle(529100, 180680, 529770, 181350, "EPSG:27700")
     >>> LGCPSynthesizer(1.0, alpha=25.0).check(window, n=392).theorem
-    'Theorem 2 (tents)'
+    'tents'
     """
 
     epsilon: float = setting(**EPSILON)

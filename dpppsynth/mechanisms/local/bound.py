@@ -9,8 +9,8 @@ from dpppsynth.core.arguments import instance, positive, several, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.trajectories.protocol import RoundLaw, TraceProtocol
-from dpppsynth.privacy.assumed import ONE_REPORT, TWO_ROUNDS
 from dpppsynth.privacy.bounds import ONE_RELEASE
+from dpppsynth.privacy.catalogue import ONE_REPORT, TWO_ROUNDS, Code, Statement
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, GeoIndistinguishability, Local
 
@@ -22,17 +22,14 @@ SEEDED = "reports drawn from a seeded generator: reproducible, not private"
 FIELD = "field"
 POSTS = (FIELD, "norm-sub", "clip")
 
-PUBLIC = "Window, grid, mechanism and its settings were chosen without looking at anybody's location."
-NOTHING_ELSE = "What else comes with a report (who sent it, when, from where) is not part of the promise."
-NOT_LOCAL = "This is not local differential privacy: locations far apart may be told apart."
-ONE_TRAJECTORY = "Every person has one trajectory, which holds all their points; its length is protected with it."
-GRID = "Window, grid, longest length and budget were chosen without looking at anybody's trajectory."
-ONE_POINT = (
-    "The rows of one person, and of nobody else, have one value of the mark {user!r}; the report is about one of them, "
-    "drawn at random, and which one stays secret."
-)
-TRACES = "Theorem T (trajectories, local)"
-TWO_GROUPS = "Who reports in which round does not depend on anybody's location, and nobody reports in both."
+PUBLIC = "public-client-settings"
+NOTHING_ELSE = "report-alone"
+NOT_LOCAL = "not-local-privacy"
+ONE_TRAJECTORY = "one-trajectory-each"
+GRID = "public-trajectory-settings"
+ONE_POINT = "one-point-reported"
+TRACES = "local-trajectories"
+TWO_GROUPS = "rounds-apart"
 
 
 def local_report(randomizer: Randomizer, user: str | None = None) -> Guarantee:
@@ -51,13 +48,13 @@ def local_report(randomizer: Randomizer, user: str | None = None) -> Guarantee:
     spent = instance("randomizer", randomizer, Randomizer, "RandomizedResponse(epsilon=1.0, domain=9) is one").spent
     assumed = (PUBLIC, *_drawn(user), ONE_REPORT, NOTHING_ELSE, ONE_RELEASE)
     if not randomizer.metric:
-        return Guarantee(Local(user=user), PureDP(spent), "Theorem L (local randomizer)", assumed)
+        return Guarantee(Local(user=user), PureDP(spent), "local-randomizer", assumed)
     cells = square_grid(randomizer)
     # Sides of cells; the last one is the diagonal of the grid.
     apart = [*map(float, range(1, cells)), math.sqrt(2) * (cells - 1)]
     curve = tuple((d, d * spent) for d in apart if d)
     relation = GeoIndistinguishability(cells, user=user)
-    return Guarantee(relation, PureDP(spent), "Theorem L (local randomizer)", (*assumed, NOT_LOCAL), curve)
+    return Guarantee(relation, PureDP(spent), "local-randomizer", (*assumed, NOT_LOCAL), curve)
 
 
 def square_grid(randomizer: Any) -> int:
@@ -91,12 +88,12 @@ def local_rounds(epsilon: float, randomizers: Sequence[Any], user: str | None = 
     if any(clients.metric or not clients.spent <= epsilon for clients in each):
         msg = f"randomizers: one of them does not keep to local privacy at epsilon = {shown(epsilon)}."
         raise PrivacyCheckError(msg)
-    return Guarantee(Local(user=user), PureDP(epsilon), "Theorem L (local randomizer)", assumed)
+    return Guarantee(Local(user=user), PureDP(epsilon), "local-randomizer", assumed)
 
 
-def _drawn(user: str | None) -> tuple[str, ...]:
+def _drawn(user: str | None) -> tuple[Code, ...]:
     """Assumption on who a person is, where a mark tells it."""
-    return () if user is None else (ONE_POINT.format(user=user),)
+    return () if user is None else (Statement(ONE_POINT, user=user),)
 
 
 def local_trajectory(randomizer: Randomizer) -> Guarantee:
@@ -113,7 +110,7 @@ def local_trajectory(randomizer: Randomizer) -> Guarantee:
         msg = "randomizer: it tells near values apart less than others; trajectories need a local one."
         raise PrivacyCheckError(msg)
     assumed = (GRID, ONE_TRAJECTORY, ONE_REPORT, NOTHING_ELSE, ONE_RELEASE)
-    return Guarantee(Local(TRAJECTORY), PureDP(spent), "Theorem L (local randomizer)", assumed)
+    return Guarantee(Local(TRAJECTORY), PureDP(spent), "local-randomizer", assumed)
 
 
 def local_round(law: RoundLaw) -> Guarantee:

@@ -16,8 +16,8 @@ from dpppsynth.spatial.mesh import Mesh
 TIME_BITS = 14
 # Two roundings of a hat and its neighbour change their L1 distance by at most 2; the rest is room for floating point.
 TIME_ROUNDING = 4
-MARKS = "The types and the range of times were chosen without looking at the points."
-OWN_TYPES = "Types are public, and do not follow from what is protected, such as day and night from times."
+MARKS = "public-marks"
+OWN_TYPES = "public-types"
 
 
 def marks_sensitivity(mesh: Mesh, marks: Marks, relation: CappedRelation, *, reach: float | None = None) -> int:
@@ -89,7 +89,7 @@ def marked_tents(mesh: Mesh, marks: Marks, relation: CappedRelation, *, scale: f
     return Guarantee(
         relation,
         PureDP(epsilon),
-        "Theorem P (marked tents)",
+        "marked-tents",
         bounds.assumptions(relation, tuple(own), domain=mesh.domain),
         on_ground(_curve(mesh, marks, relation, scale), mesh.domain),
     )

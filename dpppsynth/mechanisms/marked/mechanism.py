@@ -11,7 +11,7 @@ from dpppsynth.mechanisms.marked.synthesizer import MarkedSynthesizer
 TENTS = Mechanism(
     name="marked-tents",
     settings=MarkedSynthesizer,
-    plan=MarkedMasses,
+    statistic=MarkedMasses,
     estimators=(MarkedInference,),
     result=MarkedRelease,
     audit=MarkedAudit,

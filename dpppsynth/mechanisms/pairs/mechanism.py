@@ -1,6 +1,6 @@
 """Records of pair sums: with a cap for every point, and with one for every person."""
 
-from dpppsynth.contract.audits.pair_sums_audit import PairSumsAudit
+from dpppsynth.contract.audits.additive_audits import PairSumsAudit
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.pairs import examples, words
 from dpppsynth.mechanisms.pairs.release import PairSumsRelease
@@ -10,7 +10,7 @@ from dpppsynth.mechanisms.pairs.synthesizer import PairSums
 POINTS = Mechanism(
     name="pair-sums",
     settings=PairSums,
-    plan=PairSumsStatistic,
+    statistic=PairSumsStatistic,
     estimators=(),
     result=PairSumsRelease,
     audit=PairSumsAudit,
@@ -20,7 +20,7 @@ POINTS = Mechanism(
 PERSONS = Mechanism(
     name="pair-sums-persons",
     settings=PairSums,
-    plan=PersonPairSumsStatistic,
+    statistic=PersonPairSumsStatistic,
     estimators=(),
     result=PairSumsRelease,
     audit=PairSumsAudit,

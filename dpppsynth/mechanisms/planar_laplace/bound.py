@@ -16,11 +16,8 @@ from dpppsynth.privacy.truncated.shifted_losses import at_least_one
 from dpppsynth.privacy.truncated.truncated_planar import planar_laplace_bound, planar_laplace_delta
 from dpppsynth.spatial.domains import Domain, Window
 
-NOISE = (
-    "Every point is moved by planar Laplace noise of its own, a real number of which as many digits are drawn as its "
-    "rounding needs, with secret randomness of the operating system."
-)
-REDRAWN = "Noise that would move a point further than the bound is drawn again."
+NOISE = "planar-laplace-noise"
+REDRAWN = "bounded-moves-redrawn"
 RELATION = "the bound grows with the distance, so it needs AlphaNeighbours(alpha)"
 # Names of the randomness on certificates.
 MOVES = "planar Laplace noise as real numbers, ChaCha20 keyed with 256 bits of the operating system"
@@ -67,7 +64,7 @@ def moved_points(
     reach = min(farthest, alpha) if slack > 0 else farthest
     lengths = np.linspace(0, reach, CURVE + 1)[1:]
     curve = on_ground(((d, rate * d * (1 + ROUNDING)) for d in lengths), domain)
-    return Guarantee(relation, profile, "Theorem M (moved points)", assumptions(relation, own, domain=domain), curve)
+    return Guarantee(relation, profile, "moved-points", assumptions(relation, own, domain=domain), curve)
 
 
 def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float, domain: Domain | None = None) -> float:

@@ -10,7 +10,7 @@ from dpppsynth.mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthes
 POINTS = Mechanism(
     name="planar-laplace",
     settings=PlanarLaplaceSynthesizer,
-    plan=MovedPoints,
+    statistic=MovedPoints,
     estimators=(),
     result=PointRelease,
     audit=MovedAudit,

@@ -26,7 +26,7 @@ from dpppsynth.reporting.promise import not_promised, promise, silent_beyond
 PLANE = 'LOCAL_CS["plane",UNIT["metre",1]]'
 SQUARE = Window.rectangle(0, 0, 1000, 1000, PLANE)
 NOTCHED = Window.polygon(shapely.box(0, 0, 1000, 1000).difference(shapely.box(0, 0, 500, 500)), PLANE)
-STORED = Path(__file__).parents[2] / "data" / "releases_v1"
+STORED = Path(__file__).parents[2] / "data" / "releases"
 
 
 def counts(**options):

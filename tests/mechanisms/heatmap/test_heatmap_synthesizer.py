@@ -100,7 +100,7 @@ def test_without_a_mark_every_point_is_a_person():
     assert measured(plan, pattern).sum() == len(pattern) * UNIT
     # Then the promise is to points, and adds up with that of other mechanisms.
     assert plan.guarantee.relation == small(user=None).neighbouring() == AddRemove()
-    assert "Each person has one point in the pattern." in plan.guarantee.assumptions
+    assert "one-point-per-person" in plan.guarantee.assumptions
 
 
 @pytest.mark.parametrize("variant", ["practical", "theory"])

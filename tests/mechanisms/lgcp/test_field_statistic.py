@@ -291,7 +291,7 @@ class TestGuarantee:
         guarantee = plan.guarantee
         assert (1 - 1e-6) * epsilon < guarantee.epsilon(1e-6) <= epsilon
         assert guarantee.mu == plan.mu == discrete_mu(plan.sensitivity, plan.scale)
-        assert guarantee.theorem == "Theorem C (Gaussian field statistic)"
+        assert guarantee.theorem == "field-statistic"
         assert guarantee.profile.at == 1e-6
         with pytest.raises(PrivacyCheckError, match="sigma must be at most") as refused:
             planned(relation, epsilon, share=1 + 1e-6)

@@ -181,7 +181,7 @@ class TestCertificates:
         certificate = json.loads((tmp_path / "release" / "certificate.json").read_text())
         assert certificate["guarantee"]["relation"] == {"name": "local", "user": "user"}
         assert "all points of each person" in " ".join(render_report(tmp_path / "release").split())
-        assert "value of the mark 'user'" in " ".join(certificate["guarantee"]["assumptions"])
+        assert {"code": "one-point-reported", "user": "user"} in certificate["guarantee"]["assumes"]
 
     def test_a_certificate_without_the_mark_is_none_of_this_plan(self):
         plan = replace(LOUD, user="user").plan(WINDOW, n=300).statistic

@@ -169,13 +169,13 @@ class TestForgeries:
         cert["shuffled"]["reports"] += 1
 
     def fewer_assumptions(self, cert):
-        cert["shuffled"]["assumptions"].pop()
+        cert["shuffled"]["assumes"].pop()
 
     def another_theorem(self, cert):
-        cert["shuffled"]["theorem"] = "Theorem X"
+        cert["shuffled"]["theorem"] = "counts"
 
     def other_words(self, cert):
-        cert["shuffled"]["in_words"] = "Perfectly private."
+        cert["shuffled"]["assumes"][0] = "perfectly-private"
 
     def left_out(self, cert):
         del cert["shuffled"]

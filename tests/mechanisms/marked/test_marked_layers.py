@@ -344,6 +344,6 @@ def test_on_the_command_line(tmp_path):
     words += ["--alpha", 25, "--n", 300, "--window", "0,0,1000,1000", "--crs", "EPSG:27700", "--json"]
     words += ["--offset-file", areas, "--offset-column", "people", "--offset-as", "counts"]
     stated = json.loads(run(*words, "--covariates", f"people={areas}:people").stdout)
-    assert stated["guarantee"]["theorem"] == "Theorem P (marked tents)"
+    assert stated["guarantee"]["theorem"] == "marked-tents"
     refused = run(*words, "--offset-fill", 3, code=2)
     assert "fill" in refused.stderr or "fill" in refused.stdout

@@ -41,8 +41,8 @@ from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 
-THEOREM = "Theorem B (superposition of kernels)"
-SEGMENTS = "Points that lie in one segment of the mesh are treated alike, wherever in it they are."
+THEOREM = "kernel-superposition"
+SEGMENTS = "segments-treated-alike"
 # Distances of the curve, and how far it goes in privacy radii.
 DISTANCES, FARTHEST = 12, 4
 # Lattice points per standard deviation of the farthest move's loss on that curve: enough for the nearest one's as well.

@@ -14,8 +14,8 @@ from scipy.special import pdtrc
 from dpppsynth.core.arguments import COMMON, instance, positive, probability, shown, whole, whole_number
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.wording import mention
-from dpppsynth.privacy.assumed import REALS, SEED
 from dpppsynth.privacy.bounds import assumptions
+from dpppsynth.privacy.catalogue import REALS, SEED, Code
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.lengths import on_ground, on_map
 from dpppsynth.privacy.profiles import ApproximateDP, PoissonGaussianDP
@@ -23,8 +23,8 @@ from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.gaussian_kernel import require_bandwidth
 
-SETTLED = "Bandwidth and number of patterns are public and were fixed beforehand."
-QUIET = "Running times of the draw stay secret."
+SETTLED = "public-bandwidth"
+QUIET = "secret-running-times"
 # Bandwidths are rounded up by more than the arithmetic can lose.
 UP = 1 + 1e-12
 # Beyond this many children of one person the profile takes long to sum, and the bandwidth exceeds any window.
@@ -73,7 +73,7 @@ def superposition(
     return Guarantee(
         relation,
         profile,
-        "Theorem B (superposition of kernels)",
+        "kernel-superposition",
         kernel_assumptions(relation, window),
         on_ground(curve, window),
     )
@@ -134,7 +134,7 @@ def kim_lim_36(
     return Guarantee(
         relation,
         ApproximateDP(epsilon, delta),
-        "Kim & Lim, Theorem 3.6",
+        "kim-lim-3.6",
         kernel_assumptions(relation, window),
     )
 
@@ -234,6 +234,6 @@ def checked_budget(epsilon: Any, delta: Any, rate: float = math.inf) -> tuple[fl
     return float(epsilon), float(delta)
 
 
-def kernel_assumptions(relation: CappedRelation, domain: Domain) -> tuple[str, ...]:
+def kernel_assumptions(relation: CappedRelation, domain: Domain) -> tuple[Code, ...]:
     """Assumptions of every guarantee of patterns around the points."""
     return assumptions(relation, (SEED, REALS, QUIET), (SETTLED,), domain=domain)

@@ -31,8 +31,8 @@ DISCRETE_UP, LARGEST_MU = 1 + 1e-12, 30.0
 # Keeps sums of lattice values inside 64-bit integers; noise of 1 is next to nothing beside it.
 LARGEST_SIGMA = 1000.0
 
-DISCRETE = "The noise is an exact discrete Gaussian variable, drawn with secret randomness of the operating system."
-FIXED = "The covariance of the statistic is public and was fixed beforehand."
+DISCRETE = "discrete-gaussian-noise"
+FIXED = "public-covariance"
 
 
 def field_sensitivity(
@@ -96,7 +96,7 @@ def field_statistic(
         raise InputError(msg)
     curve = () if isinstance(relation, AddRemove) else _curve(mesh, covariance, delta, scale, bits)
     assumed = assumptions(relation, (DISCRETE,), (FIXED,), domain=mesh.domain)
-    return Guarantee(relation, GaussianDP(mu, delta), "Theorem C (Gaussian field statistic)", assumed, curve)
+    return Guarantee(relation, GaussianDP(mu, delta), "field-statistic", assumed, curve)
 
 
 def largest_field_sigma(mesh: Mesh, covariance: Covariance, relation: CappedRelation | float, mu: float) -> float:

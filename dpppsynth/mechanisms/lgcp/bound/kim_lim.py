@@ -16,7 +16,7 @@ from dpppsynth.core.wording import either
 from dpppsynth.mechanisms.lgcp.bound.increments import RELATIVE, element_pairs, farthest_corners, point_sd
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import SAMPLER, draw_assumptions
 from dpppsynth.models.covariances import Covariance, PoweredExponential, covariance_matrix
-from dpppsynth.privacy.assumed import AVERAGED
+from dpppsynth.privacy.catalogue import AVERAGED, text
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.lengths import on_map, true_length
 from dpppsynth.privacy.profiles import ApproximateDP
@@ -24,10 +24,8 @@ from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Mesh
 
-SILENT_SCALE = (
-    "The length scale is drawn together with the field; what its posterior tells about the pattern is not counted."
-)
-NOTHING = "The bound leaves the field next to no room to vary: the release carries no spatial information."
+SILENT_SCALE = "length-scale-not-counted"
+NOTHING = "no-spatial-information"
 # A field with a smaller standard deviation changes the intensity by less than five per cent from place to place.
 FLAT = 0.05
 MESH = "models.regular_triangulation(window, spacing=100.0) makes one"
@@ -111,7 +109,7 @@ def kim_lim_38(
     relation, model = _one_point_moves(relation), _model(mesh, covariance, ratio)
     epsilon = _budget(epsilon)
     delta = _sum_over_pairs(mesh, model, relation) / epsilon**2
-    return _guarantee("Kim & Lim, Theorem 3.8 (model-averaged)", mesh, model, relation, (epsilon, delta), sampler)
+    return _guarantee("kim-lim-3.8", mesh, model, relation, (epsilon, delta), sampler)
 
 
 def kim_lim_39(
@@ -139,7 +137,7 @@ def kim_lim_39(
     epsilon = _budget(epsilon)
     power, slope = _growth(model)
     delta = _closed_form(mesh, relation, power) * slope**2 / epsilon**2
-    return _guarantee("Kim & Lim, Corollary 3.9 (model-averaged)", mesh, model, relation, (epsilon, delta), sampler)
+    return _guarantee("kim-lim-3.9", mesh, model, relation, (epsilon, delta), sampler)
 
 
 def kim_lim_ratio(
@@ -210,8 +208,8 @@ def _guarantee(
     epsilon, delta = pair
     if delta >= 1:
         msg = (
-            f"epsilon: {theorem} gives delta = {delta:.3g} at epsilon = {epsilon:g}, which promises nothing; lower "
-            f"sigma by a factor of {math.sqrt(delta):.3g} and more, or use Theorem A."
+            f"epsilon: {text(theorem)} gives delta = {delta:.3g} at epsilon = {epsilon:g}, which promises nothing; "
+            f"lower sigma by a factor of {math.sqrt(delta):.3g} and more, or use Theorem A."
         )
         raise PrivacyCheckError(msg)
     silent = (SILENT_SCALE,) if isinstance(model, RandomScale) else ()

@@ -16,8 +16,8 @@ from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.lgcp.bound.increments import increment_sd, increments, point_sd
 from dpppsynth.models.covariances import Covariance, covariance_matrix
 from dpppsynth.models.target_posterior import proximal_factor
-from dpppsynth.privacy.assumed import REALS, SEED
 from dpppsynth.privacy.bounds import assumptions
+from dpppsynth.privacy.catalogue import REALS, SEED, Code
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.lengths import Curve, on_ground, on_map
 from dpppsynth.privacy.profiles import GaussianDP, Profile, PureDP, SmallestOf
@@ -35,19 +35,19 @@ __all__ = [
     "theorem_a",
 ]
 
-FIXED = "Covariance and intercept of the field, and every setting of the sampler, are public and were fixed beforehand."
-SILENT = "Refusals, the number of attempts, running times, modes and diagnostics of the sampler stay secret."
-GENTLE = "No field steeper than the stated slope can be drawn."
+FIXED = "public-field-and-sampler"
+SILENT = "secret-diagnostics"
+GENTLE = "bounded-slope"
 # Budgets are rounded down by more than the arithmetic can lose.
 DOWN = 1 - 1e-12
 SAMPLER = {
-    "exact": ("The draw is the first one accepted by the exact sampler, in order of attempts.", REALS, SEED),
+    "exact": ("exact-draw", REALS, SEED),
     "nuts": (
-        "The draw, the last one of the first chain, follows the posterior distribution.",
-        "The run would have passed its diagnostics on every neighbouring pattern too.",
-        "The chain's seed is secret, drawn from the randomness of the operating system.",
+        "chain-mixed",
+        "chain-diagnostics-elsewhere",
+        "chain-seed-secret",
     ),
-    "proximal": ("Every proximal step was solved to the precision of the solver.", REALS, SEED),
+    "proximal": ("proximal-steps-solved", REALS, SEED),
 }
 
 
@@ -110,7 +110,7 @@ def theorem_a(
     mu = factor * posterior_mu(mesh, covariance, relation, intercept_sd=intercept_sd)
     curve = () if isinstance(relation, AddRemove) else _curve(mesh, _gaussian_at(mesh, covariance, delta, factor))
     assumed = draw_assumptions(relation, SAMPLER[sampler], mesh.domain)
-    theorem = "Theorem E (proximal sampler)" if sampler == "proximal" else "Theorem A (one posterior draw)"
+    theorem = "proximal-sampler" if sampler == "proximal" else "posterior-draw"
     return Guarantee(relation, GaussianDP(mu, delta), theorem, assumed, curve)
 
 
@@ -166,7 +166,7 @@ def lipschitz(
     else:
         curve = _curve(mesh, lambda d: 2 * slope * d)
     assumed = draw_assumptions(relation, (*SAMPLER[sampler], GENTLE), mesh.domain)
-    return Guarantee(relation, profile, "Theorem D (Lipschitz field)", assumed, curve)
+    return Guarantee(relation, profile, "lipschitz-field", assumed, curve)
 
 
 def largest_sigma(
@@ -268,6 +268,6 @@ def _positive_sd(intercept_sd: float | None) -> float:
     return number
 
 
-def draw_assumptions(relation: CappedRelation, sampler: tuple[str, ...], domain: Domain) -> tuple[str, ...]:
+def draw_assumptions(relation: CappedRelation, sampler: tuple[str, ...], domain: Domain) -> tuple[Code, ...]:
     """Assumptions of every guarantee of a posterior draw; `sampler` is an entry of `SAMPLER`."""
     return assumptions(relation, (*sampler, SILENT), (FIXED,), domain=domain)
