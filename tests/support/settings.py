@@ -3,7 +3,7 @@
 import numpy as np
 import shapely
 
-from dpppsynth.mechanisms.lgcp.planning import SPENDING_DELTA
+from dpppsynth.mechanisms.lgcp.synthesizer import SPENDING_DELTA
 from dpppsynth.models import regular_triangulation
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern

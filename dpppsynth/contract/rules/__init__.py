@@ -24,6 +24,8 @@ LIPSCHITZ_EXACT = 400
 # length of street. The last is for budgets that are worth many points.
 PLANE, STREETS = (0.4, 1.4, 4.0), (0.15, 1.2, 5.0)
 CAPS = (5, 10, 40)
+# Whether several points may lie at one place, the default first.
+CLUSTER_PLACES = ("apart", "shared")
 # Budget times points from which on there is a third radius.
 RICH = 300.0
 # Largest radius in extents of the domain; and where n is secret, when every place of the lattice may be occupied, the

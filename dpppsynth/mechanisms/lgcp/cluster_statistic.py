@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy
@@ -25,20 +26,16 @@ from dpppsynth.core.types import JsonObject
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.mechanisms.lgcp.planning import CLUSTER_PLACES
 from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
 from dpppsynth.models.pair_sums import PairStatistic, finest, require_radius
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import pair_sums
 from dpppsynth.privacy.composition import together
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern
-
-if TYPE_CHECKING:
-    from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 
 # Radii: the work of the likelihood grows by a factor with each.
 MOST_RADII = 4
@@ -122,12 +119,12 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         "steps": listed(WHOLE),
         "pair_scales": listed(POSITIVE),
         "pair_bits": WHOLE,
-        "places": one_among(*CLUSTER_PLACES),
+        "places": one_among(*rules.CLUSTER_PLACES),
     }
 
     def __post_init__(self) -> None:
         probability("clusters", self.share, remedy="0.3 is a usual share")
-        one_of("places", self.places, CLUSTER_PLACES)
+        one_of("places", self.places, rules.CLUSTER_PLACES)
         count = len(self.radii)
         require_levels(self.radii, self.caps, (1 / count,) * count if count else (), self.steps)
         if count > MOST_RADII:
@@ -267,18 +264,29 @@ def require_simulated(size: float) -> None:
         raise InputError(msg)
 
 
-def with_pairs(s: LGCPSynthesizer, basis: str, mesh: Mesh, n: int | None, size: float) -> MassesAndPairs:
+def with_pairs(
+    basis: str,
+    mesh: Mesh,
+    relation: CappedRelation,
+    n: int | None,
+    size: float,
+    epsilon: float,
+    *,
+    share: float,
+    radii: tuple[float, ...] | None,
+    caps: Sequence[int] | int | None,
+    places: str,
+) -> MassesAndPairs:
     """Masses or counts on a mesh, and pair sums within the radii that are given or follow from a public rule."""
-    share, domain = float(s.clusters or 0.0), mesh.domain
+    domain = mesh.domain
     require_simulated(size)
-    radii, caps = rules.pair_levels(domain, size, s.epsilon * share, secret=n is None)
-    if s.cluster_radii is not None:
-        radii = s.cluster_radii
+    ruled, most = rules.pair_levels(domain, size, epsilon * share, secret=n is None)
+    if radii is not None:
         for radius in radii:
             require_radius(radius, domain, name="cluster_radii")
-        caps = caps[:1] * len(radii)
-    if s.cluster_caps is not None:
-        caps = caps_of(s.cluster_caps, len(radii), name="cluster_caps")
-    steps = tuple(finest(domain, radius, n) for radius in radii)
-    measured = basis, mesh, s.neighbouring(), *exact_or_guess(n, size), float(s.epsilon)
-    return MassesAndPairs(*measured, share, radii, caps, steps, s.cluster_places)
+        ruled, most = radii, most[:1] * len(radii)
+    if caps is not None:
+        most = caps_of(caps, len(ruled), name="cluster_caps")
+    steps = tuple(finest(domain, radius, n) for radius in ruled)
+    measured = basis, mesh, relation, *exact_or_guess(n, size), epsilon
+    return MassesAndPairs(*measured, share, ruled, most, steps, places)

@@ -22,8 +22,13 @@ from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_info
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
 from dpppsynth.mechanisms.lgcp.draw_statistic import Drawn, DrawStatistic
 from dpppsynth.mechanisms.lgcp.draw_statistics import KimLimStatistic, LipschitzStatistic, PosteriorDrawStatistic
-from dpppsynth.mechanisms.lgcp.planning import admissible_covariance, field_mesh, length_scale, relation_and_budget
-from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
+from dpppsynth.mechanisms.lgcp.synthesizer import (
+    LGCPSynthesizer,
+    admissible_covariance,
+    field_mesh,
+    length_scale,
+    relation_and_budget,
+)
 from dpppsynth.models.covariances import Covariance, PoweredExponential
 from dpppsynth.models.kim_lim_model import require_small_network
 from dpppsynth.models.lgcp import tent_masses
