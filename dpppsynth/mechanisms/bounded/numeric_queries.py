@@ -23,9 +23,16 @@ from dpppsynth.privacy.noise import (
     truncated_laplace_noise,
 )
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
-from dpppsynth.privacy.truncated.arguments import LARGEST, WHY_DELTA, require_whole, whole_bound
+from dpppsynth.privacy.truncated.error_bounds import (
+    LARGEST,
+    WHY_DELTA,
+    least_whole_epsilon,
+    least_whole_error,
+    require_whole,
+    whole_bound,
+    with_third,
+)
 from dpppsynth.privacy.truncated.geometric import MOST_SHIFTS, MOST_WORK, TruncatedGeometric
-from dpppsynth.privacy.truncated.searches import least_whole_epsilon, least_whole_error, with_third
 from dpppsynth.privacy.truncated.shifted_losses import at_least_one
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.spatial.mesh import Floats, Ints

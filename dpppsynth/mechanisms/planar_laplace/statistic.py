@@ -35,9 +35,8 @@ from dpppsynth.mechanisms.planar_laplace.bound import (
 from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours, Relation
-from dpppsynth.privacy.truncated.arguments import scaled
 from dpppsynth.privacy.truncated.lattice_noise import FARTHEST, FINEST, move
-from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
+from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace, scaled
 from dpppsynth.release.certificate import STATISTIC, synthetic
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints
