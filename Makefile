@@ -1,5 +1,6 @@
 # make demo     draw private synthetic patterns, in out/demo/
-# make test     run the tests
+# make test     run the quick tests: one example of everything, in about five minutes
+# make test-all run all tests
 # make lint     style, types and layers
 # make docs     build the site, in out/docs/
 # make mutants  plant faults one at a time, each of which tests must find
@@ -15,13 +16,16 @@ bin := $(VENV)/bin
 page := --no-respect-gitignore --config pyproject.toml --config "lint.isort.known-first-party = ['dpppsynth']" out/page
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint docs mutants dev clean
+.PHONY: demo test test-all lint docs mutants dev clean
 
 demo: $(VENV)/.installed
 	$(bin)/python examples/demo.py
 
 # The tests fill the cores with processes, so each keeps to one thread of linear algebra.
 test: $(VENV)/.installed-test
+	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n auto --dist loadgroup -m "not slow" $(PYTEST_ARGS)
+
+test-all: $(VENV)/.installed-test
 	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-lint

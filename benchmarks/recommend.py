@@ -28,15 +28,19 @@ import dpppsynth as dps
 from dpppsynth import PoissonRelease
 from dpppsynth.contract import rules
 from dpppsynth.evaluation.experiments import Scenario, Study
-from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, MARGIN, Case, PrivacyTerms, rank
 from dpppsynth.evaluation.recommendation.choice import settings
 from dpppsynth.evaluation.recommendation.evidence import (
     ADD_REMOVE,
     ANYWHERE,
+    CANDIDATES,
     DELTA,
+    MARGIN,
     REPLACE_ONE,
     UNIFORM,
+    Case,
     Evidence,
+    PrivacyTerms,
+    rank,
 )
 from dpppsynth.evaluation.recommendation.recommended import USELESS
 from dpppsynth.inference import lgcp_inference as field

@@ -1,10 +1,10 @@
-from dpppsynth.privacy.truncated.costs import truncated_laplace_bound as truncated_laplace_bound
-from dpppsynth.privacy.truncated.costs import truncated_laplace_delta as truncated_laplace_delta
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric as TruncatedGeometric
 from dpppsynth.privacy.truncated.geometric import truncated_geometric_bound as truncated_geometric_bound
 from dpppsynth.privacy.truncated.geometric import truncated_geometric_delta as truncated_geometric_delta
 from dpppsynth.privacy.truncated.lattice_noise import move as move
 from dpppsynth.privacy.truncated.truncated_laplace import TruncatedLaplace as TruncatedLaplace
+from dpppsynth.privacy.truncated.truncated_laplace import truncated_laplace_bound as truncated_laplace_bound
+from dpppsynth.privacy.truncated.truncated_laplace import truncated_laplace_delta as truncated_laplace_delta
 from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace as PlanarLaplace
 from dpppsynth.privacy.truncated.truncated_planar import planar_laplace_bound as planar_laplace_bound
 from dpppsynth.privacy.truncated.truncated_planar import planar_laplace_delta as planar_laplace_delta

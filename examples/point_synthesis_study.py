@@ -20,7 +20,7 @@ from dpppsynth.contract import rules
 from dpppsynth.evaluation.distances import misplaced_share, total_variation
 from dpppsynth.evaluation.experiments import Outcome, Scenario
 from dpppsynth.evaluation.kfunction import default_distances, k_function
-from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
+from dpppsynth.evaluation.metrics import mean_integrated_squared_error, propensity_mse
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.mechanisms.lgcp.clustered_release import ClusteredRelease
 from dpppsynth.models import PoweredExponential, regular_squares, regular_triangulation

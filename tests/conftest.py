@@ -55,6 +55,19 @@ FEW_TRIALS = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave one example of exhaustive tests to the quick set, one of every mechanism where they run over these."""
+    seen = set()
+    for item in items:
+        if item.get_closest_marker("exhaustive") and not item.get_closest_marker("slow"):
+            parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+            example = (item.nodeid.partition("[")[0], *(getattr(each, "mechanism", None) for each in parameters))
+            if example in seen:
+                item.add_marker("slow")
+            seen.add(example)
+
+
 def group(name: str) -> str:
     """Process group of the test of this name: the tests of one case of conformance, or of one place."""
     if name.startswith("tests/contract/test_conformance.py") and "[" in name:

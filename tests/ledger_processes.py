@@ -23,7 +23,7 @@ from dpppsynth.synthesizers import LaplaceSynthesizer
 
 ALPHA = AlphaNeighbours(25.0)
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
-DRAW = Guarantee(ALPHA, GaussianDP(0.1, at=1e-6), "Theorem A", ("The draw is exact.",))
+DRAW = Guarantee(ALPHA, GaussianDP(0.1, at=1e-6), "posterior-draw", ("exact-draw",))
 ROOM = 7
 
 

@@ -14,9 +14,15 @@ import numpy as np
 from dpppsynth.core.arguments import finite, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.privacy.truncated.costs import LARGEST, SMALLEST, truncated_laplace_delta
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric, truncated_geometric_delta
-from dpppsynth.privacy.truncated.truncated_laplace import checked_numbers, draws_shape, in_range
+from dpppsynth.privacy.truncated.truncated_laplace import (
+    LARGEST_PART,
+    SMALLEST_PART,
+    checked_numbers,
+    draws_shape,
+    in_range,
+    truncated_laplace_delta,
+)
 from dpppsynth.spatial.mesh import Floats
 
 # Coefficients of the program range from 1 to e^epsilon; up to here its solution was seen to be right to 2e-7.
@@ -60,9 +66,9 @@ class TruncatedStaircase:
     sensitivity: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", in_range("epsilon", self.epsilon, SMALLEST, LARGEST))
+        object.__setattr__(self, "epsilon", in_range("epsilon", self.epsilon, SMALLEST_PART, LARGEST_PART))
         object.__setattr__(self, "steps", whole("steps", self.steps, 1, most=MOST_STEPS))
-        object.__setattr__(self, "sensitivity", in_range("sensitivity", self.sensitivity, SMALLEST, LARGEST))
+        object.__setattr__(self, "sensitivity", in_range("sensitivity", self.sensitivity, SMALLEST_PART, LARGEST_PART))
 
     @property
     def bound(self) -> float:
@@ -128,7 +134,7 @@ def smallest_delta(epsilon: float, ratio: float) -> float:
     >>> [round(smallest_delta(1.0, ratio), 6) for ratio in (1, 2, 2.5)]
     [0.5, 0.134471, 0.067451]
     """
-    epsilon = in_range("epsilon", epsilon, SMALLEST, LARGEST)
+    epsilon = in_range("epsilon", epsilon, SMALLEST_PART, LARGEST_PART)
     doubled = 2 * positive("ratio", ratio, most=LARGEST_RATIO)
     if doubled != int(doubled):
         msg = f"ratio: must be a multiple of one half, got {ratio!r}; optimal_delta() takes others."
@@ -179,7 +185,7 @@ def optimal_delta(epsilon: float, ratio: float, *, cells: int = 4) -> float:
         )
         raise InputError(msg)
     # Delta falls with the ratio and with epsilon, so a closed form at no smaller ones is no larger.
-    least = smallest_delta(max(epsilon, SMALLEST), math.ceil(2 * ratio) / 2)
+    least = smallest_delta(max(epsilon, SMALLEST_PART), math.ceil(2 * ratio) / 2)
     return max(_program(epsilon, int(n), cells), least)
 
 

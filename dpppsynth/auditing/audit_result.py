@@ -8,8 +8,8 @@ from typing import Any
 
 from dpppsynth.auditing.examine import Finding
 from dpppsynth.auditing.power import Rating
-from dpppsynth.auditing.repeats import Repeats
-from dpppsynth.contract.audits.stated_profile import AsStated
+from dpppsynth.auditing.trials import Repeats
+from dpppsynth.contract.audits.noise_laws import AsStated
 from dpppsynth.core.errors import PrivacyCheckError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.release.verify import Verification

@@ -12,7 +12,7 @@ from dpppsynth.auditing.power import MISFIT, Rating
 from dpppsynth.auditing.saved import disagreements
 from dpppsynth.auditing.targets import seconds_per_trial, target_of, target_of_published, target_of_release
 from dpppsynth.auditing.trials import run_trials
-from dpppsynth.contract.audits.stated_profile import AsStated
+from dpppsynth.contract.audits.noise_laws import AsStated
 from dpppsynth.contract.audits.statistics import named
 from dpppsynth.contract.audits.target import AuditStatistic, Target, require_two
 from dpppsynth.core.arguments import COMMON, positive, probability, whole

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, gammaln, ndtr, ndtri
 
-from dpppsynth.auditing.rules import TRAINING, TRIVIAL, Rules, grid, held_out, share
+from dpppsynth.auditing.intervals import TRAINING, TRIVIAL, Rules, grid, held_out, share
 from dpppsynth.contract.audits.target import Scores, StatedLaw, Weakened
 from dpppsynth.core.arguments import whole
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, gaussian_mu

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpppsynth.auditing.whole import Whole, WholeStrata, inferred
 from dpppsynth.contract.additive_noise import LatticeStatistic
-from dpppsynth.contract.audits.moves import uniform_places
+from dpppsynth.contract.audits.neighbouring_pairs import uniform_places
 from dpppsynth.contract.audits.target import Target
 from dpppsynth.contract.registry import mechanism
 from dpppsynth.core.errors import DpppsynthError

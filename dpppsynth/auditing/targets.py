@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from dpppsynth.auditing.power import HALF_MISSING
-from dpppsynth.auditing.strata import strata_target
 from dpppsynth.auditing.trials import Task, run_block
-from dpppsynth.auditing.whole import Measure, Whole
+from dpppsynth.auditing.whole import Measure, Whole, strata_target
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
 from dpppsynth.contract.audits.statistic_audit import Audited, More, StatisticAudit
 from dpppsynth.contract.audits.statistics import named

@@ -1,19 +1,23 @@
-"""One audit run of a whole release, as users make it, including everything that it publishes.
-
-Inference on a private statistic is left out. It comes last, sees the statistic alone, and takes a thousand times as
-long as all the rest.
-"""
+"""Whole releases as a target of an audit, of one pattern or of the levels of a mark."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from dpppsynth.contract.audits.target import AuditStatistic
+import numpy as np
+
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, what_changes
+from dpppsynth.contract.audits.noise_laws import NoiseOf
+from dpppsynth.contract.audits.statistic_audit import StatisticAudit
+from dpppsynth.contract.audits.target import AuditStatistic, Draws, Number, StatedLaw, Target
 from dpppsynth.contract.estimator import Estimator
+from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.stratified_plan import StratifiedPlan
 from dpppsynth.core.errors import ReleaseBlocked
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.profiles import Profile
 from dpppsynth.spatial.patterns import PointPattern
 
 # Runs blocked by their diagnostics one after the other, after which an audit gives up.
@@ -176,3 +180,144 @@ def unblocked(release: Callable[[PointPattern], Any], pattern: PointPattern) -> 
         except ReleaseBlocked:
             continue
     return release(pattern)
+
+
+Audits = Mapping[str, StatisticAudit]
+Pairs = Mapping[str, Pair]
+
+
+@dataclass(frozen=True, eq=False)
+class FromLevel:
+    """Noise of one level of a stratified release."""
+
+    level: str
+    noise: NoiseOf
+
+    def __call__(self, side: int, released: Levels) -> list[Any]:
+        """Noise of that level alone."""
+        return [self.noise(side, released.parts[self.level])]
+
+
+@dataclass(frozen=True, eq=False)
+class EveryLevel:
+    """Noise of all levels of a stratified release: of each the first numbers, as many as the shortest one has."""
+
+    levels: dict[str, NoiseOf]
+
+    def __call__(self, side: int, released: Levels) -> list[Any]:
+        """Draws of all levels, one for each."""
+        drawn = [noise(side, released.parts[level]) for level, noise in self.levels.items()]
+        shortest = min((len(each) for each in drawn if each is not None), default=0)
+        return [None if each is None else each[:shortest] for each in drawn]
+
+
+@dataclass(frozen=True, eq=False)
+class AtLevel:
+    """A law of one level of a stratified release."""
+
+    level: str
+    law: Number
+
+    def __call__(self, side: int, released: Levels) -> tuple[float, int]:
+        """Test statistic of one run."""
+        return self.law(side, released.parts[self.level])
+
+    def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
+        """Log-probability under that level's law alone."""
+        return self.law.log_chance(total, count, runs)
+
+    def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
+        """Whether too little noise is found at that level alone."""
+        return self.law.finds(factor, runs, log_level)
+
+
+def draws_of_levels(by: str, audits: Audits, pairs: Pairs) -> tuple[Draws, ...]:
+    """The noise of each level, and of all levels together."""
+    known = {level: noise for level, each in audits.items() if (noise := each.noise(pairs[level])) is not None}
+    alone = tuple(
+        Draws(f"noise of {by} {level}", FromLevel(level, noise), audits[level].log_likeliest(pairs[level]))
+        for level, noise in known.items()
+    )
+    if len(known) < 2:
+        return alone
+    first = min(audits[level].numbers for level in known)
+    likeliest = max(audits[level].log_likeliest(pairs[level], first) for level in known)
+    signs = all(audits[level].symmetric for level in known)
+    return (*alone, Draws(f"noise of all levels of {by}", EveryLevel(known), likeliest, signs=signs))
+
+
+def laws_of_levels(by: str, audits: Audits, pairs: Pairs) -> tuple[StatedLaw, ...]:
+    """The stated laws of the noise of every level."""
+    return tuple(
+        StatedLaw(f"{law.name} of {by} {level}", AtLevel(level, law.number))
+        for level, each in audits.items()
+        for law in each.laws(pairs[level])
+    )
+
+
+def strata_target(
+    planned: StratifiedPlan, claim: Guarantee, pair: Any, statistics: tuple[AuditStatistic, ...]
+) -> Target:
+    """Releases of all levels together.
+
+    Parameters
+    ----------
+    planned : StratifiedPlan
+    claim : Guarantee
+        Of the release as a whole, and so of its weakest level; the others are held to their own.
+    pair : tuple of PointPattern, optional
+        Of the level with the largest epsilon, without its mark.
+    statistics : tuple of AuditStatistic
+        Functions of `Levels`, looked at beside those of each level: all of it for the level with the largest epsilon,
+        what needs no training for the others.
+    """
+    by = planned.by
+    audits = {level: mechanism(each.mechanism).audit(each.statistic) for level, each in planned.plans.items()}
+    weakest = max(audits, key=lambda level: float(planned.plans[level].guarantee.epsilon()))
+    given = {weakest: pair}
+    pairs = {level: each.neighbours(claim.relation, given.get(level)) for level, each in audits.items()}
+    claims = {level: each.guarantee.profile for level, each in planned.plans.items()} | {weakest: claim.profile}
+    # The statistic by which the audit is rated comes first.
+    looked = _of_level(by, weakest, audits[weakest], pairs[weakest], claims[weakest])
+    for level in [each for each in audits if each != weakest]:
+        others = _of_level(by, level, audits[level], pairs[level], claims[level])
+        looked += [each for each in others if not each.learned]
+    return Target(
+        run=WholeStrata(planned),
+        pair=_marked(by, pairs),
+        claimed=claim.profile,
+        statistics=(*looked, *statistics),
+        words=_words(planned, weakest, what_changes(pairs[weakest], claim.relation, given=pair is not None)),
+        weakened=audits[weakest].weakened(pairs[weakest]),
+        alike=all(each.alike(pairs[level]) for level, each in audits.items()),
+        draws=draws_of_levels(by, audits, pairs),
+        laws=laws_of_levels(by, audits, pairs),
+        excess=tuple(
+            f"{by} {level}: {found}"
+            for level, each in audits.items()
+            for found in each.excess(pairs[level], claims[level])
+        ),
+    )
+
+
+def _of_level(by: str, level: str, audit: StatisticAudit, pair: Pair, claim: Profile) -> list[AuditStatistic]:
+    """Statistics of one level, held to a claim and to the stated noise's own profile at the level's pair."""
+    stated = audit.as_stated(pair, claim)
+    found = of_level(by, level, audit.statistics(pair))
+    return [each if each.claimed else each.held_to(stated) for each in found]
+
+
+def _marked(by: str, pairs: Mapping[str, Pair]) -> Pair:
+    first, second = (_joined(by, {level: pair[side] for level, pair in pairs.items()}) for side in (0, 1))
+    return first, second
+
+
+def _joined(by: str, parts: Mapping[str, PointPattern]) -> PointPattern:
+    positions = np.concatenate([part.positions for part in parts.values()])
+    mark = np.repeat(list(parts), [len(part) for part in parts.values()])
+    return PointPattern.at(positions, next(iter(parts.values())).domain, {by: mark})
+
+
+def _words(plan: StratifiedPlan, weakest: str, change: str) -> str:
+    mechanism = plan.plans[weakest].mechanism
+    return f"{mechanism} of {len(plan.plans)} levels at once; the weakest of the levels, {plan.by} {weakest}: {change}"

@@ -157,7 +157,7 @@ def _line(entry: "Entry") -> dict[str, Any]:
         "taken": entry.taken,
         "certificate": entry.certificate,
         "domain": dict(entry.domain),
-        "reads": None if entry.reading is None else entry.reading.to_dict(),
+        "points": None if entry.points is None else entry.points.to_dict(),
         "guarantee": entry.guarantee.to_dict(),
     }
 

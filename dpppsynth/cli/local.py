@@ -94,7 +94,7 @@ def perturb(
     asks everybody twice, the second time after --after COUNTS, and each time spends a share of the budget.
     """
     from dpppsynth.contract.account import Ceiling
-    from dpppsynth.local import perturb_file
+    from dpppsynth.local import perturb_file, require_files
 
     _require_own_crs(place)
     domain: Any = place.domain()
@@ -103,7 +103,7 @@ def perturb(
     user = client.settings.user_column(client.options)
     columns: dict[str, Any] = {**layout.reading, "user": user}
     # What is wrong with public options and names costs nothing.
-    mechanism.require_files(points, reports, domain, **columns)
+    require_files(points, reports, domain, **columns)
     # Whatever is stated of a shuffler needs as many persons.
     plan = mechanism.plan(domain, n=n or getattr(mechanism, "shuffled", None) or 1)
     share = mechanism.share(after)

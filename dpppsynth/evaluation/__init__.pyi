@@ -10,9 +10,9 @@ from .kfunction import PairCorrelation as PairCorrelation
 from .kfunction import default_distances as default_distances
 from .kfunction import k_function as k_function
 from .kfunction import pair_correlation as pair_correlation
+from .metrics import mean_integrated_squared_error as mean_integrated_squared_error
+from .metrics import propensity_mse as propensity_mse
 from .report_files import UtilityReport as UtilityReport
-from .scores import mean_integrated_squared_error as mean_integrated_squared_error
-from .scores import propensity_mse as propensity_mse
 from .smoothing import KernelIntensity as KernelIntensity
 from .smoothing import kernel_intensity as kernel_intensity
 from .utility_report import evaluate as evaluate

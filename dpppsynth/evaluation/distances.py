@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arguments import positive, real_array
+from dpppsynth.core.arguments import instance, positive, real_array
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models.regular_meshes import regular_squares
@@ -173,9 +173,7 @@ def require_mass(total: float, name: str) -> float:
 def common_domain(one: Any, other: Any, names: tuple[str, str]) -> Domain:
     """Domain that two patterns share; InputError where they are not patterns or do not share one."""
     for pattern, name in zip((one, other), names, strict=True):
-        if not isinstance(pattern, PointPattern):
-            msg = f"{name}: needs a PointPattern, got {type(pattern).__name__}."
-            raise InputError(msg)
+        instance(name, pattern, PointPattern)
     if one.domain is not other.domain and one.domain.fingerprint() != other.domain.fingerprint():
         msg = f"{names[1]}: lies in another domain than {names[0]}; patterns are compared in one domain."
         raise InputError(msg)

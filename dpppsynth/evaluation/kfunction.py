@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth import linear_network
-from dpppsynth.core.arguments import whole
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.arguments import instance, whole
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain, Window, require_domain
 from dpppsynth.spatial.patterns import PointPattern
@@ -248,8 +247,5 @@ def _mean_distance(r: Floats, reach: float) -> Floats:
 
 
 def _distances(pattern: Any, r: npt.ArrayLike | None) -> Floats:
-    if not isinstance(pattern, PointPattern):
-        msg = f"pattern: needs a PointPattern, got {type(pattern).__name__}."
-        raise InputError(msg)
-    require_pairs(pattern)
+    require_pairs(instance("pattern", pattern, PointPattern))
     return checked_distances(default_distances(pattern.domain) if r is None else r)

@@ -11,8 +11,7 @@ import numpy as np
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.kfunction import k_function
-from dpppsynth.evaluation.metrics import Metric, kept_part, metric_table, without_copies
-from dpppsynth.evaluation.scores import mean_integrated_squared_error
+from dpppsynth.evaluation.metrics import Metric, kept_part, mean_integrated_squared_error, metric_table, without_copies
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern

@@ -1,4 +1,4 @@
-"""Metrics of a utility report: one pattern scored against the original, and two reference values."""
+"""Scores of the literature, and those of a utility report: one pattern against the original, with reference values."""
 
 from __future__ import annotations
 
@@ -11,28 +11,154 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.distances import (
     Density,
+    common_domain,
     integral,
     misplaced_share,
     quadrature,
-    quadrature_cell,
     values,
     wasserstein,
 )
-from dpppsynth.evaluation.envelopes import envelope
+from dpppsynth.evaluation.envelopes import common_distances, envelope, listed_curves
 from dpppsynth.evaluation.kfunction import k_function
-from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
 from dpppsynth.evaluation.simulated_patterns import homogeneous
 from dpppsynth.evaluation.smoothing import KernelIntensity, kernel_intensity
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import mass_distance
-from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import poisson_pattern
-from dpppsynth.spatial.second_order import Envelope, KFunction, frozen
+from dpppsynth.spatial.second_order import Envelope, Floats, KFunction, frozen
+
+
+def propensity_mse(
+    original: PointPattern,
+    synthetic: PointPattern,
+    original_intensity: Density,
+    synthetic_intensity: Density,
+    *,
+    balanced: bool = False,
+) -> float:
+    """Propensity mean squared error (pMSE): how well the intensities tell synthetic points from original ones.
+
+    With `f` and `f'` the intensities of the n original and the m synthetic points, each divided by its integral, a
+    point x of the n + m pooled ones has the propensity `p(x) = f'(x) / (f(x) + f'(x))`, and
+    `pMSE = mean (p - m / (n + m))^2`. Small is good.
+
+    Parameters
+    ----------
+    original, synthetic : PointPattern
+        In the same domain, at least one point each.
+    original_intensity, synthetic_intensity : callable
+        Non-negative functions of coordinates (n, 2). Their integral over the domain is their own `total` where they
+        have one, and found as in `total_variation` otherwise.
+    balanced : bool
+        Weight the intensities by the numbers of points: `p = m f' / (n f + m f')`. Unlike the printed form, which only
+        does for n = m, that scores 0 for a synthesizer whose intensity is proportional to the original's. At most 1.
+
+    Returns
+    -------
+    float
+        A point at which both intensities vanish counts as one at which they agree.
+
+    Raises
+    ------
+    InputError
+        The domains differ, a pattern is empty, or an intensity is negative, infinite or zero everywhere.
+
+    References
+    ----------
+    Snoke, Raab, Nowok, Dibben and Slavkovic (2018), General and specific utility measures for synthetic data, Journal
+    of the Royal Statistical Society A 181, 663-688; the form of the propensities is Kim and Lim's.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> window = Window.rectangle(0, 0, 1, 1)
+    >>> ours, theirs = PointPattern([[0.5, 0.5]], window), PointPattern([[0.1, 0.5], [0.2, 0.5], [0.9, 0.5]], window)
+    >>> flat = lambda xy: np.ones(len(xy))
+    >>> propensity_mse(ours, theirs, flat, flat), propensity_mse(ours, theirs, flat, flat, balanced=True)
+    (0.0625, 0.0)
+    """
+    flag("balanced", balanced)
+    domain = common_domain(original, synthetic, ("original", "synthetic"))
+    if not len(original) or not len(synthetic):
+        msg = "original, synthetic: propensities compare points of both; leave empty patterns out."
+        raise InputError(msg)
+    n, m = len(original), len(synthetic)
+    pooled = np.concatenate([original.xy, synthetic.xy])
+    ours, theirs = (
+        values(intensity, pooled, name, domain) / integral(intensity, domain, name)
+        for intensity, name in (
+            (original_intensity, "original_intensity"),
+            (synthetic_intensity, "synthetic_intensity"),
+        )
+    )
+    return _propensity_error(ours, theirs, n, m, balanced=balanced)
+
+
+def _propensity_error(ours: Floats, theirs: Floats, n: int, m: int, *, balanced: bool) -> float:
+    """The same from normalised intensities (n + m,) at the pooled points."""
+    vanish = (ours == 0) & (theirs == 0)
+    ours, theirs = np.where(vanish, 1.0, ours), np.where(vanish, 1.0, theirs)
+    if balanced:
+        ours, theirs = n * ours, m * theirs
+    return float(np.mean((theirs / (ours + theirs) - m / (n + m)) ** 2))
+
+
+def mean_integrated_squared_error(
+    originals: KFunction | Sequence[KFunction], synthetics: KFunction | Sequence[KFunction]
+) -> float:
+    """Mean integrated squared error (MISE) of the K-functions of synthetic patterns, relative to the originals'.
+
+    The mean over all pairs of an original and a synthetic pattern of the integral of `(K_syn(r) / K_ori(r) - 1)^2` over
+    the distances r at which `K_ori(r) > 0`, by the trapezoidal rule between neighbouring r at which that holds.
+
+    Parameters
+    ----------
+    originals, synthetics : KFunction, or sequence of them
+        On the same distances r and estimated in the same way, all in windows or all on networks.
+
+    Returns
+    -------
+    float
+        In the domain's unit of length. It grows with the range of r, and is ruled by the smallest r at which K_ori is
+        positive: compare only what was computed on the same r.
+
+    Raises
+    ------
+    InputError
+        The distances or the kind of estimate differ, a sequence is empty, or an original K is positive nowhere.
+
+    Examples
+    --------
+    >>> r = np.array([0.0, 1.0, 3.0])
+    >>> ours = KFunction(r, np.array([0.0, 1.0, 2.0]), "ang", False, True)
+    >>> mean_integrated_squared_error(ours, KFunction(r, np.array([0.0, 2.0, 4.0]), "ang", False, True))
+    2.0
+    """
+    ours, theirs = (
+        listed_curves([each] if isinstance(each, KFunction) else each, name, KFunction)
+        for each, name in ((originals, "originals"), (synthetics, "synthetics"))
+    )
+    r = common_distances([*ours, *theirs], "originals, synthetics")
+    synthetic = np.stack([each.k for each in theirs])
+    return float(np.mean([_integrated(r, each.k, synthetic) for each in ours]))
+
+
+def _integrated(r: Floats, original: Floats, synthetic: Floats) -> float:
+    """Mean over rows of synthetic K (s, b) of the integrated squared relative error."""
+    known = original > 0
+    panel = np.where(known[:-1] & known[1:], np.diff(r), 0.0)
+    if not panel.any():
+        msg = "originals: K is zero at all but one of the distances r, so that nothing compares with it; add larger r."
+        raise InputError(msg)
+    squared = (synthetic / np.where(known, original, 1.0) - 1) ** 2
+    return float(((squared[:, :-1] + squared[:, 1:]) / 2 @ panel).mean())
+
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,18 +216,6 @@ class KComparison:
     def envelope(self) -> Envelope | None:
         """Pointwise envelope of the synthetic patterns' L-functions, from the lowest to the highest; None of one."""
         return envelope(self.original, self.synthetic) if len(self.synthetic) > 1 else None
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class KnownIntensity:
-    """An intensity at the only coordinates where it will be asked for: its values (n,) there, and its integral."""
-
-    at: Floats
-    total: float
-
-    def __call__(self, _: Floats) -> Floats:
-        """(n,) values, without looking where: scores of one pattern ask at the same pooled points."""
-        return self.at
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -209,12 +323,11 @@ class Comparison:
         original, synthetic = (self._share(each, share) for each in (self.original, pattern))
         at = np.concatenate([original.xy, synthetic.xy])
         domain, name = self.original.domain, "synthetic_intensity"
-        ours = KnownIntensity(self.intensity(at), self.intensity.total)
-        theirs = KnownIntensity(values(surface, at, name, domain), integral(surface, domain, name))
-        return (
-            propensity_mse(original, synthetic, ours, theirs),
-            propensity_mse(original, synthetic, ours, theirs, balanced=True),
-        )
+        ours = self.intensity(at) / integral(self.intensity, domain, "original_intensity")
+        theirs = values(surface, at, name, domain) / integral(surface, domain, name)
+        sizes = len(original), len(synthetic)
+        printed, balanced = (_propensity_error(ours, theirs, *sizes, balanced=each) for each in (False, True))
+        return printed, balanced
 
     def _share(self, pattern: PointPattern, share: float) -> PointPattern:
         """A random part of a pattern, at least one point; the pattern itself where the share is all."""
@@ -233,11 +346,6 @@ def without_copies(k: KFunction, source: npt.NDArray[np.int64], domain: Domain) 
     copies = np.unique(source, return_counts=True)[1]
     pairs = (copies * (copies - 1)).sum() / (len(source) * (len(source) - 1))
     return replace(k, k=frozen(np.maximum(k.k - pairs * domain.size, 0.0)))
-
-
-def least_bandwidth(domain: Domain) -> float:
-    """Smallest kernel bandwidth: a cell of the quadrature, between whose nodes far narrower kernels fall."""
-    return quadrature_cell(domain)
 
 
 def transport_method(original: PointPattern, patterns: Sequence[PointPattern]) -> str:

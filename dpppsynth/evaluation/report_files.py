@@ -21,7 +21,7 @@ from dpppsynth.evaluation.metrics import LEAST_SHARE, METRICS, KComparison
 from dpppsynth.evaluation.report_tables import HeatScores, aligned, averages, level_table
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
-from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, mark_confidential, new_figure
+from dpppsynth.plotting.canvas import LANDMARK, POINT, mark_confidential, new_figure
 from dpppsynth.plotting.curves import label_curves
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
@@ -121,8 +121,35 @@ class UtilityReport:
         return save(self, Path(folder))
 
     def plot_k(self, ax: Axes | None = None) -> Axes:
-        """Draw the K-functions; see `plot_k` of this module."""
-        return plot_k(self.k, ax, domain=self.domain, confidential=self.confidential)
+        """Draw K of the original, the envelope of the synthetic patterns, and a Poisson process, the level line at 0.
+
+        In a window L(r) - r is drawn, on a network K(r) - r: what is above zero gathers at scales up to r. A
+        confidential figure is marked; `save_picture` keeps it out of releases and readable by its owner alone.
+        """
+        ax = new_figure(6.8, 5.0).subplots() if ax is None else ax
+        r = self.k.original.r
+        band = self.k.envelope
+        if band is not None:
+            between = band.lower - r, band.upper - r
+            ax.fill_between(r, *between, color=LANDMARK, alpha=0.22, linewidth=0, label="synthetic, lowest to highest")
+        mean, label = (self.k.synthetic[0].l, "synthetic") if band is None else (band.mean, "synthetic, mean")
+        ax.plot(r, mean - r, color=LANDMARK, linewidth=1.6, label=label)
+        ax.plot(
+            r,
+            self.k.original.l - r,
+            color=POINT,
+            linewidth=2.2,
+            label="original (sensitive)" if self.confidential else "original",
+        )
+        streets = isinstance(self.domain, LinearNetwork)
+        unit = short_unit(self.domain.unit)
+        along = " along the streets" if streets else ""
+        xlabel, ylabel = f"distance r{along} ({unit})", f"{'K' if streets else 'L'}(r) - r ({unit})"
+        label_curves(ax, xlabel, ylabel, "How points gather, by distance")
+        ax.set_xlim(0, r[-1])
+        if self.confidential:
+            mark_confidential(ax.figure, "made from sensitive points", size=48)
+        return ax
 
     def plot_patterns(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, Axes]:
         """Draw the original beside the first synthetic pattern; see `plotting.plot_comparison`."""
@@ -257,32 +284,3 @@ def _k_csv(report: UtilityReport) -> str:
     columns = {"r": k.original.r, "poisson": k.original.theory, "original": k.original.k}
     columns |= {f"synthetic_{i:03d}": each.k for i, each in enumerate(k.synthetic)}
     return str(pd.DataFrame({name: each for name, each in columns.items() if each is not None}).to_csv(index=False))
-
-
-def plot_k(k: KComparison, ax: Axes | None = None, *, domain: Domain, confidential: bool = True) -> Axes:
-    """Draw K of the original, the envelope of the synthetic patterns, and a Poisson process as the level line at zero.
-
-    In a window L(r) - r is drawn, on a network K(r) - r: what is above zero gathers at scales up to r. A confidential
-    figure is marked; `save_picture` keeps it out of releases and readable by its owner alone.
-    """
-    ax = new_figure(6.8, 5.0).subplots() if ax is None else ax
-    r = k.original.r
-    band = k.envelope
-    if band is not None:
-        between = band.lower - r, band.upper - r
-        ax.fill_between(r, *between, color=LANDMARK, alpha=0.22, linewidth=0, label="synthetic, lowest to highest")
-    mean, label = (k.synthetic[0].l, "synthetic") if band is None else (band.mean, "synthetic, mean")
-    ax.plot(r, mean - r, color=LANDMARK, linewidth=1.6, label=label)
-    ax.plot(
-        r, k.original.l - r, color=POINT, linewidth=2.2, label="original (sensitive)" if confidential else "original"
-    )
-    ax.axhline(0.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="Poisson process")
-    streets = isinstance(domain, LinearNetwork)
-    unit = short_unit(domain.unit)
-    along = " along the streets" if streets else ""
-    xlabel, ylabel = f"distance r{along} ({unit})", f"{'K' if streets else 'L'}(r) - r ({unit})"
-    label_curves(ax, xlabel, ylabel, "How points gather, by distance")
-    ax.set_xlim(0, r[-1])
-    if confidential:
-        mark_confidential(ax.figure, "made from sensitive points", size=48)
-    return ax

@@ -223,10 +223,7 @@ def _within(network: LinearNetwork, places: Floats, radius: float, rng: np.rando
 
 
 def _reached(network: LinearNetwork, place: Floats, known: Floats, radius: float, share: float) -> Floats:
-    """The place at a share of all that is reached, whose parts are counted one after the other.
-
-    An edge is reached from its start and from its end; the edge of the place itself is two, cut at the place.
-    """
+    """The place at a share of all that is reached, edge by edge; the own edge is two, cut at the place."""
     own, at = int(place[0]), place[1]
     length = np.append(network.lengths, network.lengths[own] - at)
     length[own] = at

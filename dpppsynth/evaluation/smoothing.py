@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, heat_kernels, network_mesh
 from dpppsynth.linear_network.heat_kernels import spread
@@ -193,10 +194,7 @@ def kernel_intensity(pattern: PointPattern, bandwidth: float, correction: str | 
     >>> f.total
     1.0
     """
-    if not isinstance(pattern, PointPattern):
-        msg = f"pattern: needs a PointPattern, got {type(pattern).__name__}."
-        raise InputError(msg)
-    domain: Any = pattern.domain
+    domain: Any = instance("pattern", pattern, PointPattern).domain
     require_smoothing(bandwidth, domain)
     if isinstance(domain, LinearNetwork):
         if correction is not None:

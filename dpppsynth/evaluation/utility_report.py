@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from dpppsynth.core.arguments import elements, flag, instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, ProgressLike, announced, each_of, inner_progress
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.evaluation.distances import Density
+from dpppsynth.evaluation.distances import Density, common_domain, quadrature_cell
 from dpppsynth.evaluation.kfunction import default_distances
 from dpppsynth.evaluation.mark_scores import (
     MARKS_NOTE,
@@ -34,7 +34,6 @@ from dpppsynth.evaluation.metrics import (
     MOST_PROPENSITIES,
     Comparison,
     KComparison,
-    least_bandwidth,
     propensity_share,
     thins,
     transport_method,
@@ -52,9 +51,6 @@ from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import checked_distances, frozen
-
-if TYPE_CHECKING:
-    pass
 
 # Patterns averaged for each reference value.
 YARDSTICKS = 5
@@ -168,20 +164,21 @@ def evaluate(
     patterns = _listed(synthetic)
     _require(original, patterns)
     heat = None if release is None else score_heat(require_heat_map(release), original)
-    marked = None if described is None else _with_marks(original, patterns, described)
+    marked = [] if described is None else _with_marks((original, *patterns), described)
     parts = {} if by is None else by_levels(original, patterns, by)
     domain = original.domain
     comparison = Comparison(
         original,
         r=default_distances(domain) if r is None else _distances(r),
         side=_length("side", side, domain),
-        bandwidth=_length("bandwidth", bandwidth, domain, least_bandwidth(domain)),
+        # Between the nodes of the quadrature far narrower kernels fall.
+        bandwidth=_length("bandwidth", bandwidth, domain, quadrature_cell(domain)),
         transport=transport_method(original, patterns),
         rng=generator(rng),
     )
     with announced(progress) as say:
         scored = _scored(comparison, patterns, synthetic_intensity, say)
-        marks = None if marked is None or described is None else _score_marks(comparison, described, *marked)
+        marks = None if described is None else _score_marks(comparison, described, marked)
         settings: dict[str, Any] = {"r": comparison.r, "side": comparison.side, "bandwidth": comparison.bandwidth}
         settings |= {"confidential": confidential, "rng": rng}
         levels = {
@@ -221,19 +218,15 @@ def _scored(
     return scored
 
 
-def _with_marks(
-    original: PointPattern, patterns: Sequence[PointPattern], described: Marks
-) -> tuple[MarkedPattern, list[MarkedPattern]]:
-    """Original and synthetic patterns with their types and times."""
+def _with_marks(patterns: Sequence[PointPattern], described: Marks) -> list[MarkedPattern]:
+    """The original, which comes first, and synthetic patterns with their types and times."""
     instance("described", described, Marks, "such as release.marks")
-    return with_marks(original, described, "original"), [with_marks(each, described, "synthetic") for each in patterns]
+    return [with_marks(each, described, "synthetic" if k else "original") for k, each in enumerate(patterns)]
 
 
-def _score_marks(
-    comparison: Comparison, described: Marks, original: MarkedPattern, patterns: list[MarkedPattern]
-) -> MarkScores:
-    against = MarkComparison(original, described, comparison.side, comparison.r, comparison.rng)
-    return score_marks(against, patterns, [comparison.uniform_pattern() for _ in range(YARDSTICKS)])
+def _score_marks(comparison: Comparison, described: Marks, marked: list[MarkedPattern]) -> MarkScores:
+    against = MarkComparison(marked[0], described, comparison.side, comparison.r, comparison.rng)
+    return score_marks(against, marked[1:], [comparison.uniform_pattern() for _ in range(YARDSTICKS)])
 
 
 def _listed(synthetic: Any) -> tuple[Any, ...]:
@@ -253,14 +246,10 @@ def _listed(synthetic: Any) -> tuple[Any, ...]:
 
 
 def _require(original: PointPattern, patterns: tuple[PointPattern, ...]) -> None:
-    if not isinstance(original, PointPattern) or not all(isinstance(each, PointPattern) for each in patterns):
-        msg = "original, synthetic: must be PointPatterns; `PointPattern.synthetic(xy, domain)` may be empty"
-        raise InputError(msg)
+    for each in patterns:
+        common_domain(original, each, ("original", "synthetic"))
     if not patterns:
         msg = "synthetic: there is no pattern to evaluate; `release.sample(10)` draws some"
-        raise InputError(msg)
-    if any(each.domain.fingerprint() != original.domain.fingerprint() for each in patterns):
-        msg = "synthetic: lies in another window or network than the original; compare patterns of one domain"
         raise InputError(msg)
     if len(original) < 2:
         msg = "original pattern: must have at least two points, K is about pairs; join patterns or enlarge the domain"

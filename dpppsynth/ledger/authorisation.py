@@ -1,20 +1,18 @@
-"""Authorisations: the secret that settles and records a ledger entry, and the hash chain that verifies it.
+"""Authorisations: the secret that settles and records a ledger entry, and the hashes that prove it.
 
 The file holds the secret hashed three times. Settling shows the secret hashed twice, recording the secret hashed once:
 both can be checked by everybody who reads the file. The secret itself is never written, and nothing else is taken for
-it: not even what a recording has left that came to nothing.
+it, not even what a failed recording left behind.
 """
 
 import hashlib
-import secrets
 from typing import Any, Self
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.ledger.document import AUTHORISED, GIVEN_UP, RELEASED, SETTLED
 
-HELD = (
-    "entry: an authorisation is used by whoever was given it; pass on what ledger.authorise returned, to another "
-    "process as Authorisation(entry, token)."
-)
+# Number of times that the secret is hashed in an event.
+TIMES = {AUTHORISED: 3, SETTLED: 2, GIVEN_UP: 2, RELEASED: 1}
 
 
 class Authorisation(str):
@@ -47,41 +45,32 @@ class Authorisation(str):
         return str(self), self.token
 
 
-def new_token() -> str:
-    """A random secret that cannot be guessed."""
-    return secrets.token_hex(32)
+def hashed(text: str, times: int = 1) -> str:
+    """SHA-256 of a text, of that hash, and so on."""
+    for _ in range(times):
+        text = hashlib.sha256(text.encode()).hexdigest()
+    return text
 
 
-def token_hash(token: str) -> str:
-    """SHA-256 of a secret, or of its hash."""
-    return hashlib.sha256(token.encode()).hexdigest()
+def proof_of(token: str, kind: str) -> str:
+    """Hash of the secret that an event of a kind shows."""
+    return hashed(token, TIMES[kind])
 
 
-def recording(token: str) -> str:
-    """Hash of the secret that proves the right to record."""
-    return token_hash(token)
+def require_proof(proof: str, kind: str, claim: str) -> None:
+    """Refuse an event unless its proof leads to the hash that the authorisation holds."""
+    if hashed(proof, TIMES[AUTHORISED] - TIMES[kind]) != claim:
+        msg = f"entry: a release is {kind} by somebody who was not given its authorisation."
+        raise InputError(msg)
 
 
-def settling(token: str) -> str:
-    """Hash of the secret that proves the right to settle."""
-    return token_hash(recording(token))
-
-
-def claim(token: str) -> str:
-    """Hash of the secret that an authorisation's event holds."""
-    return token_hash(settling(token))
-
-
-def token_of(entry: Any, held: str | None) -> str | None:
-    """The secret that comes with an entry's name, if it is the one whose `claim` the ledger holds."""
+def require_token(entry: Any, claim: str) -> str:
+    """The secret that comes with an entry's name; InputError unless it is the one that the ledger knows by its hash."""
     token = getattr(entry, "token", None)
-    return token if isinstance(token, str) and held is not None and claim(token) == held else None
-
-
-def require_token(entry: Any, held: str | None) -> str:
-    """Return the secret as `token_of` does; InputError for those who were not given it."""
-    token = token_of(entry, held)
-    if token is None:
-        older = "" if held else " This one was given by an older version, which kept no proof of it: authorise another."
-        raise InputError(HELD + older)
+    if not isinstance(token, str) or proof_of(token, AUTHORISED) != claim:
+        msg = (
+            "entry: an authorisation is used by whoever was given it; pass on what ledger.authorise returned, to "
+            "another process as Authorisation(entry, token)."
+        )
+        raise InputError(msg)
     return token

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from dpppsynth.core.arguments import finite
+from dpppsynth.core.arguments import flag, instance, positive, probability
 from dpppsynth.core.errors import BudgetError, InputError
 from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.wording import either, mention
@@ -16,14 +16,12 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
 from dpppsynth.privacy.relations import (
-    TRAJECTORY,
     AddRemove,
     AddRemovePerson,
     AlphaNeighbours,
     CappedRelation,
     GeoIndistinguishability,
     Local,
-    MovedPoint,
     Relation,
     ReplaceOne,
     relation_from_dict,
@@ -32,8 +30,11 @@ from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
 # Share by which a total may exceed the budget through rounding.
 ROUNDING = 1e-9
+# Budgets and what is calibrated to them may differ by rounding.
+ROUNDED = 1 + 1e-9
 # A larger delta lets one record in ten lie open.
 LARGEST_DELTA = 0.1
+COMMON_DELTA = "far below one in the number of points, such as 1e-5, or 0 for a ledger of pure releases alone"
 # Share of the budget below which nothing is left to speak of.
 LEAST_REMEDY = 1e-6
 
@@ -61,33 +62,21 @@ class Budget:
     adaptive: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", float(finite("epsilon", self.epsilon)))
-        object.__setattr__(self, "delta", float(finite("delta", self.delta)))
-        if self.epsilon <= 0:
-            msg = f"epsilon: the budget must be positive, got {self.epsilon!r}; such as 2.0."
-            raise InputError(msg)
-        if not 0 <= self.delta < LARGEST_DELTA:
-            msg = (
-                f"delta: the budget's must be at least 0 and below {LARGEST_DELTA:g}, got {self.delta!r}; far "
-                "below one in the number of points, such as 1e-5, or 0 for a ledger of pure releases alone."
-            )
-            raise InputError(msg)
-        if isinstance(self.relation, Local | GeoIndistinguishability):
-            msg = (
-                f"relation: a ledger keeps a custodian's account of points at hand, and {self.relation.name} is about "
-                f"reports that persons make; take {either('ReplaceOne()', '--relation replace-one')}, which accepts "
-                "locally private releases as well."
-            )
+        object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon, remedy="such as 2.0")))
+        object.__setattr__(self, "delta", float(probability("delta", self.delta, zero=True, remedy=COMMON_DELTA)))
+        if self.delta >= LARGEST_DELTA:
+            msg = f"delta: the budget's must be below {LARGEST_DELTA:g}, got {self.delta!r}; {COMMON_DELTA}."
             raise InputError(msg)
         if not isinstance(self.relation, AlphaNeighbours | ReplaceOne | AddRemove | AddRemovePerson):
-            msg = f"relation: expected a relation such as ReplaceOne() or AlphaNeighbours(25.0), got {self.relation!r}."
+            msg = (
+                "relation: a ledger keeps a custodian's account of points at hand, not of reports that persons make; "
+                f"take one such as {either('ReplaceOne()', '--relation replace-one')}, which accepts locally private "
+                f"releases as well, got {self.relation!r}."
+            )
             raise InputError(msg)
-        for name, kind in (("label", str | None), ("adaptive", bool)):
-            if not isinstance(getattr(self, name), kind):
-                msg = (
-                    f"{name}: needs {'a string' if name == 'label' else 'True or False'}, got {getattr(self, name)!r}."
-                )
-                raise InputError(msg)
+        if self.label is not None:
+            instance("label", self.label, str)
+        flag("adaptive", self.adaptive)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, inverse of `budget_from_dict`."""
@@ -108,16 +97,8 @@ class Budget:
         return spent <= (1 + slack) * self.epsilon
 
     def require(self, guarantee: Guarantee) -> None:
-        """Refuse a guarantee that says nothing about this budget, whatever is left of it.
-
-        Raises
-        ------
-        InputError
-            When it protects fewer pairs of patterns, or holds on average only.
-        """
-        if not isinstance(guarantee, Guarantee):
-            msg = f"guarantee: needs a Guarantee, such as plan.guarantee, got {type(guarantee).__name__}."
-            raise InputError(msg)
+        """Refuse a guarantee that protects fewer pairs of patterns than this budget, or holds on average only."""
+        instance("guarantee", guarantee, Guarantee, "such as plan.guarantee")
         if AVERAGED in guarantee.assumptions:
             msg = (
                 f"guarantee: {guarantee.theorem_text} holds on average over a model, and nothing is known about "
@@ -153,7 +134,7 @@ class Budget:
         fits = largest(asked, held, self.epsilon, self.delta) if counted else None
         epsilon = 0.0 if fits is None else fits.epsilon(fits.at)
         if fits is None or not LEAST_REMEDY * self.epsilon < epsilon < math.inf:
-            return "ReleasePlan a smaller release, or none."
+            return "Plan a smaller release, or none."
         unit = 10.0 ** (math.floor(math.log10(epsilon)) - 3)
         quoted = f"epsilon {math.floor(epsilon / unit) * unit:.4g} at delta {fits.at:g}"
         return f"The largest release of this kind that still fits has {quoted}."
@@ -166,88 +147,25 @@ def budget_from_dict(data: Any) -> Budget:
 
 
 def _refusal(given: Relation, needed: Relation) -> str:
-    """Message: why a ledger that protects `needed` accepts no release under `given`, and which it would accept."""
-    if isinstance(given, CappedRelation) and isinstance(needed, CappedRelation):
-        return (
-            f"relation: this release does not protect {_unprotected(given, needed)}, as the ledger promises; plan it "
-            f"under the ledger's relation, where {needed.describe()}."
-        )
+    """Message: a ledger that protects `needed` accepts no release under `given`, and what it would accept."""
+    user, own = getattr(given, "user", None), getattr(needed, "user", None)
+    promised = f"The ledger: two patterns are neighbouring when {needed.describe()}"
+    take = "plan it under the ledger's relation"
     if isinstance(given, Local | GeoIndistinguishability):
-        return _refused_reports(given, needed)
-    told = repr(user) if (user := getattr(given, "user", None)) is not None else None
-    if isinstance(needed, AddRemovePerson):
-        instead = "" if told is None else f", not by {told}"
-        return (
-            f"user: the ledger protects persons told by {needed.user!r}{instead}; take "
-            f"{mention('user', repr(needed.user))} ({either('HeatmapSynthesizer', '--method heatmap')})."
-        )
-    remedy = (
-        f"take {either('user=None', '--no-user')}"
-        if needed == AddRemove()
-        else "take another synthesizer, under the ledger's relation"
-    )
-    return (
-        f"user: the ledger knows of no persons told by {told}, as this release protects them. To the ledger, two "
-        f"patterns are neighbouring when {needed.describe()}; {remedy}."
-    )
-
-
-def _refused_reports(given: Local | GeoIndistinguishability, needed: Relation) -> str:
-    """Message: what reports of persons leave open that the ledger promises."""
-    remedy = "take a synthesizer under the ledger's relation"
-    if not needed.n_is_public:
-        left = "the number of points, which is the public number of reports"
-    elif Local().implies(needed):
-        left = "points that move by more than one cell of a public grid as well as its epsilon says"
-        remedy = "take a local mechanism, such as local.DiskAreaMechanism"
-    else:
-        left = "people with more than one point, for it counts one report of each"
-        user = getattr(needed, "user", None)
-        if given == Local(TRAJECTORY):
-            left = "people with more than one trajectory, for it counts one of each, and no mark tells whose it is"
-            remedy = "keep a ledger of one point a person for trajectories"
-        elif user is not None and given.user is None and Local(user=user).implies(needed):
-            left = "people with more than one point, for to it every point is a person"
-            remedy = f"name the mark that tells persons, {mention('user', repr(user))}"
-    return (
-        f"relation: this release does not protect {left}. To the ledger, two patterns are neighbouring when "
-        f"{needed.describe()}; {remedy}."
-    )
-
-
-def _unprotected(given: CappedRelation, needed: CappedRelation) -> str:
-    """Pairs of patterns, neighbouring under `needed`, that a release under `given` may tell apart, in words."""
-    if isinstance(needed, AddRemove) != isinstance(given, AddRemove):
-        move = "patterns that differ by a point that moves, only by one that is added or removed"
-        change = "patterns that differ by a point that is added or removed"
-        return change if isinstance(needed, AddRemove) else move
-    pairs = []
-    if given.reach < needed.reach:
-        pairs.append(f"points that move by more than {given.reach:g}")
-    if needed.user is not None and given.user != needed.user:
-        pairs.append(f"all points of a person, told by {needed.user!r}")
-    elif given.user is not None and needed.user is None and not given.n_is_public:
-        pairs.append("points of a person who stays in the data with others, which another draw may take")
-    elif needed.user is None and given.max_points_per_person < needed.max_points_per_person:
-        cap = given.max_points_per_person
-        pairs.append(f"people with more than {'one point' if cap == 1 else f'{cap} points'}")
-    if isinstance(given, MovedPoint) and isinstance(needed, MovedPoint):
-        pairs += _unprotected_marks(given, needed)
-    return " and ".join(pairs)
-
-
-def _unprotected_marks(given: MovedPoint, needed: MovedPoint) -> list[str]:
-    """Changes of marks that `needed` protects, and a release under `given`, which reads them, does not."""
-    pairs = []
-    (time, types), (needed_time, needed_types) = given.marks_reach, needed.marks_reach
-    if given.time is not None and time < needed_time:
-        pairs.append(f"points whose time changes{f' by more than {time:g}' if time else ''}")
-    elif given.time is not None and not given.covers(replace(given, time=needed.time, time_unit=needed.time_unit)):
-        units = (repr(each.time_unit) if each.time_unit else "a unit that is not stated" for each in (given, needed))
-        pairs.append("times in the ledger's unit (here {}, there {})".format(*units))
-    if given.types is not None and types < needed_types:
-        pairs.append("points whose type changes")
-    return pairs
+        take = "take a synthesizer under the ledger's relation"
+        if given == Local() and own is not None and Local(user=own).implies(needed):
+            take = f"name the mark that tells persons, {mention('user', repr(own))}"
+        elif Local().implies(needed):
+            take = "take a local mechanism, such as local.DiskAreaMechanism"
+    elif isinstance(needed, AddRemovePerson):
+        instead = "" if user is None else f", not by {user!r}"
+        take = f"{mention('user', repr(own))} ({either('HeatmapSynthesizer', '--method heatmap')})"
+        return f"user: the ledger protects persons told by {own!r}{instead}; take {take}."
+    elif not isinstance(given, CappedRelation):
+        take = either("user=None", "--no-user") if needed == AddRemove() else "another synthesizer, under its relation"
+        return f"user: the ledger knows of no persons told by {user!r}. {promised}; take {take}."
+    start = f"relation: this release does not protect all that the ledger promises; {take}"
+    return f"{start}. {promised}. The release: {given.describe()}."
 
 
 @lru_cache(maxsize=256)
@@ -266,10 +184,6 @@ def _quoted(profile: Profile) -> str:
 
 def _spent(epsilon: float) -> str:
     return upward(float(f"{epsilon:.12g}"), 4)
-
-
-# Budgets and what is calibrated to them may differ by rounding.
-ROUNDED = 1 + 1e-9
 
 
 def nowhere_worse(new: Profile, old: Profile) -> bool:

@@ -15,20 +15,13 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.privacy.relations import Relation
 
-SHAPE = (
-    "needs a dictionary with one value, a text without control characters or a whole number, for each mark, such as "
-    "{'year': 2021}"
-)
-BY_LEVEL = (
-    "needs the mark, its levels and their numbers of points (None where not known yet), such as "
-    "{'year': {2021: 120, 2022: 80}}"
-)
 # Names of marks, sorted, each with one value.
 Values = tuple[tuple[str, str], ...]
+Counts = tuple[tuple[str, int | None], ...]
 
 
 @dataclass(frozen=True)
-class Reading:
+class CountedPoints:
     """All points of a domain, or those of one value of a mark, and their public number.
 
     Attributes
@@ -49,7 +42,7 @@ class Reading:
     count_unit: str | None = None
     subset: Values = ()
     by: str | None = None
-    levels: tuple[tuple[str, int | None], ...] = ()
+    levels: Counts = ()
 
     def __post_init__(self) -> None:
         if self.by is None:
@@ -69,11 +62,6 @@ class Reading:
         """Whether the numbers of all levels are known."""
         return self.by is not None and all(number is not None for _, number in self.levels)
 
-    @property
-    def by_level(self) -> dict[str, dict[str, int | None]]:
-        """The mark, its levels and their numbers; empty unless levels are released."""
-        return {} if self.by is None else {self.by: dict(self.levels)}
-
     def numbers(self) -> Iterator[tuple[Values, int | None]]:
         """Counted parts and their numbers of points: those of the release, then those of its levels."""
         yield self.subset, self.n
@@ -85,12 +73,12 @@ class Reading:
         level = dict(values).get(str(self.by))
         return self.by is not None and {*self.subset} <= {*values} and level not in (None, *dict(self.levels))
 
-    def without_numbers(self) -> "Reading":
-        """The same reading before any points were counted."""
+    def without_numbers(self) -> "CountedPoints":
+        """The same points before any were counted."""
         return replace(self, n=None, levels=tuple((level, None) for level, _ in self.levels))
 
-    def differs(self, later: "Reading") -> str | None:
-        """The first of subset, n and levels that is not as `later` tells it, who may know more; None otherwise."""
+    def difference(self, later: "CountedPoints") -> str | None:
+        """The first of subset, n and levels that is not as in `later`, where more may be known; None otherwise."""
         if self.subset != later.subset:
             return "subset"
         if None not in (self.n, later.n) and (self.n, self.count_unit) != (later.n, later.count_unit):
@@ -104,14 +92,15 @@ class Reading:
         """Marks without which n would not be what it is: neighbouring patterns must share them."""
         return frozenset([*dict(self.subset), *filter(None, (self.count_unit, self.by))])
 
-    def describe(self) -> str:
-        """The points in words."""
-        return described(self.subset)
-
     def to_dict(self) -> dict[str, Any]:
-        """JSON form, inverse of `reading_from_dict`."""
-        subset = dict(self.subset)
-        return {"n": self.n, "count_unit": self.count_unit, "subset": subset, "levels": self.by_level}
+        """JSON form: the arguments of `counted_points`."""
+        levels = None if self.by is None else {self.by: dict(self.levels)}
+        return {"n": self.n, "count_unit": self.count_unit, "subset": dict(self.subset) or None, "levels": levels}
+
+
+def points_json(points: CountedPoints | None) -> dict[str, Any] | None:
+    """JSON form of the points that a release reads; None where their number is secret."""
+    return None if points is None else points.to_dict()
 
 
 def described(values: Values) -> str:
@@ -120,91 +109,66 @@ def described(values: Values) -> str:
     return f"the points with {chosen}" if chosen else "all points"
 
 
-def reading_from_dict(data: Mapping[str, Any]) -> Reading:
-    """Reading from its JSON form."""
-    n = None if data["n"] is None else whole("n", data["n"], 1)
-    subset = _chosen(data["subset"]) if data["subset"] else ()
-    return Reading(n, data["count_unit"], subset, *_levels(data["levels"] or None))
+def counted_points(relation: Relation, n: Any, count_unit: Any, subset: Any, levels: Any) -> CountedPoints | None:
+    """The points that a release reads under a ledger's relation; None where their number is secret."""
+    if not relation.n_is_public:
+        for name, value in (("n", n), ("subset", subset), ("levels", levels)):
+            if value is not None:
+                msg = (
+                    f"{name}: the number of points is secret under the ledger's relation, {relation.name}, which "
+                    f"protects all that a rule picks by looking at each point alone; leave {mention(name)} out."
+                )
+                raise InputError(msg)
+        return None
+    by, counts = (None, ()) if levels is None else _levels(levels)
+    if n is None and counts and None not in dict(counts).values():
+        n = sum(number or 0 for _, number in counts)
+    if count_unit is not None and not _is_text(count_unit):
+        msg = f"count_unit: needs the name of the mark that tells what n counts, got {shown(count_unit)}."
+        raise InputError(msg)
+    chosen = () if subset is None else _subset(subset)
+    return CountedPoints(None if n is None else _number("n", n), count_unit, chosen, by, counts)
 
 
-def reading(relation: Relation, n: Any, count_unit: Any, subset: Any, levels: Any) -> Reading | None:
-    """The points that a release reads under a ledger's relation; None where their number is secret.
-
-    Raises
-    ------
-    InputError
-        When n is no number or secret, `subset` names no value of a mark, or `levels` no numbers of its levels.
-    """
-    if relation.n_is_public:
-        by, counts = _levels(levels)
-        if n is None and counts and None not in dict(counts).values():
-            n = sum(number or 0 for _, number in counts)
-        number = None if n is None else _number("n", n)
-        if count_unit is not None and (not isinstance(count_unit, str) or not count_unit):
-            msg = f"count_unit: needs the name of the mark that tells what n counts, got {shown(count_unit)}."
-            raise InputError(msg)
-        return Reading(number, count_unit, () if subset is None else _chosen(subset), by, counts)
-    for name, given in (("n", n), ("levels", levels)):
-        if given is not None:
-            what = "it is" if name == "n" else "their numbers are"
-            msg = f"{name}: {what} secret under the ledger's relation, {relation.name}; leave {mention(name)} out."
-            raise InputError(msg)
-    if subset is not None:
+def _subset(given: Any) -> Values:
+    """Marks and their values, sorted; levels of a mark are texts, as on certificates."""
+    if not isinstance(given, Mapping) or not given or not all(map(_is_text, given)) or not _all_values(given.values()):
         msg = (
-            f"subset: the number of points is secret under the ledger's relation, {relation.name}, which protects "
-            f"every part of the points that a rule picks by looking at each of them alone; leave {mention('subset')} "
-            "out."
+            "subset: needs a dictionary with one value, a text without control characters or a whole number, for each "
+            f"mark, such as {{'year': 2021}}; leave it out for all points, got {shown(given)}."
         )
         raise InputError(msg)
-    return None
+    return tuple(sorted((mark, str(value)) for mark, value in given.items()))
 
 
-def _chosen(subset: Any) -> tuple[tuple[str, str], ...]:
-    """Marks and their values, sorted; levels of a mark are texts, as on certificates."""
-    items = list(subset.items()) if isinstance(subset, Mapping) else []
-    fit = all(_word(mark) and _named(value) for mark, value in items)
-    if not items and subset == {}:
-        msg = f"subset: it {SHAPE}; leave it out for a release of all points."
-        raise InputError(msg)
-    if not items or not fit:
-        msg = f"subset: {SHAPE}, got {shown(subset)}."
-        raise InputError(msg)
-    return tuple(sorted((mark, str(value)) for mark, value in items))
-
-
-def _levels(given: Any) -> tuple[str | None, tuple[tuple[str, int | None], ...]]:
+def _levels(given: Any) -> tuple[str, Counts]:
     """A mark and the numbers of its levels."""
-    if given is None:
-        return None, ()
-    (by, counts), *more = given.items() if isinstance(given, Mapping) and given else [(None, None)]
-    if more or not _word(by) or not isinstance(counts, Mapping) or not counts or not all(map(_named, counts)):
-        msg = f"levels: {BY_LEVEL}, got {shown(given)}."
+    by, counts = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else ("", {})
+    fit = _is_text(by) and isinstance(counts, Mapping) and len(counts) > 0 and _all_values(counts)
+    if not fit or len({*map(str, counts)}) < len(counts):
+        msg = (
+            "levels: needs the mark, each of its levels once, and their numbers of points (None where not known yet), "
+            f"such as {{'year': {{2021: 120, 2022: 80}}}}, got {shown(given)}."
+        )
         raise InputError(msg)
     found = {str(level): None if number is None else _number("levels", number) for level, number in counts.items()}
-    if len(found) < len(counts):
-        msg = f"levels: each of them once, got {shown(given)}."
-        raise InputError(msg)
-    return by, tuple(sorted(found.items()))
+    return str(by), tuple(sorted(found.items()))
 
 
 def _number(name: str, given: Any) -> int:
     return whole(name, given, 1, most=2**53, remedy="the public number of points")
 
 
-def _named(value: Any) -> bool:
-    """Whether it is a value of a mark."""
-    return _word(value) or _whole(value)
+def _all_values(values: Any) -> bool:
+    """Whether all are values of a mark: texts or whole numbers."""
+    return all(_is_text(each) or (isinstance(each, Integral) and not isinstance(each, bool)) for each in values)
 
 
-def _word(value: Any) -> bool:
+def _is_text(value: Any) -> bool:
     return isinstance(value, str) and value != "" and writable(value)
 
 
-def _whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def contradiction(now: Reading, before: Reading) -> str | None:
+def contradiction(now: CountedPoints, before: CountedPoints) -> str | None:
     """The number stated by `before` that `now` makes impossible, in words; None where both can be true.
 
     Parts have at most as many points as the whole, and a level that a release of all levels does not have, none.
@@ -222,12 +186,12 @@ def contradiction(now: Reading, before: Reading) -> str | None:
     return None if lacking is None else f"{described(lacking)} of this domain have n = 0, and this one another"
 
 
-def _bounds(reading: Reading, values: Values) -> tuple[int, float]:
-    """Lower and upper bound on the number of points with some values of marks, by what a release tells."""
-    if reading.lacks(values):
+def _bounds(points: CountedPoints, values: Values) -> tuple[int, float]:
+    """Lower and upper bound on the number of points with some values of marks."""
+    if points.lacks(values):
         return 0, 0
-    told, wanted = [({*points}, number) for points, number in reading.numbers()], {*values}
+    parts, wanted = [({*part}, number) for part, number in points.numbers()], {*values}
     # A level whose number is not known yet has a point at least.
-    least = [1 if number is None else number for points, number in told if points >= wanted]
-    most = [number for points, number in told if points <= wanted and number is not None]
+    least = [1 if number is None else number for part, number in parts if part >= wanted]
+    most = [number for part, number in parts if part <= wanted and number is not None]
     return max(least, default=0), min(most, default=math.inf)

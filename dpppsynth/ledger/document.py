@@ -19,7 +19,8 @@ from dpppsynth.spatial.domains import canonical_json
 
 Event = Mapping[str, Any]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 1
+AUTHORISED, SETTLED, GIVEN_UP, RELEASED = "authorised", "settled", "given-up", "released"
 REMEDY = (
     "Restore it from a backup, and know that what was authorised after the backup counts as spent though it is missing "
     "there: each published certificate names its entry."
@@ -31,35 +32,14 @@ def identify(event: Event) -> str:
     return hashlib.sha256(canonical_json(event).encode()).hexdigest()
 
 
-def version_of(event: Event) -> int:
-    """The schema version in which an event was written; the first one did not say so."""
-    version: int = event.get("version", 1)
-    return version
-
-
 def dump(events: Sequence[Event]) -> bytes:
-    """The whole file, indented for people; of the version of its last event, as versions only rise."""
-    whole = {"schema_version": version_of(events[-1]), "events": list(events), "head": identify(events[-1])}
+    """The whole file, indented for people."""
+    whole = {"schema_version": SCHEMA_VERSION, "events": list(events), "head": identify(events[-1])}
     return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode()
 
 
 def parse(raw: bytes, path: Path) -> tuple[Event, ...]:
-    """Events of a file, first the budget.
-
-    Parameters
-    ----------
-    raw : bytes
-        Content of the file.
-    path : Path
-        Name of the file in messages.
-
-    Raises
-    ------
-    InputError
-        When it is not JSON, says something twice, or is no ledger of this version.
-    PrivacyCheckError
-        When the chain of hashes is broken.
-    """
+    """Events of a file, first the budget; PrivacyCheckError where their chain is broken, InputError for no ledger."""
     try:
         data = strict_json(raw)
     except (ValueError, RecursionError):
@@ -73,15 +53,7 @@ def parse(raw: bytes, path: Path) -> tuple[Event, ...]:
             raise damaged(path, f"event {k} does not follow from the one before")
     if data["head"] != expected[-1]:
         raise damaged(path, "its last events are missing or changed")
-    _require_order(events, data["schema_version"], path)
     return events
-
-
-def _require_order(events: Sequence[Event], version: int, path: Path) -> None:
-    """Refuse events without the proofs of a later version after some that have them."""
-    versions = [version_of(event) for event in events]
-    if versions != sorted(versions) or versions[-1] != version:
-        raise damaged(path, "an event is of an earlier version than one before it, or than the file")
 
 
 def damaged(path: Path, what: str) -> PrivacyCheckError:
@@ -90,47 +62,34 @@ def damaged(path: Path, what: str) -> PrivacyCheckError:
 
 
 def _require_schema(data: Any, path: Path) -> None:
-    version = data.get("schema_version") if isinstance(data, dict) else None
-    if isinstance(version, int) and not isinstance(version, bool) and version > SCHEMA_VERSION:
-        msg = f"ledger: {path} is of schema version {version}, this program knows {SCHEMA_VERSION}; update dpppsynth."
-        raise InputError(msg)
     events = data["events"] if isinstance(data, dict) and isinstance(data.get("events"), list) else []
-    try:
-        # All but the first event one by one: those that were looked at before need no second look.
-        problem = _problem(data | {"events": events[:1]} if events else data)
-        found = [problem, *(_problem_of_event(json.dumps(event)) for event in events[1:])]
-    except RecursionError:
-        found = [("top level", "nesting")]
-    for k, problem in enumerate(found):
+    # All but the first event one by one: those that were looked at before need no second look.
+    parts = [(data | {"events": events[:1]} if events else data, ""), *((event, "event") for event in events[1:])]
+    for k, (document, part) in enumerate(parts):
+        try:
+            problem = _problem(json.dumps(document), part)
+        except RecursionError:
+            problem = "$: nesting"
         if problem is not None:
-            where, why = problem
-            where = f"event {k + 1}, {where}" if k else where
-            msg = f"ledger: {path} is not a ledger of version {SCHEMA_VERSION} (at {where}: {why}). {REMEDY}"
+            where = f"event {k + 1}, " if k else ""
+            msg = f"ledger: {path} is not a ledger of version {SCHEMA_VERSION} (at {where}{problem}). {REMEDY}"
             raise InputError(msg)
 
 
-def _problem(data: Any, part: str | None = None) -> tuple[str, str] | None:
-    """Location and description of the first violation of the schema, or of a definition of it."""
-    problem = next(_validator(part).iter_errors(data), None)
-    return None if problem is None else ("/".join(map(str, problem.absolute_path)) or "top level", problem.validator)
-
-
 @lru_cache(maxsize=10_000)
-def _problem_of_event(text: str) -> tuple[str, str] | None:
-    return _problem(json.loads(text), "event")
+def _problem(text: str, part: str) -> str | None:
+    """Place and name of the first violation of the schema, or of a definition of it."""
+    problem = next(_validator(part).iter_errors(json.loads(text)), None)
+    return None if problem is None else f"{problem.json_path}: {problem.validator}"
 
 
 @cache
-def _validator(part: str | None) -> Any:
+def _validator(part: str) -> Any:
     """Validator of ledgers, whose guarantees are described as on certificates."""
     import jsonschema
     from referencing import Registry, Resource
 
     shared: Any = Registry().with_resource("certificate.schema.json", Resource.from_contents(certificate.schema()))
-    whole = schema() if part is None else {"$defs": schema()["$defs"], "$ref": f"#/$defs/{part}"}
+    schema = json.loads((files("dpppsynth.ledger") / "ledger.schema.json").read_text())
+    whole = {"$defs": schema["$defs"], "$ref": f"#/$defs/{part}"} if part else schema
     return jsonschema.Draft202012Validator(whole, registry=shared)
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema of ledgers."""
-    return json.loads((files("dpppsynth.ledger") / "ledger.schema.json").read_text())

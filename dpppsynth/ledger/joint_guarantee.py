@@ -8,10 +8,9 @@ from dpppsynth.ledger.budget import Budget
 from dpppsynth.ledger.history import ACROSS, Entry
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.catalogue import ONE_REPORT, TWO_ROUNDS, Statement
-from dpppsynth.privacy.composition import FIXED_BEFOREHAND, STRATA
+from dpppsynth.privacy.composition import FIXED_BEFOREHAND
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import MovedPoint, Relation
-from dpppsynth.release.certificate import large_delta
 
 COMPLETE = "complete-ledger"
 SAME_POINTS = "same-points"
@@ -23,15 +22,7 @@ EVERYWHERE = f"they are so, or are the same, in each of the domains of the relea
 
 @dataclass(frozen=True)
 class Narrowed(Relation):
-    """A relation that several releases keep for fewer pairs of patterns than each of them alone.
-
-    Attributes
-    ----------
-    of : Relation
-        That of the budget.
-    limits : tuple of str
-        Further properties that neighbouring patterns share.
-    """
+    """The budget's relation for fewer pairs of patterns: those that share further properties, in words."""
 
     of: Relation
     limits: tuple[str, ...]
@@ -68,8 +59,17 @@ def together(budget: Budget, entries: Sequence[Entry]) -> Guarantee | None:
         own = [Statement("each-release", of=code) if code in EACH else code for code in own]
     # Not by the kinds released so far: that no other kind was may itself depend on what was published.
     fixed = [] if budget.adaptive or budget.delta == 0 else [FIXED_BEFOREHAND]
-    assumed = tuple(dict.fromkeys([*own, *fixed, *_points(budget, entries), COMPLETE]))
-    return Guarantee(narrowed(budget, entries), total, _theorem(budget, entries), assumed)
+    same = [_same_points(budget.relation)] if len(entries) > 1 else []
+    how = "privacy-filter" if budget.adaptive else "sequential-composition"
+    theorem = Statement(how, of=tuple(entry.guarantee.theorem for entry in entries))
+    return Guarantee(narrowed(budget, entries), total, theorem, tuple(dict.fromkeys([*own, *fixed, *same, COMPLETE])))
+
+
+def _same_points(relation: Relation) -> str:
+    """Assumption about the points that several releases read."""
+    if relation.n_is_public:
+        return SAME_POINTS
+    return POINTWISE if relation.unit == "point" else POINTWISE_PERSON
 
 
 def narrowed(budget: Budget, entries: Sequence[Entry]) -> Relation:
@@ -80,19 +80,18 @@ def narrowed(budget: Budget, entries: Sequence[Entry]) -> Relation:
         return budget.relation
     if len({entry.domain["fingerprint"] for entry in entries}) > 1:
         limits.append(EVERYWHERE)
-    told = _told_alone(budget.relation, entries)
-    if told:
-        limits.append(f"every point keeps its {' and its '.join(told)}, of which the ledger's relation says nothing")
+    unnamed = _unnamed_marks(budget.relation, entries)
+    if unnamed:
+        limits.append(f"every point keeps its {' and its '.join(unnamed)}, of which the ledger's relation says nothing")
     marks = sorted({mark for entry in entries for mark in _shared(entry)})
     if marks:
-        limits.append(f"every point keeps its {' and its '.join(marks)} ({_which(marks)} not protected)")
+        are = "which is" if len(marks) == 1 else "which are"
+        limits.append(f"every point keeps its {' and its '.join(marks)} ({are} not protected)")
     return Narrowed(budget.relation, tuple(limits)) if limits else budget.relation
 
 
-def _told_alone(relation: Relation, entries: Sequence[Entry]) -> list[str]:
-    """Times and types that releases read, and the ledger's relation says nothing of."""
-    if not isinstance(relation, MovedPoint):
-        return []
+def _unnamed_marks(relation: Relation, entries: Sequence[Entry]) -> list[str]:
+    """Times and types that releases read and the ledger's relation does not mention."""
     of = [entry.guarantee.relation for entry in entries if isinstance(entry.guarantee.relation, MovedPoint)]
     words = {"time": "time", "types": "type"}
     return [
@@ -102,35 +101,10 @@ def _told_alone(relation: Relation, entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _shared(entry: Entry) -> set[str]:
-    """Marks that neighbouring patterns of a release have in common, those whose levels it is made of included."""
-    if entry.reading is not None:
-        # Persons that a relation tells by a mark are in its own words.
-        own = {entry.reading.count_unit} if getattr(entry.guarantee.relation, "user", None) else set()
-        return {*entry.reading.marks} - own
-    stated = [each for each in entry.guarantee.assumptions if isinstance(each, Statement) and each.code == STRATA]
-    return {dict(each.parameters)["by"] for each in stated}
-
-
-def void(budget: Budget, entries: Sequence[Entry]) -> str | None:
-    """Reason why a budget's delta promises nothing, as far as the number of points is known."""
-    known = max((entry.n or 0 for entry in entries), default=0)
-    return large_delta(budget.delta, [(known if budget.relation.n_is_public else None, None)])
-
-
-def _which(marks: Sequence[str]) -> str:
-    return "which is" if len(marks) == 1 else "which are"
-
-
-def _points(budget: Budget, entries: Sequence[Entry]) -> list[str]:
-    """Assumption about the points that the releases read."""
-    if len(entries) == 1:
-        return []
-    if not budget.relation.n_is_public:
-        return [POINTWISE if budget.relation.unit == "point" else POINTWISE_PERSON]
-    return [SAME_POINTS]
-
-
-def _theorem(budget: Budget, entries: Sequence[Entry]) -> Statement:
-    how = "privacy-filter" if budget.adaptive else "sequential-composition"
-    return Statement(how, of=tuple(entry.guarantee.theorem for entry in entries))
+def _shared(entry: Entry) -> frozenset[str]:
+    """Marks that neighbouring patterns of a release have in common."""
+    if entry.points is None:
+        return frozenset()
+    # Persons that a relation tells by a mark are in its own words.
+    own = {entry.points.count_unit} if getattr(entry.guarantee.relation, "user", None) else set()
+    return entry.points.marks - own

@@ -4,7 +4,6 @@ import os
 import secrets
 import stat
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -14,33 +13,20 @@ from typing import Any, Self
 from dpppsynth.contract.account import Account, Levels, Subset
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.atomic_files import locked, whole_file
-from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, outside
+from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.wording import mention
-from dpppsynth.ledger.authorisation import Authorisation, claim, new_token, recording, require_token, settling, token_of
+from dpppsynth.ledger.authorisation import Authorisation, proof_of, require_token
 from dpppsynth.ledger.budget import ROUNDING, Budget
-from dpppsynth.ledger.counted_points import Reading, reading
-from dpppsynth.ledger.document import REMEDY, SCHEMA_VERSION, Event, dump, identify, parse
-from dpppsynth.ledger.history import (
-    ACROSS,
-    AUTHORISED,
-    RELEASED,
-    SETTLED,
-    Entry,
-    History,
-    replay,
-    require_covered,
-    require_open,
-    require_same_numbers,
-    require_same_reading,
-    require_stated,
-    stored,
-)
-from dpppsynth.ledger.joint_guarantee import narrowed, together, void
-from dpppsynth.ledger.proof import Proof, proof
+from dpppsynth.ledger.certificates import proof
+from dpppsynth.ledger.counted_points import counted_points, points_json
+from dpppsynth.ledger.document import AUTHORISED, GIVEN_UP, RELEASED, REMEDY, SETTLED, Event, dump, identify, parse
+from dpppsynth.ledger.history import Entry, History, find_entry, place_of, replay, require_open, stored
+from dpppsynth.ledger.joint_guarantee import narrowed, together
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours, MovedPoint, Relation
+from dpppsynth.release.certificate import large_delta
 from dpppsynth.spatial.domains import Domain
 
 # Seconds to wait for another process that writes to the same ledger.
@@ -49,8 +35,6 @@ PATIENCE = 10.0
 DIGITS = 12
 # A new ledger is its owner's alone.
 PRIVATE = 0o600
-# Schema version of the events that are written.
-VERSION = SCHEMA_VERSION
 
 
 class Ledger(Account):
@@ -68,7 +52,7 @@ class Ledger(Account):
     >>> from dpppsynth import Window
     >>> from dpppsynth.privacy import GaussianDP, Guarantee, gaussian_mu
     >>> square, alpha = Window.rectangle(0, 0, 1000, 1000), AlphaNeighbours(25.0)
-    >>> draw = Guarantee(alpha, GaussianDP(gaussian_mu(1.0, 1e-6), at=1e-6), "Theorem A", ("The draw is exact.",))
+    >>> draw = Guarantee(alpha, GaussianDP(gaussian_mu(1.0, 1e-6), at=1e-6), "posterior-draw", ("exact-draw",))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger.create(Path(folder) / "ledger.json", epsilon=2.0, delta=1e-5, relation=alpha)
     ...     entry = ledger.authorise(draw, mechanism="lgcp-posterior-draw", domain=square)
@@ -129,7 +113,7 @@ class Ledger(Account):
             msg = "relation: a ledger compares changes of times, so name their unit, such as time_unit='hours'."
             raise InputError(msg)
         budget = Budget(epsilon, delta, chosen, label, adaptive)
-        first = {"kind": "budget", "version": VERSION, "previous": None, **_when(), **budget.to_dict()}
+        first = {"kind": "budget", "previous": None, **_when(), **budget.to_dict()}
         ledger = cls(path)
         with ledger._locked() as alone:
             if ledger.path.exists():
@@ -164,12 +148,8 @@ class Ledger(Account):
         return type(self).open, (self.path,)
 
     def _repr_html_(self) -> str:
-        budget = f"epsilon {upward(self.epsilon)} at delta {upward(self.delta)}"
-        rows = [
-            ("budget", budget),
-            ("spent", upward(self.spent)),
-            ("neighbouring", self.relation.described_in(self.unit)),
-        ]
+        rows = [("budget", f"epsilon {upward(self.epsilon)} at delta {upward(self.delta)}")]
+        rows += [("spent", upward(self.spent)), ("neighbouring", self.relation.described_in(self.unit))]
         return html_card(f"Ledger {self.path.name}", rows)
 
     def __repr__(self) -> str:
@@ -210,35 +190,31 @@ class Ledger(Account):
     @property
     def remaining(self) -> float:
         """Difference of the budget's epsilon and `spent`; how much fits depends on its kind, see `check`."""
-        history = self._read()
+        left = self.epsilon - self.spent
         # What rounding alone leaves of a spent budget is nothing.
-        left = history.budget.epsilon - float(upward(history.spent, DIGITS))
-        return float(downward(left, DIGITS)) if left > ROUNDING * history.budget.epsilon else 0.0
+        return float(downward(left, DIGITS)) if left > ROUNDING * self.epsilon else 0.0
 
     @property
     def guarantee(self) -> Guarantee | None:
         """Joint guarantee of all releases; None as long as nothing is authorised."""
-        history = self._read()
-        whole = together(history.budget, tuple(history.entries.values()))
+        whole = together(self._read().budget, self.releases)
         return None if whole is None else whole.in_unit(self.unit)
 
     @property
     def neighbouring(self) -> Relation:
         """Neighbouring relation of all releases together: fewer pairs than under each of them alone."""
-        history = self._read()
-        return narrowed(history.budget, tuple(history.entries.values()))
+        return narrowed(self._read().budget, self.releases)
 
     @property
     def unit(self) -> str:
         """Unit of lengths: that of the first release's domain, "unit" before."""
-        first = next(iter(self._read().entries.values()), None)
-        return "unit" if first is None else str(first.domain["unit"])
+        return next((str(entry.domain["unit"]) for entry in self.releases), "unit")
 
     @property
     def warning(self) -> str | None:
         """Warning that the budget's delta is too large for the number of points known so far, or None."""
-        history = self._read()
-        return void(history.budget, tuple(history.entries.values()))
+        known = max((entry.n or 0 for entry in self.releases), default=0)
+        return large_delta(self.delta, [(known if self.relation.n_is_public else None, None)])
 
     @property
     def head(self) -> str:
@@ -266,7 +242,9 @@ class Ledger(Account):
         levels: Levels = None,
     ) -> None:
         """Raise what `authorise` would raise; nothing is written."""
-        self._authorisation(self._read(), guarantee, mechanism, domain, (n, count_unit, subset, levels))
+        history = self._read()
+        event = _authorisation(history, guarantee, mechanism, domain, (n, count_unit, subset, levels))
+        history.admit(event | {"claim": "", "taken": False})
 
     def authorise(
         self,
@@ -320,16 +298,10 @@ class Ledger(Account):
         PrivacyCheckError
             When the file is not what it was, with more added.
         """
-        token, points = new_token(), (n, count_unit, subset, levels)
-        claimed = {"taken": flag("taken", taken), "claim": claim(token)}
-
-        def asked(history: History) -> Event:
-            event = self._authorisation(history, guarantee, mechanism, domain, points)
-            if taken:
-                require_stated(reading(history.budget.relation, *points), mechanism)
-            return event | claimed
-
-        return Authorisation(self._append(asked), token)
+        token, points = secrets.token_hex(32), (n, count_unit, subset, levels)
+        claimed = {"claim": proof_of(token, AUTHORISED), "taken": flag("taken", taken)}
+        name = self._append(lambda history: _authorisation(history, guarantee, mechanism, domain, points) | claimed)
+        return Authorisation(name, token)
 
     def settle(
         self,
@@ -357,14 +329,8 @@ class Ledger(Account):
             Mechanism, such as "lgcp-tents", where less was known before.
         domain : Window or LinearNetwork, optional
             Where the release lies; must be the authorised one.
-        n : int, optional
-            Public number of points, where it was not known before; without it, see `give_up`.
-        count_unit : str, optional
-            Mark that tells what n counts.
-        subset : dict, optional
-            Must be the authorised one.
-        levels : dict, optional
-            As in `authorise`, all numbers known.
+        n, count_unit, subset, levels : optional
+            As in `authorise`, where they were not known before; all numbers known. Without n, see `give_up`.
 
         Raises
         ------
@@ -373,8 +339,18 @@ class Ledger(Account):
             the release, or a public n is missing or not that of earlier releases. Nothing may be measured then; it
             counts as spent.
         """
-        points = n, count_unit, subset, levels
-        self._append(lambda history: _settlement(history, entry, guarantee, mechanism, domain, points))
+
+        def settlement(history: History) -> Event:
+            found, token = _held(history, entry, SETTLED)
+            if domain is not None and place_of(domain) != found.domain:
+                msg = "domain: another one was authorised; authorise this one."
+                raise InputError(msg)
+            named = found.mechanism if mechanism is None else _require_name(mechanism)
+            given = (n, count_unit, subset, levels)
+            settled = {"mechanism": named, "guarantee": stored(guarantee), "points": _completed(history, found, given)}
+            return _event(SETTLED, found, token) | settled
+
+        self._append(settlement)
 
     def give_up(self, entry: str) -> None:
         """Take up an authorisation for nothing: it counts as spent, and says nothing about the number of points.
@@ -384,14 +360,7 @@ class Ledger(Account):
         InputError
             As `settle`.
         """
-
-        def nothing(history: History) -> Event:
-            found, token = _held(history, entry, SETTLED)
-            reads = None if found.reading is None else found.reading.without_numbers().to_dict()
-            words = {"mechanism": found.mechanism, "guarantee": stored(found.guarantee), "reads": reads}
-            return {"kind": SETTLED, "version": VERSION, "entry": found.id, **words, "proof": settling(token)}
-
-        self._append(nothing)
+        self._append(lambda history: _event(GIVEN_UP, *_held(history, entry, GIVEN_UP)))
 
     def record(self, entry: str, cert: Mapping[str, Any], *, domain: Domain) -> None:
         """Note that a release happened. What was settled counts from then on, if its certificate proves it.
@@ -413,30 +382,25 @@ class Ledger(Account):
         """
         history = self._read()
         found, _ = _held(history, entry, RELEASED)
-        _place(domain)
+        place_of(domain)
         # Outside the lock: it may take as long as verifying does.
         proved = proof(found, cert, domain, history.budget.relation)
-        self._append(lambda history: _record(history, entry, found, proved))
 
-    @staticmethod
-    def _authorisation(
-        history: History, guarantee: Guarantee, mechanism: str, domain: Domain, points: tuple[Any, ...]
-    ) -> dict[str, Any]:
-        _require_name(mechanism)
-        place = _place(domain)
-        history.budget.require(guarantee)
-        reads = reading(history.budget.relation, *points)
-        history.admits(guarantee, place, reads)
-        if history.budget.relation.n_is_public and history.opens(place):
-            msg = f"ledger: this release is the first in another domain; from now on {ACROSS}."
-            warnings.warn(msg, InformationWarning, stacklevel=outside())
-        words = {"mechanism": mechanism, "guarantee": stored(guarantee), "domain": place, "reads": _told(reads)}
-        return {"kind": AUTHORISED, "version": VERSION, **_when(), **words}
+        def release(history: History) -> Event:
+            now, token = _held(history, entry, RELEASED)
+            if now != found:
+                msg = "entry: it was settled while its certificate was looked at; record it again."
+                raise InputError(msg)
+            counts = SETTLED if _lowers(history, now) else AUTHORISED
+            return _event(RELEASED, now, token) | proved | {"counts": counts}
+
+        self._append(release)
 
     def _append(self, make: Callable[[History], Event]) -> str:
         with self._locked() as alone:
             history = self._read()
             event = {**make(history), "previous": history.head}
+            history.admit(event)
             self._write((*history.events, event), stat.S_IMODE(self.path.stat().st_mode), alone)
         return identify(event)
 
@@ -503,53 +467,28 @@ class Ledger(Account):
             yield alone
 
 
-def _settlement(
-    history: History,
-    name: str,
-    guarantee: Guarantee,
-    mechanism: str | None,
-    domain: Domain | None,
-    points: tuple[Any, ...],
-) -> Event:
-    entry, token = _held(history, name, SETTLED)
-    if mechanism is not None:
-        _require_name(mechanism)
+def _authorisation(
+    history: History, guarantee: Guarantee, mechanism: str, domain: Domain, points: tuple[Any, ...]
+) -> dict[str, Any]:
+    """Event of an authorisation, but for its claim and whether it is taken up."""
+    asked = {"mechanism": _require_name(mechanism), "domain": place_of(domain)}
     history.budget.require(guarantee)
-    if domain is not None and _place(domain) != entry.domain:
-        msg = "domain: another one was authorised; authorise this one."
-        raise InputError(msg)
-    require_covered(guarantee, entry.guarantee)
-    reads = _points(history, entry, points)
-    require_stated(reads, mechanism or entry.mechanism, levels=True)
-    words = {"mechanism": mechanism or entry.mechanism, "guarantee": stored(guarantee), "reads": _told(reads)}
-    return {"kind": SETTLED, "version": VERSION, "entry": entry.id, **words, "proof": settling(token)}
+    read = points_json(counted_points(history.budget.relation, *points))
+    return {"kind": AUTHORISED, **_when(), **asked, "guarantee": stored(guarantee), "points": read}
 
 
-def _points(history: History, entry: Entry, points: tuple[Any, ...]) -> Reading | None:
-    """Numbers of points that a settled release states, on top of those authorised."""
-    n, count_unit, subset, levels = points
-    before = entry.reading
-    if before is not None:
-        n, count_unit = (before.n, before.count_unit) if n is None else (n, count_unit)
-        subset = dict(before.subset) or None if subset is None else subset
-        levels = before.by_level or None if levels is None else levels
-    reads = reading(history.budget.relation, n, count_unit, subset, levels)
-    require_same_reading(entry, reads)
-    require_same_numbers((each for each in history.entries.values() if each.id != entry.id), entry.domain, reads)
-    return reads
+def _event(kind: str, entry: Entry, token: str) -> dict[str, Any]:
+    """What every later event of an entry says, with the proof of the right to it."""
+    return {"kind": kind, "entry": entry.id, "proof": proof_of(token, kind)}
 
 
-def _record(history: History, name: str, seen: Entry, proved: Proof) -> Event:
-    entry, token = _held(history, name, RELEASED)
-    if entry != seen:
-        msg = "entry: it was settled while its certificate was looked at; record it again."
-        raise InputError(msg)
-    reads = proved.reads
-    require_stated(reads, entry.mechanism, levels=True)
-    require_same_numbers((each for each in history.entries.values() if each.id != entry.id), entry.domain, reads)
-    hashes = {"certificate": proved.stated, "bought": proved.bought}
-    known = {"reads": _told(reads), "counts": SETTLED if _lowers(history, entry) else AUTHORISED}
-    return {"kind": RELEASED, "version": VERSION, "entry": entry.id, **hashes, **known, "proof": recording(token)}
+def _completed(history: History, entry: Entry, given: tuple[Any, ...]) -> dict[str, Any] | None:
+    """Points that a settled release reads, those authorised where nothing else is said."""
+    before = (None,) * 4 if entry.points is None else tuple(entry.points.to_dict().values())
+    n, count_unit, *rest = given
+    counts = before[:2] if n is None else (n, count_unit)
+    chosen = [old if new is None else new for new, old in zip(rest, before[2:], strict=True)]
+    return points_json(counted_points(history.budget.relation, *counts, *chosen))
 
 
 def _lowers(history: History, entry: Entry) -> bool:
@@ -563,26 +502,16 @@ def _lowers(history: History, entry: Entry) -> bool:
 
 def _held(history: History, name: str, kind: str) -> tuple[Entry, str]:
     """An open entry, and the secret of who was given it."""
-    entry = _find(history, name)
-    require_open(entry, kind, owned=token_of(name, entry.claim) is not None)
+    entry = find_entry(history.entries, name)
+    require_open(entry, kind)
     return entry, require_token(name, entry.claim)
 
 
-def _told(reads: Reading | None) -> dict[str, Any] | None:
-    return None if reads is None else reads.to_dict()
-
-
-def _find(history: History, entry: str) -> Entry:
-    if not isinstance(entry, str) or entry not in history.entries:
-        msg = f"entry: this ledger has authorised nothing of the name {entry!r}; ledger.authorise returns one."
-        raise InputError(msg)
-    return history.entries[entry]
-
-
-def _require_name(mechanism: Any) -> None:
+def _require_name(mechanism: Any) -> str:
     if not isinstance(mechanism, str) or not mechanism:
         msg = f"mechanism: needs a name such as 'lgcp-tents', got {mechanism!r}."
         raise InputError(msg)
+    return mechanism
 
 
 def _disturbed(path: Path) -> PrivacyCheckError:
@@ -592,13 +521,6 @@ def _disturbed(path: Path) -> PrivacyCheckError:
     )
 
 
-def _place(domain: Any) -> Mapping[str, str | None]:
-    if not isinstance(domain, Domain):
-        msg = f"domain: needs the Window or LinearNetwork of the release, got {type(domain).__name__}."
-        raise InputError(msg)
-    return {"fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
-
-
 def _when() -> dict[str, str]:
     """Time of an authorisation, and a random word that no other one shares."""
     return {"at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "nonce": secrets.token_hex(16)}
@@ -606,23 +528,22 @@ def _when() -> dict[str, str]:
 
 def _bytes(path: Path) -> bytes:
     try:
-        kind = path.stat().st_mode
         # A pipe would keep its reader waiting.
-        if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
-            with path.open("rb") as file:
-                links, raw = os.fstat(file.fileno()).st_nlink, file.read()
-            if links <= 1:
-                return raw
-            msg = (
-                f"ledger: {path} has another name as well (a hard link), and either could be spent in full; delete the "
-                "other one, and make backups by copying."
-            )
-        else:
-            msg = f"ledger: {path} is no file."
-    except IsADirectoryError:
-        msg = f"ledger: {path} is a folder; name the file, such as ledger.json."
+        if not stat.S_ISREG(path.stat().st_mode):
+            msg = f"ledger: {path} is no file; name one, such as ledger.json."
+            raise InputError(msg)
+        with path.open("rb") as file:
+            links, raw = os.fstat(file.fileno()).st_nlink, file.read()
     except FileNotFoundError:
         msg = f"ledger: there is no {path}; Ledger.create or `dpppsynth ledger init` makes one, once."
+        raise InputError(msg) from None
     except OSError as err:
         msg = f"ledger: cannot read {path}: {err.strerror}."
-    raise InputError(msg)
+        raise InputError(msg) from None
+    if links > 1:
+        msg = (
+            f"ledger: {path} has another name as well (a hard link), and either could be spent in full; delete the "
+            "other one, and make backups by copying."
+        )
+        raise InputError(msg)
+    return raw

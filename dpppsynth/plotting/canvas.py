@@ -33,7 +33,7 @@ POINT, LANDMARK = "#0072b2", "#d55e00"
 LONGEST_NAME, LETTERS_BELOW = 24, 60
 # Edges of a network from which its streets are drawn thinner.
 WIDE = 2_000
-LAND, BORDER, STREET, INK = "#f4f2ee", "#8a8580", "#b5aea5", "#2b2b2b"
+LAND, BORDER, STREET, INK, GRID = "#f4f2ee", "#8a8580", "#b5aea5", "#2b2b2b", "#e4e1dc"
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -129,6 +129,13 @@ def in_view(domain: Domain, xy: Floats) -> Floats:
 def set_title(ax: Axes, text: str) -> None:
     """Write a title above the left corner."""
     ax.set_title(text, loc="left", fontsize=13, color=INK, pad=8).set_parse_math(False)
+
+
+def plain_axes(ax: Axes) -> None:
+    """Axes of curves: lines across, and no frame but the two axes."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", color=GRID, linewidth=0.8)
+    ax.set_axisbelow(True)
 
 
 def legend_below(ax: Axes, handles: Sequence[Any], **style: Any) -> None:

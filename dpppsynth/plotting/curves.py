@@ -12,7 +12,7 @@ from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import stated
 from dpppsynth.core.units import short_unit
-from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, new_figure, set_title
+from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, new_figure, plain_axes, set_title
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, AddRemovePerson, GeoIndistinguishability, Local, MovedPoint
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
@@ -67,18 +67,13 @@ def plot_epsilon_curve(
     ax.set_xlabel(distance_moved(guarantee, short_unit(unit), along))
     if not guarantee.by_distance and not math.isfinite(reach):
         ax.set(xticks=[], xlabel=what_changes(guarantee))
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="y", color="#e4e1dc", linewidth=0.8)
-    ax.set_axisbelow(True)
+    plain_axes(ax)
     set_title(ax, "What an attacker can tell apart" if title is None else title)
     return ax
 
 
 def _polyline(guarantee: Guarantee) -> tuple[Floats, Floats]:
-    """Distances and epsilons of one point; level where the guarantee does not depend on distance.
-
-    A guarantee that is not pure and has no values by distance says nothing beyond the privacy radius.
-    """
+    """Distances and epsilons of one point; level, and up to the radius, where the guarantee has none by distance."""
     if guarantee.by_distance:
         distance, values = np.array([(0.0, 0.0), *guarantee.by_distance]).T
         return _through_the_claim(guarantee, distance, values)
@@ -184,7 +179,7 @@ def plot_k_function(
     for name, each in curves.items():
         ax.plot(each.r, each.l - each.r, linewidth=2.0, label=name or None)
     planar = next(iter(curves.values())).planar
-    return _by_distance(ax, "L(r) - r" if planar else "K(r) - r", unit, title)
+    return label_curves(ax, f"r ({short_unit(unit)})", "L(r) - r" if planar else "K(r) - r", title)
 
 
 def plot_envelope(band: Envelope, ax: Axes | None = None, *, unit: str = "unit", title: str | None = None) -> Axes:
@@ -206,25 +201,18 @@ def plot_envelope(band: Envelope, ax: Axes | None = None, *, unit: str = "unit",
     ax.fill_between(band.r, band.lower - base, band.upper - base, color=LANDMARK, alpha=0.22, linewidth=0, label=label)
     ax.plot(band.r, band.mean - base, color=LANDMARK, linewidth=1.6, label="simulated, mean")
     ax.plot(band.r, band.observed - base, color=POINT, linewidth=2.2, label="observed")
-    return _by_distance(ax, what, unit, title)
+    return label_curves(ax, f"r ({short_unit(unit)})", what, title)
 
 
-def label_curves(ax: Axes, xlabel: str, ylabel: str, title: str | None) -> None:
-    """Axes of curves by distance: labels, lines across, a legend below, where no curve can be."""
+def label_curves(ax: Axes, xlabel: str, ylabel: str, title: str | None) -> Axes:
+    """Axes of curves by distance: labels, a Poisson process as a level line, a legend below, where no curve can be."""
+    ax.axhline(0.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="Poisson process")
+    ax.margins(x=0)
     ax.set(xlabel=xlabel, ylabel=ylabel)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="y", color="#e4e1dc", linewidth=0.8)
-    ax.set_axisbelow(True)
+    plain_axes(ax)
     ax.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.16), ncols=2, frameon=False, fontsize=10)
     if title is not None:
         set_title(ax, title)
-
-
-def _by_distance(ax: Axes, what: str, unit: str, title: str | None) -> Axes:
-    """Add the level line of a Poisson process, and dress the axes."""
-    ax.axhline(0.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="Poisson process")
-    ax.margins(x=0)
-    label_curves(ax, f"r ({short_unit(unit)})", what, title)
     return ax
 
 

@@ -368,8 +368,8 @@ def _scale(values: Floats) -> Any:
 
 def _window(risk: RelativeRisk, threshold: float, certainty: float, ax: Axes) -> Any:
     window = risk.mesh.domain
-    values = raster_of(risk, window, PIXELS)
-    excess = raster_of(risk.exceedance(threshold), window, PIXELS)
+    values, _ = raster_of(risk, window, PIXELS)
+    excess, _ = raster_of(risk.exceedance(threshold), window, PIXELS)
     seen = values[values > 0]
     style: dict[str, Any] = {"cmap": "RdBu_r", "interpolation": "bilinear"}
     image = draw_raster(np.maximum(values, seen.min()), window, ax, _scale(seen), **style)

@@ -14,7 +14,19 @@ from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.units import density_unit
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.plotting.canvas import INK, MANY, POINT, draw_domain, frame, new_figure, set_title, set_view, shortened
+from dpppsynth.plotting.canvas import (
+    GRID,
+    INK,
+    MANY,
+    POINT,
+    draw_domain,
+    frame,
+    new_figure,
+    plain_axes,
+    set_title,
+    set_view,
+    shortened,
+)
 from dpppsynth.plotting.surfaces import ColourScale, Painting, draw_colour_bar
 from dpppsynth.spatial.mark_space import HOURS_OF_DAY, HOURS_OF_WEEK, Times
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
@@ -27,7 +39,6 @@ if TYPE_CHECKING:
 PANELS, IN_ROW, PANEL = 12, 4, 2.6
 # Steps of a curve between two instants with a hat.
 STEPS = 12
-GRID = "#e4e1dc"
 
 
 @dataclass(frozen=True)
@@ -274,9 +285,7 @@ def _curve(table: Any, times: Times, ax: Axes | None, band: str) -> Axes:
     if times.origin:
         ticks = np.unique(np.rint(np.linspace(times.start, times.end, 6)))
         ax.set_xticks(ticks, [instant_text(times, each) for each in ticks])
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="y", color=GRID, linewidth=0.8)
-    ax.set_axisbelow(True)
+    plain_axes(ax)
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=10)
     return ax
 

@@ -192,7 +192,7 @@ class Painting:
         if isinstance(domain, LinearNetwork):
             lines, values = street_values(intensity)
             return cls(intensity, factor * values, np.hypot(*(lines[:, 1] - lines[:, 0]).T), lines)
-        values, near = _raster(intensity, domain, PIXELS * 3 if isinstance(intensity, PiecewiseConstant) else PIXELS)
+        values, near = raster_of(intensity, domain, PIXELS * 3 if isinstance(intensity, PiecewiseConstant) else PIXELS)
         return cls(intensity, factor * values, near.astype(np.float64))
 
     def shades(self) -> Shades:
@@ -229,13 +229,10 @@ def draw_raster(values: Floats, window: Domain, ax: Axes, scale: Any, **style: A
     return image
 
 
-def raster_of(intensity: Callable[[Floats], Floats], window: Domain, pixels: int) -> Floats:
-    """(rows, columns) values at pixel centres, first row at the bottom; zero away from the window."""
-    return _raster(intensity, window, pixels)[0]
-
-
-def _raster(intensity: Callable[[Floats], Floats], window: Domain, pixels: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """As `raster_of`, and whether pixels are in the window or near it."""
+def raster_of(
+    intensity: Callable[[Floats], Floats], window: Domain, pixels: int
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """(rows, columns) values at pixel centres, first row at the bottom, and whether each is near the window."""
     x0, y0, x1, y1 = window.bounds
     step = max(x1 - x0, y1 - y0) / pixels
     columns, rows = (max(2, round(side / step)) for side in (x1 - x0, y1 - y0))
@@ -309,10 +306,7 @@ def street_values(intensity: Any) -> tuple[Floats, Floats]:
 
 
 def _visible_top(length: Floats, values: Floats) -> float:
-    """Largest value that is reached along a few stretches' length: what is too short to be seen sets no scale.
-
-    On an edge of a few centimetres a single noisy point makes an intensity of hundreds of points per metre.
-    """
+    """Largest value that is reached along a few stretches' length: what is too short to be seen sets no scale."""
     order = np.argsort(-values, kind="stable")
     seen = np.searchsorted(np.cumsum(length[order]), VISIBLE * length.max())
     return float(values[order][min(int(seen), len(values) - 1)])

@@ -77,8 +77,8 @@ from dpppsynth.privacy.shuffling import ShuffledPrivacy as ShuffledPrivacy
 from dpppsynth.privacy.shuffling import shuffled_delta as shuffled_delta
 from dpppsynth.privacy.shuffling import shuffled_epsilon as shuffled_epsilon
 from dpppsynth.privacy.shuffling import shuffled_reports as shuffled_reports
-from dpppsynth.privacy.truncated.costs import truncated_laplace_bound as truncated_laplace_bound
-from dpppsynth.privacy.truncated.costs import truncated_laplace_delta as truncated_laplace_delta
+from dpppsynth.privacy.truncated.truncated_laplace import truncated_laplace_bound as truncated_laplace_bound
+from dpppsynth.privacy.truncated.truncated_laplace import truncated_laplace_delta as truncated_laplace_delta
 from dpppsynth.privacy.truncated.truncated_planar import planar_laplace_bound as planar_laplace_bound
 from dpppsynth.privacy.truncated.truncated_planar import planar_laplace_delta as planar_laplace_delta
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP as TruncatedLaplaceDP

@@ -21,20 +21,15 @@ FAR = 700.0
 GUESSER = "Someone who had to guess which case is true, both being equally likely beforehand,"
 
 
-def guesses(guarantee: Guarantee) -> float:
+def guesses(profile: Profile) -> float:
     """Largest number of right guesses out of 100 between two equally likely cases, rounded up to a tenth.
 
     Examples
     --------
-    >>> from dpppsynth.privacy import PureDP, ReplaceOne
-    >>> guesses(Guarantee(ReplaceOne(), PureDP(1.0), "randomised response", ("none",)))
+    >>> from dpppsynth.privacy import PureDP
+    >>> guesses(PureDP(1.0))
     73.2
     """
-    return right(guarantee.profile)
-
-
-def right(profile: Profile) -> float:
-    """Largest number of right guesses out of 100 under a privacy profile, as in `guesses`."""
     return math.ceil(1000 * (1 + profile.delta(0.0)) / 2 - 1e-9) / 10
 
 
@@ -52,7 +47,7 @@ def chance(guessed: float) -> str:
 def rare(guarantee: Guarantee) -> str:
     """Addition about outcomes that allow better guesses than `chance` says; mostly empty."""
     # Odds of 19 to 1 are a guess that is right in 95 of 100 cases, here after the outcome is seen.
-    return RARE if guarantee.epsilon() > math.log(WEAK / (100 - WEAK)) and guesses(guarantee) <= WEAK else ""
+    return RARE if guarantee.epsilon() > math.log(WEAK / (100 - WEAK)) and guesses(guarantee.profile) <= WEAK else ""
 
 
 def likelihood(guarantee: Guarantee, what: str = "whatever is in this release", several: str = "the release") -> str:

@@ -5,7 +5,7 @@ All of it is computed from a public population, none from the points that are pr
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import cast
 
 import numpy as np
@@ -88,14 +88,8 @@ class Crowd:
         )
 
     def to_dict(self) -> JsonObject:
-        return {
-            "radius": self.radius,
-            "unit": self.unit,
-            "inhabitants": self.inhabitants,
-            "typical": self.typical,
-            "fewest": self.fewest,
-            "along_streets": self.along_streets,
-        }
+        """JSON form."""
+        return asdict(self)
 
 
 def _factor(epsilon: float) -> str:
@@ -240,10 +234,7 @@ def _overlaps(edges: Floats, low: Floats, high: Floats) -> Floats:
 
 
 def _disk(radius: Floats, *, corner: bool) -> Floats:
-    """(rows, columns) shares of cells that a circle covers, its radius in widths and heights of a cell.
-
-    Its centre is in the middle of the central cell, or at the corner of the four central ones.
-    """
+    """(rows, columns) shares of cells, the unit of the radius, that a circle about the middle or corner of one has."""
     count = [2 * math.ceil(each) + (not corner) for each in radius]
     across, up = ((np.arange(n * PARTS) + 0.5) / PARTS - n / 2 for n in count)
     inside = ((up[:, None] / radius[1]) ** 2 + (across / radius[0]) ** 2 <= 1).astype(float)

@@ -17,7 +17,7 @@ import numpy as np
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.privacy.truncated.arguments import LARGEST, WIDEST
+from dpppsynth.privacy.truncated.error_bounds import LARGEST, WIDEST
 from dpppsynth.spatial.mesh import Ints
 
 # Prefix of truncated noise on certificates.

@@ -80,7 +80,8 @@ class Relation:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, inverse of `relation_from_dict`."""
-        return {"name": self.name}
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {"name": self.name} | {name: value for name, value in told.items() if value is not None}
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,10 +136,6 @@ class CappedRelation(Relation):
         # Several points of one person to `other` may be of several persons to the mark, and are several steps then. Of
         # a person who stays with some points and loses others, other points may be drawn.
         return self.n_is_public and other.max_points_per_person == 1
-
-    def to_dict(self) -> dict[str, Any]:
-        told = {} if self.user is None else {"user": self.user}
-        return super().to_dict() | {"max_points_per_person": self.max_points_per_person} | told
 
     def _who(self, singular: str, plural: str) -> str:
         if self.user is not None:
@@ -226,10 +223,6 @@ class MovedPoint(CappedRelation):
     def covers(self, other: Relation) -> bool:
         return replace(self, time=self.time or PROTECTED, types=self.types or PROTECTED).implies(other)
 
-    def to_dict(self) -> dict[str, Any]:
-        own = {"time": self.time, "types": self.types, "time_unit": self.time_unit}
-        return super().to_dict() | {name: value for name, value in own.items() if value is not None}
-
     @property
     def _marks_told(self) -> str:
         """End of a sentence about times and types."""
@@ -258,28 +251,14 @@ class AlphaNeighbours(MovedPoint):
     False
     """
 
-    max_points_per_person: int = 1
-    alpha: float = float("nan")
+    max_points_per_person: int = field(default=1, kw_only=True)
+    alpha: float
     name: ClassVar[str] = "alpha-neighbours"
 
-    def __init__(
-        self,
-        alpha: float,
-        *,
-        time: float | str | None = None,
-        types: str | None = None,
-        time_unit: str | None = None,
-        max_points_per_person: int = 1,
-        user: str | None = None,
-    ) -> None:
+    def __post_init__(self) -> None:
         rule = "be a positive finite number in the domain's unit of length"
-        object.__setattr__(self, "alpha", float(positive("alpha", alpha, rule=rule, remedy="such as 25.0")))
-        object.__setattr__(self, "max_points_per_person", max_points_per_person)
-        object.__setattr__(self, "user", user)
-        object.__setattr__(self, "time", time)
-        object.__setattr__(self, "types", types)
-        object.__setattr__(self, "time_unit", time_unit)
-        self.__post_init__()
+        object.__setattr__(self, "alpha", float(positive("alpha", self.alpha, rule=rule, remedy="such as 25.0")))
+        super().__post_init__()
 
     @property
     def reach(self) -> float:
@@ -288,9 +267,6 @@ class AlphaNeighbours(MovedPoint):
     def describe(self) -> str:
         who = self._who("one point moves", "up to {k} points of one person move")
         return f"{self._counted} and {who} by at most {self.alpha:g} {UNIT_OF_COORDINATES} {INSIDE}{self._marks_told}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"alpha": self.alpha}
 
 
 @dataclass(frozen=True, repr=False)
@@ -367,9 +343,6 @@ class AddRemovePerson(Relation):
             f"{self.user!r}); the numbers of persons and points are secret"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"user": self.user}
-
 
 @dataclass(frozen=True)
 class Local(Relation):
@@ -436,8 +409,8 @@ class Local(Relation):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        told = {} if self.user is None else {"user": self.user}
-        return super().to_dict() | ({} if self.of == LOCATION else {"of": self.of}) | told
+        # Of locations the name says it all.
+        return {name: value for name, value in super().to_dict().items() if value != LOCATION or name != "of"}
 
 
 @dataclass(frozen=True)
@@ -488,33 +461,25 @@ class GeoIndistinguishability(Relation):
             f"the epsilon stated), and everybody else's reports stay as they are; {count} public"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"cells": self.cells} | ({} if self.user is None else {"user": self.user})
-
 
 def as_relation(relation: CappedRelation | float) -> CappedRelation:
     """The relation itself, or `AlphaNeighbours` where a privacy radius is given."""
     return relation if isinstance(relation, CappedRelation) else AlphaNeighbours(relation)
 
 
+RELATIONS: dict[Any, type[Relation]] = {
+    each.name: each
+    for each in (AlphaNeighbours, ReplaceOne, AddRemove, AddRemovePerson, Local, GeoIndistinguishability)
+}
+NEEDED = {AlphaNeighbours.name: "alpha", AddRemovePerson.name: "user", GeoIndistinguishability.name: "cells"}
+
+
 def relation_from_dict(data: Mapping[str, Any]) -> Relation:
     """Relation from its JSON form; InputError for a name this version does not know."""
     data = entries("relation", data)
     name = data.get("name")
-    if name == AddRemovePerson.name and "user" in data:
-        return AddRemovePerson(data["user"])
-    if name == Local.name:
-        return Local(data.get("of", LOCATION), user=data.get("user"))
-    if name == GeoIndistinguishability.name and "cells" in data:
-        return GeoIndistinguishability(data["cells"], user=data.get("user"))
-    cap = data.get("max_points_per_person", 1)
-    marks = {mark: data[mark] for mark in ("user", "time", "types", "time_unit") if mark in data}
-    if name == AlphaNeighbours.name and "alpha" in data:
-        return AlphaNeighbours(data["alpha"], max_points_per_person=cap, **marks)
-    if name == ReplaceOne.name:
-        return ReplaceOne(cap, **marks)
-    if name == AddRemove.name:
-        return AddRemove(cap, **{name: value for name, value in marks.items() if name == "user"})
+    if isinstance(name, str) and name in RELATIONS and NEEDED.get(name, "name") in data:
+        return RELATIONS[name](**{each.name: data[each.name] for each in fields(RELATIONS[name]) if each.name in data})
     msg = (
         f"relation: {shown(name)} is not known; expected 'alpha-neighbours' with alpha, 'replace-one', 'add-remove', "
         "'add-remove-person' with user, 'local' or 'geo-indistinguishability' with cells."

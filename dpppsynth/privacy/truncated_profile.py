@@ -9,7 +9,7 @@ from typing import Any
 from dpppsynth.core.arguments import elements, entries, positive, probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.profiles import RULE, ApproximateDP
-from dpppsynth.privacy.truncated.arguments import require_whole
+from dpppsynth.privacy.truncated.error_bounds import require_whole
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 
 __all__ = ["TruncatedLaplaceDP"]

@@ -21,7 +21,7 @@ from dpppsynth.privacy.lengths import require_scale, undeclared
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_from_dict
-from dpppsynth.privacy.truncated.arguments import LARGEST
+from dpppsynth.privacy.truncated.error_bounds import LARGEST
 from dpppsynth.release import certificate, contents, work
 from dpppsynth.release.offset_file import offset_name, read_offset
 from dpppsynth.release.rederive import RederivedRelease, has_form, knows, rederive, same_values, spends, stated_budget

@@ -88,7 +88,9 @@ def guarantee_rows(subject: Subject) -> list[Row]:
     mu = subject.guarantee.mu
     unit = short_unit(subject.domain.unit)
     plain = subject.guarantee.relation
-    cap = f"points of one person: {_cap(plain)}" if not local.by_reports(plain) else local.each_sends(plain)
+    cap = f"points of one person: {_cap(plain)}"
+    if local.by_reports(plain):
+        cap = f"one {'trajectory' if local.by_trajectories(plain) else 'report'} of each"
     sent = subject.words.reports(subject.release.plans)
     radius = [Row("Privacy radius alpha", f"{exact(relation['alpha'])} {unit}")] if "alpha" in relation else []
     return [
@@ -109,7 +111,7 @@ def guarantee_rows(subject: Subject) -> list[Row]:
         Row("Releasable", "yes" if cert["releasable"] else "no"),
         Row("Warning", cert["warning"] or "none"),
         *(Row(f"Version of {name}", value, mono=True) for name, value in sorted(cert["versions"].items())),
-        *ledger_rows(cert),
+        Row("Ledger entry", cert.get("ledger", "none on this certificate"), mono="ledger" in cert),
         Row("Fingerprint of the domain", cert["domain"]["fingerprint"], mono=True),
         Row("Certificate schema", exact(cert["schema_version"])),
         Row("Content hash", cert["content_hash"], mono=True),
@@ -134,16 +136,6 @@ def _cap(relation: Relation) -> str:
         return "any number" if relation.user_cap is None else "any number, of which one is reported, drawn at random"
     cap = f"at most {relation.max_points_per_person}"
     return cap if relation.user is None else f"any number, of which {cap} count, drawn at random"
-
-
-def ledger_rows(certificate: Mapping[str, Any]) -> list[Row]:
-    """The entry of the budget ledger that authorised the release, where the certificate names one."""
-    entry = certificate.get("ledger")
-    if entry is None:
-        return [Row("Ledger entry", "none on this certificate")]
-    if isinstance(entry, Mapping):
-        return [Row(f"Ledger {name}", value, mono=True) for name, value in _flat(entry)]
-    return [Row("Ledger entry", exact(entry), mono=True)]
 
 
 def parameter_rows(certificate: Mapping[str, Any]) -> list[Row]:

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeGuard
 from dpppsynth.core.rounding import stated
 from dpppsynth.core.units import short_unit
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.interpretation import NEXT_TO_NOTHING, WEAK, chance, factor, likelihood, right
+from dpppsynth.privacy.interpretation import NEXT_TO_NOTHING, WEAK, chance, factor, guesses, likelihood
 from dpppsynth.privacy.relations import TRAJECTORY, GeoIndistinguishability, Local, Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain
@@ -49,11 +49,6 @@ def by_trajectories(relation: Relation) -> bool:
     return isinstance(relation, Local) and relation.of == TRAJECTORY
 
 
-def each_sends(relation: Relation) -> str:
-    """Description of the one report that each person sends."""
-    return "one trajectory of each" if by_trajectories(relation) else "one report of each"
-
-
 def opening(relation: Relation) -> Opening:
     """The opening statement."""
     if not by_reports(relation):
@@ -77,7 +72,7 @@ def cautions(guarantee: Guarantee) -> list[str]:
         "hides where in a neighbourhood a person is, and not in which part of the area: the farther two places are "
         "apart, the less it protects."
     )
-    weak = next((distance for distance, epsilon in guarantee.by_distance if right(PureDP(epsilon)) > WEAK), None)
+    weak = next((distance for distance, epsilon in guarantee.by_distance if guesses(PureDP(epsilon)) > WEAK), None)
     if weak is not None:
         apart = "Even for two squares side by side" if weak == 1 else f"For places {weak:g} squares apart and more"
         told += (
@@ -109,7 +104,7 @@ def limit(guarantee: Guarantee, domain: Domain) -> str:
     whole = ALL_OF_IT if ways else BOTH
     likely = likelihood(guarantee, whole, whole)
     several = guarantee.relation.user_cap is not None
-    guessed = f"Then {likely}. {chance(right(guarantee.profile))}"
+    guessed = f"Then {likely}. {chance(guesses(guarantee.profile))}"
     if not isinstance(guarantee.relation, GeoIndistinguishability):
         return f"Take two cases: {ANY_WAY if ways else ANY_POINTS if several else ANYWHERE}. {guessed}"
     cases = EACH_NEXT_TO if several else NEXT_TO
@@ -180,7 +175,7 @@ def _farther(guarantee: Guarantee) -> str:
     words[across] = f"from one corner of the grid to the opposite one ({across:.3g} squares)"
     told = ", ".join(f"{name} {_times(known[distance])}" for distance, name in words.items())
     end = ""
-    if right(PureDP(known[across])) > NEXT_TO_NOTHING:
+    if guesses(PureDP(known[across])) > NEXT_TO_NOTHING:
         end = " At that distance a guess could be right practically every time."
     return f" The factor grows with the distance: {told}.{end}"
 

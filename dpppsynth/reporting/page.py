@@ -15,13 +15,13 @@ from dpppsynth.core.rounding import stated
 from dpppsynth.inference.risk import Effects
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.catalogue import text
+from dpppsynth.privacy.interpretation import averaged
 from dpppsynth.privacy.nearby_population import people_within, require_reach
 from dpppsynth.release import CoxRelease, Release, certificate
 from dpppsynth.release.certificate import FILENAME
 from dpppsynth.release.folder import release_folder
 from dpppsynth.reporting import certificate_tables, promise, report_pictures
 from dpppsynth.reporting import local_privacy as local
-from dpppsynth.reporting.k_summary import gathering
 from dpppsynth.reporting.subject import Subject, open_subject
 from dpppsynth.spatial.offset import Offset
 
@@ -85,7 +85,7 @@ def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
         "epsilon": stated(guarantee.epsilon()),
         "delta": stated(guarantee.profile.at),
         "version": _version(cert["versions"].get("dpppsynth", "")),
-        "averaged": promise.averaged(guarantee),
+        "averaged": averaged(guarantee),
         "weakened": bool(promise.cautions(guarantee, cert["parameters"])),
         "opening": local.opening(guarantee.relation),
         "reports": words.reports(subject.release.plans),
@@ -129,7 +129,7 @@ def _version(stated: str) -> str | None:
 def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
     guarantee, domain = subject.guarantee, subject.domain
     say("estimating K-functions")
-    found = gathering(subject.patterns)
+    found = report_pictures.gathering(subject.patterns)
     curve, correction = None, ""
     if found is not None:
         of = "the moved points" if subject.words.moved else f"{found.patterns} synthetic pattern(s)"

@@ -8,15 +8,13 @@ from dpppsynth.core.rounding import stated
 from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.interpretation import chance, guesses, likelihood, rare
+from dpppsynth.privacy.interpretation import averaged, chance, guesses, likelihood, rare
 from dpppsynth.privacy.lengths import undeclared
 from dpppsynth.privacy.relations import PUBLIC, AddRemove, AddRemovePerson, CappedRelation, Local, MovedPoint, Relation
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.reporting import local_privacy as local
 from dpppsynth.spatial.domains import Domain
 
-# Mark of theorems that hold only on average over their model.
-AVERAGED = "model-averaged"
 # Probability of publishing a random point whole that a claim may leave room for, above which its delta is called weak.
 EXPOSING = 0.01
 
@@ -44,11 +42,6 @@ def cautions(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
             "privacy profile can tell."
         )
     return said
-
-
-def averaged(guarantee: Guarantee) -> bool:
-    """Whether the guarantee holds on average over a model alone."""
-    return "model-averaged" in guarantee.assumptions
 
 
 def exposure(guarantee: Guarantee, parameters: Mapping[str, Any]) -> float:
@@ -193,7 +186,7 @@ def _whom(guarantee: Guarantee) -> str:
 def _limit(guarantee: Guarantee, domain: Domain) -> str:
     start = "On average over such data this can be said. " if averaged(guarantee) else ""
     cases = _cases(guarantee.relation, domain)
-    guessed = f"{chance(guesses(guarantee))}{rare(guarantee)}"
+    guessed = f"{chance(guesses(guarantee.profile))}{rare(guarantee)}"
     return f"{start}Take two cases: {cases}. Then {likelihood(guarantee)}. {guessed}"
 
 

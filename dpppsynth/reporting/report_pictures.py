@@ -1,20 +1,22 @@
-"""Pictures of a report, embedded in its page and reproducible byte by byte."""
-
-from __future__ import annotations
+"""Pictures of a report, embedded in its page and reproducible byte by byte, and what they draw."""
 
 import base64
 import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import shapely
 
+from dpppsynth.contract.result import HeatMapped, Marked
+from dpppsynth.core.randomness import generator
 from dpppsynth.core.rounding import in_words, stated
 from dpppsynth.core.units import short_unit
+from dpppsynth.evaluation import default_distances, k_function
+from dpppsynth.inference.risk import RelativeRisk
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import (
     plot_by_time,
@@ -26,7 +28,7 @@ from dpppsynth.plotting import (
     plot_pattern,
     plot_relative_risk,
 )
-from dpppsynth.plotting.canvas import INK, POINT, map_figure, new_figure
+from dpppsynth.plotting.canvas import INK, POINT, map_figure, new_figure, plain_axes
 from dpppsynth.plotting.curves import what_changes
 from dpppsynth.plotting.mark_pictures import draw_panels
 from dpppsynth.privacy.guarantee import Guarantee
@@ -34,17 +36,61 @@ from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, GeoIndisting
 from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.promise import length, several, silent_beyond, way
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.intensity import Intensity
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.patterns import PointPattern
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+STEPS = 128
+# Points that the K-function of one pattern is made of at most, in windows and along streets.
+IN_PLANE, ON_NETWORK = 5_000, 1_000
+FEWEST = 2
 
-    from dpppsynth.contract.result import HeatMapped, Marked
-    from dpppsynth.inference.risk import RelativeRisk
-    from dpppsynth.privacy.guarantee import Guarantee
-    from dpppsynth.reporting.k_summary import KSummary
-    from dpppsynth.spatial.domains import Domain
-    from dpppsynth.spatial.intensity import Intensity
-    from dpppsynth.spatial.patterns import PointPattern
+
+@dataclass(frozen=True, eq=False)
+class KSummary:
+    """`L(r) - r` in a window, `K(r) - r` on a network, of several synthetic patterns; zero for a Poisson process.
+
+    Curves (b,) are in the domain's unit; `thinned` tells whether some pattern was too large to use all of its points.
+    """
+
+    r: Floats
+    mean: Floats
+    lowest: Floats
+    highest: Floats
+    patterns: int
+    thinned: bool
+    correction: str
+
+
+def gathering(patterns: Iterable[PointPattern]) -> KSummary | None:
+    """Summarise the K-functions of patterns on one domain; None where none has two points.
+
+    A large pattern is thinned by a fixed rule, which leaves K as it is on average.
+    """
+    usable = [each for each in patterns if len(each) >= FEWEST]
+    if not usable:
+        return None
+    domain = usable[0].domain
+    r = default_distances(domain, STEPS)
+    curves = [k_function(_thinned(each), r) for each in usable]
+    excess = np.array([curve.l - r for curve in curves])
+    large = any(len(each) > _most(domain) for each in usable)
+    spread = excess.mean(axis=0), excess.min(axis=0), excess.max(axis=0)
+    return KSummary(r, *spread, len(usable), large, curves[0].correction)
+
+
+def _thinned(pattern: PointPattern) -> PointPattern:
+    most = _most(pattern.domain)
+    if len(pattern) <= most:
+        return pattern
+    chosen = np.zeros(len(pattern), dtype=bool)
+    chosen[generator(0).choice(len(pattern), most, replace=False)] = True
+    return pattern.part(chosen, synthetic=True)
+
+
+def _most(domain: Domain) -> int:
+    return ON_NETWORK if isinstance(domain, LinearNetwork) else IN_PLANE
+
 
 # Inches of a curve; maps are drawn smaller than alone, so that their letters can be read on a phone.
 CURVE = 5.2, 3.5
@@ -88,8 +134,7 @@ def pattern_map(pattern: PointPattern, alt: str, *, by: str | None = None, small
 
 def intensity_map(intensity: Intensity, alt: str, of: str = "points") -> Picture:
     """Draw a released intensity of points or persons; always as pixels, since it is an image anyway."""
-    figure = _map_figure(intensity.mesh.domain, MAP_SHARE, beside=1.1)
-    return _picture(plot_intensity(intensity, figure.subplots(), of=of), alt, drawn=False)
+    return _picture(plot_intensity(intensity, _beside_bar(intensity.mesh.domain), of=of), alt, drawn=False)
 
 
 def intensity_panels(intensities: Mapping[str, Intensity], alt: str, of: str = "points") -> Picture:
@@ -99,9 +144,8 @@ def intensity_panels(intensities: Mapping[str, Intensity], alt: str, of: str = "
 
 def risk_map(risk: RelativeRisk) -> Picture:
     """Draw the relative risk, with the places where it is above average for all but certain."""
-    figure = _map_figure(risk.mesh.domain, MAP_SHARE, beside=1.1)
     alt = "Map of the relative risk; places where it is above average with probability .95 or more are marked."
-    return _picture(plot_relative_risk(risk, figure.subplots()), alt, drawn=False)
+    return _picture(plot_relative_risk(risk, _beside_bar(risk.mesh.domain)), alt, drawn=False)
 
 
 def mark_pictures(release: Marked, pattern: PointPattern | None) -> Iterator[tuple[str, Picture]]:
@@ -135,8 +179,7 @@ def risks_by_type(release: Any) -> Iterator[tuple[str, Picture]]:
 
 def heat_map(release: HeatMapped, alt: str) -> Picture:
     """Draw the heat map of a release, under its usual filter; always as pixels."""
-    figure = _map_figure(release.domain, MAP_SHARE, beside=1.1)
-    return _picture(plot_heatmap(release, ax=figure.subplots()), alt, drawn=False)
+    return _picture(plot_heatmap(release, ax=_beside_bar(release.domain)), alt, drawn=False)
 
 
 def epsilon_curve(guarantee: Guarantee, domain: Domain, alt: str) -> Picture:
@@ -165,7 +208,7 @@ def profile_curve(guarantee: Guarantee, alt: str) -> Picture:
     ax.plot([claimed], [guarantee.profile.at], "o", color=INK, markersize=6, clip_on=False, zorder=4)
     ax.annotate("claimed", (claimed, guarantee.profile.at), (8, 8), textcoords="offset points", color=INK)
     ax.set(xlim=(0, epsilon[-1]), xlabel="ε", ylabel="smallest δ that holds")
-    _dress(ax)
+    plain_axes(ax)
     return _picture(ax, alt)
 
 
@@ -180,15 +223,9 @@ def gathering_curve(found: KSummary, domain: Domain, alt: str) -> Picture:
     ax.axhline(0.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="no gathering (Poisson process)")
     ax.set(xlim=(0, found.r[-1]), xlabel=f"distance r{' along the streets' if streets else ''} ({unit})")
     ax.set_ylabel(f"{'K' if streets else 'L'}(r) − r ({unit})")  # noqa: RUF001 - a minus sign
-    _dress(ax)
+    plain_axes(ax)
     ax.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.2), ncols=1, frameon=False, fontsize=10)
     return _picture(ax, alt)
-
-
-def _dress(ax: Axes) -> None:
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="y", color="#e4e1dc", linewidth=0.8)
-    ax.set_axisbelow(True)
 
 
 def _map_figure(domain: Domain, share: float, beside: float = 0.0) -> Any:
@@ -198,11 +235,15 @@ def _map_figure(domain: Domain, share: float, beside: float = 0.0) -> Any:
     return figure
 
 
+def _beside_bar(domain: Domain) -> Any:
+    return _map_figure(domain, MAP_SHARE, beside=1.1).subplots()
+
+
 def _drawable(pattern: PointPattern) -> bool:
     return len(pattern) + int(shapely.get_num_coordinates(pattern.domain.geometry)) <= DRAWN_POINTS
 
 
-def _picture(ax: Axes, alt: str, *, drawn: bool = True) -> Picture:
+def _picture(ax: Any, alt: str, *, drawn: bool = True) -> Picture:
     figure: Any = ax.figure
     kind, data = ("svg+xml", _saved(figure, "svg")) if drawn else ("webp", _saved(figure, "webp"))
     width, height = (round(CSS_PIXELS * inches) for inches in figure.get_size_inches())
@@ -225,9 +266,10 @@ def explained(guarantee: Guarantee, domain: Domain) -> str:
     if several(guarantee.relation):
         cap, user = guarantee.relation.max_points_per_person, guarantee.relation.user
         whose = f"{cap} points" if user is None else "points"
+        within = " within the privacy radius" if math.isfinite(guarantee.relation.reach) else ""
         said.append(
             f"This is about a single point. The promise is made to a person, whose {whose} may change together: "
-            f"for a person the bound may be larger than the curve. {_claimed(guarantee)}"
+            f"for a person the bound may be larger than the curve. The epsilon of the claim is a person's{within}."
         )
     if isinstance(guarantee.relation, AddRemove):
         said.append(
@@ -285,11 +327,6 @@ def _one(guarantee: Guarantee) -> str:
     if isinstance(guarantee.relation, AddRemovePerson):
         return "one person with all their points"
     return "one single point (not a person)" if several(guarantee.relation) else "one point"
-
-
-def _claimed(guarantee: Guarantee) -> str:
-    within = " within the privacy radius" if math.isfinite(guarantee.relation.reach) else ""
-    return f"The epsilon of the claim is a person's{within}."
 
 
 def _shown(guarantee: Guarantee, domain: Domain) -> str:

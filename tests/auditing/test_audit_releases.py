@@ -24,15 +24,22 @@ from typer.testing import CliRunner
 
 from dpppsynth import cli
 from dpppsynth.auditing import audit, required
-from dpppsynth.auditing.repeats import SeenNoise, agreement, repeated, seen
 from dpppsynth.auditing.saved import SEED, disagreements
 from dpppsynth.auditing.targets import target_of, target_of_release
+from dpppsynth.auditing.trials import SeenNoise, agreement, repeated, seen
 from dpppsynth.auditing.whole import Uninferred, Whole, WholeStrata, uninferred
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.audits.added_noise import Added, One, log_laplace
 from dpppsynth.contract.audits.neighbouring_pairs import changed
-from dpppsynth.contract.audits.noise_laws import DiscreteGaussian, DiscreteLaplace, Truncated
-from dpppsynth.contract.audits.noise_tests import OffCentre, TooSmall
+from dpppsynth.contract.audits.noise_laws import (
+    Added,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    OffCentre,
+    One,
+    TooSmall,
+    Truncated,
+    log_laplace,
+)
 from dpppsynth.contract.audits.target import Draws
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.inference.lgcp_inference import LGCPInference

@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from dpppsynth import InputError, LaplaceSynthesizer, PointPattern, PrivacyCheckError, Window
 from dpppsynth.auditing import Audit, AuditStatistic, Target, audit, detectable
-from dpppsynth.auditing.examine import examine, grid, share
+from dpppsynth.auditing.examine import best_alone, examine, grid, share, training_scores
 from dpppsynth.auditing.intervals import (
     critical_excess,
     critical_shift,
@@ -23,10 +23,9 @@ from dpppsynth.auditing.intervals import (
     log_tail,
     shift_from_below,
 )
-from dpppsynth.auditing.learning import best_alone, training_scores
 from dpppsynth.auditing.power import Law, hardest
 from dpppsynth.auditing.trials import Task, require_fresh_blocks, run_sent, run_trials
-from dpppsynth.contract.audits.weaker_noise import LessGaussian, LessLaplace
+from dpppsynth.contract.audits.noise_laws import LessGaussian, LessLaplace
 from dpppsynth.privacy import AlphaNeighbours, ApproximateDP, GaussianDP, PoissonGaussianDP, PureDP, gaussian_mu
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import SmallestOf
@@ -575,10 +574,10 @@ def test_a_synthesizer_and_its_saved_release_are_audited_in_one_call(tmp_path):
         ({"pair": (0, 1), "claimed": 1.0, "statistics": [float]}, "claimed: needs a Guarantee or a profile"),
         ({"pair": 5, "claimed": PureDP(1.0), "statistics": [float]}, "pair: expected a tuple of two.* got int"),
         ({"pair": (0,), "claimed": PureDP(1.0), "statistics": [float]}, "pair: expected a tuple of two.* got 1"),
-        ({"pair": (0, 1), "claimed": PureDP(1.0), "statistics": float}, "statistics: needs a list"),
+        ({"pair": (0, 1), "claimed": PureDP(1.0), "statistics": float}, "statistics: needs functions"),
         (
             {"pair": (0, 1), "claimed": PureDP(1.0), "statistics": [3]},
-            "statistics: needs a list of functions.* got int",
+            "statistics: needs functions.* got int",
         ),
     ],
 )

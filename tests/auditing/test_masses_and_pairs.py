@@ -10,8 +10,8 @@ from dpppsynth.auditing import audit
 from dpppsynth.auditing.power import HALF_MISSING
 from dpppsynth.auditing.whole import Measure
 from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
-from dpppsynth.contract.audits.masses_and_pairs_audit import MassesAndPairsAudit
-from dpppsynth.contract.audits.near_points import differences, scales
+from dpppsynth.contract.audits.additive_audits import MassesAndPairsAudit
+from dpppsynth.contract.audits.hard_pairs import differences, scales
 from dpppsynth.contract.pairs_statistic import NoisedPairs, NoiseGroup, PairsStatistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.models.pair_sums import PairStatistic

@@ -276,4 +276,5 @@ class TestCommandLine:
         run("synthesize", points, *self.ASKED, *self.FEW, "--ledger", ledger, "--out", tmp_path / "out")
         few = ("--max-points-per-person", "3", "--out", tmp_path / "other")
         said = spoken(run("synthesize", points, *self.ASKED, "--ledger", ledger, *few, code=2))
-        assert "all points of a person" in said
+        assert "all points of one person" in said
+        assert "up to 3 points of one person" in said

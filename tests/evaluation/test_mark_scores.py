@@ -12,7 +12,7 @@ from dpppsynth import InputError, PointPattern, Window
 from dpppsynth.evaluation import evaluate
 from dpppsynth.evaluation.kfunction import k_function
 from dpppsynth.evaluation.mark_scores import time_distance
-from dpppsynth.evaluation.scores import mean_integrated_squared_error
+from dpppsynth.evaluation.metrics import mean_integrated_squared_error
 from dpppsynth.spatial.mark_space import Marks, Times, Types
 
 SQUARE = Window.rectangle(0, 0, 100, 100)

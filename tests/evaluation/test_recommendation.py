@@ -11,9 +11,18 @@ import shapely
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.evaluation.recommendation import choice, recommend
-from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, MARGIN, Case, PrivacyTerms, rank
 from dpppsynth.evaluation.recommendation.choice import settings
-from dpppsynth.evaluation.recommendation.evidence import DELTA, DOCUMENT, Evidence, study
+from dpppsynth.evaluation.recommendation.evidence import (
+    CANDIDATES,
+    DELTA,
+    DOCUMENT,
+    MARGIN,
+    Case,
+    Evidence,
+    PrivacyTerms,
+    rank,
+    study,
+)
 from dpppsynth.privacy.profiles import gaussian_mu
 
 SHARES, SIZES, BUDGETS = (0.02, 0.07, 0.3), (80, 400, 2000), (0.1, 1.0, 10.0)

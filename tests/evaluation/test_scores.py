@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
+from dpppsynth.evaluation.metrics import mean_integrated_squared_error, propensity_mse
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern

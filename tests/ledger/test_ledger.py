@@ -21,13 +21,13 @@ from scipy.special import ndtr
 from dpppsynth.core.atomic_files import locked
 from dpppsynth.core.errors import BudgetError, DpppsynthError, InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.ledger import Authorisation, Ledger
+from dpppsynth.ledger import certificates as certificates_module
 from dpppsynth.ledger import ledger as module
-from dpppsynth.ledger import proof as proof_module
-from dpppsynth.ledger.authorisation import claim, recording, settling
+from dpppsynth.ledger.authorisation import proof_of
 from dpppsynth.ledger.budget import nowhere_worse
 from dpppsynth.ledger.document import dump, identify, parse
 from dpppsynth.ledger.history import replay, stored
-from dpppsynth.ledger.joint_guarantee import COMPLETE, EVERYWHERE, MAP_LENGTHS, POINTWISE, SAME_POINTS
+from dpppsynth.ledger.joint_guarantee import COMPLETE, EVERYWHERE, POINTWISE, SAME_POINTS
 from dpppsynth.privacy import (
     AddRemove,
     AlphaNeighbours,
@@ -42,7 +42,7 @@ from dpppsynth.privacy import (
     SmallestOf,
     gaussian_mu,
 )
-from dpppsynth.privacy.catalogue import AVERAGED
+from dpppsynth.privacy.catalogue import AVERAGED, Statement
 from dpppsynth.privacy.composition import FIXED_BEFOREHAND
 from dpppsynth.release import certificate
 from dpppsynth.spatial.domains import Window
@@ -56,7 +56,7 @@ TABLE = DiscreteLosses(((0.0, 0.1), (0.5, 1e-2), (1.0, 1e-4), (2.0, 1e-7)), at=1
 
 
 def promise(profile, relation=ALPHA, *assumptions):
-    return Guarantee(relation, profile, "Theorem T", assumptions or ("The draw is exact.",))
+    return Guarantee(relation, profile, "posterior-draw", assumptions or ("exact-draw",))
 
 
 def draw(epsilon=1.0, delta=1e-6, relation=ALPHA):
@@ -79,16 +79,10 @@ def record(ledger, entry, guarantee, domain=SQUARE, **said):
     ledger.record(entry, signed(entry, guarantee, domain, **said), domain=domain)
 
 
-def older(event):
-    """An event as the first version wrote it."""
-    new = ("version", "claim", "proof", "reads", "bought", "counts")
-    return {name: value for name, value in event.items() if name not in new}
-
-
 @pytest.fixture
 def proved(monkeypatch):
     """Every certificate proves what it claims."""
-    monkeypatch.setattr(proof_module, "check_claim", lambda cert, domain: Check("bound", True, "it follows"))
+    monkeypatch.setattr(certificates_module, "check_claim", lambda cert, domain: Check("bound", True, "it follows"))
 
 
 @pytest.fixture
@@ -205,14 +199,14 @@ class TestBudget:
     ):
         """Also of Gaussian releases alone: a pure one might have followed, had the first published something else."""
         spend(ledger, draw(0.5))
-        assert ledger.guarantee.assumptions == ("The draw is exact.", FIXED_BEFOREHAND, COMPLETE)
+        assert ledger.guarantee.assumptions == ("exact-draw", FIXED_BEFOREHAND, COMPLETE)
         spend(ledger, draw(0.5))
-        assert ledger.guarantee.assumptions == ("The draw is exact.", FIXED_BEFOREHAND, SAME_POINTS, COMPLETE)
-        assert "Theorem T (2 times)" in ledger.guarantee.theorem
+        assert ledger.guarantee.assumptions == ("exact-draw", FIXED_BEFOREHAND, SAME_POINTS, COMPLETE)
+        assert ledger.guarantee.theorem == Statement("sequential-composition", of=("posterior-draw", "posterior-draw"))
         assert ledger.guarantee.relation == ALPHA
         pure = Ledger.create(tmp_path / "pure.json", epsilon=2.0, delta=0.0, relation=ALPHA)
         spend(pure, promise(PureDP(0.5)))
-        assert pure.guarantee.assumptions == ("The draw is exact.", COMPLETE)
+        assert pure.guarantee.assumptions == ("exact-draw", COMPLETE)
 
     def test_what_nobody_could_promise_is_over_budget(self, ledger):
         """A level beyond the largest finite loss, in a mixture."""
@@ -262,7 +256,7 @@ class TestAdaptive:
         mu = math.hypot(gaussian_mu(1.0, 1e-6), pure)
         assert adaptive.spent == pytest.approx(GaussianDP(mu, at=1e-5).epsilon(1e-5), rel=1e-9)
         assert FIXED_BEFOREHAND not in adaptive.guarantee.assumptions
-        assert "privacy filter" in adaptive.guarantee.theorem
+        assert adaptive.guarantee.theorem.code == "privacy-filter"
 
     def test_over_budget(self, adaptive):
         for _ in range(4):
@@ -287,21 +281,23 @@ class TestAdaptive:
 
 class TestRelations:
     @pytest.mark.parametrize(
-        ("given", "needed", "reason"),
+        ("given", "needed"),
         [
-            (ALPHA, AlphaNeighbours(30.0), "points that move by more than 25"),
-            (ALPHA, ReplaceOne(), "points that move by more than 25"),
-            (ALPHA, AlphaNeighbours(25.0, max_points_per_person=3), "people with more than one point"),
-            (ALPHA, ReplaceOne(2), "points that move by more than 25 and people with more than one point"),
-            (ReplaceOne(), AddRemove(), "a point that is added or removed"),
-            (AddRemove(), ReplaceOne(), "a point that moves"),
-            (AddRemove(), ALPHA, "a point that moves"),
+            (ALPHA, AlphaNeighbours(30.0)),
+            (ALPHA, ReplaceOne()),
+            (ALPHA, AlphaNeighbours(25.0, max_points_per_person=3)),
+            (ALPHA, ReplaceOne(2)),
+            (ReplaceOne(), AddRemove()),
+            (AddRemove(), ReplaceOne()),
+            (AddRemove(), ALPHA),
         ],
     )
-    def test_weaker_ones_are_refused_with_the_reason(self, tmp_path, given, needed, reason):
+    def test_weaker_ones_are_refused_with_the_reason(self, tmp_path, given, needed):
         ledger = Ledger.create(tmp_path / "l.json", epsilon=2.0, delta=1e-5, relation=needed)
-        with pytest.raises(InputError, match=f"^relation: .*{reason}"):
+        with pytest.raises(InputError, match=r"^relation: ") as caught:
             spend(ledger, draw(relation=given))
+        assert given.describe() in str(caught.value)
+        assert needed.describe() in str(caught.value)
         assert ledger.releases == ()
 
     @pytest.mark.parametrize("given", [ALPHA, AlphaNeighbours(26.0), ReplaceOne(), AlphaNeighbours(25.0)])
@@ -334,7 +330,7 @@ class TestRelations:
         spend(ledger, draw(0.5, relation=AddRemove()))
         spend(ledger, draw(0.5, relation=AddRemove()), STRIP)
         assert ledger.guarantee.relation == AddRemove()
-        assert POINTWISE.format(person="") in ledger.guarantee.assumptions
+        assert POINTWISE in ledger.guarantee.assumptions
 
     def test_bounds_that_hold_on_average_do_not_add_up(self, ledger):
         with pytest.raises(InputError, match="holds on average"):
@@ -454,14 +450,14 @@ class TestSettling:
         entry = ledger.authorise(draw(0.5), mechanism="lgcp", domain=SQUARE, taken=True, n=5)
         before = ledger.path.read_bytes()
         for name in (str(entry), Authorisation(entry, "0" * 64)):
-            with pytest.raises(InputError, match="taken up by a release"):
+            with pytest.raises(InputError, match="used by whoever was given it"):
                 ledger.settle(name, draw(0.5))
         assert ledger.path.read_bytes() == before
         ledger.settle(entry, draw(0.4), mechanism="lgcp-tents", n=5)
         with pytest.raises(InputError, match="taken up by a release"):
             ledger.settle(entry, draw(0.4))
         (found,) = Ledger.open(ledger.path).releases
-        assert (found.taken, found.settled, found.mechanism) == (True, True, "lgcp-tents")
+        assert (found.taken, found.settlement == draw(0.4), found.mechanism) == (True, True, "lgcp-tents")
 
     def test_what_was_recorded_is_nobodys_to_take(self, ledger):
         entry = spend(ledger, draw(0.5))
@@ -479,24 +475,24 @@ class TestSettling:
     def test_a_total_that_numbers_would_raise_keeps_the_ceiling(self, ledger, proved, monkeypatch):
         entry = spend(ledger, draw(0.5))
         before = ledger.spent
-        smaller = replace(draw(0.4), theorem="Theorem of the release", assumptions=("NUTS mixed.",))
+        smaller = replace(draw(0.4), theorem="field-statistic", assumptions=("chain-mixed",))
         ledger.settle(entry, smaller, n=5)
         with monkeypatch.context() as patch:
             patch.setattr(module.Budget, "spent", lambda self, profiles: 0.1 if profiles == () else 0.1 * len(profiles))
             patch.setattr(module.History, "spent", 0.05)
             record(ledger, entry, smaller)
         assert ledger.spent == before
-        assert ledger.releases[0].settled
-        assert "Theorem of the release" in ledger.guarantee.theorem
-        assert ledger.guarantee.assumptions == ("NUTS mixed.", "The draw is exact.", FIXED_BEFOREHAND, COMPLETE)
+        assert ledger.releases[0].settlement == smaller
+        assert ledger.guarantee.theorem == Statement("sequential-composition", of=("field-statistic",))
+        assert ledger.guarantee.assumptions == ("chain-mixed", "exact-draw", FIXED_BEFOREHAND, COMPLETE)
 
 
 class TestFile:
     def test_it_holds_what_was_authorised_and_times_of_authorisations_alone(self, used, tmp_path):
         events = json.loads(used)["events"]
         assert [event["kind"] for event in events] == ["budget", *["authorised"] * 3, "released", "settled"]
-        proved = {"kind", "version", "previous", "entry", "proof", "reads"}
-        assert set(events[4]) == proved | {"certificate", "bought", "counts"}
+        proved = {"kind", "previous", "entry", "proof", "points"}
+        assert set(events[4]) == proved | {"certificate", "paid", "counts"}
         assert set(events[5]) == proved | {"mechanism", "guarantee"}
         assert set(events[1]["domain"]) == {"fingerprint", "crs", "unit"}
         assert json.loads(used)["head"] == identify(events[-1])
@@ -551,8 +547,8 @@ class TestFile:
     @pytest.mark.parametrize(
         ("spoil", "words"),
         [
-            (lambda e: [e[0], e[4]], "never authorised"),
-            (lambda e: [e[0], e[5]], "never authorised"),
+            (lambda e: [e[0], e[4]], "authorised nothing"),
+            (lambda e: [e[0], e[5]], "authorised nothing"),
             (lambda e: [*e, e[4]], "covers one release"),
             (lambda e: [*e, e[5]], "covers one release"),
             (lambda e: [*e, {**e[5], "entry": e[4]["entry"]}], "covers one release"),
@@ -569,45 +565,26 @@ class TestFile:
         with pytest.raises(PrivacyCheckError, match=words):
             reopened(chained(events), tmp_path)
 
-    def test_a_budget_that_was_exceeded_for_a_while(self, used, tmp_path):
-        """Five draws authorised, two of them settled to next to nothing afterwards."""
-        events = json.loads(used)["events"]
-        five = [older(event) for event in (events[0], *({**events[1], "nonce": f"{k:032x}"} for k in range(5)))]
-        chain = json.loads(chained(five))["events"]
-        tiny = {"kind": "settled", "mechanism": "m", "guarantee": stored(draw(0.1))}
-        late = [*chain, *({**tiny, "entry": identify(event)} for event in chain[-2:])]
-        with pytest.raises(PrivacyCheckError, match=r"spend 2\.12"):
-            reopened(chained(late), tmp_path)
-        early = [*chain[:5], {**tiny, "entry": identify(chain[4])}, chain[5]]
-        assert len(reopened(chained(early), tmp_path).releases) == 5
-
-    def test_older_releases_measured_their_radius_on_the_map(self, used, tmp_path):
-        assert MAP_LENGTHS not in reopened(used, tmp_path).guarantee.assumptions
-        first, given = (older(event) for event in json.loads(used)["events"][:2])
-        assert MAP_LENGTHS in reopened(chained([first, given]), tmp_path, "old.json").guarantee.assumptions
-        plane = {**given, "domain": {**given["domain"], "crs": None}}
-        assert MAP_LENGTHS not in reopened(chained([first, plane]), tmp_path, "plane.json").guarantee.assumptions
-
     def test_a_settlement_makes_no_room_for_a_release_in_between(self, used, tmp_path):
         """Five draws: what one turned out to be frees budget once it is recorded, not before."""
         first, given = json.loads(used)["events"][:2]
-        four = [first, *({**given, "nonce": f"{k:032x}", "claim": claim("a" * 64)} for k in range(4))]
+        four = [first, *({**given, "nonce": f"{k:032x}", "claim": proof_of("a" * 64, "authorised")} for k in range(4))]
         chain = json.loads(chained(four))["events"]
-        reads = {"n": 5, "count_unit": None, "subset": {}, "levels": {}}
-        known = {"version": 2, "entry": identify(chain[-1]), "reads": reads}
+        points = {"n": 5, "count_unit": None, "subset": None, "levels": None}
+        known = {"entry": identify(chain[-1]), "points": points}
         tiny = {
             "kind": "settled",
             "mechanism": "m",
             "guarantee": stored(draw(0.1)),
-            "proof": settling("a" * 64),
+            "proof": proof_of("a" * 64, "settled"),
             **known,
         }
         done = {
             "kind": "released",
             "certificate": HASH,
-            "bought": HASH,
+            "paid": HASH,
             "counts": "settled",
-            "proof": recording("a" * 64),
+            "proof": proof_of("a" * 64, "released"),
             **known,
         }
         fifth = {**given, "nonce": "f" * 32}
@@ -626,7 +603,6 @@ class TestFile:
             b"\xff\xfe",
             b"[" * 100_000,
             b'{"schema_version": 1, "events": [], "head": "' + HASH.encode() + b'"}',
-            b'{"schema_version": 2, "events": [], "head": "' + HASH.encode() + b'"}',
             b'{"schema_version": true, "events": [], "head": 0}',
         ],
     )
@@ -641,7 +617,7 @@ class TestFile:
             (b'"epsilon": 2.0', b'"epsilon": 1e999'),
             (b'"epsilon": 2.0', b'"epsilon": 2.0, "epsilon": 9.0'),
             (b'"epsilon": 2.0', b'"epsilon": ' + b"9" * 5000),
-            (b'"schema_version": 2', b'"schema_version": 0'),
+            (b'"schema_version": 1', b'"schema_version": 0'),
             (b'"kind": "released"', b'"kind": "refunded"'),
             (b'"kind": "settled"', b'"kind": "settled", "at": "2026-01-01T00:00:00Z"'),
             (b'"label": null', b'"label": null, "n": 392'),
@@ -658,10 +634,6 @@ class TestFile:
         events[1]["guarantee"]["profile"] = profile
         with pytest.raises(PrivacyCheckError, match=r"rate: must be positive.*1e\+06"):
             reopened(chained(events), tmp_path)
-
-    def test_a_later_version_is_named(self, used, tmp_path):
-        with pytest.raises(InputError, match=r"schema version 3.*update"):
-            reopened(used.replace(b'"schema_version": 2', b'"schema_version": 3'), tmp_path)
 
     @pytest.mark.parametrize(
         "profile", [GaussianDP(30.0, at=1e-300), DiscreteLosses(((0.0, 0.5), (1.0, 0.4)), at=1e-3)]
@@ -787,7 +759,7 @@ class TestFileSystem:
         assert ledger.path.read_bytes() == before
 
     def test_places_that_hold_no_ledger(self, tmp_path):
-        for place, words in ((tmp_path, "is a folder"), (tmp_path / "no.json", "dpppsynth ledger init")):
+        for place, words in ((tmp_path, "is no file"), (tmp_path / "no.json", "dpppsynth ledger init")):
             with pytest.raises(InputError, match=words):
                 Ledger.open(place)
         with pytest.raises(InputError, match="the folder must exist"):

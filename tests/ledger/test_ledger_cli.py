@@ -13,6 +13,7 @@ from support.command_line import spoken
 from dpppsynth.core.errors import InputError
 from dpppsynth.ledger import Ledger
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, GaussianDP, Guarantee, PureDP, ReplaceOne, gaussian_mu
+from dpppsynth.privacy.catalogue import text
 from dpppsynth.release import certificate
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -84,7 +85,7 @@ class TestInit:
             ([], "give the privacy radius"),
             (["--relation", "alpha"], "give the privacy radius"),
             (["--alpha", 25, "--relation", "replace-one"], "leave --alpha out"),
-            (["--alpha", 25, "--epsilon", 0], "--epsilon: the budget must be positive"),
+            (["--alpha", 25, "--epsilon", 0], "--epsilon: must be a positive"),
             (["--alpha", 25, "--delta", 0.5], "--delta: the budget's must be"),
             (["--alpha", -1], "--alpha: must be a positive"),
         ],
@@ -101,7 +102,9 @@ class TestInit:
 
 class TestShow:
     def test_what_was_spent_and_remains(self, path):
-        draw = Guarantee(AlphaNeighbours(25.0), GaussianDP(gaussian_mu(1, 1e-6), at=1e-6), "Theorem A", ("Exact.",))
+        draw = Guarantee(
+            AlphaNeighbours(25.0), GaussianDP(gaussian_mu(1, 1e-6), at=1e-6), "posterior-draw", ("exact-draw",)
+        )
         with Ledger.open(path) as ledger:
             entries = [ledger.authorise(draw, mechanism="lgcp-posterior-draw", domain=SQUARE) for _ in range(2)]
             cert = signed(entries[0], draw)
@@ -114,9 +117,9 @@ class TestShow:
         assert [entry["id"] for entry in found["releases"]] == entries
         assert [entry["state"] for entry in found["releases"]] == ["released", "authorised"]
         assert found["releases"][0]["certificate"] == certificate.statement_hash(cert)
-        assert found["assumptions"][0] == "Exact."
+        assert found["assumptions"][0] == text("exact-draw")
         said = spoken(run("show", path))
-        for words in ("deaths", "spent 1.278", "remaining 0.7229", "lgcp-posterior-draw", "- Exact."):
+        for words in ("deaths", "spent 1.278", "remaining 0.7229", "lgcp-posterior-draw", f"- {text('exact-draw')}"):
             assert words in said
 
     @pytest.mark.parametrize(
@@ -133,7 +136,7 @@ class TestShow:
         """Two hundred points, of which a delta of 1/200 may publish one."""
         path, n = tmp_path / "ledger.json", 200 if relation.n_is_public else None
         ledger = Ledger.create(path, epsilon=2.0, delta=delta, relation=relation)
-        ledger.authorise(Guarantee(relation, PureDP(1.0), "T", ()), mechanism="m", domain=SQUARE, n=n)
+        ledger.authorise(Guarantee(relation, PureDP(1.0), "counts", ()), mechanism="m", domain=SQUARE, n=n)
         assert (ledger.warning is None) is (warned is None)
         assert shown(path)["warning"] == ledger.warning
         said = spoken(run("show", path))

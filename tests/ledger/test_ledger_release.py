@@ -31,7 +31,7 @@ from dpppsynth.privacy import (
     ReplaceOne,
     verify,
 )
-from dpppsynth.privacy.catalogue import ONE_REPORT
+from dpppsynth.privacy.catalogue import ONE_REPORT, Statement
 from dpppsynth.release import append_patterns, certificate, load_release
 from dpppsynth.release.folder_writing import certificate_dict
 from dpppsynth.spatial.domains import Window
@@ -134,7 +134,7 @@ class TestSpending:
             right.release(YEARS if by else PATTERN, ledger=ledger)
         assert [event["kind"] for event in json.loads(path.read_bytes())["events"]] == ["budget", "authorised"]
         before = path.read_bytes()
-        with pytest.raises(InputError, match="taken up by a release"):
+        with pytest.raises(InputError, match="used by whoever was given it"):
             right.release(YEARS if by else PATTERN, ledger=ledger, entry=ledger.releases[-1].id)
         assert path.read_bytes() == before
 
@@ -219,7 +219,7 @@ TENTS.release(PATTERN, ledger=Ledger.open({str(path)!r}))
     def test_a_weaker_relation_is_refused_with_the_reason(self, tmp_path):
         path = tmp_path / "strong.json"
         Ledger.create(path, epsilon=2.0, delta=0.0, relation=ReplaceOne())
-        with pytest.raises(InputError, match="move by more than 25"):
+        with pytest.raises(InputError, match=r"^relation: .*moves by at most 25"):
             TENTS.release(PATTERN, ledger=Ledger.open(path))
         replaced = LaplaceSynthesizer(0.5, relation=ReplaceOne(), postprocess="plain")
         replaced.release(PATTERN, ledger=Ledger.open(path))
@@ -288,12 +288,12 @@ class TestCertificates:
         for each in (folder, other):
             assert verify(each).holds
             assert certificate.read(each)["content_hash"] != cert["content_hash"]
-            assert certificate.statement_hash(certificate.read(each), estimator=False) == entry.bought
+            assert certificate.statement_hash(certificate.read(each), estimator=False) == entry.paid
         assert certificate.statement_hash(certificate.read(folder)) == entry.certificate
         # Inferred again it is another estimate, which the ledger has not seen.
         (said,) = [check for check in compare(Ledger.open(path), certificate.read(other)) if not check.holds]
         assert said.name == "record"
-        assert "what was bought was recorded, with another estimator" in said.detail
+        assert "what was paid for was recorded, with another estimator" in said.detail
 
     def test_levels_and_patterns_do_too(self, path, tmp_path):
         ledger = Ledger.open(path)
@@ -477,9 +477,8 @@ class TestLocalMechanisms:
             DiskAreaMechanism(epsilon=1.0, cells=4).release(PATTERN, ledger=ledger)
         assert len(ledger.releases) == before
         # Both releases took a report of each person: that only one is ever drawn would be false.
-        assumed = " ".join(ledger.guarantee.assumptions)
         assert ONE_REPORT not in ledger.guarantee.assumptions
-        assert "each of the releases: every person sends one report" in assumed
+        assert Statement("each-release", of=ONE_REPORT) in ledger.guarantee.assumptions
         release.save(tmp_path / "public", patterns=1)
         verify(tmp_path / "public").require()
         assert certificate.read(tmp_path / "public")["ledger"] == ledger.releases[0].id
@@ -487,12 +486,12 @@ class TestLocalMechanisms:
     @pytest.mark.parametrize(
         ("relation", "mechanism", "words"),
         [
-            (ReplaceOne(), SEMGeoI(epsilon=0.5, cells=4), "one cell of a public grid.*local.DiskAreaMechanism"),
+            (ReplaceOne(), SEMGeoI(epsilon=0.5, cells=4), "local.DiskAreaMechanism.*one cell of a public grid"),
             (AlphaNeighbours(1.0), SEMGeoI(epsilon=0.5, cells=4), "one cell of a public grid"),
-            (ReplaceOne(2), DiskAreaMechanism(epsilon=1.0, cells=4), "people with more than one point"),
-            (ReplaceOne(2), SEMGeoI(epsilon=0.5, cells=4), "people with more than one point"),
-            (AddRemove(), DiskAreaMechanism(epsilon=1.0, cells=4), "number of reports.*added or removed"),
-            (AddRemovePerson(), SEMGeoI(epsilon=0.5, cells=4), "number of reports.*with all their points"),
+            (ReplaceOne(2), DiskAreaMechanism(epsilon=1.0, cells=4), "up to 2 points of one person"),
+            (ReplaceOne(2), SEMGeoI(epsilon=0.5, cells=4), "up to 2 points of one person"),
+            (AddRemove(), DiskAreaMechanism(epsilon=1.0, cells=4), "added or removed.*number of reports"),
+            (AddRemovePerson(), SEMGeoI(epsilon=0.5, cells=4), "with all their points.*number of reports"),
         ],
     )
     def test_what_promises_less_is_refused_before_the_points(self, relation, mechanism, words, tmp_path):
@@ -503,5 +502,5 @@ class TestLocalMechanisms:
 
     @pytest.mark.parametrize("relation", [Local(), GeoIndistinguishability(4)])
     def test_no_ledger_promises_what_only_reports_can(self, relation, tmp_path):
-        with pytest.raises(InputError, match=r"a custodian's account.*take ReplaceOne\(\)"):
+        with pytest.raises(InputError, match=r"a custodian's account.*ReplaceOne\(\)"):
             Ledger.create(tmp_path / "ledger.json", epsilon=2.0, delta=0.0, relation=relation)

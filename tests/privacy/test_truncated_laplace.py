@@ -33,7 +33,6 @@ positive = st.floats(1e-3, 1e3)
 def test_density_and_quantiles():
     assert LAW.pdf([0, 5, -5, 5.0001]) == pytest.approx([0.50339183, 0.00339183, 0.00339183, 0], abs=5e-9)
     assert LAW.ppf([0.1, 0.5, 0.9, 1, 0]) == pytest.approx([-1.58284293, 0, 1.58284293, 5, -5], abs=5e-9)
-    assert LAW.mean == 0
 
 
 @pytest.mark.parametrize(("scale", "bound"), [(1.0, 5.0), (3.0, 0.5), (1e6, 10.0), (0.01, 30.0)])

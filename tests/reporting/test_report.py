@@ -12,9 +12,7 @@ from dpppsynth.evaluation import distances, metrics, report_files
 from dpppsynth.evaluation import utility_report as reports
 from dpppsynth.evaluation.distances import misplaced_share, total_variation, wasserstein
 from dpppsynth.evaluation.kfunction import k_function
-from dpppsynth.evaluation.metrics import Comparison
-from dpppsynth.evaluation.report_files import plot_k
-from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
+from dpppsynth.evaluation.metrics import Comparison, mean_integrated_squared_error, propensity_mse
 from dpppsynth.evaluation.smoothing import kernel_intensity
 from dpppsynth.evaluation.utility_report import evaluate
 from dpppsynth.linear_network import LinearNetwork, heat_kernels
@@ -248,11 +246,11 @@ class TestFewAndMany:
         original, synthetic = clustered(60), clustered(180)
         whole = evaluate(original, synthetic, r=R).table["synthetic"]
         sizes = []
-        exact = metrics.propensity_mse
+        exact = metrics._propensity_error
         monkeypatch.setattr(
             metrics,
-            "propensity_mse",
-            lambda a, b, *more, **k: sizes.append((len(a), len(b))) or exact(a, b, *more, **k),
+            "_propensity_error",
+            lambda ours, theirs, n, m, **k: sizes.append((n, m)) or exact(ours, theirs, n, m, **k),
         )
         monkeypatch.setattr(metrics, "MOST_PROPENSITIES", 120)
         part = evaluate(original, synthetic, r=R)
@@ -305,7 +303,7 @@ class TestRefusals:
             (clustered(), clustered(domain=ISLAND), {}, "synthetic: lies in another"),
             (clustered(), [clustered(), on_streets(5)], {}, "synthetic: lies in another"),
             (clustered(), [], {}, "synthetic: there is no pattern"),
-            (clustered(), [np.zeros((4, 2))], {}, "must be PointPatterns"),
+            (clustered(), [np.zeros((4, 2))], {}, "synthetic: needs a PointPattern"),
             (PointPattern([[1.0, 2.0]], SQUARE), clustered(), {}, "original pattern: must have at least two"),
             (clustered(), clustered(), {"side": 0.0}, "side: must be a positive length"),
             (clustered(), clustered(), {"bandwidth": np.nan}, "bandwidth: must be a positive length"),
@@ -343,7 +341,7 @@ class TestRefusals:
             patch.setattr(distances, "SEGMENTS", SEGMENTS)
             distances._midpoints.cache_clear()
             one, other = (clustered(N, k) if domain is SQUARE else on_streets(N, k) for k in (0, 1))
-            surfaces = [kernel_intensity(each, metrics.least_bandwidth(domain)) for each in (one, other)]
+            surfaces = [kernel_intensity(each, distances.quadrature_cell(domain)) for each in (one, other)]
             coarse = total_variation(*surfaces, domain)
             patch.setattr(distances, "SIDE", 2 * CELLS)
             patch.setattr(distances, "SEGMENTS", 2 * SEGMENTS)
@@ -518,7 +516,7 @@ class TestPictures:
         left, right = plot_comparison(clustered(), clustered(60, 1), confidential=False)
         again = plot_comparison(clustered(), clustered(60, 1), (left, right), confidential=False)
         assert again == (left, right)
-        assert plot_k(report.k, left, domain=SQUARE) is left
+        assert report.plot_k(left) is left
 
     def test_no_picture_states_a_number_of_points(self, report):
         said = [*texts(report.plot_k().figure), *texts(report.plot_patterns()[0].figure)]

@@ -48,7 +48,7 @@ from dpppsynth.release import folder as folder_module
 from dpppsynth.release import load_release
 from dpppsynth.release.certificate import LARGE_DELTA, content_hash
 from dpppsynth.release.verify import verify_opened
-from dpppsynth.reporting import certificate_tables, k_summary, render_report, write_report
+from dpppsynth.reporting import certificate_tables, render_report, report_pictures, write_report
 from dpppsynth.reporting import report_pictures as pictures
 from dpppsynth.reporting import subject as subject_module
 from dpppsynth.reporting.page import MARK, page
@@ -411,9 +411,9 @@ def test_the_promise_in_plain_words(name, words, shown):
 def test_how_often_a_guess_is_right():
     # Randomised response e/(1 + e); two unit normals mu apart are told apart with probability Phi(mu/2).
     pure = Guarantee(ReplaceOne(), PureDP(1.0), "t", ("a",))
-    assert guesses(pure) == math.ceil(1000 * math.e / (1 + math.e)) / 10
+    assert guesses(pure.profile) == math.ceil(1000 * math.e / (1 + math.e)) / 10
     gaussian = replace(pure, profile=GaussianDP(1.0, 1e-6))
-    assert guesses(gaussian) == 69.2
+    assert guesses(gaussian.profile) == 69.2
     assert "weak" not in " ".join(promise(pure, SQUARE, {}))
     assert "weak" in " ".join(promise(replace(pure, profile=PureDP(3.0)), SQUARE, {}))
     rare = "leaves room for outcomes, rare ones"
@@ -756,7 +756,7 @@ class TestFile:
 class TestSecondOrder:
     def test_mean_and_range(self):
         two = [pattern(SQUARE, 30), PointPattern.synthetic(np.zeros((0, 2)), SQUARE), pattern(SQUARE, 50)]
-        found = k_summary.gathering(two)
+        found = report_pictures.gathering(two)
         each = [k_function(p, found.r).l - found.r for p in (two[0], two[2])]
         assert found.patterns == 2
         assert not found.thinned
@@ -764,10 +764,10 @@ class TestSecondOrder:
         np.testing.assert_allclose([found.lowest, found.highest], [np.min(each, 0), np.max(each, 0)], atol=1e-9)
 
     def test_large_patterns_are_thinned_and_say_so(self, monkeypatch):
-        monkeypatch.setattr(k_summary, "ON_NETWORK", 40)
-        found = k_summary.gathering([pattern(STREETS)])
+        monkeypatch.setattr(report_pictures, "ON_NETWORK", 40)
+        found = report_pictures.gathering([pattern(STREETS)])
         assert found.thinned
-        assert k_summary.gathering([pattern(STREETS, 40)]).thinned is False
+        assert report_pictures.gathering([pattern(STREETS, 40)]).thinned is False
 
     def test_no_pairs(self, tmp_path):
         empty = (
@@ -778,12 +778,6 @@ class TestSecondOrder:
         visible = Page(render_report(empty)).visible
         assert "no synthetic point patterns" in visible
         assert "There is no K-function" in visible
-
-
-def test_ledger_entries_are_shown_whatever_their_form():
-    assert certificate_tables.ledger_rows({}) == [("Ledger entry", "none on this certificate", False)]
-    assert certificate_tables.ledger_rows({"ledger": "ab12"}) == [("Ledger entry", "ab12", True)]
-    assert certificate_tables.ledger_rows({"ledger": {"entry": "ab12", "at": 3}})[1] == ("Ledger entry", "ab12", True)
 
 
 def test_long_lists_are_left_to_the_certificate():

@@ -21,6 +21,6 @@ def counts(plan: LaplaceMasses) -> StatisticAudit:
 
 def masses_and_pairs(plan: Any) -> StatisticAudit:
     """Audit of masses and sums over pairs."""
-    from dpppsynth.contract.audits.masses_and_pairs_audit import MassesAndPairsAudit
+    from dpppsynth.contract.audits.additive_audits import MassesAndPairsAudit
 
     return MassesAndPairsAudit(plan)

@@ -1,4 +1,4 @@
-"""Audits of counts and masses with added noise, whichever family's estimator follows."""
+"""Audits of counts, masses and pair sums with added noise, whichever family's estimator follows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,15 +8,34 @@ import numpy as np
 import scipy
 
 from dpppsynth.contract.additive_noise import AdditiveStatistic, LaplaceMasses
-from dpppsynth.contract.audits.added_noise import Added, log_laplace
+from dpppsynth.contract.audits.hard_pairs import (
+    SEED,
+    Ends,
+    differences,
+    hardest,
+    scales,
+    worst_case_move,
+    worst_location,
+)
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
-from dpppsynth.contract.audits.noise_laws import DiscreteLaplace, StatedNoise
-from dpppsynth.contract.audits.noise_tests import stated_laws
+from dpppsynth.contract.audits.noise_laws import (
+    MOST_SHIFTS,
+    Added,
+    AsStated,
+    DiscreteLaplace,
+    LessLaplace,
+    StatedNoise,
+    log_laplace,
+    stated_laws,
+)
 from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
 from dpppsynth.contract.audits.statistics import LaplaceRatio, Weighted, coarse_sums, one_by_one
 from dpppsynth.contract.audits.target import AuditStatistic, Released, StatedLaw, Weakened
-from dpppsynth.contract.audits.weaker_noise import LessLaplace
+from dpppsynth.contract.pairs_statistic import PairsStatistic
+from dpppsynth.contract.statistic import capped
+from dpppsynth.core.arguments import instance
 from dpppsynth.privacy.profiles import Profile, PureDP
+from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats, Ints
 
 
@@ -156,3 +175,112 @@ class CountsAudit(AdditiveNoiseAudit):
     def epsilon(self, pair: Pair) -> float:
         """L1 distance of the statistics in scales of the noise."""
         return float(np.abs(self.change(pair)).sum()) / self.plan.scale
+
+
+@dataclass(frozen=True, eq=False)
+class PairSumsAudit(StatisticAudit):
+    """Capped pair sums with discrete Laplace noise, of a scale for each radius."""
+
+    plan: PairsStatistic
+    symmetric: ClassVar[bool] = True
+
+    def pair(self, relation: Relation) -> Pair:
+        """The worst of several made-up surroundings of a point."""
+        return hardest(self.plan, relation)
+
+    def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
+        """The likelihood ratio, and single numbers."""
+        return (self.ratio(pair), *one_by_one(self.numbers))
+
+    def ratio(self, pair: Pair) -> AuditStatistic:
+        """Log-likelihood ratio of both patterns, of all numbers."""
+        return AuditStatistic("likelihood ratio", LaplaceRatio(*self.exact(pair), scales(self.plan)))
+
+    def exact(self, pair: Pair) -> tuple[Ints, Ints]:
+        """(size,), (size,) numbers of both patterns without noise."""
+        first, second = (self.plan.exact_numbers(pattern) for pattern in pair)
+        return first, second
+
+    def as_stated(self, pair: Pair, claim: Profile) -> Profile:
+        """Sharper by the differences of the exact numbers."""
+        shifts = differences(self.plan, pair)
+        shifts = shifts[shifts > 0]
+        return AsStated(claim, shifts) if 0 < len(shifts) <= MOST_SHIFTS else claim
+
+    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
+        """Epsilon: differences of the exact numbers in scales."""
+        return (float(differences(self.plan, pair).sum()), claim.level) if isinstance(claim, PureDP) else UNKNOWN
+
+    def weakened(self, pair: Pair) -> Weakened:
+        """Simulated law of the numbers that change."""
+        first, second = self.exact(pair)
+        changed = first != second
+        return LessLaplace((first - second)[changed], scales(self.plan)[changed])
+
+    def alike(self, pair: Pair) -> bool:
+        """Whether the numbers of both patterns are the same."""
+        first, second = self.exact(pair)
+        return bool((first == second).all())
+
+    def noise(self, pair: Pair) -> Added:
+        """The released numbers less the exact ones."""
+        return Added(self.exact(pair))
+
+    @property
+    def numbers(self) -> int:
+        """Number of released numbers."""
+        return self.plan.size
+
+    def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
+        """Logarithm of the probability that none of the numbers has noise."""
+        left, found = self.numbers if first is None else first, 0.0
+        for _, size, scale in self.plan.noise_groups():
+            found += min(size, left) * log_laplace(scale)
+            left -= min(size, left)
+        return found
+
+    def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
+        """Size and sum of the noise of each scale."""
+        noise, start, found = self.noise(pair), 0, list[StatedLaw]()
+        for label, size, scale in self.plan.noise_groups():
+            found += stated_laws(noise, DiscreteLaplace(scale), count=size, start=start, of=f" of {label}")
+            start += size
+        return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class MassesAndPairsAudit(PairSumsAudit):
+    """Counts or tent masses, and capped pair sums after them; its plan is a `LaplaceMasses` as well."""
+
+    def pair(self, relation: Relation) -> Pair:
+        """The worst of several surroundings of a point, whose move shows in the masses, or in the sums, most."""
+        return hardest(self.plan, relation, [self._plain_in_masses(relation)])
+
+    def _plain_in_masses(self, relation: Relation) -> Ends:
+        """Move that shows in the masses most, or place where a point does."""
+        masses, rng = CountsAudit(self._masses_plan), np.random.default_rng(SEED)
+        if not relation.n_is_public:
+            place = worst_location(self.plan, masses.presence, rng)[None]
+            return place, place
+        before, after = worst_case_move(self.plan, capped(relation), masses.separation, rng)
+        return before[None], after[None]
+
+    @property
+    def _masses_plan(self) -> LaplaceMasses:
+        plan: LaplaceMasses = instance("plan", self.plan, LaplaceMasses, "PairSumsAudit takes plans without masses")
+        return plan
+
+    def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
+        """The likelihood ratio; the matched filter; totals and coarse cells of the masses; sums; single numbers."""
+        sums = len(self.plan.radii)
+        masses, unit = self.numbers - sums, 2.0**-self.plan.bits
+        first, second = self.exact(pair)
+        return (
+            self.ratio(pair),
+            # By least squares, each number by the size of its noise.
+            AuditStatistic("near", Weighted((first - second) / scales(self.plan) ** 2)),
+            AuditStatistic("total", Weighted(np.repeat([1.0, 0.0], [masses, sums]), unit)),
+            coarse_sums(self.plan, masses, unit, others=sums),
+            AuditStatistic("pair sums", Weighted(np.eye(sums, self.numbers, masses)), learned=True),
+            *one_by_one(self.numbers),
+        )

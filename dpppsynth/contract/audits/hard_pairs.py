@@ -1,19 +1,16 @@
-"""Worst-case pairs: two neighbouring patterns that a mechanism hides least well, from public parameters.
+"""Pairs of patterns that a statistic hides least well, from public parameters alone."""
 
-One person's points move from x to x' (or are there and not there), and everybody else is as far from both as the domain
-allows: what the attacker knows already must not drown the difference.
-"""
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from dpppsynth.contract.audits.moves import moves, places, uniform_places
-from dpppsynth.contract.audits.neighbouring_pairs import Pair
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, moves, places, uniform_places
+from dpppsynth.contract.pairs_statistic import PairsStatistic
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.core.errors import InputError
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.lengths import on_map
-from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
@@ -136,3 +133,108 @@ def far_from(domain: Domain, ends: Floats, count: int, rng: np.random.Generator)
     away = np.hypot(apart[..., 0], apart[..., 1]).min(axis=1)
     farthest = np.argsort(-away, kind="stable")[: len(anywhere) // FAR]
     return anywhere[np.resize(rng.permutation(farthest), count)]
+
+
+# Partners at the place itself in multiples of a cap; and clumps around it, which have more room together: their
+# number, distance in radii and points in multiples of a cap.
+PARTNERS = (1.0, 0.5, 2.0, 4.0)
+CLUMPS, AWAY, IN_CLUMP = 6, 0.55, 0.5
+# Radii between a place and what is out of reach of all that is around it.
+APART = 2.5
+# Points of made-up patterns beyond which nothing shows better; and places that one person's points are spread over.
+MOST, SURROUNDINGS = 5000, 6
+
+# Places (k, 2) of one person's points, and where they move to (k, 2).
+Ends = tuple[Floats, Floats]
+
+
+def hardest(plan: PairsStatistic, relation: Relation, ends: Sequence[Ends] = ()) -> Pair:
+    """The pair whose exact numbers differ most, in scales of their noise.
+
+    Parameters
+    ----------
+    plan : PairsStatistic
+    relation : Relation
+    ends : sequence of (places, places)
+        Tried first, beside moves out of reach of all that is near.
+    """
+    pairs = list(candidates(plan, relation, ends))
+    return pairs[int(np.argmax([differences(plan, pair).sum() for pair in pairs]))]
+
+
+def differences(plan: PairsStatistic, pair: Pair) -> Floats:
+    """(size,) differences of exact numbers in scales of their noise."""
+    first, second = (plan.exact_numbers(pattern) for pattern in pair)
+    return np.abs(first - second) / scales(plan)
+
+
+def scales(plan: PairsStatistic) -> Floats:
+    """(size,) scale of each number's noise."""
+    groups = plan.noise_groups()
+    return np.repeat([group.scale for group in groups], [group.size for group in groups])
+
+
+def candidates(plan: PairsStatistic, relation: Relation, ends: Sequence[Ends] = ()) -> Iterator[Pair]:
+    """Neighbouring patterns with one person here or elsewhere, or not at all, among partners."""
+    own = relation.max_points_per_person if isinstance(relation, CappedRelation) else 1
+    own = min(own, made_up_size(plan) if relation.n_is_public else MOST)
+    for moved in (*ends, _ends(plan, relation, own)):
+        yield from _among_partners(plan, own, moved, known=relation.n_is_public)
+
+
+def _among_partners(plan: PairsStatistic, own: int, ends: Ends, *, known: bool) -> Iterator[Pair]:
+    """Patterns with `own` points of one person at either end; at the first or nowhere unless n is known."""
+    size, rng = made_up_size(plan), np.random.default_rng(SEED)
+    here, there = (np.resize(each, (own, 2)) for each in ends)
+    for partners in _surroundings(plan, ends[0]):
+        # Where n is public there are no more partners than points; elsewhere a guess of their number binds nobody.
+        around = partners[: size - own] if known else partners
+        rest = max(0, size - own - len(around)) if known else max(1, min(size, MOST) - len(around))
+        others = np.concatenate([around, far_from(plan.domain, np.concatenate(ends), rest, rng)])
+        one = np.concatenate([others, here])
+        yield _pattern(plan, one), _pattern(plan, np.concatenate([others, there]) if known else others)
+
+
+def _pattern(plan: PairsStatistic, positions: Floats) -> PointPattern:
+    mark = plan.count_unit
+    return PointPattern.at(positions, plan.domain, None if mark is None else {mark: np.arange(len(positions))})
+
+
+def _ends(plan: PairsStatistic, relation: Relation, count: int) -> Ends:
+    """Moves (k, 2), (k, 2) as long as is allowed and matters, inside the domain, out of reach of each other."""
+    rng = np.random.default_rng(SEED)
+    reach = on_map(relation, plan.domain).reach if isinstance(relation, CappedRelation) else np.inf
+    before, after = moves(plan.domain, places(plan.domain, None, rng), reach)
+    if not len(before):
+        raise InputError(NO_MOVE)
+    x0, y0, x1, y1 = plan.domain.bounds
+    xy, to = (plan.domain.coordinates(each) for each in (before, after))
+    enough, centre = APART * max(plan.radii), np.array([(x0 + x1) / 2, (y0 + y1) / 2])
+    score = np.minimum(_length(to - xy), enough) - 1e-3 * _length(xy - centre)
+    chosen = [int(np.argmax(score))]
+    while len(chosen) < min(count, SURROUNDINGS):
+        away = np.min([np.minimum(_length(xy - xy[k]), _length(to - xy[k])) for k in chosen], axis=0)
+        score = np.where(away < enough, -np.inf, score)
+        if not np.isfinite(score).any():
+            break
+        chosen.append(int(np.argmax(score)))
+    return before[chosen], after[chosen]
+
+
+def _length(ways: Floats) -> Floats:
+    return np.asarray(np.hypot(*ways.T), dtype=np.float64)
+
+
+def _surroundings(plan: PairsStatistic, starts: Floats) -> Iterator[Floats]:
+    """(m, 2) partners of points at some places (k, 2)."""
+    for cap in dict.fromkeys(plan.caps):
+        for times in PARTNERS:
+            yield np.tile(starts, (min(MOST, max(1, round(times * cap))), 1))
+    if isinstance(plan.domain, LinearNetwork):
+        return
+    turn = 2 * np.pi * np.arange(CLUMPS) / CLUMPS
+    for radius, cap in zip(plan.radii, plan.caps, strict=True):
+        ring = AWAY * radius * np.column_stack([np.cos(turn), np.sin(turn)])
+        clumps = (starts[:, None] + ring).reshape(-1, 2)
+        inside = clumps[plan.domain.contains(clumps)]
+        yield np.repeat(inside, min(MOST, max(1, round(IN_CLUMP * cap))), axis=0)

@@ -1,13 +1,31 @@
-"""Laws of added noise, by the moment generating functions of its absolute values and of its sum."""
+"""Laws of added noise, and what an audit holds to them.
+
+A law has moment generating functions of its absolute values and of its sum. The points of an audit are made up, so the
+noise in a release is known, and every run has as many draws of it as it has numbers, not only those in which two
+inputs differ. A sum S of N draws is held to the stated law by Chernoff's bound, P(S <= x) <= min over t > 0 of
+`e^(t x + N log E e^(-t X))`: noise that is too small by its absolute values, noise off its centre by its sum. A program
+that deviates is not the mechanism it states, so its theorem says nothing about it.
+
+The law also gives the exact privacy profile at one pair of patterns, often far below the worst-case claim: pure
+epsilon is about the rarest event of the worst pair.
+"""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+import scipy
 
+from dpppsynth.contract.additive_noise import AdditiveStatistic
+from dpppsynth.contract.audits.neighbouring_pairs import Pair
+from dpppsynth.contract.audits.target import Noise, Released, Scores, StatedLaw
+from dpppsynth.core.types import JsonObject
+from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.mesh import Floats, Ints
 
 
 class StatedNoise(Protocol):
@@ -131,3 +149,269 @@ def _log1mexp(x: Floats) -> Floats:
 
 def _log1pexp(x: Floats) -> Floats:
     return np.asarray(np.log1p(np.exp(x)))
+
+
+# From an input, 0 or 1, and what was released of it to the noise in it: whole numbers, or coordinates; None where what
+# was released is of another kind.
+NoiseOf = Callable[[int, Released], Noise | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Added:
+    """Noise added to counts or masses, whose exact values (V,), (V,) are those of the two patterns."""
+
+    exact: tuple[Ints, Ints]
+
+    @classmethod
+    def at(cls, plan: AdditiveStatistic, pair: Pair) -> "Added":
+        """The added noise of a plan at its two patterns."""
+        first, second = (plan.exact(pattern.positions) for pattern in pair)
+        return cls((first, second))
+
+    def __call__(self, side: int, released: Released) -> Ints | None:
+        """(V,) noise."""
+        lattice = getattr(released, "lattice", None)
+        return None if lattice is None else np.asarray(lattice - self.exact[side])
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Random positions, which are the noise themselves; none where nothing was drawn, which repeats easily."""
+
+    def __call__(self, _side: int, released: Released) -> Noise | None:
+        """Whole numbers of the grid, or (m, 2) coordinates."""
+        if not hasattr(released, "patterns"):
+            return getattr(released, "lattice", None)
+        drawn = [pattern.positions for pattern in released.patterns]
+        return np.concatenate(drawn) if any(map(len, drawn)) else None
+
+
+@dataclass(frozen=True, eq=False)
+class One:
+    """Draws of a release without levels."""
+
+    noise: NoiseOf
+
+    def __call__(self, side: int, released: Released) -> list[Noise | None]:
+        """The one draw of a run."""
+        return [self.noise(side, released)]
+
+
+def log_laplace(scale: float) -> float:
+    """Logarithm of the probability that discrete Laplace noise is zero, which no other value exceeds.
+
+    Examples
+    --------
+    >>> round(math.exp(log_laplace(2.0)), 4)
+    0.2449
+    """
+    return math.log(math.tanh(1 / (2 * scale)))
+
+
+# Values of t that are tried, in units of 1 / scale. How many draws there are may depend on earlier ones; then the best
+# t alone is not valid, so its probability is taken times their number.
+TILTS = np.geomspace(1e-4, 30.0, 120)
+# Standard deviations of bad luck that one in ten exceeds.
+LUCK = 1.2816
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some numbers of the noise of a run, of one law: those from a place on, `count` at most and `least` at least."""
+
+    noise: NoiseOf
+    law: StatedNoise
+    start: int
+    count: int
+    least: int
+
+    def __call__(self, side: int, released: Released) -> tuple[float, int]:
+        """Sum over the numbers of one run, and how many there are."""
+        drawn = self.noise(side, released)
+        if drawn is None:
+            return math.nan, 0
+        noise = np.asarray(drawn[self.start : self.start + self.count], dtype=np.float64)
+        noise = noise[~np.isnan(noise)]
+        return self.add(noise), len(noise)
+
+    def add(self, noise: Floats) -> float:
+        """Test statistic of a run's noise, whose law is known."""
+        raise NotImplementedError
+
+    def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
+        """Whether noise so many times too small is found with probability 0.9, by normal approximation."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class TooSmall(Part):
+    """One-sided test of the scale: the noise is too small in absolute value."""
+
+    def add(self, noise: Floats) -> float:
+        """Sum of the sizes of the noise, in scales."""
+        return self.law.size(noise)
+
+    def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
+        """Logarithm of the probability, at most, of so small a total."""
+        return _least(self.law.log_small(TILTS), count, -total)
+
+    def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
+        """Whether noise so many times too small is found with probability 0.9, by normal approximation."""
+        count, (mean, deviation) = sum(runs) * self.least, self.law.spread(factor)
+        return self.log_chance(count * mean + LUCK * math.sqrt(count) * deviation, count, runs) <= log_level
+
+
+@dataclass(frozen=True, eq=False)
+class OffCentre(Part):
+    """Two-sided test of the centre: the sum of the noise is too far from zero."""
+
+    def add(self, noise: Floats) -> float:
+        """Sum of the noise, in scales."""
+        return float(noise.sum()) / self.law.scale
+
+    def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
+        """Logarithm of the probability, at most, of a total so far from zero."""
+        return min(0.0, math.log(2) + _least(self.law.log_shifted(TILTS), count, abs(total)))
+
+    def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
+        """Always false: noise that is too small is still centred at zero."""
+        return False
+
+
+def stated_laws(
+    noise: NoiseOf, law: StatedNoise, *, count: int, start: int = 0, least: int | None = None, of: str = ""
+) -> tuple[StatedLaw, ...]:
+    """Both tests of numbers of one law: those from a place on, `count` at most and `least` at least.
+
+    Parameters
+    ----------
+    noise : NoiseOf
+    law : StatedNoise
+    count, start, least : int
+        All of `count` unless `least` is given.
+    of : str
+        Which numbers, where those of a release have several laws.
+    """
+    part = (noise, law, start, count, count if least is None else least)
+    return (
+        StatedLaw(f"size of the noise{of}", TooSmall(*part)),
+        StatedLaw(f"sum of the noise{of}", OffCentre(*part)),
+    )
+
+
+def _least(logs: Floats, count: int, excess: float) -> float:
+    """Chernoff's bound on the logarithm of a tail; `excess` in the units of the tilts."""
+    return min(0.0, math.log(len(TILTS)) + float(np.min(count * logs - TILTS * excess)))
+
+
+# Steps of the grid of privacy losses, from 0 to their largest sum; more noised numbers are not convolved.
+STEPS, MOST_SHIFTS = 4096, 500
+# Added to delta for the lattice of the noise, fine beside its scale, and for rounding of sums.
+ROUNDING = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class AsStated:
+    """Minimum of a claimed profile and the exact one of Laplace noise on numbers that differ by `shifts` scales.
+
+    Epsilon is quoted from the claim alone.
+
+    Attributes
+    ----------
+    claim : Profile
+    shifts : (k,) array
+        Differences of the noised numbers between both inputs, in scales of their noise; positive.
+    unsure : float
+        Probability, at most, that the numbers are not looked at.
+
+    References
+    ----------
+    Koskela, Jälkö and Honkela (2020), Computing tight differential privacy guarantees using FFT, AISTATS: sums of
+    privacy losses, here rounded up. Zhu, Dong and Wang (2022), Optimal accounting of differential privacy via
+    characteristic function, AISTATS: numbers looked at by what was noised before add no more than if all were seen.
+
+    Examples
+    --------
+    >>> from dpppsynth.privacy import PureDP
+    >>> stated = AsStated(PureDP(1.0), np.full(4, 0.25))
+    >>> round(PureDP(1.0).delta(0.0), 2), round(stated.delta(0.0), 2), stated.epsilon(0.0)
+    (0.46, 0.18, 1.0)
+    """
+
+    claim: Profile
+    shifts: Floats
+    unsure: float = 0.0
+
+    @property
+    def at(self) -> float:
+        """Delta at which the claim is quoted."""
+        return self.claim.at
+
+    def delta(self, epsilon: float) -> float:
+        """`E (1 - e^(epsilon - L))_+` over the privacy loss L, or the claim's delta where that is less."""
+        losses, chances = self._law
+        lost = float(chances @ -np.expm1(np.minimum(epsilon - losses, 0.0)))
+        lost += ROUNDING + self.unsure * (1 + math.exp(epsilon))
+        return min(self.claim.delta(epsilon), lost)
+
+    def epsilon(self, delta: float) -> float:
+        """Epsilon of the claim."""
+        return self.claim.epsilon(delta)
+
+    def to_dict(self) -> JsonObject:
+        """JSON form of the claim."""
+        return self.claim.to_dict()
+
+    def describe(self) -> str:
+        """The claim in words."""
+        return self.claim.describe()
+
+    @cached_property
+    def _law(self) -> tuple[Floats, Floats]:
+        """Privacy losses (m,), rounded up to a grid, and their probabilities under the first input."""
+        step = float(self.shifts.sum()) / STEPS
+        ends = np.ceil(self.shifts / step).astype(np.int64)
+        end = int(ends.sum())
+        size = 1 << (2 * end + 1).bit_length()
+        spectrum = np.ones(size // 2 + 1, dtype=complex)
+        for shift, k in zip(self.shifts, ends, strict=True):
+            at = step * np.arange(-k, k + 1)
+            # The loss is `shift - 2 x` for noise x between 0 and the shift, and at either end of that beyond.
+            below = np.where(at >= shift, 1.0, np.where(at < -shift, 0.0, np.exp((at - shift) / 2) / 2))
+            spectrum *= np.fft.rfft(np.diff(below, prepend=0.0), size)
+        chances = np.maximum(np.fft.irfft(spectrum, size)[: 2 * end + 1], 0.0)
+        losses = np.asarray(step * np.arange(-end, end + 1), dtype=np.float64)
+        return losses, chances.astype(np.float64)
+
+
+SEED, COUNT = 20261123, 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class LessLaplace:
+    """Numbers with discrete Laplace noise, in so far as the two inputs' differ, by `change` (k,).
+
+    The noise is of one scale, or of scales (k,).
+    """
+
+    change: Ints
+    scale: float | Floats
+
+    def __call__(self, factor: float) -> Scores:
+        """Scores (N,), (N,) of the likelihood ratio; the second input's are the first's with the sign changed."""
+        rng = np.random.default_rng(SEED)
+        up, down = rng.geometric(-np.expm1(-factor / self.scale), (2, COUNT, len(self.change)))
+        ratio = ((np.abs(up - down + self.change) - np.abs(up - down)) / self.scale).sum(axis=1)
+        return ratio, -ratio
+
+
+@dataclass(frozen=True, eq=False)
+class LessGaussian:
+    """Numbers with Gaussian noise, which tell the inputs apart as well as `N(0, 1)` and `N(mu, 1)`."""
+
+    mu: float
+
+    def __call__(self, factor: float) -> Scores:
+        """Quantiles of the ratio, up to its scale."""
+        noise = scipy.special.ndtri((np.arange(COUNT) + 0.5) / COUNT)
+        return noise + factor * self.mu, noise

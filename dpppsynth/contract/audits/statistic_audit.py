@@ -7,9 +7,9 @@ from typing import ClassVar, NoReturn, Protocol, Self, runtime_checkable
 
 from numpy.typing import ArrayLike
 
-from dpppsynth.contract.audits.added_noise import NoiseOf, One
 from dpppsynth.contract.audits.hard_pairs import add_remove_pair, moved_pair
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, own_pair, what_changes, with_user_ids
+from dpppsynth.contract.audits.noise_laws import NoiseOf, One
 from dpppsynth.contract.audits.statistics import named
 from dpppsynth.contract.audits.target import AuditStatistic, Draws, Released, Scores, StatedLaw, Target, Weakened
 from dpppsynth.contract.statistic import Statistic

@@ -171,7 +171,8 @@ class StudyGrid:
         if taken:
             msg = f"measures: {sorted(taken)} are columns of the tables already, or end in '_se'; rename them."
             raise InputError(msg)
-        object.__setattr__(self, "epsilon", _distinct("epsilon", map(_epsilon, _listed("epsilon", self.epsilon))))
+        budgets = (float(positive("epsilon", each)) for each in _listed("epsilon", self.epsilon))
+        object.__setattr__(self, "epsilon", _distinct("epsilon", budgets))
         object.__setattr__(self, "delta", _distinct("delta", map(_delta, _listed("delta", self.delta))))
         for name, least in (("repeats", 1), ("patterns", 0), ("seed", 0)):
             object.__setattr__(self, name, whole(name, getattr(self, name), least))
@@ -212,10 +213,6 @@ def _distinct(name: str, given: Iterable[Any]) -> tuple[Any, ...]:
         msg = f"{name}: needs at least one value, each once, got {list(values)}."
         raise InputError(msg)
     return values
-
-
-def _epsilon(value: Any) -> float:
-    return float(positive("epsilon", value))
 
 
 def _delta(value: Any) -> float | str:

@@ -4,9 +4,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
 from functools import lru_cache, partial
 from itertools import takewhile
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpppsynth.core.arguments import one_of, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import Step, announced, line
 from dpppsynth.evaluation.experiments.cells import (
     KEYS,
     Cell,
@@ -128,7 +128,7 @@ class Study(StudyGrid):
         engine : {"processes", "dask"}
             Joblib's processes, or the cluster of the current ``dask.distributed.Client``.
         progress : bool
-            Show a bar, on a terminal only.
+            Show a moving line, on a terminal only.
 
         Returns
         -------
@@ -152,12 +152,12 @@ class Study(StudyGrid):
             done = finished_cells(place)
             # Repeat by repeat, so that an unfinished study has every row.
             missing = sorted((cell for cell in self.cells() if cell not in done), key=lambda cell: cell.repeat)
-            with _bar(len(missing), shown=progress) as tick:
-                for result in self._results(missing, workers, engine):
+            with line() if progress and missing and sys.stderr.isatty() else announced(False) as say:
+                for number, result in enumerate(self._results(missing, workers, engine), 1):
                     if isinstance(result, Failed):
                         raise result.exception()
                     append(result)
-                    tick(result.cell)
+                    say(Step(f"{number} of {len(missing)} cells, {result.cell}", number / len(missing)))
         return self.table(place)
 
     def _results(self, cells: Sequence[Cell], workers: int | None, engine: str) -> Iterator[Finished | Failed]:
@@ -199,21 +199,6 @@ def _place(folder: Any) -> Path:
     except TypeError:
         msg = f"folder: needs a path, got {folder!r}."
         raise InputError(msg) from None
-
-
-@contextmanager
-def _bar(total: int, *, shown: bool) -> Iterator[Callable[[Cell], None]]:
-    """Yield a function to call with each finished cell; it does nothing where standard error is no terminal."""
-    if not (shown and total and sys.stderr.isatty()):
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("starting", total=total)
-        yield lambda cell: bar.update(task, advance=1, description=f"{cell.scenario}, {cell.synthesizer}")
 
 
 def _in_processes(sent: bytes, cells: Sequence[Cell], workers: int | None) -> Iterator[Finished | Failed]:

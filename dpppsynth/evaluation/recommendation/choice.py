@@ -9,8 +9,7 @@ from dpppsynth.contract.result import MechanismResult
 from dpppsynth.contract.synthesizer import AnySynthesizer, PointSynthesizer, require_true_lengths
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import DpppsynthError, InputError
-from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, Case, PrivacyTerms, Ranked, rank
-from dpppsynth.evaluation.recommendation.evidence import study
+from dpppsynth.evaluation.recommendation.evidence import CANDIDATES, Case, PrivacyTerms, Ranked, rank, study
 from dpppsynth.evaluation.recommendation.recommended import (
     Alternative,
     Recommendation,

@@ -9,8 +9,18 @@ from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.synthesizer import AnySynthesizer
 from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.core.html_card import html_text
-from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, MARGIN, Candidate, Case, Ranked
-from dpppsynth.evaluation.recommendation.evidence import DELTA, DOCUMENT, Answer, Evidence, Reading
+from dpppsynth.evaluation.recommendation.evidence import (
+    CANDIDATES,
+    DELTA,
+    DOCUMENT,
+    MARGIN,
+    Answer,
+    Candidate,
+    Case,
+    Evidence,
+    Ranked,
+    Reading,
+)
 from dpppsynth.spatial.domains import Domain, Window
 
 # Largest useful ratio of an expected distance to a uniform intensity's.

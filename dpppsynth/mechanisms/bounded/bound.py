@@ -13,9 +13,14 @@ from dpppsynth.core.wording import named
 from dpppsynth.privacy.bounds import EXAMPLE, assumptions, counts_sensitivity, laplace_scale
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
-from dpppsynth.privacy.truncated.arguments import WHY_DELTA, require_bound_delta, whole_bound
+from dpppsynth.privacy.truncated.error_bounds import (
+    WHY_DELTA,
+    least_whole_epsilon,
+    least_whole_error,
+    require_bound_delta,
+    whole_bound,
+)
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
-from dpppsynth.privacy.truncated.searches import least_whole_epsilon, least_whole_error
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
 __all__ = [

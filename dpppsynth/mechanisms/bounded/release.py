@@ -13,8 +13,7 @@ from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.inference.filters.series import Filtered
 from dpppsynth.inference.filters.smoother import by_method
-from dpppsynth.mechanisms.bounded.counts_file import counted_cells
-from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
+from dpppsynth.mechanisms.bounded.statistic import BoundedCounts, counted_cells
 from dpppsynth.release import folder_writing
 from dpppsynth.release.certificate import COUNTS
 from dpppsynth.release.cox import CoxRelease

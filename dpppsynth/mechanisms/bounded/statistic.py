@@ -1,20 +1,23 @@
 """`BoundedCounts`: cell counts with truncated discrete Laplace noise, so that no error exceeds a bound."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import shapely
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.parameter_forms import GIVEN, WHOLE, Form, const
 from dpppsynth.contract.statistic import DerivedFile, Parameters, capped, require
+from dpppsynth.core.crs import crs_member
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.published_files import strict_json
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.bounded.bound import bounded_counts, require_error_delta, require_max_error
-from dpppsynth.mechanisms.bounded.counts_file import require_counts
 from dpppsynth.models.likelihood import MassLikelihood, NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.guarantee import Guarantee
@@ -22,8 +25,35 @@ from dpppsynth.privacy.noise import TRUNCATED, DiscreteNoise, require_narrow, tr
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.release.certificate import COUNTS, STATISTIC
-from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.domains import Domain, canonical_json
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+
+
+def counted_cells(mesh: Mesh, counts: Ints) -> dict[str, Any]:
+    """GeoJSON of the elements' parts inside the domain, each with its count."""
+    shapes = shapely.to_geojson(mesh.element_parts)
+    features = [
+        {"type": "Feature", "properties": {"cell": k, "count": count}, "geometry": json.loads(shape)}
+        for k, (count, shape) in enumerate(zip(counts.tolist(), shapes, strict=True))
+    ]
+    return {"type": "FeatureCollection", "crs": crs_member(mesh.domain.crs), "features": features}
+
+
+def require_counts(content: bytes, mesh: Mesh, counts: Ints) -> None:
+    """Refuse a document other than `counted_cells`, coordinates to rounding across machines."""
+    document, expected = strict_json(content), counted_cells(mesh, counts)
+    require(isinstance(document, dict) and document.keys() == expected.keys(), "counts are a collection of features")
+    shapes = [_without_shape(each["features"]) for each in (document, expected)]
+    rest = [{key: value for key, value in each.items() if key != "features"} for each in (document, expected)]
+    require(canonical_json([*shapes[:1], *rest[:1]]) == canonical_json([*shapes[1:], *rest[1:]]), "cells have counts")
+    for stated, cell in zip(document["features"], mesh.element_parts, strict=True):
+        shape = shapely.from_geojson(json.dumps(stated["geometry"]))
+        same = shapely.equals_exact(shape, cell, 1e-9 * mesh.domain.diameter, normalize=True)
+        require(bool(same) and stated["geometry"].keys() == {"type", "coordinates"}, "cells are those of the mesh")
+
+
+def _without_shape(features: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in each.items() if key != "geometry"} | {"geometry": ""} for each in features]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

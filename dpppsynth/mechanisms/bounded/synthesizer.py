@@ -43,7 +43,7 @@ from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
 from dpppsynth.privacy.bounds import FROM_BOUND, counts_sensitivity, laplace_scale, require_modest
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.relations import CappedRelation
-from dpppsynth.privacy.truncated.searches import ErrorBudget, with_third
+from dpppsynth.privacy.truncated.error_bounds import ErrorBudget, with_third
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh

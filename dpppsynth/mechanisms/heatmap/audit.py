@@ -12,17 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.contract.audits.added_noise import log_laplace
 from dpppsynth.contract.audits.hard_pairs import made_up_size
-from dpppsynth.contract.audits.moves import uniform_places
-from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
-from dpppsynth.contract.audits.noise_laws import DiscreteLaplace
-from dpppsynth.contract.audits.noise_tests import stated_laws
-from dpppsynth.contract.audits.stated_profile import MOST_SHIFTS, AsStated
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed, uniform_places
+from dpppsynth.contract.audits.noise_laws import (
+    MOST_SHIFTS,
+    AsStated,
+    DiscreteLaplace,
+    LessLaplace,
+    log_laplace,
+    stated_laws,
+)
 from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
 from dpppsynth.contract.audits.statistics import one_by_one
 from dpppsynth.contract.audits.target import AuditStatistic, StatedLaw, Weakened
-from dpppsynth.contract.audits.weaker_noise import LessLaplace
 from dpppsynth.mechanisms.heatmap.audit_statistics import (
     AddedToPyramid,
     Branch,

@@ -11,11 +11,10 @@ import scipy
 
 from dpppsynth.contract.audits.additive_audits import AdditiveNoiseAudit
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
-from dpppsynth.contract.audits.noise_laws import DiscreteGaussian, StatedNoise
+from dpppsynth.contract.audits.noise_laws import COUNT, DiscreteGaussian, LessGaussian, StatedNoise
 from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
 from dpppsynth.contract.audits.statistics import GaussianRatio, Weighted, coarse_sums, one_by_one
 from dpppsynth.contract.audits.target import AuditStatistic, Scores, StatedLaw, Weakened
-from dpppsynth.contract.audits.weaker_noise import COUNT, LessGaussian
 from dpppsynth.core.errors import QualityError
 from dpppsynth.mechanisms.lgcp.draw_statistic import DrawStatistic
 from dpppsynth.mechanisms.lgcp.draw_statistics import PosteriorDrawStatistic

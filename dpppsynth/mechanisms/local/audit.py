@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
-from dpppsynth.contract.audits.moves import uniform_places
+from dpppsynth.contract.audits.neighbouring_pairs import uniform_places
 from dpppsynth.contract.audits.statistic_audit import AuditRun, Margin, More, StatisticAudit
 from dpppsynth.contract.audits.statistics import MOST_NUMBERS
 from dpppsynth.contract.audits.target import AuditStatistic, Target

@@ -19,14 +19,15 @@ from dpppsynth.contract.audits.target import AuditStatistic, Scores, Target, req
 from dpppsynth.core.arguments import whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
-from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.spatial.mesh import Floats, Ints
 
 Values = tuple[int, int]
 
-AnyLaw = TypeVar("AnyLaw", bound=Randomizer)
+AnyLaw = TypeVar("AnyLaw")
+# A `Randomizer`, whose module makes audits of clients itself.
+Law = Any
 
 # Reports of weaker clients, by a fixed seed. With few, pairs look hard by events that are rare.
 SEED, COUNT = 20261127, 20_000
@@ -38,7 +39,7 @@ BITS = 64
 class Respond:
     """The reports of one client, drawn with secret randomness of its own on every run."""
 
-    randomizer: Randomizer
+    randomizer: Law
 
     def __call__(self, value: int) -> Ints:
         """(1, columns) report of a client with a value."""
@@ -52,7 +53,7 @@ class ReportRatio:
     Reports that no client is meant to send tell nothing here; `Numbers` and `Bits` look at them as they are.
     """
 
-    randomizer: Randomizer
+    randomizer: Law
     values: Values
 
     def __call__(self, reports: Any) -> float:
@@ -67,7 +68,7 @@ class ReportRatio:
 class CountedReports:
     """The aggregator's counts of one client's reports; nothing where it refuses them."""
 
-    randomizer: Randomizer
+    randomizer: Law
 
     def __call__(self, reports: Any) -> Ints:
         """(size,) counts."""
@@ -100,7 +101,7 @@ class Bits:
 class LargerEpsilon:
     """Clients that draw with a larger epsilon than they claim, by the likelihood ratio of the claim."""
 
-    randomizer: Randomizer
+    randomizer: Law
     values: Values
 
     def __call__(self, factor: float) -> Scores:
@@ -135,7 +136,7 @@ def _louder(randomizer: AnyLaw, epsilon: float) -> AnyLaw:
 class ClientAudit:
     """Audit of one report of one client."""
 
-    randomizer: Randomizer
+    randomizer: Law
 
     def target(
         self, margin: Margin, *, guarantee: Guarantee | None = None, pair: Any = None, statistics: More = ()
@@ -218,7 +219,7 @@ class ClientAudit:
         return ratio, *counts, *numbers
 
 
-def cell_distance(randomizer: Randomizer, values: Values) -> float:
+def cell_distance(randomizer: Law, values: Values) -> float:
     """Distance of two values of a square grid, in cells."""
     cells = round(randomizer.inputs**0.5)
     (i, k), (j, m) = (divmod(value, cells) for value in values)
@@ -230,7 +231,7 @@ def held_to(spent: float, guarantee: Guarantee | None) -> float:
     return spent if guarantee is None else min(spent, guarantee.epsilon())
 
 
-def _two_values(randomizer: Randomizer, pair: Any) -> Values:
+def _two_values(randomizer: Law, pair: Any) -> Values:
     require_two(pair)
     first, second = (whole("pair", value, 0, most=randomizer.inputs - 1) for value in pair)
     return first, second

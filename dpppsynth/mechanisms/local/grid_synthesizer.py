@@ -21,11 +21,12 @@ from dpppsynth.mechanisms.local.grids.cuts import PIECES
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, ROUNDINGS, group_sizes, split_users, uniform_side
 from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each, require_no_marks
-from dpppsynth.mechanisms.local.options import ROUND, ReportSettings, first_counts
+from dpppsynth.mechanisms.local.options import ROUND, ReportSettings
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.oracle_choice import AUTO, ORACLES, oracle, stated_oracle
 from dpppsynth.mechanisms.local.release import GridEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
+from dpppsynth.mechanisms.local.saved_counts import first_counts
 from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, number_of_reports
 from dpppsynth.models.recipes import domain_from_geojson
@@ -40,19 +41,26 @@ MOST_EPSILON = 50.0
 NO_MORE = "be positive, and at most 50"
 # Range of the constants of the side rules, which are shares of a mass.
 MOST_ALPHA = 1000.0
+SIGMA: dict[str, Any] = {
+    "help": "Share of the persons who report in the first round",
+    "option": "--first-share",
+    "panel": EXPERT,
+}
 ROUNDING: dict[str, Any] = {"help": "Rounding of the sides", "choices": ROUNDINGS, "panel": EXPERT}
 
 
+@dataclass(frozen=True)
 class GridMechanism(LocalMechanism):
     """Base of local mechanisms on the cells of a grid over a window; a value is the number of a person's cell."""
 
-    window: Window
-    epsilon: float
-    post: str
-    oracle: str
-    # Of the rounds of an adaptive grid by themselves nothing is stated.
-    shuffled: int | None = None
-    shuffle_delta: float | None = None
+    window: Any
+    _: KW_ONLY
+    epsilon: float = setting(**EPSILON)
+    oracle: str = setting(HASHING, help="Kind of frequency oracle", choices=(AUTO, *ORACLES), panel=EXPERT)
+    post: str = setting(POSTS[0], help="How estimates become an intensity", choices=POSTS, option="--postprocess")
+    shuffled: int | None = setting(None, **SHUFFLED)
+    shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
+    user: str | None = setting(None, **REPORTER)
 
     def settle(self) -> None:
         """Refuse what is wrong with the settings that all have."""
@@ -197,15 +205,8 @@ class UniformGrid(Round):
     (1,)
     """
 
-    window: Any
     _: KW_ONLY
-    epsilon: float = setting(**EPSILON)
     cells: Any = setting(10, help="Number of cells along each side of the grid", kind=int, otherwise="a rule")
-    oracle: str = setting(HASHING, help="Kind of frequency oracle", choices=(AUTO, *ORACLES), panel=EXPERT)
-    post: str = setting(POSTS[0], help="How estimates become an intensity", choices=POSTS, option="--postprocess")
-    shuffled: int | None = setting(None, **SHUFFLED)
-    shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
-    user: str | None = setting(None, **REPORTER)
 
     uses_number: ClassVar[bool] = True
 
@@ -249,14 +250,8 @@ class UniformGrid(Round):
 class SecondRound(Round):
     """The round that follows from the first one's counts: its grid is broadcast, and other persons report."""
 
-    window: Any
     _: KW_ONLY
-    epsilon: float
     grid: Rectangles
-    oracle: str = HASHING
-    post: str = POSTS[0]
-    # Of whoever runs the clients of many persons; their own devices need not know.
-    user: str | None = None
 
     def __post_init__(self) -> None:
         self.settle()
@@ -336,21 +331,32 @@ class AdaptiveCounts:
         return np.concatenate([self.first.values, self.second.values])
 
 
+@dataclass(frozen=True)
 class AdaptiveGrid(GridMechanism):
     """Base of grids in two rounds: some persons report on a coarse grid, the others on one made from their answers."""
 
-    alpha1: float
-    alpha2: float
-    sigma: float
-    rounding_g1: str
-    rounding_g2: str
-    consistent: bool
-    # Options of uneven cuts alone.
-    margin: float = 0.01
-    pieces: str = "exact"
-    cuts: ClassVar[str] = "even"
+    _: KW_ONLY
+    sigma: float = setting(PRIVAG.sigma, **SIGMA)
+    consistent: bool = setting(True, help="Let the first round's reports take part in the estimate", panel=EXPERT)
+    rounding_g1: str = setting("nearest", **ROUNDING, option="--first-rounding")
+    rounding_g2: str = setting("floor", **ROUNDING, option="--second-rounding")
+    # Settings that are the constants of the side rules: of the first level, and of the second.
+    constants: ClassVar[tuple[str, ...]]
+    cuts: ClassVar[str]
     rounds: ClassVar[str] = "Every person reports in one of both rounds: draw none of the other round from this file."
     refused: ClassVar[Mapping[str, str]] = {**ReportSettings.refused, "cells": "makes its grids by a rule"}
+
+    def __post_init__(self) -> None:
+        self.settle()
+        flag("consistent", self.consistent)
+        for name in self.constants:
+            positive(name, getattr(self, name), most=MOST_ALPHA)
+        # Settings that no number of persons makes right are refused before anybody reports.
+        self.settings(1000)
+
+    def uneven(self) -> dict[str, Any]:
+        """Options of uneven cuts."""
+        return {}
 
     @property
     def randomizer(self) -> Any:
@@ -388,11 +394,10 @@ class AdaptiveGrid(GridMechanism):
             n,
             group_sizes(n, self.sigma) if reports is None else reports,
             cuts=self.cuts,
-            alpha=(self.alpha1, self.alpha2),
+            alpha=(getattr(self, self.constants[0]), getattr(self, self.constants[-1])),
             sigma=self.sigma,
             rounding=(self.rounding_g1, self.rounding_g2),
-            margin=self.margin,
-            pieces=self.pieces,
+            **self.uneven(),
             oracle=stated_oracle(self.oracle),
             shuffle=shuffle,
             drawn_by=self.user,
@@ -417,12 +422,9 @@ class AdaptiveGrid(GridMechanism):
     def second(self, first: Counts, n: int) -> SecondRound:
         """The second round, after the first one's counts."""
         first = self.first(n).own(first)
-        grid, _ = self._rounds(first.n, 1, n).second_round(first.values)
+        grid, _ = self.settings(n, (first.n, 1)).second_round(first.values)
         own: dict[str, Any] = {"oracle": self.oracle, "post": self.post, "user": self.user}
         return SecondRound(self.window, epsilon=self.epsilon, grid=grid, **own)
-
-    def _rounds(self, first: int, second: int, n: int) -> AdaptiveGridStatistic:
-        return self.settings(n, (first, second))
 
     def combine(self, first: Counts, second: Counts, n: int) -> AdaptiveCounts:
         """Counts of both rounds together.
@@ -502,40 +504,16 @@ class PrivAG(AdaptiveGrid):
     Yang et al. (2022), Answering multi-dimensional range queries under local differential privacy.
     """
 
-    window: Any
     _: KW_ONLY
-    epsilon: float = setting(**EPSILON)
     alpha: float = setting(
         PRIVAG.first,
         help="Share of the mass of border cells that counts as error in the rules for both sides",
         option="--border-share",
         panel=EXPERT,
     )
-    sigma: float = setting(
-        PRIVAG.sigma, help="Share of the persons who report in the first round", option="--first-share", panel=EXPERT
-    )
-    consistent: bool = setting(True, help="Let the first round's reports take part in the estimate", panel=EXPERT)
-    rounding_g1: str = setting("nearest", **ROUNDING, option="--first-rounding")
-    rounding_g2: str = setting("floor", **ROUNDING, option="--second-rounding")
-    oracle: str = setting(HASHING, help="Kind of frequency oracle", choices=(AUTO, *ORACLES), panel=EXPERT)
-    post: str = setting(POSTS[0], help="How estimates become an intensity", choices=POSTS, option="--postprocess")
-    shuffled: int | None = setting(None, **SHUFFLED)
-    shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
-    user: str | None = setting(None, **REPORTER)
+    constants: ClassVar[tuple[str, ...]] = ("alpha",)
+    cuts: ClassVar[str] = "even"
     method: ClassVar[str] = "privag"
-
-    def __post_init__(self) -> None:
-        _check(self)
-
-    @property
-    def alpha1(self) -> float:  # type: ignore[override]
-        """Constant of the first level's side rule."""
-        return self.alpha
-
-    @property
-    def alpha2(self) -> float:  # type: ignore[override]
-        """Constant of the second level's side rule."""
-        return self.alpha
 
 
 @dataclass(frozen=True)
@@ -563,47 +541,25 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
     privacy.
     """
 
-    window: Any
     _: KW_ONLY
-    epsilon: float = setting(**EPSILON)
     alpha1: float = setting(
         AAG.first, help="Constant of the sides of the first level", option="--first-constant", panel=EXPERT
     )
     alpha2: float = setting(
         AAG.second, help="Constant of the sides of the second level", option="--second-constant", panel=EXPERT
     )
-    sigma: float = setting(
-        AAG.sigma, help="Share of the persons who report in the first round", option="--first-share", panel=EXPERT
-    )
+    sigma: float = setting(AAG.sigma, **SIGMA)
     margin: float = setting(0.01, help="Share of a cell that a cut leaves on either side at least", panel=EXPERT)
     pieces: str = setting("exact", help="How many pieces the sides of a cut have", choices=PIECES, panel=EXPERT)
-    consistent: bool = setting(True, help="Let the first round's reports take part in the estimate", panel=EXPERT)
-    rounding_g1: str = setting("nearest", **ROUNDING, option="--first-rounding")
-    rounding_g2: str = setting("floor", **ROUNDING, option="--second-rounding")
-    oracle: str = setting(HASHING, help="Kind of frequency oracle", choices=(AUTO, *ORACLES), panel=EXPERT)
-    post: str = setting(POSTS[0], help="How estimates become an intensity", choices=POSTS, option="--postprocess")
-    shuffled: int | None = setting(None, **SHUFFLED)
-    shuffle_delta: float | None = setting(None, **SHUFFLE_DELTA)
-    user: str | None = setting(None, **REPORTER)
+    constants: ClassVar[tuple[str, ...]] = ("alpha1", "alpha2")
     cuts: ClassVar[str] = "adaptive"
     method: ClassVar[str] = "aag"
     siblings: ClassVar[tuple[type[Settings], ...]] = (PrivAG,)
 
-    def __post_init__(self) -> None:
-        _check(self)
+    def uneven(self) -> dict[str, Any]:
+        return {"margin": self.margin, "pieces": self.pieces}
 
 
 def studied(rng: RngLike, fast: Any) -> bool:
     """Whether a run is marked as not private."""
     return flag("fast", fast) or rng is not None
-
-
-def _check(mechanism: AdaptiveGrid) -> None:
-    """Refuse settings that no number of persons makes right, before anybody reports."""
-    mechanism.settle()
-    flag("consistent", mechanism.consistent)
-    for name in ("alpha1", "alpha2"):
-        positive(
-            name.rstrip("12") if isinstance(mechanism, PrivAG) else name, getattr(mechanism, name), most=MOST_ALPHA
-        )
-    mechanism.settings(1000)

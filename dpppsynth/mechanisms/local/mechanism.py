@@ -1,9 +1,15 @@
-"""Records of the local mechanisms."""
+"""Records of the local mechanisms, with their text for reports and their examples."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
+from dpppsynth.contract.examples import Example, N, ring, square
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.local import examples, words
+from dpppsynth.contract.result import Result
+from dpppsynth.contract.words import MechanismWords
 from dpppsynth.mechanisms.local.audit import AdaptiveGridAudit, CellsAudit, DisplacementAudit, GridAudit
 from dpppsynth.mechanisms.local.audit_trajectories import TrajectoriesAudit
 from dpppsynth.mechanisms.local.cell_synthesizers import (
@@ -16,24 +22,155 @@ from dpppsynth.mechanisms.local.cell_synthesizers import (
 )
 from dpppsynth.mechanisms.local.displacements import DisplacementStatistic, LineTrace
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, UniformGridStatistic
-from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, UniformGrid
+from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
 from dpppsynth.mechanisms.local.release import GridEstimator, GridRelease, LocalRelease, ReportEstimator
-from dpppsynth.mechanisms.local.statistic import AreaStatistic
+from dpppsynth.mechanisms.local.statistic import AreaStatistic, ReportsStatistic
 from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace, LineEstimator, TraceEstimator, TraceRelease
+from dpppsynth.spatial.mesh import Ints
+
+OWN = "Every person's location was turned into a random report on its own"
+TOGETHER = (
+    "How many persons are in each square was estimated from all reports together, and the synthetic points were drawn "
+    "from these estimates."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportWords(MechanismWords[ReportsStatistic, Result]):
+    """Text on one report of each person's location."""
+
+    intensity: str = "estimated from their reports"
+    counts: str = "persons"
+
+    def reports(self, plans: Sequence[ReportsStatistic]) -> str | None:
+        """Number of all reports."""
+        return f"{sum(sum(plan.parameters().get('reports', [plan.n])) for plan in plans):,}, a public number"
+
+
+class TrajectoryWords(MechanismWords[TraceStatistic, Result]):
+    """Text on reports of each person's trajectory."""
+
+    def reports(self, plans: Sequence[TraceStatistic]) -> str | None:
+        """Number of each person's reports."""
+        (plan,) = plans
+        return f"{plan.parameters()['longest'] + 2} from each of {max(plan.clients):,} persons, both public numbers"
+
+
+def _reported(description: str) -> ReportWords:
+    return ReportWords(description=f"{OWN}: {description} {TOGETHER}")
+
+
+DISK_AREA_WORDS = _reported("it names a square of a public grid, most likely one near their own.")
+HYBRID_AREA_WORDS = _reported("it names a square of a public grid, likelier ones being nearer to their own.")
+SQUARE_WAVE_WORDS = _reported("it names a row or a column of a public grid, most likely one near their own.")
+SUBSET_EXPONENTIAL_WORDS = _reported(
+    "it names a few squares of a public grid, likelier ones being nearer to their own."
+)
+UNIFORM_GRID_WORDS = _reported("a noisy answer to which square of a public grid they are in.")
+ADAPTIVE_GRID_WORDS = _reported(
+    "some were noisy answers about the large squares of a public grid, all others about smaller squares, finer where "
+    "the first answers had found more people."
+)
+RANGE_HIERARCHY_WORDS = _reported(
+    "a noisy answer to which square of a public grid they are in; how large the squares were was drawn at random."
+)
+TRAJECTORIES_WORDS = TrajectoryWords(
+    description="Every person's trajectory was turned into random reports on its own: first a noisy answer to how long "
+    "it is; then, for a length announced to all, noisy answers to where it starts, where it ends and which moves it "
+    "makes between the squares of a public grid. Random walks were fitted to all reports together. The synthetic "
+    "points were drawn from where such walks are expected to pass.",
+    intensity="expected visits of the walks",
+)
+DISPLACEMENTS_WORDS = ReportWords(
+    description="Every person's trajectory was turned into one random report on its own: a square of a public grid, "
+    "most likely one near where it starts, or a noisy answer to the direction and the distance from its start to its "
+    "end; which of the two was drawn at random. Straight lines were fitted to all reports together. The synthetic "
+    "points were drawn from where such lines are expected to pass.",
+    intensity="expected visits of the lines",
+    counts="points",
+)
+
+
+def disk_area() -> Iterator[Example]:
+    """Examples on windows with and without a hole, and of persons with several points."""
+    yield Example("square", partial(DiskAreaMechanism, 1.0, cells=6), square())
+    persons = partial(DiskAreaMechanism, 1.0, cells=6, user="user")
+    yield Example("persons", persons, square(), marks=in_threes, numbers=(3 * N, 3 * N))
+    yield Example("polygon with a hole", partial(DiskAreaMechanism, 1.0, cells=9), ring())
+
+
+def hybrid_area() -> Iterator[Example]:
+    """Example with a given radius."""
+    yield Example("square", partial(HybridUniformExponential, 1.0, cells=5, radius=2), square())
+
+
+def square_wave() -> Iterator[Example]:
+    """Example on a square."""
+    yield Example("square", partial(MultidimensionalSquareWave, 1.0, cells=6), square())
+
+
+def subset_exponential() -> Iterator[Example]:
+    """Example on a square."""
+    yield Example("square", partial(SEMGeoI, 1.0, cells=6), square())
+
+
+def uniform_grid() -> Iterator[Example]:
+    """Examples of either oracle."""
+    for domain, oracle in ((square(), "local-hashing"), (ring(), "auto")):
+        yield Example(oracle, partial(UniformGrid, domain, epsilon=1.0, cells=(9, 4), oracle=oracle), domain)
+
+
+def adaptive_grid() -> Iterator[Example]:
+    """Examples of even and of adaptive cuts."""
+    even = partial(PrivAG, square(), epsilon=3.0, alpha=0.1, consistent=False, oracle="optimized-unary")
+    yield Example("even", even, square())
+    uneven = partial(AdvancedAdaptiveGrid, ring(), epsilon=3.0, alpha2=1.0)
+    yield Example("adaptive, polygon with a hole", uneven, ring())
+
+
+def range_hierarchy() -> Iterator[Example]:
+    """Examples on windows with and without a hole, of several levels and of one."""
+    yield Example("square", partial(RangeHierarchy, 1.0, cells=16), square())
+    yield Example("polygon with a hole", partial(RangeHierarchy, 2.0, cells=8, estimator="norm-sub"), ring())
+    yield Example("one level", partial(RangeHierarchy, 1.0, cells=2), square())
+
+
+def trajectories() -> Iterator[Example]:
+    """Examples of N trajectories, some or all with more than one point; how many points they have is secret."""
+    for label, domain in (("square", square()), ("polygon with a hole", ring())):
+        settings = partial(LDPTrace, 3.0, cells=5, max_length=6)
+        yield Example(label, settings, domain, marks=in_turn, numbers=(N + 300, 3 * N))
+
+
+def displacements() -> Iterator[Example]:
+    """Examples of N trajectories, as of `trajectories`."""
+    for label, domain in (("square", square()), ("polygon with a hole", ring())):
+        yield Example(label, partial(LineTrace, 3.0, cells=5), domain, marks=in_turn, numbers=(N + 300, 3 * N))
+
+
+def in_threes(n: int) -> dict[str, Ints]:
+    """Marks of N persons, who have points in turn."""
+    return {"user": np.arange(n) % N}
+
+
+def in_turn(n: int) -> dict[str, Ints]:
+    """Marks of N trajectories, which have points in turn."""
+    return {"trajectory": np.arange(n) % N}
+
 
 _cells = partial(
     Mechanism, statistic=AreaStatistic, estimators=(ReportEstimator,), result=LocalRelease, audit=CellsAudit
 )
-DISK_AREA = _cells(name="disk-area", settings=DiskAreaMechanism, words=words.DISK_AREA, examples=examples.disk_area)
+DISK_AREA = _cells(name="disk-area", settings=DiskAreaMechanism, words=DISK_AREA_WORDS, examples=disk_area)
 HYBRID_AREA = _cells(
-    name="hybrid-area", settings=HybridUniformExponential, words=words.HYBRID_AREA, examples=examples.hybrid_area
+    name="hybrid-area", settings=HybridUniformExponential, words=HYBRID_AREA_WORDS, examples=hybrid_area
 )
 SQUARE_WAVE = _cells(
-    name="square-wave", settings=MultidimensionalSquareWave, words=words.SQUARE_WAVE, examples=examples.square_wave
+    name="square-wave", settings=MultidimensionalSquareWave, words=SQUARE_WAVE_WORDS, examples=square_wave
 )
 SUBSET_EXPONENTIAL = _cells(
-    name="subset-exponential", settings=SEMGeoI, words=words.SUBSET_EXPONENTIAL, examples=examples.subset_exponential
+    name="subset-exponential", settings=SEMGeoI, words=SUBSET_EXPONENTIAL_WORDS, examples=subset_exponential
 )
 
 UNIFORM_GRID = Mechanism(
@@ -43,8 +180,8 @@ UNIFORM_GRID = Mechanism(
     estimators=(GridEstimator,),
     result=GridRelease,
     audit=GridAudit,
-    words=words.UNIFORM_GRID,
-    examples=examples.uniform_grid,
+    words=UNIFORM_GRID_WORDS,
+    examples=uniform_grid,
 )
 
 ADAPTIVE_GRID = Mechanism(
@@ -54,8 +191,8 @@ ADAPTIVE_GRID = Mechanism(
     estimators=(GridEstimator,),
     result=GridRelease,
     audit=AdaptiveGridAudit,
-    words=words.ADAPTIVE_GRID,
-    examples=examples.adaptive_grid,
+    words=ADAPTIVE_GRID_WORDS,
+    examples=adaptive_grid,
 )
 
 RANGE_HIERARCHY = Mechanism(
@@ -65,8 +202,8 @@ RANGE_HIERARCHY = Mechanism(
     estimators=(ReportEstimator,),
     result=HierarchyRelease,
     audit=CellsAudit,
-    words=words.RANGE_HIERARCHY,
-    examples=examples.range_hierarchy,
+    words=RANGE_HIERARCHY_WORDS,
+    examples=range_hierarchy,
 )
 
 TRAJECTORIES = Mechanism(
@@ -76,8 +213,8 @@ TRAJECTORIES = Mechanism(
     estimators=(TraceEstimator,),
     result=TraceRelease,
     audit=TrajectoriesAudit,
-    words=words.TRAJECTORIES,
-    examples=examples.trajectories,
+    words=TRAJECTORIES_WORDS,
+    examples=trajectories,
 )
 
 DISPLACEMENTS = Mechanism(
@@ -87,6 +224,6 @@ DISPLACEMENTS = Mechanism(
     estimators=(LineEstimator,),
     result=TraceRelease,
     audit=DisplacementAudit,
-    words=words.DISPLACEMENTS,
-    examples=examples.displacements,
+    words=DISPLACEMENTS_WORDS,
+    examples=displacements,
 )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from dpppsynth.contract.object_options import require_window
@@ -50,7 +49,7 @@ class ReportSettings(Settings):
 
     @classmethod
     def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
-        """Refuse marks: whoever reports at a level would tell it; InputError."""
+        """Refuse marks, which a report at a level would tell; InputError."""
         if by is not None:
             msg = "by: local methods have one report for each person, and no marks; leave --by out"
             raise InputError(msg)
@@ -60,17 +59,8 @@ class ReportSettings(Settings):
         """Refuse a file with a column that may tell persons, where nobody says whether it does; InputError."""
         require_told(columns, cls.user_column(options), name)
 
-    @staticmethod
-    def require_files(points: Path, reports: Path, domain: Any, *, user: str | None = None, **layout: Any) -> None:
-        """Refuse a file of reports that exists, and a file of points with other columns or CRS; InputError."""
-        from dpppsynth.mechanisms.local.report_files import require_place_columns
-        from dpppsynth.mechanisms.local.report_tables import new_file
-
-        new_file(reports, "out")
-        require_place_columns(points, user=user, window=domain, **layout)
-
     def asked(self, domain: Any, n: int | None, after: str | None) -> Any:
-        """What clients report to: this mechanism, or the round that follows the counts of the first one.
+        """Mechanism that clients report to: this one, or the round that follows the counts of the first one.
 
         Parameters
         ----------
@@ -121,10 +111,3 @@ class ReportSettings(Settings):
         if shuffle is not None:
             # A round may have fewer persons than its share of n.
             shuffle.require(n or drawn, drawn)
-
-
-def first_counts(path: str, asked: Any, window: Any) -> Any:
-    """Counts of the first round, in a file that --after names."""
-    from dpppsynth.mechanisms.local.saved_counts import counts_in
-
-    return counts_in([path], asked, window=window, argument="after")

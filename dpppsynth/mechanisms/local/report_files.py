@@ -503,6 +503,26 @@ def _place_values(
         yield inside[source.permutation(len(inside))], points.share
 
 
+def require_files(points: str | Path, reports: str | Path, window: Window, **columns: Any) -> None:
+    """Refuse, before any budget is spent, files that `perturb_file` would refuse by their names and columns.
+
+    Parameters
+    ----------
+    points, reports : str or Path
+        File of points, and new file of reports.
+    window : Window
+    **columns
+        `user`, and how rows are laid out, as of `perturb_file`.
+
+    Raises
+    ------
+    InputError
+        For a file of reports that exists, and a file of points with other columns or another CRS.
+    """
+    new_file(reports, "out")
+    require_place_columns(points, window=window, **columns)
+
+
 def require_place_columns(
     points: str | Path, *, user: str | None, window: Window | None = None, **layout: str | None
 ) -> PointFile:

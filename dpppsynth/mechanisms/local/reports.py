@@ -3,16 +3,13 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dpppsynth.core.arguments import flag, instance, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Ints
-
-if TYPE_CHECKING:
-    from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
 
 JSON = "a report is a JSON object with mechanism, report and seeded, as Report.to_json() gives it"
 
@@ -109,7 +106,7 @@ class Counts:
         Random numbers of the drawings and countings that were read from files; none is added twice.
     """
 
-    mechanism: "LocalMechanism"
+    mechanism: Any
     values: Ints
     n: int
     seeded: bool = False

@@ -307,6 +307,11 @@ def counts_in(
     return found.counts(mechanism, argument)
 
 
+def first_counts(path: str, mechanism: LocalMechanism, window: Any) -> Counts:
+    """Counts of the first round, in a file that --after names; InputError."""
+    return counts_in([path], mechanism, window=window, argument="after")
+
+
 def _read(file: Path) -> SavedCounts:
     """One file of counts; InputError."""
     if not there(file, Path.is_file):

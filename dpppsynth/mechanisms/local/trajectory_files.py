@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from dpppsynth.privacy.relations import TRAJECTORY, Local, Relation
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
-
-if TYPE_CHECKING:
-    from dpppsynth.mechanisms.local.displacements import LineTrace
 
 # Cells of trajectories that are looked at together, each some 100 bytes while jumps are filled in.
 FILLED = 2**19
@@ -114,7 +111,7 @@ class TraceRound(LocalMechanism):
 
 def walk_values(
     points: PointFile,
-    mechanism: "TraceRound | LineTrace",
+    mechanism: Any,
     window: Window,
     source: np.random.Generator,
     *,
@@ -124,7 +121,7 @@ def walk_values(
 ) -> Iterator[tuple[Ints, float | None]]:
     """Values of the clients with the trajectories of a file, in a random order, some at a time; and the share given.
 
-    Rows and cells of all points are held in memory, coordinates are not. Parameters as of `perturb_file`.
+    The mechanism is a `TraceRound` or `LineTrace`. Rows and cells of all points are held in memory, not coordinates.
     """
     walks = _walks(points, mechanism.cells, require_window(window), source, user=user, rows=rows, progress=progress)
     if walks is None:

@@ -18,8 +18,9 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
-from dpppsynth.mechanisms.local.options import ReportSettings, first_counts
+from dpppsynth.mechanisms.local.options import ReportSettings
 from dpppsynth.mechanisms.local.reports import Counts
+from dpppsynth.mechanisms.local.saved_counts import first_counts
 from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, Shuffle
 from dpppsynth.mechanisms.local.synthesizer import number_of_reports, require_window
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories

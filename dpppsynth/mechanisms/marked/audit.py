@@ -8,15 +8,12 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from dpppsynth.contract.additive_noise import LaplaceMasses
-from dpppsynth.contract.audits.added_noise import log_laplace
 from dpppsynth.contract.audits.additive_audits import AdditiveNoiseAudit, CountsAudit
-from dpppsynth.contract.audits.moves import within
-from dpppsynth.contract.audits.neighbouring_pairs import Pair
-from dpppsynth.contract.audits.noise_laws import DiscreteLaplace, StatedNoise
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, within
+from dpppsynth.contract.audits.noise_laws import DiscreteLaplace, LessLaplace, StatedNoise, log_laplace
 from dpppsynth.contract.audits.statistic_audit import UNKNOWN
 from dpppsynth.contract.audits.statistics import LaplaceRatio, Weighted, one_by_one
 from dpppsynth.contract.audits.target import AuditStatistic, Released, Weakened, require_two
-from dpppsynth.contract.audits.weaker_noise import LessLaplace
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses

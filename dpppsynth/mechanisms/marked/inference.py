@@ -31,8 +31,7 @@ from dpppsynth.inference.field_inference import INTERCEPT_SD, field_mesh, files_
 from dpppsynth.inference.posterior import Posterior
 from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.inference.street_inference import ROUGHLY, climb_grid, require_increasing
-from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean
-from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh
+from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean, MarkedMesh
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses

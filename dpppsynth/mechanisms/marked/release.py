@@ -11,15 +11,57 @@ from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.inference.risk import RelativeRisk
 from dpppsynth.mechanisms.marked.inference import MarkedInference
-from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean, coordinates, marked_pattern
-from dpppsynth.mechanisms.marked.risk import marked_risk
+from dpppsynth.mechanisms.marked.intensity import (
+    MarkedIntensity,
+    MarkedMean,
+    chosen_times,
+    chosen_types,
+    coordinates,
+    marked_pattern,
+    over_time,
+    time_basis,
+)
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.release.cox import CoxRelease, CredibleInterval
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.offset import weighted_pieces
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import require_room
+
+
+def marked_risk(mean: MarkedMean, time: float | None, type_: str | None) -> RelativeRisk:
+    """The intensity without the offset, in every draw over its average over the offset and all times.
+
+    Parameters
+    ----------
+    mean : MarkedMean
+        Draws of the intensity.
+    time : float or None
+        All times where none is given.
+    type_ : str or None
+        All types where none is given.
+
+    Raises
+    ------
+    InputError
+    """
+    grid, kinds = mean.grid, chosen_types(mean.grid, type_)
+    at = None if time is None else time_basis(grid.marks.times, chosen_times(grid, time, 1)).toarray()[0]
+    population = weighted_pieces(grid.space, grid.offset).weight.sum()
+    length = 1.0 if grid.marks.times is None or at is None else grid.marks.times.length
+
+    def risks(logs: Floats) -> Floats:
+        """(V,) sums over types at the time, or integrals over all times, of exp of logarithms (C, K, V)."""
+        found = over_time(grid.marks.times, logs) if at is None else np.exp(np.einsum("k,ckv->cv", at, logs))
+        return np.asarray(found.sum(axis=0))
+
+    draws = list(mean.draws())
+    fields = np.log([risks(each.log_values[kinds]) for each in draws])
+    average = np.array([each.masses[kinds].sum() for each in draws]) / (population * length)
+    return RelativeRisk(grid.space, fields, grid.offset, average)
+
 
 MARGINALS = ("types", "time")
 

@@ -1,6 +1,6 @@
 """Records of pair sums: with a cap for every point, and with one for every person."""
 
-from dpppsynth.contract.audits.pair_sums_audit import PairSumsAudit
+from dpppsynth.contract.audits.additive_audits import PairSumsAudit
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.pairs import examples, words
 from dpppsynth.mechanisms.pairs.release import PairSumsRelease

@@ -1,5 +1,6 @@
 """`PairSumsStatistic`: capped sums over pairs of near points with discrete Laplace noise (docs/theory/pair_sums.md)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -17,7 +18,6 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows
-from dpppsynth.mechanisms.pairs.pair_table import pair_table
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.privacy.bounds import pair_sums
 from dpppsynth.privacy.guarantee import Guarantee
@@ -28,6 +28,23 @@ from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.persons import persons
+
+HEADER = ("radius", "cap", "sum", "noise_sd")
+
+
+def pair_table(radii: Sequence[float], caps: Sequence[int], sums: Floats, noise_sd: Sequence[float]) -> str:
+    """Rows of radius, cap, released sum and standard deviation of its noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(pair_table([10.0], [5], np.array([12.5]), [3.25]), end="")
+    radius,cap,sum,noise_sd
+    10.0,5,12.5,3.25
+    """
+    rows = zip(map(float, radii), map(int, caps), map(float, sums), map(float, noise_sd), strict=True)
+    return "\n".join([",".join(HEADER), *(",".join(map(repr, row)) for row in rows), ""])
+
 
 # Cap of a person: the edges that a crowd of different persons needs are about this many for each of them.
 MOST_PERSON_CAP = 200

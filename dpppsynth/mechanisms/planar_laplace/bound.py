@@ -11,7 +11,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.lengths import on_ground, on_map
 from dpppsynth.privacy.profiles import ApproximateDP, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours
-from dpppsynth.privacy.truncated.arguments import require_bound_delta
+from dpppsynth.privacy.truncated.error_bounds import require_bound_delta
 from dpppsynth.privacy.truncated.shifted_losses import at_least_one
 from dpppsynth.privacy.truncated.truncated_planar import planar_laplace_bound, planar_laplace_delta
 from dpppsynth.spatial.domains import Domain, Window

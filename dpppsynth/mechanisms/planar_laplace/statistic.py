@@ -19,7 +19,7 @@ from dpppsynth.core.arguments import flag, instance, positive, probability, whol
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.published_files import strict_json
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.core.rounding import multiples
+from dpppsynth.core.rounding import multiples, upward
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention, named
@@ -32,17 +32,28 @@ from dpppsynth.mechanisms.planar_laplace.bound import (
     rate,
     require_visible,
 )
-from dpppsynth.mechanisms.planar_laplace.displacements import farthest
 from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours, Relation
-from dpppsynth.privacy.truncated.arguments import scaled
 from dpppsynth.privacy.truncated.lattice_noise import FARTHEST, FINEST, move
-from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
+from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace, scaled
 from dpppsynth.release.certificate import STATISTIC, synthetic
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
+
+
+def farthest(most: float, domain: Domain) -> str:
+    """The largest displacement or error in words, rounded up.
+
+    Examples
+    --------
+    >>> from dpppsynth import Window
+    >>> farthest(765.6090102, Window.rectangle(0, 0, 1000, 1000, "EPSG:27700"))
+    '765.61 m'
+    """
+    return f"{upward(most)} {short_unit(domain.unit)}"
+
 
 # Points outside a window that is no rectangle are moved to its inner part, a share of the grid from the border.
 MARGIN = 0.01

@@ -34,7 +34,7 @@ from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.privacy.bounds import FROM_BOUND, require_modest
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
-from dpppsynth.privacy.truncated.arguments import WHY_DELTA
+from dpppsynth.privacy.truncated.error_bounds import WHY_DELTA
 from dpppsynth.spatial.domains import Domain, Window
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from dpppsynth.contract.result import Result
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.core.units import short_unit
-from dpppsynth.mechanisms.planar_laplace.displacements import farthest
-from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
+from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints, farthest
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.interpretation import cost_of_bound
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, finite, plain_array, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.truncated.arguments import require_bound_delta, require_whole
-from dpppsynth.privacy.truncated.searches import least_whole_error
+from dpppsynth.privacy.truncated.error_bounds import least_whole_error, require_bound_delta, require_whole
 from dpppsynth.privacy.truncated.shifted_losses import (
     ULP,
     at_least_one,

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.privacy.truncated.arguments import bounded, points_in_plane, scaled
+from dpppsynth.privacy.truncated.truncated_planar import bounded, points_in_plane, scaled
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Bits of one word, and of the uniforms that floating point arithmetic sees.

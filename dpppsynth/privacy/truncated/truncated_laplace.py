@@ -1,7 +1,8 @@
-"""The truncated Laplace distribution.
+"""The truncated Laplace distribution, its delta, and the smallest error bound that a delta pays for.
 
 Below, b is the scale, A the bound and `a = A / b`. All forms avoid differences of nearly equal numbers, and their
-exponents are never positive.
+exponents are never positive. With sensitivity D and scale `D / epsilon`,
+`delta = (e^epsilon - 1) / (2 (e^(epsilon A / D) - 1))` for a bound A of at least D. No delta is 0.
 """
 
 import math
@@ -12,9 +13,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dpppsynth.core.arguments import elements, finite, plain_array, positive, whole
+from dpppsynth.core.arguments import elements, finite, flag, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.privacy.truncated.error_bounds import require_bound_delta
 from dpppsynth.spatial.mesh import Floats
 
 # Scales and bounds whose squares and ratios neither overflow nor vanish.
@@ -111,11 +113,6 @@ class TruncatedLaplace:
         size = np.minimum(size, self.bound)
         left = np.inf if self.bound == math.inf else (self.bound - size) / self.scale
         return np.exp(-size / self.scale) * -np.expm1(-left) / self.mass
-
-    @property
-    def mean(self) -> float:
-        """0: the law is symmetric."""
-        return 0.0
 
     @property
     def mean_absolute(self) -> float:
@@ -229,3 +226,93 @@ def draws_shape(size: Any) -> tuple[int, ...]:
         msg = f"size: at most {MOST_DRAWS} draws in at most 32 dimensions; draw in parts."
         raise InputError(msg)
     return shape
+
+
+# Epsilons, bounds and sensitivities whose ratios are scales that a law may have.
+SMALLEST_PART, LARGEST_PART = 1e-50, 1e50
+SMALLEST_DELTA = 1e-300
+# Relative step by which a bound grows until rounding no longer leaves its delta too large.
+CLOSE = 1e-15
+REFUSED = "below it delta exceeds one half: most answers tell two neighbouring data sets apart"
+
+
+def truncated_laplace_delta(
+    epsilon: float, max_error: float, sensitivity: float = 1.0, *, allow_large_delta: bool = False
+) -> float:
+    """Delta of an answer with Laplace noise that is drawn again where it exceeds `max_error`.
+
+    Parameters
+    ----------
+    epsilon : float
+        The scale of the noise is `sensitivity / epsilon`.
+    max_error : float
+        In the unit of the answer; infinite is plain Laplace noise, whose delta is 0.0.
+    sensitivity : float, optional
+        By how much the answer changes between neighbouring data sets; for several answers with noise of one scale, the
+        largest sum of their changes.
+    allow_large_delta : bool, optional
+        Whether `max_error` may be less than the sensitivity, where delta exceeds one half.
+
+    Returns
+    -------
+    float
+        To 13 digits; at least 2.2e-308 where `max_error` is finite.
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+
+    Examples
+    --------
+    >>> f"{truncated_laplace_delta(1.0, 5.0):.6g}"
+    '0.00582812'
+    """
+    epsilon = in_range("epsilon", epsilon, SMALLEST_PART, LARGEST_PART)
+    size = in_range("sensitivity", sensitivity, SMALLEST_PART, LARGEST_PART)
+    infinite = isinstance(max_error, float) and max_error == math.inf
+    bound = math.inf if infinite else in_range("max_error", max_error, SMALLEST_PART, LARGEST_PART)
+    if not flag("allow_large_delta", allow_large_delta) and bound < size:
+        msg = f"max_error: must not be below the sensitivity, {size!r}, got {bound!r}; {REFUSED}."
+        raise InputError(msg)
+    return TruncatedLaplace(size / epsilon, bound).exposed(size)
+
+
+def truncated_laplace_bound(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
+    """Smallest bound on the error that costs no more than delta: the inverse of `truncated_laplace_delta`.
+
+    Parameters
+    ----------
+    epsilon : float
+    delta : float
+        From 1e-300 to 0.5; noise with a bound is never purely private.
+    sensitivity : float, optional
+
+    Returns
+    -------
+    float
+        At least the sensitivity, and `truncated_laplace_delta` of it is at most `delta`.
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+
+    Examples
+    --------
+    >>> round(truncated_laplace_bound(1.0, 1e-6), 5)
+    13.66369
+    """
+    epsilon, delta = (
+        in_range("epsilon", epsilon, SMALLEST_PART, LARGEST_PART),
+        require_bound_delta(delta, least=SMALLEST_DELTA),
+    )
+    size = in_range("sensitivity", sensitivity, SMALLEST_PART, LARGEST_PART)
+    if epsilon < 1:
+        reach = math.log1p(math.expm1(epsilon) / (2 * delta))
+    else:
+        reach = epsilon + math.log(math.exp(-epsilon) - math.expm1(-epsilon) / (2 * delta))
+    bound, step = max(reach * (size / epsilon), size), CLOSE
+    while truncated_laplace_delta(epsilon, bound, size) > delta:
+        bound, step = bound * (1 + step), 2 * step
+    return bound

@@ -24,8 +24,7 @@ from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.bounded.audit import BoundedRatio, Edges, LessTruncated, truncated_draws
 from dpppsynth.mechanisms.bounded.bound import bounded_delta
 from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
-from dpppsynth.mechanisms.planar_laplace.audit_rows import MoveRatio, PersonRows, ShorterMoves, move_shifts
-from dpppsynth.mechanisms.planar_laplace.audit_stated import MovesAsStated
+from dpppsynth.mechanisms.planar_laplace.audit import MoveRatio, MovesAsStated, PersonRows, ShorterMoves, move_shifts
 from dpppsynth.mechanisms.planar_laplace.bound import moved_delta
 from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.models import regular_squares

@@ -21,7 +21,7 @@ from dpppsynth.auditing.power import Law, _share_caught
 from dpppsynth.auditing.targets import Measure, audit_of, target_of, target_of_release
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.audits.neighbouring_pairs import changed, require_neighbours
-from dpppsynth.contract.audits.stated_profile import AsStated
+from dpppsynth.contract.audits.noise_laws import AsStated
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.heatmap.audit import POINTS, always_seen

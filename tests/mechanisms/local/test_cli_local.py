@@ -229,7 +229,7 @@ class TestTwoRounds:
         run("local", "count", tmp_path / "one.csv", *ask, "--out", tmp_path / "one.json")
         after = ["--after", tmp_path / "one.json", "--ledger", book]
         run("local", "perturb", tmp_path / "others.csv", tmp_path / "two.csv", *ask, *after)
-        read = [(each.reading.n, dict(each.reading.subset)) for each in dps.Ledger.open(book).releases]
+        read = [(each.points.n, dict(each.points.subset)) for each in dps.Ledger.open(book).releases]
         assert read == [(200, {"reporting round": "1"}), (N - 200, {"reporting round": "2"})]
         # Releases of all of them have the number of all.
         more = ["--method", "laplace", "--epsilon", 1, *PLACE, "--ledger", book, "--out", tmp_path / "o"]

@@ -77,7 +77,7 @@ def ordered(values):
 class TestRows:
     @pytest.mark.parametrize("asked", [TRACE.first, TRACE.second(1), TRACE.second(5)])
     def test_rows_are_the_reports_side_by_side(self, asked):
-        """Of each part those that its own law draws, one part after the other."""
+        """Draws of each part by its own law, one part after the other."""
         trajectories = TRACE.plan(WINDOW, n=N).statistic.walks(pattern())
         law, rows = asked.law, asked.trajectory_values(trajectories)
         drawn = law.draw(rows, np.random.default_rng(3))

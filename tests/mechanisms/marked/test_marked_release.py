@@ -16,8 +16,7 @@ from dpppsynth.auditing.targets import target_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.ledger import Ledger
 from dpppsynth.mechanisms.marked.audit import MarkedAudit, differing
-from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean
-from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh
+from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean, MarkedMesh
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import verify
 from dpppsynth.release import load_release

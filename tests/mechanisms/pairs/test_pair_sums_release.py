@@ -15,7 +15,7 @@ import dpppsynth as dps
 from dpppsynth import AddRemove, AddRemovePerson, AlphaNeighbours, PairSums, PointPattern, ReplaceOne, Window
 from dpppsynth.auditing.targets import audit_of, target_of
 from dpppsynth.cli import app
-from dpppsynth.contract.audits.near_points import differences, hardest
+from dpppsynth.contract.audits.hard_pairs import differences, hardest
 from dpppsynth.contract.pairs_statistic import NoisedPairs
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.core.errors import InputError

@@ -1,19 +1,13 @@
-"""Frequency oracles by randomised response and by local hashing, with the family of hash functions.
+"""Frequency oracles by randomised response and by local hashing.
 
 Oracles estimate how many clients have each of d values, with the same budget and different noise. Per client whose
 value is another one, the variance of an estimated number is `(e^eps + d - 2) / (e^eps - 1)^2` under randomized
 response, `4 e^eps / (e^eps - 1)^2` under optimized unary encoding and, nearly, local hashing, and
 `e^(eps/2) / (e^(eps/2) - 1)^2` under symmetric unary encoding.
 
-The hash of a value is a 64-bit mix of seed and value, and its class the one of `hash_range` equal intervals of the
-64-bit numbers that it falls into: whole-number arithmetic, alike on all machines. Privacy needs nothing of the family,
-as seeds are drawn independently of values; that estimates are unbiased needs two values to collide for one seed in
-`hash_range`, and estimates are uncorrelated if any three values are as good as independent.
-
 References
 ----------
 Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for frequency estimation, USENIX Security.
-Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators, OOPSLA.
 """
 
 import math
@@ -31,41 +25,18 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, ExcessLaw, draws, excess_law, log_ratio
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-
-Words = npt.NDArray[np.uint64]
-
-STEP = np.uint64(0x9E3779B97F4A7C15)
-FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-THIRTY, TWENTY_SEVEN, THIRTY_ONE = np.uint64(30), np.uint64(27), np.uint64(31)
-
-
-def mix(z: Any) -> Any:
-    """Mix 64-bit numbers: arrays, or single numbers in compiled loops."""
-    z = (z ^ (z >> THIRTY)) * FIRST
-    z = (z ^ (z >> TWENTY_SEVEN)) * SECOND
-    return z ^ (z >> THIRTY_ONE)
-
+from dpppsynth.mechanisms.local.randomizers.hashing import hash_classes, interval, states
 
 # Seeds are drawn from [0, 2^SEED_BITS): far more than there are clients.
 SEED_BITS = 63
 # Classes of hashes are computed by 32-bit factors.
 LARGEST_RANGE = 2**31
 CHUNK = 2**20
-HALF, LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
 
 
 def draw_seeds(rng: np.random.Generator, n: int) -> Ints:
     """(n,) independent uniform seeds."""
     return rng.integers(0, 2**SEED_BITS - 1, size=n, dtype=np.int64, endpoint=True)
-
-
-def hash_classes(seeds: Ints, values: Ints | int, hash_range: int) -> Ints:
-    """(n,) classes of values (n,), or of one value, under the hash functions of seeds (n,)."""
-    steps = (np.atleast_1d(values).astype(np.uint64) + np.uint64(1)) * STEP
-    numbers, size = mix(_states(seeds) + steps), np.uint64(hash_range)
-    # The product with the range has 96 bits: its highest ones, half by half.
-    scaled = ((numbers >> HALF) * size + (((numbers & LOW_HALF) * size) >> HALF)) >> HALF
-    return scaled.astype(np.int64)
 
 
 def hash_supports(seeds: Ints, values: Ints, domain: int, hash_range: int) -> Ints:
@@ -75,23 +46,10 @@ def hash_supports(seeds: Ints, values: Ints, domain: int, hash_range: int) -> In
     counts = np.zeros(domain, dtype=np.int64)
     for start in range(0, len(seeds), CHUNK):
         part = slice(start, start + CHUNK)
-        low = _interval(values[part], hash_range)
+        low = interval(values[part], hash_range)
         # The end of the last interval is 2^64, which is 0 here, and its width is right nevertheless.
-        add_supports(_states(seeds[part]), low, _interval(values[part] + 1, hash_range) - low, counts)
+        add_supports(states(seeds[part]), low, interval(values[part] + 1, hash_range) - low, counts)
     return counts
-
-
-def _states(seeds: Ints) -> Words:
-    """(n,) numbers that hash functions start from."""
-    return mix(seeds.astype(np.uint64) + STEP)
-
-
-def _interval(values: Ints, hash_range: int) -> Words:
-    """(n,) smallest 64-bit numbers of classes: `values 2^64 / hash_range`, rounded up, by long division."""
-    size = np.uint64(hash_range)
-    high, rest = np.divmod(values.astype(np.uint64) << HALF, size)
-    low, rest = np.divmod(rest << HALF, size)
-    return (high << HALF) + low + (rest > 0)
 
 
 # Values up to which the matrix of all hash functions is made.

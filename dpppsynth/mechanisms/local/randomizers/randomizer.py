@@ -21,7 +21,7 @@ from dpppsynth.models.channel_likelihood import Channel, Law, Multinomial, Repor
 from dpppsynth.spatial.simplex import possible
 
 if TYPE_CHECKING:
-    from dpppsynth.mechanisms.local.audit_clients import ClientAudit
+    from dpppsynth.contract.audits.statistic_audit import OwnAudit
 
 
 def fingerprint(identity: Mapping[str, Any]) -> str:
@@ -136,7 +136,7 @@ class Randomizer:
         """
         raise NotImplementedError
 
-    def own_audit(self) -> "ClientAudit":
+    def own_audit(self) -> "OwnAudit":
         """Audit of one report."""
         # Clients need nothing of an audit.
         from dpppsynth.mechanisms.local.audit_clients import ClientAudit

@@ -1,0 +1,131 @@
+"""Certificates and ledgers: proof of an authorised purchase, and comparison of a published one with its entry."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dpppsynth.core.errors import DpppsynthError, InputError
+from dpppsynth.ledger.budget import nowhere_worse
+from dpppsynth.ledger.counted_points import CountedPoints, points_json
+from dpppsynth.ledger.history import Entry, place_of
+from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.release.certificate import statement_hash
+from dpppsynth.release.verify import UNUSABLE, Check, check_claim
+from dpppsynth.spatial.domains import Domain, canonical_json
+
+if TYPE_CHECKING:
+    from dpppsynth.ledger.ledger import Ledger
+
+
+def proof(entry: Entry, cert: Any, domain: Domain, relation: Relation) -> dict[str, Any]:
+    """What a ledger records of an entry's certificate; InputError for another one, or one that does not follow.
+
+    Where the entry counts as more than was settled, the guarantee is derived again from the public parameters, as
+    `verify` does.
+    """
+    try:
+        # As it will be read again.
+        cert = json.loads(canonical_json(cert))
+        why = _mismatch(entry, cert, domain, relation)
+        if why is None and entry.settlement is not None and entry.settlement.profile != entry.guarantee.profile:
+            check = check_claim(cert, domain)
+            why = None if check.holds else check.detail
+        if why is None:
+            hashes = {"certificate": statement_hash(cert), "paid": statement_hash(cert, estimator=False)}
+            return hashes | {"points": points_json(stated_points(entry.points, cert))}
+    except (*UNUSABLE, ArithmeticError, DpppsynthError):
+        why = "it is not that of a release"
+    msg = f"certificate: it proves nothing about this entry, which counts as authorised: {why}."
+    raise InputError(msg)
+
+
+def _mismatch(entry: Entry, cert: Mapping[str, Any], domain: Domain, relation: Relation) -> str | None:
+    """Reason why a certificate does not belong to the entry, or None."""
+    if cert["ledger"] != entry.id:
+        return "it names another entry"
+    if cert["seeded"]:
+        return "a seeded release is not private"
+    if place_of(domain) != entry.domain or not entry.domain.items() <= cert["domain"].items():
+        return "it is about another domain"
+    if not _same_points(entry, cert):
+        return "it states another n"
+    if entry.settlement is not None and cert["mechanism"] != entry.mechanism:
+        return "another mechanism was settled"
+    if not _covers(entry.settlement or entry.guarantee, cert, relation):
+        return "it claims more than was settled, or other pairs of patterns"
+    return None
+
+
+def _same_points(entry: Entry, cert: Mapping[str, Any]) -> bool:
+    """Whether a certificate states the known facts about the points that were read."""
+    found = stated_points(entry.points, cert)
+    return entry.points is None or (found is not None and entry.points.difference(found) is None)
+
+
+def _covers(counted: Guarantee, cert: Mapping[str, Any], relation: Relation) -> bool:
+    claimed = guarantee_from_dict(cert["guarantee"])
+    return claimed.relation.covers(relation) and nowhere_worse(claimed.profile, counted.profile)
+
+
+def public_size(cert: Mapping[str, Any]) -> int | None:
+    """Public number of points on a certificate, of all levels together; None where it is secret."""
+    numbers = _numbers(cert)
+    return None if None in numbers else sum(numbers)
+
+
+def stated_points(points: CountedPoints | None, cert: Mapping[str, Any]) -> CountedPoints | None:
+    """The points that were read, completed by the numbers on a certificate."""
+    number, parameters = public_size(cert), cert["parameters"]
+    if points is None or number is None:
+        return None
+    if "strata" not in parameters:
+        return replace(points, n=number)
+    levels = tuple(sorted(zip(map(str, parameters["levels"]), _numbers(cert), strict=True)))
+    return replace(points, n=number, by=parameters["by"], levels=levels)
+
+
+def _numbers(cert: Mapping[str, Any]) -> list[Any]:
+    parameters = cert["parameters"]
+    parts = [part["parameters"] for part in parameters["strata"]] if "strata" in parameters else [parameters]
+    return [part.get("n") for part in parts]
+
+
+def compare(ledger: "Ledger", cert: Mapping[str, Any]) -> tuple[Check, ...]:
+    """Compare a certificate with the entry that it names.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    cert : mapping
+        From `certificate.read`.
+
+    Returns
+    -------
+    tuple of Check
+        That the ledger knows the entry, recorded this release under it, and counts at least what the certificate
+        claims.
+    """
+    name = cert.get("ledger")
+    entry = next((each for each in ledger.releases if each.id == name), None)
+    if name is None:
+        return (Check("entry", False, "the certificate names no ledger: the release was not authorised by one."),)
+    if entry is None:
+        detail = "the ledger does not know it: it is another one, or was replaced by an older copy."
+        return (Check("entry", False, detail),)
+    here = entry.domain.items() <= cert["domain"].items() and _same_points(entry, cert)
+    enough = here and _covers(entry.guarantee, cert, ledger.relation)
+    detail = "counted in full" if enough else "the ledger counts less, another domain, or another number of points."
+    return Check("entry", True, f"authorised {entry.at}"), _recorded(entry, cert), Check("budget", enough, detail)
+
+
+def _recorded(entry: Entry, cert: Mapping[str, Any]) -> Check:
+    if entry.certificate is None:
+        return Check("record", False, "the release was authorised, but no certificate was recorded.")
+    if entry.certificate == statement_hash(cert):
+        return Check("record", True, "the certificate recorded")
+    if entry.paid == statement_hash(cert, estimator=False):
+        detail = "what was paid for was recorded, with another estimator: it was inferred again, or edited."
+        return Check("record", False, detail)
+    return Check("record", False, "another certificate was recorded.")
