@@ -211,8 +211,8 @@ def require_precise(mesh: NetworkMesh, bandwidth: float) -> None:
 MOST_TILED = 30_000
 # Most segments of a tile: larger ones reach farther than their rows need, smaller ones make small products.
 TILE = 128
-# Terms of the series; what is left out is below 1e-22.
-TERMS = 22
+# Terms of the series where heat is cut off; what is left out is below 1e-22.
+TILED_TERMS = 22
 # Distance beyond which heat is left out, in bandwidths: a normal law has 2e-19 there. Where segments are longer than
 # the bandwidth it jumps farther, and fewer bandwidths and some segments are more.
 FAR, NEAR, JUMPS = 9.0, 4.5, 6.0
@@ -293,7 +293,7 @@ def _series(jump: sp.csr_array, tile: Ints, columns: Ints) -> Floats:
     home = np.searchsorted(columns, tile), np.arange(len(tile))
     out = np.zeros((len(columns), len(tile)))
     out[home] = 1
-    for k in range(TERMS, 0, -1):
+    for k in range(TILED_TERMS, 0, -1):
         out = within @ out / k
         out[home] += 1
     return np.ascontiguousarray(out.T) / math.e

@@ -297,7 +297,7 @@ def raster_bounds(bounds: object) -> Bounds:
 # Cells that are read into memory, at 8 bytes each.
 MOST_CELLS = 50_000_000
 # Cells that are read from the file at once, about.
-TOGETHER = 1_000_000
+READ_TOGETHER = 1_000_000
 
 
 def read_geotiff(
@@ -391,7 +391,7 @@ def _band(source: Any, band: int, name: str, fill: float) -> Floats:
     values: Floats = np.empty((source.height, source.width))
     # Whole blocks of the file, which are not read twice.
     high = max(1, source.block_shapes[band - 1][0])
-    rows = high * max(1, TOGETHER // (high * source.width))
+    rows = high * max(1, READ_TOGETHER // (high * source.width))
     for start in range(0, source.height, rows):
         part = values[start : start + rows]
         found = source.read(band, masked=True, window=((start, start + len(part)), (0, source.width)))

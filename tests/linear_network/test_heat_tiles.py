@@ -38,9 +38,11 @@ class TestRows:
     @pytest.mark.parametrize("bandwidth", [1.0, 10.0, 30.0, 60.0, 100.0, 150.0, 200.0])
     @pytest.mark.parametrize("spread", [0.0, 40.0])
     @pytest.mark.usefixtures("small")
-    def test_close_to_the_whole_matrix(self, bandwidth, spread):
+    def test_close_to_the_whole_matrix(self, bandwidth, spread, monkeypatch):
         mesh = network_mesh(blocks(14, 3, spread), 100.0)
-        whole, rows = diffusion_matrix(mesh, bandwidth), written_out(diffusion_rows(mesh, bandwidth))
+        rows = written_out(diffusion_rows(mesh, bandwidth))
+        monkeypatch.undo()
+        whole = diffusion_matrix(mesh, bandwidth)
         assert np.abs(rows.sum(axis=1) - 1).max() < 1e-14
         assert (rows >= 0).all()
         assert np.abs(rows - whole).sum(axis=1).max() < 2e-11
