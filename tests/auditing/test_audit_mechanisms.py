@@ -175,6 +175,7 @@ def test_every_registered_mechanism_is_audited():
     assert set(TRIALS) | NUTS | PERSONS | LOCAL | BOUNDED | PAIRS | MARKED == set(registry.names())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("mechanism", "relation", "epsilon", "domain"), CASES)
 def test_mechanism_stays_below_its_claim(mechanism, relation, epsilon, domain):
     """An auditor whose bounds are not bounds, or whose pair is not neighbouring, would reject some of these."""
@@ -187,6 +188,7 @@ def test_mechanism_stays_below_its_claim(mechanism, relation, epsilon, domain):
     assert len(again.run(again.pair[0]).plan.domain.bounds) == 4
 
 
+@pytest.mark.slow
 def test_twenty_true_claims_are_not_rejected():
     """Counts of one moved point meet their claim exactly: the likelihood ratio takes its largest value often."""
     honest = target("laplace-cells", ReplaceOne())
@@ -332,6 +334,7 @@ BENCHMARKED = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("fault", "seen_by", "trials"), FAULTS, ids=[fault.__name__ for fault, _, _ in FAULTS])
 def test_planted_fault_is_caught(fault, seen_by, trials):
     """Each planted fault is caught, by the statistic that is meant for it.
@@ -351,6 +354,7 @@ def test_planted_fault_is_caught(fault, seen_by, trials):
         assert all(finding.epsilon < 0.9 for finding in seen)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("domain", [SQUARE, RING, BLOCK], ids=["square", "ring", "streets"])
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.name)
 def test_hard_pair_reaches_the_sensitivity(domain, relation):
@@ -547,6 +551,7 @@ def test_saved_release_is_audited_without_its_data(saved, name):
         assert cert["mechanism"] in result.words
 
 
+@pytest.mark.slow
 def test_certificate_that_claims_too_little_is_refuted_by_what_runs(saved, tmp_path):
     """The mechanism follows the parameters, the claim is what the public was told."""
     folder = edited(saved["cells"], tmp_path, lambda cert: cert["guarantee"]["profile"].update(epsilon=0.1))
@@ -577,6 +582,7 @@ def test_command_line_gives_json():
     assert shown["violated"] is False
 
 
+@pytest.mark.slow
 def test_command_line_speaks(saved):
     result = command(saved["cells"], "--trials", 400)
     words = re.sub(r"\s+", " ", result.output)
@@ -647,6 +653,7 @@ def test_weakened_law_of_a_field_is_the_pairs_own():
     assert second.std() == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("relation", [ReplaceOne(), AddRemove()])
 def test_weakened_law_of_a_draw_is_near_that_of_the_sampler(relation):
     """By Laplace's approximation. The prior's standard deviation would be too large by half and more."""

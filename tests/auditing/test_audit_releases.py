@@ -204,6 +204,7 @@ def test_release_that_publishes_the_exact_statistic_is_found(made):
     assert result.violated
 
 
+@pytest.mark.exhaustive
 @EACH
 def test_save_that_writes_something_else_than_the_release_holds_is_found(made):
     assert not audit(made, trials=50).violated
@@ -260,6 +261,7 @@ RUN = sorted(
 )
 
 
+@pytest.mark.slow
 def test_sound_releases_of_all_kinds_agree_with_what_they_save():
     folder = Path(__file__).parents[1] / "data" / "releases"
     assert len(RUN) > 20
@@ -298,6 +300,7 @@ def test_inference_is_left_out_and_nothing_else():
 NOTCHED = Window.polygon(shapely.box(0, 0, 1000, 1000).difference(shapely.box(400, 300, 1000, 700)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", [SQUARE, NOTCHED], ids=["square", "notch"])
 def test_children_of_a_smaller_bandwidth_are_found(monkeypatch, domain):
     """Epsilon 2 is claimed and 3.6 spent; the claim itself is refuted by some 10 000 runs."""
@@ -313,6 +316,7 @@ def test_children_of_a_smaller_bandwidth_are_found(monkeypatch, domain):
         result.require()
 
 
+@pytest.mark.slow
 def test_children_drawn_again_until_they_are_inside_a_notch_are_found(monkeypatch):
     """They must be dropped: a kernel's mass in the window tells where its point is."""
 
@@ -385,6 +389,7 @@ def test_what_was_shortened_before_calibration_is_a_violation():
     assert audit(miscalibrated(TENTS), trials=50).violated
 
 
+@pytest.mark.exhaustive
 @SYNTHESIZERS
 def test_radius_shortened_by_the_plan_itself_is_found(synthesizer):
     """The requested relation decides, not the one that a plan calls its own."""
@@ -441,6 +446,7 @@ def test_chances_of_noise_are_above_those_of_simulated_noise():
 # Noise that comes again
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("synthesizer", [CELLS, KERNELS], ids=["cells", "kernels"])
 def test_generator_with_a_key_of_16_bits_is_found(monkeypatch, synthesizer):
     """Noise repeats after some 256 runs; no statistic of one run shows it."""
@@ -466,6 +472,7 @@ def sharing(levels):
     return key
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("made", "seen_by"),
     [
@@ -498,6 +505,7 @@ def test_levels_apart_that_share_their_noise_are_found(monkeypatch):
     assert list(audit(made, trials=60).repeats) == ["signs of the noise of all levels of year"]
 
 
+@pytest.mark.slow
 def test_every_level_is_audited_and_not_the_weakest_alone(monkeypatch):
     """Half the noise in the last of three levels that claim the same."""
     calls, made = count(), strata(CELLS)
@@ -510,6 +518,7 @@ def test_every_level_is_audited_and_not_the_weakest_alone(monkeypatch):
     assert {finding.statistic[:9] for finding in result.findings if finding.violated} == {"year 2023"}
 
 
+@pytest.mark.slow
 def test_saved_strata_are_audited_at_once(tmp_path):
     rng = np.random.default_rng(5)
     points = PointPattern(rng.uniform(0, 1000, (60, 2)), SQUARE, {"year": np.repeat(list(YEARS), 20)})
@@ -564,6 +573,7 @@ def test_signs_agree_as_often_as_coins_show_heads():
 # What can be found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("made", ["cells", "kernels", "levels"])
 def test_faults_of_the_detectable_size_are_found(monkeypatch, made):
     """By the noise in all numbers, though the likelihood ratio finds much larger ones only."""
@@ -579,6 +589,7 @@ def test_faults_of_the_detectable_size_are_found(monkeypatch, made):
     assert sum(islice((each for each in audits if each), 2)) == 2
 
 
+@pytest.mark.slow
 def test_power_tells_runs_and_time_of_a_factor():
     window = Window.rectangle(0, 0, 500, 500)
     told = required(CELLS, window, n=N, factor=1.2)
@@ -602,6 +613,7 @@ def test_first_sentence_says_what_so_many_runs_find():
     assert re.match(r"laplace-cells: [^:]*: 60 runs on each of two neighbouring inputs, which find 1\.\d\d times", told)
 
 
+@pytest.mark.slow
 def test_command_line_prints_the_power_and_runs_no_audit():
     words = ["--method", "laplace", "--epsilon", 1, "--relation", "replace-one", "--spacing", 250, "--n", N]
     asked = ["audit", *map(str, words), "--window", "0,0,1000,1000", "--find", "1.2"]

@@ -162,6 +162,7 @@ TIGHT = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("pair", "parameter", "claimed"), TIGHT)
 def test_twenty_runs_of_mechanisms_that_spend_all_they_claim_stay_below_it(pair, parameter, claimed):
     for seed in range(20):
@@ -283,6 +284,7 @@ def caught(claimed, planted, factor, parameter, trials, runs):
     )
 
 
+@pytest.mark.slow
 def test_faults_of_the_detectable_size_are_caught_as_often_as_promised():
     """Whoever rates the audit by its best event and weight, and not by those that it chooses, catches 88 of these."""
     claimed, trials = PureDP(1.0), 60
@@ -291,6 +293,7 @@ def test_faults_of_the_detectable_size_are_caught_as_often_as_promised():
     assert caught(claimed, response_pair, 1 + (factor - 1) / 2, 1.0, trials, 8) < 8
 
 
+@pytest.mark.slow
 def test_so_are_noised_counts_whose_law_is_known():
     """Two counts change by one: neither a Gaussian nor randomised response, by which a fault of 1.6 would be found."""
     claimed, trials, less = PureDP(1.0), 500, LessLaplace(np.array([1, -1]), 2.0)
@@ -434,6 +437,7 @@ def test_a_leak_that_is_constant_in_a_noisy_release_is_a_violation_and_no_seed()
     assert found.violated
 
 
+@pytest.mark.slow
 def test_workers_share_no_randomness():
     told = []
     sides = run_trials(target(noisy), 120, workers=2, progress=told.append).features

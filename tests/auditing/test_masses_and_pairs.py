@@ -139,6 +139,7 @@ def test_an_honest_plan_stands():
     assert not audit(target(plan()), trials=50).violated
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("faults", "trials", "of"), [((2.0, 1.0), 50, ["tent masses"]), ((1.0, 2.0), 150, ["radius 20", "radius 40"])]
 )

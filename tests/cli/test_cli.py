@@ -140,6 +140,7 @@ class TestCheck:
             assert said["domain"]["fingerprint"] == window.fingerprint()
             assert said["domain"]["unit"] == "metre"
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("words", "mechanism", "theorem", "said"),
         [
@@ -218,6 +219,7 @@ class TestCheck:
 
 
 class TestRehearse:
+    @pytest.mark.slow
     def test_draw(self):
         words = ["rehearse", *DRAW, *SQUARE, *CRS, "--n", 392]
         said = json.loads(run(*words, "--json").stdout)
@@ -407,6 +409,7 @@ class TestSynthesize:
         again = run("synthesize", short, *words, "--out", tmp_path / "again")
         assert again.output.replace("again", "out") == result.output
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         "words",
         [
@@ -452,6 +455,7 @@ class TestSynthesize:
         assert not re.search(r"\b(80|57)\b", wrong.output.replace("fewer than 80 points", ""))
         assert not (tmp_path / "out").exists()
 
+    @pytest.mark.slow
     def test_failed_diagnostics_of_one_level_keep_all_levels(self, points, tmp_path):
         words = [*CRS, *SQUARE, *LGCP, "--length-scale", 200, *YEARS, "--out", tmp_path / "out"]
         # Every try of the first level fails.
@@ -493,6 +497,7 @@ class TestSynthesize:
         release = dps.load_release(tmp_path / "out")
         assert release.sample(1)[0].xy[:, 0].max() <= 529400
 
+    @pytest.mark.slow
     def test_failed_diagnostics_keep_the_paid_statistic(self, points, tmp_path):
         out = tmp_path / "out"
 
@@ -536,6 +541,7 @@ class TestSample:
         words = ["sample", tmp_path / "out", "--inference", "laplace", "--out", tmp_path / "new"]
         assert "no posterior" in spoken(run(*words, code=2))
 
+    @pytest.mark.slow
     def test_patterns_by_level(self, years, tmp_path):
         folder = Path(shutil.copytree(years, tmp_path / "years"))
         run("sample", folder, "--patterns", 2, "--fixed-n")
@@ -547,6 +553,7 @@ class TestSample:
             run("sample", folder, "--inference", "laplace", "--out", tmp_path / "x", code=2)
         )
 
+    @pytest.mark.slow
     def test_patterns_of_a_kernel_are_a_new_spend(self, points, tmp_path):
         for k, by in enumerate(([], YEARS)):
             out = tmp_path / str(k)
@@ -633,6 +640,7 @@ class TestPlot:
         is_silent_about(result.output, points[1])
         assert [path.name for path in private.iterdir()] == ["CONFIDENTIAL_comparison.png"]
 
+    @pytest.mark.slow
     def test_levels(self, years, tmp_path):
         with pictures_drawn() as drawn:
             run("plot", years, "--out", tmp_path)
@@ -721,6 +729,7 @@ class TestProgram:
         assert "in crash" in said
         assert "529400" not in said
 
+    @pytest.mark.slow
     def test_module_runs(self):
         module = [sys.executable, "-m", "dpppsynth.cli"]
         words = ["check", *CELLS, "--window", "0,0,100,100", "--n", "50", "--json"]
@@ -739,6 +748,7 @@ def test_main_job_with_nuts(points, tmp_path):
     run("verify", out / "certificate.json")
 
 
+@pytest.mark.slow
 def test_demo(tmp_path, monkeypatch):
     """Each command of the demo in this process, as starting a Python takes longer than most of them."""
 
@@ -782,6 +792,7 @@ class TestLayers:
     WORDS = ("check", "--window", "0,0,1000,1000", "--crs", "EPSG:27700", "--n", 2000, "--mechanism", "lgcp-tents")
     WORDS += ("--epsilon", 1, "--alpha", 20)
 
+    @pytest.mark.slow
     def test_a_population_covariates_and_the_crowd(self, files):
         people = files / "people.tif"
         words = ["--offset-file", people, "--offset-as", "counts", "--population", people]
@@ -817,6 +828,7 @@ class TestLayers:
         assert "people.tif: 17 % of the window has no value; fill it, or give --offset-fill 0" in said
         run(*wide, *words, "--offset-fill", 0)
 
+    @pytest.mark.slow
     def test_a_coordinate_system_that_files_do_not_name(self, files, tmp_path):
         """--crs states it beside --window; where the window's own file names one, it is asked for."""
         import geopandas
@@ -844,6 +856,7 @@ class TestLayers:
             assert "--crs EPSG:27700" in said
             run(*named, "--crs", "EPSG:27700")
 
+    @pytest.mark.slow
     def test_a_report_says_how_many_live_near(self, files, tmp_path):
         window = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
         pattern = dps.PointPattern(np.random.default_rng(1).uniform(0, 1000, (200, 2)), window)

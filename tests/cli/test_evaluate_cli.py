@@ -147,6 +147,7 @@ class TestFiles:
         assert "--network" in spoken(run(*points, *files, "--node", "--out", tmp_path / "private", code=2))
         assert not (tmp_path / "private").exists()
 
+    @pytest.mark.slow
     def test_streets(self, tmp_path, points):
         (tmp_path / "streets.geojson").write_text(json.dumps(STREETS.to_geojson()))
         synthetic = STREETS.pattern([0, 0, 1, 2], [0.1, 0.5, 0.5, 0.3])

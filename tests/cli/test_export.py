@@ -25,6 +25,7 @@ def folder(tmp_path_factory):
     return made.save(tmp_path_factory.mktemp("releases") / "public", patterns=2)
 
 
+@pytest.mark.slow
 def test_patterns_are_those_of_the_release_in_degrees(folder, tmp_path):
     done = call("export", folder, "--out", tmp_path / "out", "--format", "gpkg", "--out-crs", "EPSG:4326")
     assert done.exit_code == 0, done.output
@@ -49,6 +50,7 @@ def test_each_level_has_an_intensity(folder, tmp_path):
             assert source.read(1)[row, column] == pytest.approx(release.intensity(centre)[0], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_places_on_streets(tmp_path):
     homes = dps.datasets.soho_deaths(on="streets")
     dps.LaplaceSynthesizer(1.0, alpha=25.0).release(homes, rng=3).save(tmp_path / "public", patterns=1)

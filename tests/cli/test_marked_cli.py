@@ -131,6 +131,7 @@ class TestShell:
         assert set(pattern.marks["offence"]) <= {"burglary", "theft"}
         assert 0 <= pattern.marks["when"].min() <= pattern.marks["when"].max() <= 24
 
+    @pytest.mark.slow
     def test_verify_sample_report_and_plot(self, released, tmp_path):
         run("verify", released)
         run("sample", released, "--patterns", 2, "--out", tmp_path / "more")
@@ -185,6 +186,7 @@ class TestShell:
         said = refused(points, released, *MARKED[2:], "--out", tmp_path / "other", command="evaluate")
         assert "a release brings its own types and times" in said
 
+    @pytest.mark.slow
     def test_rehearsals_draw_types_and_times(self):
         told = json.loads(run("rehearse", *TIMED, *NEAR, *SQUARE, "--n", 60, "--json").stdout)
         assert told["passed"]

@@ -63,6 +63,7 @@ def street(tmp_path_factory):
 
 
 class TestNames:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("name", names())
     def test_check_takes_every_registered_name(self, name, street):
         place = ["--network", street] if name in ("kernel-diffusion", "lgcp-cells") else SQUARE
@@ -205,6 +206,7 @@ class TestDeclarations:
 
 
 class TestImports:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("words", "family"),
         [
@@ -234,6 +236,7 @@ class TestImports:
 
 
 class TestForeignOptions:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("offer", OFFERS)
     def test_options_of_other_mechanisms_are_refused_by_name(self, offer):
         own = {each.parameter for each in settings_of(offer.settings)} | {"mechanism", *offer.settings.refused}

@@ -80,6 +80,7 @@ class TestCheck:
         }
         assert result.stderr == ""
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("words", "mesh"),
         [
@@ -116,6 +117,7 @@ class TestCheck:
         text = spoken(run("check", *words, "--network", streets, "--n", N))
         assert f"{len(mesh.elements)} {mesh.kind}s, {len(mesh.vertices)} vertices" in text
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("words", "covariance"),
         [
@@ -375,12 +377,14 @@ class TestReleases:
         assert "CONFIDENTIAL" in said
         assert not (tmp_path / "out").exists()
 
+    @pytest.mark.slow
     def test_exact_number(self, streets, tmp_path):
         words = ["synthesize", *DEATHS, "--network", streets, "--snap", 30, *CELLS, "--fixed-n", "--n", N]
         run(*words, "--out", tmp_path / "out")
         pattern = dps.io.read_synthetic(tmp_path / "out" / "synthetic_000.geojson", STREETS)
         assert len(pattern) == N
 
+    @pytest.mark.slow
     def test_kernel(self, streets, tmp_path):
         words = ["synthesize", *DEATHS, "--network", streets, "--snap", 30, *KERNEL, "--resolution", 120]
         run(*words, "--patterns", 2, "--out", tmp_path / "out")
@@ -389,6 +393,7 @@ class TestReleases:
             assert STREETS.contains(pattern.xy).all()
         assert "The certificate holds" in spoken(run("verify", tmp_path / "out"))
 
+    @pytest.mark.slow
     def test_levels(self, streets, tmp_path):
         rng = np.random.default_rng(3)
         xy, year = dps.datasets.soho_deaths().xy, rng.integers(2021, 2023, size=N)
@@ -413,11 +418,13 @@ class TestReleases:
         names = {path.name for path in (tmp_path / "pictures").iterdir()}
         assert names == {"epsilon.png", "intensity.png", "mesh.png", "pattern.png"}
 
+    @pytest.mark.slow
     def test_picture_of_epsilon_says_what_distances_run_along(self, public, tmp_path):
         with pictures_drawn() as drawn:
             run("plot", public, "--out", tmp_path / "pictures")
         assert "distance one point moves along the streets (m)" in [ax.get_xlabel() for ax in drawn]
 
+    @pytest.mark.slow
     def test_comparison(self, public, tmp_path):
         words = ["plot", public, "--original", *DEATHS, "--out", tmp_path]
         assert "--snap: points are moved onto the network" in spoken(run(*words, code=2))

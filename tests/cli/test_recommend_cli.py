@@ -65,6 +65,7 @@ def test_reads_like_advice_and_repeats_the_number_of_points_in_the_command_alone
     assert "It is assumed that: (1) Window, mesh" in spoken(run(*NEAR, *SQUARE, "--n", N, "--verbose"))
 
 
+@pytest.mark.slow
 def test_the_command_runs_as_it_is_pasted(tmp_path):
     """With every option of the place, quoted: a path may have a blank."""
     streets = tmp_path / "our streets.geojson"
@@ -81,6 +82,7 @@ def test_the_command_runs_as_it_is_pasted(tmp_path):
     assert "Rehearsal, " in done.output
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "who",
     [
@@ -107,6 +109,7 @@ def test_the_command_it_ends_with_asks_for_what_it_recommends(who):
     assert [pasted[-2], float(pasted[-1])] == size
 
 
+@pytest.mark.slow
 def test_the_command_asks_for_the_very_budget():
     """Four or six digits would round epsilon up, and promise less than was asked for."""
     who = ["--epsilon", 0.9999999, "--alpha", 25.1234567, "--delta", 1.23456789e-6, "--n", N]

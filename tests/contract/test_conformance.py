@@ -117,6 +117,7 @@ def test_what_no_theorem_covers_is_refused_before_the_data(name, refusal):
         refusal.settings().plan(refusal.domain, **size)
 
 
+@pytest.mark.exhaustive
 @over([case for case in FAST if not case.example.levels])
 def test_certificates_name_the_mechanism(case):
     assert case.known_plan.mechanism == case.mechanism
@@ -223,10 +224,12 @@ def differences(case, tmp_path, capfd):
 
 
 class TestNonInterference:
+    @pytest.mark.exhaustive
     @over(EVERY)
     def test_two_patterns_give_one_result(self, case, tmp_path, capfd):
         assert differences(case, tmp_path, capfd) == set()
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("name", "where"),
         [
@@ -245,6 +248,7 @@ class TestNonInterference:
     def test_planted_leaks_around_the_statistic_are_seen(self, kind, where, tmp_path, capfd):
         assert where in differences({"Chatty": Chatty, "Drifting": Drifting}[kind](), tmp_path, capfd)
 
+    @pytest.mark.slow
     def test_what_stands_in_for_a_draw_tells_attempts_and_diagnostics(self):
         """So that a mechanism which publishes them is found."""
         names = set()
@@ -330,6 +334,7 @@ class Drifting(Planted):
 
 
 class TestReachable:
+    @pytest.mark.exhaustive
     @over(EVERY)
     def test_nothing_sensitive(self, case):
         pattern = case.patterns()[0]
@@ -347,6 +352,7 @@ class TestReachable:
         pattern = TYPICAL.patterns()[0]
         assert sensitive(TYPICAL, pattern, TYPICAL.release(pattern)) == set()
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
     def test_nor_from_a_plan_that_has_been_used(self, case):
         pattern, plan = case.patterns()[0], case.plan()
@@ -379,6 +385,7 @@ class TestReachable:
 
 
 class TestWords:
+    @pytest.mark.exhaustive
     @over(EVERY)
     def test_of_a_result_hold_public_numbers_alone(self, case):
         pattern = case.patterns()[0]
@@ -410,6 +417,7 @@ class TestWords:
 
 
 class TestCertificate:
+    @pytest.mark.exhaustive
     @over(EVERY)
     def test_check_is_what_an_auditor_finds(self, case, tmp_path):
         check = case.check()
@@ -431,6 +439,7 @@ class TestCertificate:
         else:
             assert sum(part["n"] for part in strata) == N
 
+    @pytest.mark.exhaustive
     @over(EVERY)
     def test_a_seed_is_confessed(self, case, seeded_folder):
         release = seeded_release(case)
@@ -443,6 +452,7 @@ class TestCertificate:
         assert [c.name for c in verify(folder).checks if not c.holds] == ["randomness"]
         assert load_release(folder).seeded
 
+    @pytest.mark.exhaustive
     @over(FAST)
     def test_two_private_releases_differ(self, case):
         """At most 70 % of the released numbers are alike, of a hundred at least (false alarms below 1e-6)."""
@@ -459,6 +469,7 @@ class TestCertificate:
             differ = np.append(differ, released(one)[:size] != released(other)[:size])
         assert differ.mean() > 0.3
 
+    @pytest.mark.exhaustive
     @over(FAST)
     def test_noise_is_asked_for_as_promised(self, case):
         """The noise that meets the data is the one that the guarantee was computed from."""
@@ -501,11 +512,13 @@ SECRET_N = 1709
 
 
 class TestFiles:
+    @pytest.mark.exhaustive
     @over(EVERY)
     def test_hold_no_trace_of_the_pattern(self, case, seeded_folder):
         """Seeded, so that a synthetic point which meets an original one by chance does so for good."""
         assert traces(seeded_folder(case), case.patterns()[0], n=False) == set()
 
+    @pytest.mark.exhaustive
     @over(c for c in FAST if c.hides_n)
     def test_hold_no_count_where_it_is_secret(self, case, tmp_path):
         pattern = points(5, SECRET_N, case.window)

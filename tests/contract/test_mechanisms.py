@@ -45,6 +45,7 @@ def relations():
 
 
 class TestPromise:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("name", "relation", "window"),
         [
@@ -92,6 +93,7 @@ class TestPromise:
     def test_theorem(self, name, theorem):
         assert plan(BUILD[name](SQUARE)).guarantee.theorem == theorem
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("name", BUILD)
     def test_seeds_decide_everything_and_no_seed_nothing(self, name):
         settled, pattern = plan(BUILD[name](SQUARE)), points()
@@ -124,6 +126,7 @@ def outcome(release):
 
 
 class TestRoundTrip:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("name", BUILD)
     def test_what_is_loaded_is_what_was_saved(self, name, tmp_path):
         release = plan(BUILD[name](SQUARE)).release(points(), 3)
@@ -144,6 +147,7 @@ class TestRoundTrip:
         second = load_release(first).save(tmp_path / "second", **options)
         assert {p.name: p.read_bytes() for p in first.iterdir()} == {p.name: p.read_bytes() for p in second.iterdir()}
 
+    @pytest.mark.slow
     def test_offset_comes_back(self, tmp_path):
         offset = Offset.from_grid([[1.0, 2.0], [3.0, 0.0]], (0, 0, 1000, 1000))
         release = plan(BUILD["exact"](SQUARE, offset=offset)).release(points(), 3)
@@ -291,6 +295,7 @@ FORGED = [
 class TestForgeries:
     """Claims that do not follow, with the hash made again by the forger."""
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(("name", "path", "change"), FORGED, ids=lambda v: v if isinstance(v, str) else "")
     def test_a_field(self, name, path, change, tmp_path):
         folder = copy_of(name, tmp_path)

@@ -89,6 +89,7 @@ def test_rules_follow_the_domain():
 
 
 class TestTents:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("name", ["soho", "arizona", "square"])
     @pytest.mark.parametrize("relation", RELATIONS, ids=repr)
     @pytest.mark.parametrize("posterior", [True, False])
@@ -104,6 +105,7 @@ class TestTents:
                 net, finer(net, longest + 1), n, epsilon, relation, scale
             )
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("name", list(NETWORKS))
     @pytest.mark.parametrize("relation", RELATIONS, ids=repr)
     def test_three_vertices_at_least(self, name, relation):
@@ -130,6 +132,7 @@ class TestTents:
         upright = LinearNetwork([[0, 0], [0, 1000]], [[0, 1]])
         assert network_rules.tents_shape(upright, 10**4, 100.0, ReplaceOne(), scale=1200.0) == (3, 7)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("scale", [None, 350.0])
     def test_more_budget_or_more_points_never_coarsen(self, scale):
         shapes = [network_rules.tents_shape(SOHO, 400, e, ReplaceOne(), scale=scale) for e in (0.1, 0.5, 2.0)]

@@ -53,6 +53,7 @@ class TestSums:
         assert found.n == whole.n == len(pattern)
         assert plan.partial(pieces(pattern)).numbers.tolist() == whole.numbers.tolist()
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("case", EACH, ids=str)
     def test_the_release_is_that_of_all_points(self, case):
         plan, pattern = case.known_plan, case.patterns()[0]

@@ -88,6 +88,7 @@ class TestSensitivity:
         assert len(kept) == 27
         assert plan.statistic.sensitivity == 3
 
+    @pytest.mark.slow
     def test_an_audit_finds_a_cap_that_is_not_kept(self, monkeypatch):
         """A person of the audit's pair has three times as many points as count."""
         for relation, size in ((ReplaceOne(2, user="person"), {"n": 40}), (PERSONS, {"expected_n": 40.0})):

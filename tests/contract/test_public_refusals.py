@@ -322,6 +322,7 @@ def test_every_registered_mechanism_is_driven_to_extremes():
     assert {extreme.mechanism for extreme in EXTREMES} | {"strata"} == {*registry.names(), "strata"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("extreme", EXTREMES, ids=str)
 def test_what_plan_accepts_is_not_refused_later(extreme, tmp_path):
@@ -376,6 +377,7 @@ class TestPlans:
         with pytest.raises(InputError, match=r"^epsilon: .* points of noise"):
             make(relation=AddRemove()).check(SQUARE, expected_n=100)
 
+    @pytest.mark.slow
     def test_refuse_more_patterns_than_memory_holds(self):
         with pytest.raises(InputError, match=r"^patterns: .* memory"):
             KernelSynthesizer(1e4, delta=1e-6, alpha=1e-3).check(SQUARE, n=10**5, patterns=10**4)
@@ -390,6 +392,7 @@ class TestPlans:
         with pytest.raises(PrivacyCheckError, match=r"^noise: scale 0\.5 spends epsilon"):
             replace(plan)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("scale", [float("nan"), -1.0])
     def test_opendp_is_not_quoted(self, scale):
         with pytest.raises(PrivacyCheckError, match=r"^noise: OpenDP confirms none of this scale"):

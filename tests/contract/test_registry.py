@@ -115,6 +115,7 @@ def test_no_release_is_made_of_an_unknown_mechanism():
         CoxRelease("no-such", release.statistic, release.estimator)
 
 
+@pytest.mark.slow
 def test_registry_and_package_load_no_family():
     code = (
         "import sys, dpppsynth, dpppsynth.contract.registry as registry; registry.names(); "
@@ -124,6 +125,7 @@ def test_registry_and_package_load_no_family():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sorted(path.name for path in STORED.iterdir() if path.is_dir()))
 def test_plans_are_made_again_from_their_parameters(name):
     """From a certificate to a plan and back, with the guarantee that is claimed."""

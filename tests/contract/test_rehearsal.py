@@ -32,6 +32,7 @@ SYNTHESIZERS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SYNTHESIZERS)
 def test_runs_on_three_surrogates(name):
     outcome = SYNTHESIZERS[name].rehearse(WINDOW, n=400, rng=1)
@@ -48,6 +49,7 @@ def test_runs_on_three_surrogates(name):
     assert clustered.distance < 0.6 * clustered.uniform
 
 
+@pytest.mark.slow
 def test_a_small_budget_buys_less():
     rich, poor = (
         LaplaceSynthesizer(epsilon, spacing=100.0, postprocess="plain").rehearse(WINDOW, n=400, rng=1).runs[2].distance
@@ -71,6 +73,7 @@ def test_text_is_fit_to_print():
     assert "passed, Pareto k 0.46, 90 % intervals cover 89%, total variation 0.250" in str(Rehearsal("x", (near,)))
 
 
+@pytest.mark.slow
 def test_diagnostics_of_the_default():
     """Those of the release itself: the worst of fits that have a say."""
     plan = LGCPSynthesizer(1.0, alpha=25.0, inference="laplace").plan(WINDOW, n=400)
@@ -86,6 +89,7 @@ def test_diagnostics_of_the_default():
     assert FitNotes.unknown([1.0, 2.0]).worst == (None, None, None, None)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "error"), [("exact", ReleaseBlocked("no")), ("tents", QualityError("no"))])
 def test_a_run_that_would_be_blocked_is_told(name, error, monkeypatch):
     def fail(*arguments, **options):
@@ -113,6 +117,7 @@ def test_depends_on_public_numbers_alone():
     assert [(len(pattern), pattern.domain) for pattern in met] == [(400, WINDOW)] * 3
 
 
+@pytest.mark.slow
 def test_a_seed_decides_everything_but_the_time():
     def figures(rng):
         return [
@@ -129,6 +134,7 @@ def test_a_guess_takes_the_place_of_a_secret_n():
         synthesizer.rehearse(RING, n=400)
 
 
+@pytest.mark.slow
 def test_several_patterns_of_a_kernel_are_rehearsed_at_their_price():
     one, many = (
         KernelSynthesizer(1.0, delta=1e-6, alpha=25.0).rehearse(WINDOW, n=400, rng=1, patterns=m).runs[2].distance
@@ -149,6 +155,7 @@ def test_distance_between_masses():
     assert mass_distance(np.array([2.0, 4.0]), np.array([1.0, 2.0])) == 0.0
 
 
+@pytest.mark.slow
 def test_a_plan_of_its_own_is_rehearsed_as_it_is():
     plan = SYNTHESIZERS["exact"].plan(WINDOW, n=400)
     assert plan.rehearse(1).mechanism == "lgcp-posterior-draw"

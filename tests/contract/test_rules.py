@@ -119,6 +119,7 @@ class TestTentsShape:
         assert plan.statistic.mesh.recipe["shape"] == [7, 7]
         assert plan.statistic.scale / 2**20 == pytest.approx(0.633, abs=1e-3)
 
+    @pytest.mark.slow
     @given(st.floats(0.01, 10), st.floats(1.1, 10))
     def test_more_budget_or_more_points_never_coarsen(self, epsilon, factor):
         coarse = rules.tents_shape(SOHO, 1000, epsilon, ReplaceOne(), scale=200.0)

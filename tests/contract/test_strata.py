@@ -62,6 +62,7 @@ def release(request):
 
 
 class TestPromise:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("name", SYNTHESIZERS)
     def test_plan_release_and_auditor_agree(self, name, tmp_path):
         synthesizer = SYNTHESIZERS[name]
@@ -185,6 +186,7 @@ def fifths():
 class TestDeltaOfAllLevels:
     """The number of points is that of all levels: they are one data set, and delta is one bound on it."""
 
+    @pytest.mark.exhaustive
     @pytest.mark.filterwarnings("ignore::dpppsynth.core.errors.InformationWarning")
     @pytest.mark.parametrize("name", SPENDING)
     def test_of_one_in_n_is_refused_as_of_one_release(self, name):
@@ -217,6 +219,7 @@ class TestDeltaOfAllLevels:
                 SPENDING[name].release_by(fifths(), by="year", levels=list(FIFTHS), ledger=ledger)
         assert (tmp_path / "ledger.json").read_bytes() == before
 
+    @pytest.mark.slow
     def test_that_was_asked_for_is_marked(self, tmp_path):
         """Also on certificates of earlier versions, which knew of the levels' numbers alone."""
         synthesizer = replace(SPENDING["kernel"], allow_large_delta=True)
@@ -247,6 +250,7 @@ class TestDeltaOfAllLevels:
             assert release.warning == words
             assert verify(release.save(tmp_path / str(delta))).holds == (words is None)
 
+    @pytest.mark.slow
     def test_far_below_it_everything_is_as_before(self, tmp_path):
         release = by_year(SYNTHESIZERS["kernel"])
         assert release.warning is None
@@ -316,6 +320,7 @@ class TestLevels:
 
 
 class TestRelease:
+    @pytest.mark.exhaustive
     def test_round_trip(self, release, tmp_path):
         again = load_release(release.save(tmp_path / "one", **({} if paid(release) else {"rng": 4})))
         assert repr(again) == repr(release)
@@ -379,6 +384,7 @@ class TestRelease:
         with pytest.raises(InputError, match=r"^release: "):
             release.sample(2) if paid(release) else release.patterns
 
+    @pytest.mark.slow
     def test_a_kernel_pays_for_all_patterns_at_once(self):
         release = by_year(SYNTHESIZERS["kernel"], patterns=3)
         assert len(release.patterns) == 3
@@ -439,6 +445,7 @@ def saved(tmp_path_factory):
 class TestForgeries:
     """With the hash made again by the forger."""
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("name", "path", "change"), FORGED, ids=lambda v: "/".join(map(str, v)) if isinstance(v, tuple) else None
     )
@@ -462,6 +469,7 @@ class TestForgeries:
         (folder / "certificate.json").write_text(json.dumps(cert))
         assert "bound" in {check.name for check in verify(folder).checks if not check.holds}
 
+    @pytest.mark.slow
     def test_the_statistic_of_a_level_left_out_or_swapped(self, saved, tmp_path):
         folder = shutil.copytree(saved["draws"], tmp_path / "copy")
         statistic = json.loads((folder / "year=2022_statistic.json").read_text())

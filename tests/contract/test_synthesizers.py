@@ -49,6 +49,7 @@ SYNTHESIZERS = [
 
 
 class TestPromise:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("synthesizer", SYNTHESIZERS, ids=repr)
     @pytest.mark.parametrize("window", [WINDOW, RING], ids=["square", "ring"])
     def test_check_is_what_the_plan_and_the_release_guarantee(self, synthesizer, window):
@@ -63,6 +64,7 @@ class TestPromise:
         # Never more than asked for, and no budget left lying around.
         assert synthesizer.epsilon * (1 - 1e-12) <= check.epsilon() <= synthesizer.epsilon
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("synthesizer", SYNTHESIZERS, ids=repr)
     def test_plan_releases_more_than_one_pattern(self, synthesizer):
         plan = synthesizer.plan(WINDOW, **size(synthesizer))
@@ -290,6 +292,7 @@ class TestRefusedWithTheData:
 
 
 class TestSeeds:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("synthesizer", SYNTHESIZERS, ids=repr)
     def test_decide_everything(self, synthesizer):
         first, again, other = (

@@ -56,6 +56,7 @@ class Unnamed(Estimator):
     kind = "average"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FIRST)
 def test_a_plan_says_first_what_the_budget_buys(name):
     release = load_release(STORED / name)
@@ -65,6 +66,7 @@ def test_a_plan_says_first_what_the_budget_buys(name):
         assert (first[0], first[1][: len(FIRST[name][1])]) == FIRST[name]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FIRST)
 def test_the_table_of_a_plan_is_shown(name, capsys):
     release = load_release(STORED / name)

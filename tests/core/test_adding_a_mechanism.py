@@ -77,6 +77,7 @@ def test_the_page_names_every_file_that_is_touched():
     assert row.count("|") == head.count("|")
 
 
+@pytest.mark.slow
 def test_conformance(place):
     """The suite as it stands, on the examples of this mechanism."""
     options = ["-p", "strips_registered", "-p", "no:cacheprovider", "-q", "-c", ROOT / "pyproject.toml"]
@@ -87,6 +88,7 @@ def test_conformance(place):
     assert "failed" not in said
 
 
+@pytest.mark.slow
 def test_check_is_what_verify_finds(place, saved):
     promised = json.loads(cli(place, "check", *WINDOW, *STRIPS, "--n", N, "--json"))
     assert promised["guarantee"]["profile"]["epsilon"] == pytest.approx(1, abs=1e-12)
@@ -97,12 +99,14 @@ def test_check_is_what_verify_finds(place, saved):
     assert certificate["guarantee"]["profile"] == promised["guarantee"]["profile"]
 
 
+@pytest.mark.slow
 def test_table_and_help(place):
     table = cli(place, "check", *WINDOW, *STRIPS, "--n", N)
     assert "strip-counts" in table
     assert "--strips" in cli(place, "check", "--help")
 
 
+@pytest.mark.slow
 def test_a_saved_release_is_opened_and_sampled(place, saved):
     script = f"""
 import strips_registered, dpppsynth as dps
@@ -134,11 +138,13 @@ for statistic, wrong in ((honest, False), (halved, True)):
 """
 
 
+@pytest.mark.slow
 def test_an_audit_finds_a_planted_fault_and_nothing_else(place):
     """Half the noise; a true claim is refuted with probability 1e-6 at most."""
     run(place, "-c", AUDIT)
 
 
+@pytest.mark.slow
 def test_a_saved_release_is_audited_and_reported(place, saved):
     said = cli(place, "audit", saved, "--trials", 500)
     assert "strip-counts" in said

@@ -88,6 +88,7 @@ def past(name, rooms):
     return [*name.split("."), ""][1] not in rooms
 
 
+@pytest.mark.slow
 def test_rooms_reach_each_other_through_no_back_door():
     """Import contracts do not see what is taken from the package's lazy names, or imported by a string."""
     rooms = folders(ROOT / "dpppsynth") | LINKED

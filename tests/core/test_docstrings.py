@@ -27,6 +27,7 @@ def faults(code: str) -> list[tuple[int, str]]:
     return [(n, line) for n, line in first_lines(code) if OPENINGS.match(line) or "?" in line or line[-1] != "."]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_first_lines_say_what_a_thing_is(folder):
     files = list((ROOT / folder).rglob("*.py"))

@@ -91,6 +91,7 @@ def test_the_papers_numbers_are_the_published_ones(tables):
     assert tables.TESSELLATIONS == {"lambda2": (0.076, 0.077), "lambda3": (0.052, 0.053), "lambda4": (0.13, 0.128)}
 
 
+@pytest.mark.slow
 def test_deltas_in_the_tables_are_those_of_the_plans(made, tables):
     """A row that the package would refuse must not pass for one that it would release."""
     named = {**made.PUBLISHED, **made.NEW, **made.STREETS, **made.TESSELLATIONS, **made.BY_NUTS}
@@ -107,6 +108,7 @@ def test_deltas_in_the_tables_are_those_of_the_plans(made, tables):
             assert spends / 10 <= plan.guarantee.delta(BUDGET[0]) <= spends * (1 + 1e-9), name
 
 
+@pytest.mark.slow
 def test_originals_have_the_right_mean_everywhere(made):
     scenario, rng = made.simulations()["lambda4"], np.random.default_rng(0)
     xy = np.concatenate([scenario.draw(rng).xy for _ in range(200)])
@@ -201,6 +203,7 @@ def test_a_set_of_one_point_has_no_k(made):
     assert made.errors(outcome, weighted=False) == pytest.approx(0.25 - step)
 
 
+@pytest.mark.slow
 def test_tables_from_a_small_run(tmp_path, monkeypatch, made, tables):
     """Two intensities, a few mechanisms: every row, the picture, the means; what was written by hand is kept."""
     scenarios = made.simulations()
@@ -238,6 +241,7 @@ def test_tables_from_a_small_run(tmp_path, monkeypatch, made, tables):
     assert out.read_text() == text + "\n" + by_hand
 
 
+@pytest.mark.slow
 def test_picture_of_the_readme_states_no_less_than_is_proved(monkeypatch, tmp_path):
     """Within the privacy radius e / (1 + e); farther away no less than proved for the next distance."""
     monkeypatch.syspath_prepend(EXAMPLES)

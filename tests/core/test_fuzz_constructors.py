@@ -458,11 +458,13 @@ def test_every_public_name_is_here():
 
 @pytest.mark.parametrize("name", ENTRIES)
 class TestWild:
+    @pytest.mark.exhaustive
     def test_good_arguments_are_understood(self, name):
         call, good = ENTRIES[name]
         with documented():
             call(**good)
 
+    @pytest.mark.exhaustive
     @few
     @given(st.data())
     def test_wild_ones_are_refused(self, name, data):

@@ -40,6 +40,7 @@ IN_SHELL = ["README.md", "docs/commands.md"]
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GUIDES)
 def test_blocks_run_in_order(name, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -50,7 +51,7 @@ def test_blocks_run_in_order(name, monkeypatch, tmp_path):
         exec(compile(block, name, "exec"), names)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", IN_SHELL)
 def test_commands_run_in_order(name, monkeypatch, tmp_path):
     """Commands run as in a clone, after the Python blocks that make their files, in one shell."""
@@ -80,6 +81,7 @@ def commands_of(block, words):
             yield shlex.split(filled, comments=True)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", BY_USER)
 def test_guides_by_user_run_from_top_to_bottom(name, monkeypatch, tmp_path):
     """Python and commands in the order of the page, in one process: a program of its own for each takes seconds."""
@@ -114,6 +116,7 @@ def test_options_in_the_tables_of_the_readme_exist():
     assert named <= set(re.findall(r"--[a-z][a-z-]*", shown))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("code", [code for code in in_tables() if code.startswith("--")])
 def test_options_in_the_tables_of_the_readme_go_together(code, monkeypatch, tmp_path):
     """`check` takes each cell with the public parameters that it leaves open; a layer's file is refused as missing."""

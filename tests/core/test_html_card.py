@@ -43,6 +43,7 @@ def shown(tmp_path_factory):
 NAMES = "window", "streets", "pattern", "plan", "guarantee", "release", "levels", "ledger", "report", "combined"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_card_is_escaped_and_says_nothing_sensitive(shown, name):
     html = shown[name]._repr_html_()

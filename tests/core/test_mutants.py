@@ -28,6 +28,7 @@ def names(file):
     return found
 
 
+@pytest.mark.slow
 def test_every_fault_fits_the_code_and_leaves_it_code(mutants):
     faults = mutants.faults()
     assert len(faults) >= 60
@@ -38,6 +39,7 @@ def test_every_fault_fits_the_code_and_leaves_it_code(mutants):
         assert fault.old != fault.new
 
 
+@pytest.mark.slow
 def test_the_tests_that_find_them_exist(mutants):
     for fault in mutants.faults():
         assert fault.tests

@@ -51,6 +51,7 @@ def circles(root):
     return [circle for circle in networkx.strongly_connected_components(graph) if len(circle) > 1]
 
 
+@pytest.mark.slow
 def test_no_circle():
     new = [sorted(circle) for circle in circles(CHECKOUT)]
     assert not new, "\n".join(f"a circle of imports: {', '.join(circle)}" for circle in new)

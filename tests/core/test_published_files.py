@@ -188,6 +188,7 @@ class TestSizes:
         with pytest.raises(TooLargeError, match="was not verified"):
             outcome.require()
 
+    @pytest.mark.slow
     def test_the_command_tells_too_large_from_false(self, folder, monkeypatch):
         monkeypatch.setattr(published_files, "MOST_IN_ALL", 100)
         for command in (["verify"], ["sample", "--patterns", "1"], ["report"]):

@@ -57,6 +57,7 @@ def releases(tmp_path_factory):
     return folder
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_loads_what_it_needs(name, releases):
     call = [sys.executable, "-c", RUN, *COMMANDS[name]]

@@ -54,6 +54,7 @@ def test_jumps_cost_a_few_thousandths(cells, rng):
     assert found == pytest.approx(np.abs(p / p.sum() - q / q.sum()).sum() / 2, abs=5e-3)
 
 
+@pytest.mark.slow
 def test_only_the_part_inside_the_window_counts():
     inner = shapely.Point(529300, 181200).buffer(90)
     shapely.prepare(inner)

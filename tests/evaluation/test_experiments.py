@@ -63,6 +63,7 @@ def test_cells_are_in_the_order_of_the_grid():
     assert [cells[8].synthesizer, cells[16].scenario, len(set(cells))] == ["again", "two", 32]
 
 
+@pytest.mark.slow
 def test_a_cell_does_not_depend_on_the_grid_around_it(tmp_path):
     table = study_of().run(tmp_path / "one", workers=1)
     base = study_of()
@@ -414,6 +415,7 @@ study.run(folder, workers=1)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked children")
 def test_kills_change_nothing(tmp_path):
     environment = os.environ | {"NAP": "0.02", "OMP_NUM_THREADS": "1"}
@@ -459,6 +461,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_workers_end_with_the_process_that_started_them(tmp_path, how):

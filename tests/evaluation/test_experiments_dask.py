@@ -18,6 +18,7 @@ def ran_in(outcome, folder):
     return 0.0
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_table_although_a_worker_is_killed(tmp_path):
     (tmp_path / "pids").mkdir()
     measures = {

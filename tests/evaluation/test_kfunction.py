@@ -126,6 +126,7 @@ def test_inhomogeneous_k_equals_an_independent_implementation(correction, column
     np.testing.assert_allclose(found.k, reference[:, column], rtol=1e-6)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("correction", [*PAIRWISE, "border"])
 def test_k_equals_its_definition_in_a_window_of_parts_with_holes(correction):
     # Distances far beyond the holes; some circles lie nearly outside. Different weights at the two ends of a pair.
@@ -140,6 +141,7 @@ def test_k_equals_its_definition_in_a_window_of_parts_with_holes(correction):
     np.testing.assert_allclose(k_function(pattern, r, correction=correction).k, expected, rtol=1e-10)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("correction", ["isotropic", "translation"])
 def test_rectangles_and_polygons_agree_on_the_border(correction):
     # Points on sides and in corners, on a grid so that circles touch sides and pass through corners of the window.
@@ -319,6 +321,7 @@ def test_border_correction_is_unknown_where_no_point_is_far_enough():
     np.testing.assert_allclose(found, [0, 1 / 3 * 2 / 3, 2 / 3, np.nan])
 
 
+@pytest.mark.slow
 def test_poisson_patterns_have_their_k_and_g_equal_to_one():
     # Expectations are exact, at zero too. 24 normal tests at 6 standard errors: false alarm below 1e-7.
     rng, r = np.random.default_rng(8), np.array([0.05, 0.2, 0.4, 0.7])

@@ -411,6 +411,7 @@ class TestStudy:
         assert f"in {near[counts, 'window']} rows on windows" in text
         assert f"within 10 % of it in {kernel} rows" in text
 
+    @pytest.mark.slow
     def test_agrees_with_a_mechanism_as_it_is_now(self):
         """One cell again, on another truth: a table that another score or another version made would be far off."""
         rng = np.random.default_rng(4)

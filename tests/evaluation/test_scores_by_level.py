@@ -52,6 +52,7 @@ class TestLevels:
                 evaluate(original, synthetic, by="year")
 
 
+@pytest.mark.slow
 def test_command_line(tmp_path):
     points, years = tmp_path / "points.csv", ["--by", "year", "--levels", "1980,1981"]
     pd.DataFrame({"x": XY[:120, 0], "y": XY[:120, 1], "year": YEARS[:120]}).to_csv(points, index=False)

@@ -98,6 +98,7 @@ class TestClustersOnStreets:
         compare([(each.xy[:, 0] < -20).sum() for each in drawn], 0.8)
         compare([((each.xy[:, 0] < 0) & (each.xy[:, 0] > -10)).sum() for each in drawn], 0.8)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("edge", "along", "radius"), [(0, 10.0, 25.0), (1, 50.0, 90.0), (3, 5.0, 40.0), (2, 0.0, 300.0)]
     )
@@ -117,6 +118,7 @@ class TestClustersOnStreets:
 
 
 class TestLogGaussianCox:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("domain", [WINDOW, STREETS])
     def test_numbers_have_the_mean_and_the_variance_of_the_model(self, domain):
         rng, intensity = np.random.default_rng(7), 0.02 if domain is WINDOW else 0.3

@@ -81,6 +81,7 @@ CELLS = st.one_of(DECIMALS, STRANGE, st.text(max_size=4))
 
 
 # A sum of two neighbouring doubles, halved: digits far behind the seventeenth tell where it is rounded to.
+@pytest.mark.slow
 @example(["1.00000000000000011102230246251565404236316680908203125"], [])
 @example(["1.00000000000000011102230246251565404236316680908203126"], [])
 @example(["9007199254740993", "2.2250738585072011e-308", "4.9e-324", "2.4e-324"], [2])
@@ -127,6 +128,7 @@ def files(draw):
     )
 
 
+@pytest.mark.slow
 @example(b"x,y\n1,2\n\xef\xbb\xbf3,4\n")
 @example(b"x,y\n\xef\xbb\xbf3,4\n")
 @example(b"x,y\r1,2\r3,4\r")

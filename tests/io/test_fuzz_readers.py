@@ -164,6 +164,7 @@ class TestBytes:
         (tmp_path / f"rows.{suffix}").write_bytes(table(suffix))
         assert len(survives(read_pattern, tmp_path / f"rows.{suffix}", WINDOW, capfd=capfd)) == ROWS
 
+    @pytest.mark.exhaustive
     @fuzz
     @given(st.lists(BITES, min_size=1, max_size=3))
     def test_bitten(self, suffix, capfd, bites):
@@ -182,6 +183,7 @@ class TestBytes:
             (tmp_path / f"rows.{suffix}").write_bytes(text.encode(encoding))
             read_all(tmp_path / f"rows.{suffix}", capfd)
 
+    @pytest.mark.exhaustive
     def test_what_is_no_file(self, suffix, tmp_path, capfd):
         folder, loop, empty = (tmp_path / f"{name}.{suffix}" for name in ("folder", "loop", "empty"))
         folder.mkdir()
@@ -305,6 +307,7 @@ class TestGeoJSON:
             path.write_text(json.dumps(mutated(data, few(collection()))))
             read_all(path, capfd)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("kind", PUBLIC)
     @fuzz
     @given(st.data())
@@ -374,6 +377,7 @@ SHAPES = st.sampled_from(
 
 
 class TestBinaryTables:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("suffix", ["gpkg", "parquet"])
     @fuzz
     @given(
@@ -399,6 +403,7 @@ class TestBinaryTables:
                 survives(read_window, path, secret=None)
                 survives(read_network, path, secret=None)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         "statement",
         [
@@ -458,6 +463,7 @@ class TestBinaryTables:
         pyarrow.parquet.write_table(rows.replace_schema_metadata({b"geo": meta}), path)
         read_all(path, capfd)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("suffix", "crs"),
         [
@@ -602,6 +608,7 @@ class TestReleases:
             assert verify(folder).holds
             load_release(folder)
 
+    @pytest.mark.exhaustive
     @fuzz
     @given(st.data())
     def test_certificates(self, kind, data):
@@ -612,6 +619,7 @@ class TestReleases:
             sealed(folder)
             open_all(folder)
 
+    @pytest.mark.exhaustive
     @fuzz
     @given(st.data())
     def test_other_files(self, kind, data):
@@ -626,6 +634,7 @@ class TestReleases:
             sealed(folder)
             open_all(folder)
 
+    @pytest.mark.exhaustive
     @fuzz
     @given(st.lists(BITES, min_size=1, max_size=3))
     def test_bitten_certificates(self, kind, bites):
@@ -642,6 +651,7 @@ class TestReleases:
                 assert "it is not a regular file" in str(survives(certificate.read, path))
                 assert isinstance(survives(verify, path), DpppsynthError)
 
+    @pytest.mark.exhaustive
     def test_something_else_where_files_were(self, kind):
         for name in released()[kind]:
             with unpacked(released()[kind]) as folder:

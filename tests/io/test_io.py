@@ -73,6 +73,7 @@ def csv_file(tmp_path):
 
 
 class TestRoundTrips:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("suffix", FORMATS)
     @pytest.mark.parametrize("domain", [WINDOW, BARE, CUSTOM], ids=["grid", "no crs", "custom"])
     @pytest.mark.parametrize("n", [40, 1, 0])

@@ -90,6 +90,7 @@ def told(table):
 
 @pytest.mark.parametrize("suffix", ["gpkg", "parquet"])
 class TestPoints:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         "names", [[], PLAIN, *([name] for name in COLUMNS)], ids=lambda names: "+".join(names)[:20]
     )
@@ -97,6 +98,7 @@ class TestPoints:
         path = written(tmp_path, suffix, SHAPES["plain"], names)
         assert told(read_table(path)) == told(with_geometries(path, monkeypatch))
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("kind", SHAPES)
     @pytest.mark.filterwarnings("ignore:.*:UserWarning")
     def test_shapes(self, suffix, kind, tmp_path, monkeypatch):

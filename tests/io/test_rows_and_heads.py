@@ -68,6 +68,7 @@ def ledger(tmp_path):
 
 
 class TestHeads:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("suffix", SUFFIXES)
     @pytest.mark.parametrize(
         ("options", "words"),
@@ -250,6 +251,7 @@ GOOD = st.lists(
 
 
 class TestInspection:
+    @pytest.mark.slow
     @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         rows=st.tuples(GOOD, ROWS, st.booleans()).map(lambda each: each[0] if each[2] else each[0] + each[1]),

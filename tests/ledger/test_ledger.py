@@ -833,6 +833,7 @@ def found(tmp_path_factory):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes are forked")
 class TestProcesses:
+    @pytest.mark.slow
     def test_killed_between_authorisation_and_release_counts_as_spent(self, found):
         between = found["between"]
         assert between["ended"] == -9

@@ -243,6 +243,7 @@ class TestWhatCounts:
 KINDS = sorted(path.name for path in STORED.iterdir() if path.is_dir())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_certificate_of_every_kind_is_derived_again(kind):
     """And no other one: a smaller claim, or a smaller budget, does not follow from the same parameters."""

@@ -178,6 +178,7 @@ class TestSpending:
                 TENTS.plan(WINDOW, n=len(PATTERN)).release(pattern, ledger=ledger)
         assert path.read_bytes() == before
 
+    @pytest.mark.slow
     def test_and_one_killed_in_between(self, path):
         script = f"""
 import os, signal
@@ -323,6 +324,7 @@ class TestCertificates:
 class TestCeiling:
     """The authorisation before n is known is never less than what the plan will spend."""
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("n", [1, 40, 5000])
     @pytest.mark.parametrize(
         "synthesizer",

@@ -222,6 +222,7 @@ class TestOtherMachines:
             for bandwidth in np.geomspace(10, 100, 5)
         ]
 
+    @pytest.mark.slow
     def test_genuine_certificates_agree_and_forged_ones_do_not(self, monkeypatch):
         ours, theirs = (self.certificates(monkeypatch, shake) for shake in (0.0, 1e-8))
         both = [*zip(ours, theirs, strict=True), *zip(theirs, ours, strict=True)]
@@ -291,6 +292,7 @@ class TestPairs:
 
 
 class TestGuarantee:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(("epsilon", "alpha"), [(1.0, 10.0), (3.0, 20.0), (10.0, 20.0)])
     def test_a_fine_street_needs_the_bandwidth_of_the_plane(self, epsilon, alpha):
         """Nearest points within alpha have middles within alpha plus a segment."""
@@ -328,6 +330,7 @@ class TestGuarantee:
         with pytest.raises(PrivacyCheckError, match="bandwidth: even"):
             smallest_diffusion_bandwidth(town_mesh, 25.0, epsilon=0.02, delta=1e-6)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("bandwidth", [1e-170, 1e-5, 1e-2])
     def test_narrow_kernels_have_large_losses_but_no_false_ones(self, bandwidth):
         """Neighbours are told apart by a child at home, losses of hundreds or more: no overflow, no small epsilon."""
@@ -335,6 +338,7 @@ class TestGuarantee:
         assert guarantee.epsilon() > 100
         assert guarantee.delta(10.0) == pytest.approx(-math.expm1(-1), abs=1e-5)
 
+    @pytest.mark.slow
     def test_patterns_and_points_of_a_person_multiply(self, town_mesh):
         def losses(cap, patterns):
             relation = AlphaNeighbours(20.0, max_points_per_person=cap)
@@ -343,6 +347,7 @@ class TestGuarantee:
         assert losses(6, 1) == losses(3, 2) == losses(1, 6)
         assert losses(1, 1).epsilon(1e-6) < losses(2, 1).epsilon(1e-6) < losses(6, 1).epsilon(1e-6)
 
+    @pytest.mark.slow
     def test_relations_and_distances(self, town_mesh):
         near, far, anywhere = (
             diffusion(town_mesh, relation, bandwidth=80.0, delta=1e-6) for relation in (15.0, 60.0, ReplaceOne())

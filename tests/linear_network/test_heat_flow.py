@@ -12,6 +12,7 @@ from dpppsynth.linear_network import LinearNetwork, heat_kernels, network_mesh
 from dpppsynth.linear_network.heat_kernels import conductances, diffusion_matrix, spread
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "segment"), [("geodanet_crimes", 150.0), ("geodanet_crimes", 700.0)])
 @pytest.mark.parametrize("bandwidth", [50.0, 300.0, 3000.0])
 def test_sums_are_those_of_the_matrix(name, segment, bandwidth):

@@ -35,6 +35,7 @@ def written_out(matrix):
 
 class TestRows:
     # From a hundredth of a segment to several: jumps of single segments, and nearly normal laws.
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("bandwidth", [1.0, 10.0, 30.0, 60.0, 100.0, 150.0, 200.0])
     @pytest.mark.parametrize("spread", [0.0, 40.0])
     @pytest.mark.usefixtures("small")
@@ -77,6 +78,7 @@ class TestRows:
 
 
 class TestGuarantee:
+    @pytest.mark.slow
     @pytest.mark.parametrize(("bandwidth", "alpha"), [(60.0, 50.0), (120.0, 100.0)])
     @pytest.mark.parametrize("spread", [0.0, 40.0])
     def test_that_of_the_whole_matrix(self, monkeypatch, bandwidth, alpha, spread):
@@ -96,6 +98,7 @@ class TestGuarantee:
         near = [row for row in whole.by_distance if row[1] < 40]
         np.testing.assert_allclose(tiled.by_distance[: len(near)], near, rtol=1e-4)
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("small")
     def test_the_smallest_bandwidth(self):
         mesh = network_mesh(blocks(12), 100.0)
@@ -116,6 +119,7 @@ class TestGuarantee:
         np.testing.assert_allclose(near[tuple(parts.T)], apart)
 
 
+@pytest.mark.slow
 def test_a_release_on_more_segments_than_a_matrix_serves(tmp_path):
     streets = blocks(40)
     assert len(streets.edges) > 3000

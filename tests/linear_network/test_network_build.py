@@ -444,6 +444,7 @@ class TestCollapse:
         with pytest.raises(InputError, match="tolerance: must be a positive distance"):
             build([(0, 0), (1, 0)]).collapse_short(tolerance)
 
+    @pytest.mark.slow
     @settings(max_examples=60)
     @given(st.integers(0, 10**6), st.floats(0.02, 0.8))
     def test_nothing_moves_farther_than_the_tolerance_and_changes_say_the_rest(self, seed, share):

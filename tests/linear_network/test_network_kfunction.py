@@ -212,6 +212,7 @@ def test_sums_do_not_depend_on_blocks(monkeypatch):
     np.testing.assert_allclose(k_function(pattern, r).k, whole, rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_poisson_patterns_have_k_equal_to_r_and_g_equal_to_one():
     rng, length = np.random.default_rng(10), GRID.length
     r = np.array([0.5, 1.0, 2.0, 3.0])  # a corner sees as far as 6, the middle as far as 4

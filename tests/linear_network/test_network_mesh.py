@@ -271,6 +271,7 @@ def moved(network, positions, reach, seed):
 class TestSensitivity:
     """Masses before and after a walk of length alpha, from far more pairs than any one test would need."""
 
+    @pytest.mark.exhaustive
     @over_meshes
     @pytest.mark.parametrize("alpha", [0.004, 1.0, 12.0])
     def test_moves_never_exceed_the_bound(self, mesh, alpha):

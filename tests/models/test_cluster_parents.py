@@ -29,6 +29,7 @@ def counts(positions):
 
 
 class TestFirstPlaces:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("variance", [1.0, 0.7, 0.25, LEAST])
     def test_they_have_the_density_of_the_intensity(self, variance):
         """Mean counts of 25 squares, within six standard errors."""
@@ -133,6 +134,7 @@ class TestRule:
             for law in (self.LAW, ClusterLaw(0.5, 10.0), ClusterLaw(0, 1.0, 0.8), ClusterLaw(20, 10.0, 0.8)):
                 assert LEAST <= rule(masses, np.full(25, 80.0), 1.0).variance(law) <= 1
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("law", [ClusterLaw(0.5, 10.0), ClusterLaw(6, 10.0), ClusterLaw(2, 10.0, 0.3)])
     def test_where_no_pairs_are_missing_points_vary_like_poisson_ones(self, law):
         """Numbers of points in a half, by moments of the number of points in a cluster, found by simulation."""

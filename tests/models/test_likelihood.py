@@ -162,6 +162,7 @@ def whitened_numbers(likelihood, seed=7):
     return NoisyField(rng.normal(size=5), rng.normal(size=(16, 5)), 0.6, FIELD.measure, B, likelihood.n, estimate)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [40, None])
 def test_machine_code_is_the_log_posterior_of_each_law(n):
     """A constant apart, which NUTS does not see; basis and response in any memory layout."""

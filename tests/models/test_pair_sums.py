@@ -81,6 +81,7 @@ def random_points(rng):
 
 
 class TestExactness:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("seed", range(60))
     def test_the_flow_is_the_linear_programme(self, seed):
         rng = np.random.default_rng(seed)
@@ -347,6 +348,7 @@ class TestSensitivity:
         values = [doubled(at, told, cap=4, domain=domain) for at, told in zip((one, other), persons, strict=True)]
         return abs(values[0] - values[1]) / (2 * 4 * self.UNIT)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("reach", [20.0, 60.0, np.inf], ids=["by 20", "by 60", "anywhere"])
     def test_of_moves(self, reach):
         """A radius of 50: moves of 60 lead out of reach of a clump, and moves of 20 do not."""
@@ -358,12 +360,14 @@ class TestSensitivity:
             found.append(self.change(np.concatenate([others, start]), np.concatenate([others, far])))
         assert largest(found) >= (0.95 if reach > 50 else 0.3)
 
+    @pytest.mark.slow
     def test_of_points_that_come_and_go(self):
         rng = np.random.default_rng(11)
         cases = (surroundings(rng, 4) for _ in range(600))
         found = [self.change(np.concatenate([each, [[500.0, 500.0]]]), each) for each in cases]
         assert largest(found) >= 0.95
 
+    @pytest.mark.slow
     def test_of_several_points_of_one_person_each_with_its_cap(self):
         rng, found = np.random.default_rng(12), []
         for _ in range(600):
@@ -375,6 +379,7 @@ class TestSensitivity:
             found.append(self.change(np.concatenate([others, own]), others) / 3)
         assert largest(found) >= 0.95
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("replaced", [False, True])
     def test_of_persons_with_any_number_of_points(self, replaced):
         rng, found = np.random.default_rng(13), []
@@ -391,6 +396,7 @@ class TestSensitivity:
             found.append(self.change(one, other, (persons, also)))
         assert largest(found) >= 0.95
 
+    @pytest.mark.slow
     def test_along_streets(self):
         rng, found = np.random.default_rng(14), []
         for _ in range(600):

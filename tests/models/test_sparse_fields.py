@@ -57,6 +57,7 @@ def test_standard_deviations_are_right_everywhere(mesh, nu):
         np.testing.assert_allclose(np.sqrt(np.diag(covariance)), 1.6, rtol=1e-8)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "nu", "range_", "error"),
     [(name, nu, 300.0, 0.06) for name in ("square", "holed", "squares", "trace") for nu in (1.0, 3.0)]
@@ -82,6 +83,7 @@ def test_closed_forms_of_a_grid_are_those_of_its_matrices(nu):
     np.testing.assert_allclose(variances, 1.0, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_correlations_approach_the_closed_form_as_meshes_are_refined():
     errors = []
     for side in (11, 21, 41):

@@ -27,6 +27,7 @@ def noisy(seed, total=300.0, noise_scale=2.0):
     return rng.poisson(total * rng.dirichlet(np.ones(36))) + rng.laplace(scale=max(noise_scale, 1e-9), size=36)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [300.0, None])
 @pytest.mark.parametrize("noise_scale", [0.0, 3.0])
 @pytest.mark.parametrize("nu", [1.0, 3.0])
@@ -51,6 +52,7 @@ def test_sparse_and_dense_posteriors_agree(n, noise_scale, nu):
     assert one - two == pytest.approx(first - second, abs=1e-3)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [300.0, None])
 def test_draws_have_the_posterior_covariance(n):
     prior, centre = SparseMatern(1.2, 300.0, 1.0).on(MESH), 0.0
@@ -94,6 +96,7 @@ def hard(rng):
     return exact + (rng.laplace(scale=noise_scale, size=36) if noise_scale else 0), noise_scale, n
 
 
+@pytest.mark.slow
 def test_modes_of_hard_statistics_are_found():
     """500 of them, under short and long, rough and smooth, weak and strong priors."""
     rng = np.random.default_rng(2024)

@@ -197,6 +197,7 @@ class TestSums:
             evidence.append(sparse.log_evidence - dense.log_evidence)
         assert evidence[0] == pytest.approx(evidence[1], abs=1e-3)
 
+    @pytest.mark.slow
     def test_draws_have_the_posterior_covariance(self):
         count = len(self.MESH.elements)
         likelihood = NoisyMasses(

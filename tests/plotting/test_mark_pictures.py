@@ -51,6 +51,7 @@ def dots(ax):
     return np.vstack([c.get_offsets() for c in ax.collections if isinstance(c, PathCollection)])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("place", ["square", "streets"])
 def test_panels_share_a_scale_that_holds_all_values(place, request):
     release = request.getfixturevalue(place)
@@ -117,6 +118,7 @@ def test_a_clock_has_the_marginal_and_closes(square, tmp_path):
     assert save_picture(ax, tmp_path / "clock.png").stat().st_size > 5000
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("times", "polar"), [(Times.week("hour"), True), (Times("hour", 0, 24, 5), False)])
 def test_weeks_are_clocks_and_ranges_are_curves(times, polar):
     release = released(SQUARE, Marks(times=times))

@@ -97,6 +97,7 @@ def test_points_are_drawn_where_they_are_and_coincident_ones_larger():
     assert blue > red + 50
 
 
+@pytest.mark.slow
 def test_nothing_is_drawn_in_a_hole():
     mesh = regular_squares(ISLANDS, shape=(14, 11))
     ax = plot_intensity(PiecewiseConstant(mesh, np.ones(len(mesh.elements))))
@@ -214,6 +215,7 @@ class TestCurve:
             assert plot_epsilon_curve(guarantee).get_lines()[0].get_ydata() == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_no_global_figure_is_made():
     code = "import sys, dpppsynth.plotting as p; from dpppsynth import LaplaceSynthesizer as L, Window as W\n"
     code += "p.plot_epsilon_curve(L(1.0).check(W.rectangle(0, 0, 1, 1), n=9))\n"

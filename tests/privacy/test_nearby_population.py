@@ -35,6 +35,7 @@ def counted(values, window, radius):
     return near[order][np.searchsorted(people[order].cumsum(), people.sum() / 2)], near.min(), people.sum()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("window", [SQUARE, DISK], ids=["square", "disk"])
 def test_a_fine_raster_is_counted(window):
     values = np.random.default_rng(1).poisson(0.4, (200, 200)).astype(float)
@@ -65,6 +66,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("radius", [70.0, 130.0])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("raster", [True, False])
@@ -116,6 +118,7 @@ def test_a_typical_inhabitant_lives_where_most_do():
     assert crowd.fewest < 10 / 200**2 * np.pi * 50**2
 
 
+@pytest.mark.slow
 def test_a_radius_below_the_grid_keeps_the_density():
     people = Offset.from_grid(np.full((4, 4), 1e6), (0, 0, SIDE, SIDE), "counts")
     crowd = people_within(people, SQUARE, 0.5)

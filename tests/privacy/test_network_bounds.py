@@ -96,6 +96,7 @@ def random_matrix(mesh, seed):
 
 
 class TestIncrements:
+    @pytest.mark.exhaustive
     @every_network
     @pytest.mark.parametrize("resolution", [0.25, 5.0])
     @pytest.mark.parametrize("model", ["exponential", "matern", "any"])
@@ -131,6 +132,7 @@ class TestIncrements:
             reached = math.sqrt(variance[to <= reach].max())
             assert (1 - 1e-7) * increment_sd(mesh, matrix, reach) < reached <= increment_sd(mesh, matrix, reach)
 
+    @pytest.mark.exhaustive
     @every_network
     @pytest.mark.parametrize("fault", ["vertices alone", "one direction", "half slope"])
     def test_faults_show(self, name, fault):
@@ -345,6 +347,7 @@ def farthest_move(mesh, matrix, alpha):
 
 
 class TestDivergence:
+    @pytest.mark.exhaustive
     @both_networks
     @pytest.mark.parametrize("intercept", ["fixed", "flat"])
     @pytest.mark.parametrize("seed", range(8))

@@ -119,6 +119,7 @@ class TestGaussian:
         seen = np.bincount(np.clip(draws, -reach, reach) + reach, minlength=2 * reach + 1)
         return scipy.stats.chisquare(seen, cells * len(draws)).pvalue
 
+    @pytest.mark.exhaustive
     @SOURCES
     @pytest.mark.parametrize("scale", [0.6, 1.0, 7.5])
     def test_probabilities_are_exact(self, build, scale):
@@ -305,11 +306,13 @@ class TestAudit:
         change = np.abs(plan_masses(plan, pattern) - plan_masses(plan, neighbour)).sum()
         assert plan.sensitivity - 8 <= change <= plan.sensitivity
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("name", PAIRS)
     def test_claim_stands(self, name):
         plan, pattern, neighbour = PAIRS[name]
         assert 0.35 < audit(plan, pattern, neighbour) <= plan.guarantee.epsilon()
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("name", PAIRS)
     def test_halved_noise_is_caught(self, name):
         plan, pattern, neighbour = fresh(name)
@@ -342,6 +345,7 @@ class TestAudit:
         with np.errstate(divide="ignore"):
             assert audit(plan, pattern, neighbour) > 1.0
 
+    @pytest.mark.slow
     def test_appearance_of_a_point(self):
         """Under add/remove, one point more: the counts' worst pair and the tents'."""
         two = PointPattern([[25.0, 50.0], [75.0, 50.0]], WINDOW)

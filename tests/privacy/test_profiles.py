@@ -106,6 +106,7 @@ class TestGaussian:
 
 
 class TestPoissonGaussian:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("rate", [0.01, 1.0, 30.0, 900.0])
     @pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0])
     def test_is_the_average_over_the_number(self, rate, epsilon):

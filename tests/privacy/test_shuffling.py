@@ -134,6 +134,7 @@ class TestNeverTooSmall:
 
 
 class TestClones:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("local", [0.5, 1.0, 3.0])
     @pytest.mark.parametrize("n", [2, 20, 300])
     def test_nearly_the_mixture_and_never_below(self, local, n):
@@ -145,6 +146,7 @@ class TestClones:
         exact = (math.exp(2) - math.exp(1.2)) / (math.exp(2) + 1)
         assert exact <= shuffled_delta(2.0, 1, 1.2) <= exact * (1 + 1e-7)
 
+    @pytest.mark.slow
     def test_falls_with_reports_and_rises_with_the_local_bound(self):
         by_reports = [shuffled_epsilon(2.0, n, 1e-8) for n in (1, 100, 10_000, MOST_REPORTS)]
         assert by_reports == sorted(by_reports, reverse=True)
@@ -154,11 +156,13 @@ class TestClones:
         assert by_bound == sorted(by_bound)
         assert all(found <= local for found, local in zip(by_bound, (0.1, 1.0, 3.0, 10.0), strict=True))
 
+    @pytest.mark.slow
     def test_the_stated_epsilon_keeps_to_delta_and_is_the_smallest(self):
         for local, n, delta in ((1.0, 1000, 1e-6), (3.0, 50_000, 1e-9)):
             found = shuffled_epsilon(local, n, delta)
             assert shuffled_delta(local, n, found) <= delta < shuffled_delta(local, n, found * 0.9985)
 
+    @pytest.mark.slow
     def test_below_published_bounds(self):
         """The closed form of Feldman, McMillan and Talwar (2021), where it applies."""
         for local, n, delta in ((1.0, 10_000, 1e-6), (2.0, 10**6, 1e-8)):

@@ -73,6 +73,7 @@ class TestSimulatedLoss:
         assert weight @ [delta_gaussian(epsilon, math.sqrt(j) * ratio) for j in k] == pytest.approx(right, rel=1e-9)
         assert min(abs(np.array(wrong) - right)) > 3 * MARGIN
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("window", [SQUARE, TRIANGLE, L_SHAPE], ids=["square", "triangle", "L"])
     @pytest.mark.parametrize("h", [1.0, 6.0])
     def test_the_sampler_keeps_the_promise(self, window, h):
@@ -157,6 +158,7 @@ class TestBandwidths:
         )
         assert [float(f"{h:.3g}") for h in got] == [paper, generous, usual]
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("relation", [0.7, 1e-5, ReplaceOne(), AlphaNeighbours(0.7, max_points_per_person=4)])
     @pytest.mark.parametrize(("epsilon", "delta", "patterns"), [(0.1, 1e-6, 1), (5.0, 1e-12, 30), (1e-3, 0.3, 1)])
     def test_spends_delta_and_no_more(self, relation, epsilon, delta, patterns):

@@ -161,6 +161,7 @@ def reaches_of(mesh, bits):
 
 
 class TestLattice:
+    @pytest.mark.exhaustive
     @every_mesh
     @pytest.mark.parametrize("bits", BITS)
     def test_moves_never_exceed_the_sensitivity(self, mesh, bits):
@@ -171,6 +172,7 @@ class TestLattice:
         share = 1e-3 if mesh.kind == "square" else 0.9
         assert check_lattice(mesh, 20, [share * smallest_height(mesh)], moves=10) > 0.99
 
+    @pytest.mark.exhaustive
     @every_mesh
     @pytest.mark.parametrize("bits", BITS)
     def test_masses_sum_exactly_and_stay_within_one_unit_of_the_basis(self, mesh, bits):
@@ -230,6 +232,7 @@ class TestPlantedFaults:
         with pytest.raises(Violation, match="one move of"):
             check_lattice(mesh, 20, [(1e-3 if mesh.kind == "square" else 0.9) * smallest_height(mesh)], half)
 
+    @pytest.mark.exhaustive
     @every_mesh
     @pytest.mark.parametrize("bits", BITS)
     def test_no_room_for_rounding(self, mesh, bits):

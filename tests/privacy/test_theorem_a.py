@@ -133,6 +133,7 @@ def random_case(seed, intercept):
 
 
 class TestDivergence:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("intercept", ["fixed", "flat", "gaussian"])
     @pytest.mark.parametrize("seed", range(14))
     def test_stays_below_the_profile_for_every_pattern(self, seed, intercept):
@@ -245,6 +246,7 @@ def spread(mesh, matrix, start, stop):
 
 
 class TestIncrements:
+    @pytest.mark.exhaustive
     @every_mesh
     @pytest.mark.parametrize("power", [1.0, 2.0])
     @pytest.mark.parametrize("alpha", [0.02, 0.3, 0.9])
@@ -273,6 +275,7 @@ class TestIncrements:
         local = matrix[mesh.elements[element][:, :, None], mesh.elements[element][:, None, :]]
         return math.sqrt(np.einsum("na,nab,nb->n", change, local, change).max())
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("name", ["delaunay 0", "squares"])
     def test_faults_show(self, name):
         """The mean gradient, or the one at the centre of squares, is exceeded by far."""

@@ -93,6 +93,7 @@ def forgeries(cert):
                 yield path, put(cert, path, canary)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NAMES)
 def test_no_canary_is_let_in(name, tmp_path):
     folder = shutil.copytree(STORED / name, tmp_path / "public")
@@ -107,6 +108,7 @@ def test_no_canary_is_let_in(name, tmp_path):
     assert not beside
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "synthesizer",
     [
@@ -143,6 +145,7 @@ def declared(path, original):
 class TestEstimators:
     """Nothing of the intensity's making bears on the bound, so its settings are closed by hand."""
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         "name", ["lgcp-tents", "lgcp-clusters", "lgcp-field", "lgcp-tents-streets", "lgcp-posterior-draw", "strata"]
     )

@@ -148,6 +148,7 @@ class TestHolds:
 
 
 class TestEdits:
+    @pytest.mark.slow
     def test_any_single_field(self, saved, folder):
         original = read(saved)
         paths = leaves(original)

@@ -35,6 +35,7 @@ def rows(path):
         return list(csv.DictReader(stream))
 
 
+@pytest.mark.slow
 def test_a_raster_says_what_the_release_says(release, tmp_path):
     write_intensity(release, tmp_path / "intensity.tif", spacing=20.0)
     rng = np.random.default_rng(4)
@@ -57,6 +58,7 @@ def test_a_raster_says_what_the_release_says(release, tmp_path):
     assert (values[1] <= values[2])[inside].all()
 
 
+@pytest.mark.slow
 def test_a_table_has_the_rasters_cells(release, tmp_path):
     write_intensity(release, tmp_path / "intensity.tif", spacing=25.0)
     write_intensity(release, tmp_path / "intensity.csv", spacing=25.0)
@@ -71,6 +73,7 @@ def test_a_table_has_the_rasters_cells(release, tmp_path):
     assert sum(float(row["intensity"]) for row in table) * 25**2 == pytest.approx(release.intensity.total, rel=0.05)
 
 
+@pytest.mark.slow
 def test_parts_of_streets_cover_them(on_streets, tmp_path):
     write_intensity(on_streets, tmp_path / "intensity.csv", spacing=2.0)
     table, streets = rows(tmp_path / "intensity.csv"), on_streets.domain

@@ -59,6 +59,7 @@ def asserts(source: str) -> list[int]:
 
 
 class TestAsserts:
+    @pytest.mark.slow
     def test_no_module_has_any(self):
         assert len(SOURCES) > 100
         assert {str(path): asserts(path.read_text()) for path in SOURCES if asserts(path.read_text())} == {}
@@ -162,6 +163,7 @@ def published(request, tmp_path_factory):
 
 
 class TestFiles:
+    @pytest.mark.exhaustive
     def test_hold_no_original(self, published):
         pattern, hidden, folder = published
         files = [path for path in folder.rglob("*") if path.is_file()]
@@ -285,6 +287,7 @@ def runs(tmp_path_factory):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 class TestNoise:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         "kind",
         [

@@ -66,6 +66,7 @@ def told(left, flat):
     return traces(flat, PATTERN, n=False)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "call"), PLACES)
 def test_of_a_release(name, call, tmp_path):
     target = tmp_path / "public"

@@ -37,6 +37,7 @@ def waves(length):
     return lambda at: np.exp(1.5 * np.sin(at / length).prod(axis=1))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("length", "total", "settings"),
     [
@@ -58,6 +59,7 @@ def test_a_coarse_mesh_finds_the_ranges_that_carry_weight(length, total, setting
     assert 0.5 * sum(abs(weight[key] - own.get(key, 0.0)) for key in every) < 0.1
 
 
+@pytest.mark.slow
 def test_a_coarse_mesh_reaches_all_vertices_of_a_fine_one():
     """Thin arms of a window are no place for coarse triangles of their own, but for those of its box."""
     arms = Window(Polygon([(0, 0), (1000, 0), (1000, 1000), (970, 1000), (970, 30), (0, 30)]))

@@ -137,6 +137,7 @@ def replace_vertices(mesh):
     return type("Fewer", (), {"vertices": mesh.vertices[:-1]})
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("engine", ["nutpie", "pymc"])
 def test_what_chains_showed_is_kept(engine, tmp_path):
     """With chance in the place of NUTS: figures of every length scale that was run, and none of the others."""

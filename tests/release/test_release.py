@@ -153,6 +153,7 @@ class TestSample:
         steps = xy / WINDOW.resolution
         np.testing.assert_allclose(steps, np.round(steps), atol=1e-3)
 
+    @pytest.mark.slow
     def test_source(self):
         """Patterns from the draws carry the uncertainty of a small budget, patterns from the mean do not."""
         unsure = LGCPSynthesizer(0.05, alpha=100.0, inference="laplace", length_scale=400.0).release(PATTERN, rng=3)
@@ -457,6 +458,7 @@ def contents(path):
     return {p.name: p.read_bytes() for p in path.iterdir()}
 
 
+@pytest.mark.slow
 def test_an_offset_of_many_cells_comes_back(tmp_path):
     """It is kept as a raster, cropped to the window."""
     values = np.random.default_rng(4).gamma(0.5, 1.0, (50, 40))

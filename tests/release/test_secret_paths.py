@@ -429,6 +429,7 @@ class TestStream:
         with chance_for_nuts():
             yield
 
+    @pytest.mark.exhaustive
     def test_is_all_the_randomness_there_is(self, doors, name):
         """Drawn again from the same keys the release is the same to the last bit; no two releases share one."""
         plan, pattern, rounds = planned(name), KEYED[name][1], 2 if name == "trajectories" else 1

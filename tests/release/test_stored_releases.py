@@ -77,6 +77,7 @@ def test_every_registered_mechanism_has_a_stored_release():
     assert {each["features"][0]["geometry"]["type"] for each in domains} == {"Polygon", "LineString"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NAMES)
 def test_verifies_opens_and_promises_the_same(name):
     shown = CliRunner().invoke(app, ["verify", str(STORED / name)])
@@ -165,6 +166,7 @@ def test_no_number_of_a_certificate_can_be_edited(name):
             assert certificate.content_hash(edited(cert, path, other)) != cert["content_hash"], path
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NAMES)
 def test_no_claim_grows_stronger_with_the_hash_made_again(name, tmp_path):
     folder = shutil.copytree(STORED / name, tmp_path / "public")
@@ -189,6 +191,7 @@ def test_no_claim_grows_stronger_with_the_hash_made_again(name, tmp_path):
         assert "bound" in failed, path
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NAMES)
 def test_no_file_can_be_edited(name, tmp_path):
     """One digit of every file, or one byte of one that is not text."""

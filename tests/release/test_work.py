@@ -97,6 +97,7 @@ def test_too_much_is_refused_before_it_is_done(name, changes, forbidden, tmp_pat
     assert "too large to verify; use --no-limit" in shown.output.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_the_grids_of_a_made_up_plan_are_not_made(tmp_path, monkeypatch):
     """An adaptive grid whose first level would have millions of cells, and a second level that is stated to fit."""
     folder, made = shutil.copytree(STORED / "adaptive-grid", tmp_path / "public"), []
@@ -121,6 +122,7 @@ def test_stored_releases_are_far_below_the_limit(name, monkeypatch):
     assert work.too_large(cert["mechanism"], cert["parameters"], domain_of(name)) is None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NAMES)
 def test_no_number_makes_it_build_much(name, monkeypatch, tmp_path):
     """Every number among the parameters is made huge, or tiny, alone: what is built stays within the limit."""
@@ -179,6 +181,7 @@ def test_levels_add_up(forbidden, tmp_path):
     assert verify(folder).too_large
 
 
+@pytest.mark.slow
 def test_a_default_release_on_a_town_is_verified_unasked(tmp_path):
     """Work of 6000 edges, counted once for the stated estimator, and by the cells that edges do cross."""
     side = 56

@@ -225,6 +225,7 @@ def leaves(value):
 
 @pytest.mark.parametrize("name", MAKE)
 class TestContent:
+    @pytest.mark.exhaustive
     def test_numbers_are_those_of_the_certificate(self, name, shown, released):
         page, cert = shown(name), certificate(released(name))
         claim = cert["guarantee"]
@@ -641,6 +642,7 @@ class TestForgeries:
 
 
 class TestFile:
+    @pytest.mark.slow
     def test_same_bytes_wherever_and_whenever(self, copy, shown, tmp_path):
         with mpl.rc_context({"font.size": 30, "svg.hashsalt": "other", "text.usetex": True}):
             first = write_report(copy)

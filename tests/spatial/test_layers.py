@@ -52,6 +52,7 @@ class TestRasters:
         at = np.random.default_rng(1).uniform((0, 0), (1000, 800), (2000, 2))
         np.testing.assert_array_equal(cells(at), raster(at))
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("build", [regular_triangulation, regular_squares])
     @pytest.mark.parametrize(("window", "within"), [(SQUARE, 1e-9), (DISK, 1e-3)], ids=["square", "disk"])
     @pytest.mark.parametrize("shape", [(5, 4), (30, 24)])

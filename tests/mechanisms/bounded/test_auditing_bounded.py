@@ -70,6 +70,7 @@ SOUND = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_mechanism_stays_below_its_claim(name):
     """A statistic that takes one input's outcomes for the other's, or a claim below the exact one, rejects some."""
@@ -84,6 +85,7 @@ def test_sound_mechanism_stays_below_its_claim(name):
     assert np.isscalar(again.statistics[0].features(again.run(again.pair[1])))
 
 
+@pytest.mark.slow
 def test_synthesizers_and_saved_releases_are_audited(tmp_path):
     points = PointPattern(np.random.default_rng(3).uniform(0, 1000, (3, 2)), SQUARE)
     counts = BoundedErrorSynthesizer(epsilon=1.0, delta=1e-3, mesh=CELLS)
@@ -217,6 +219,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_fault_is_caught(name):
     """Three audits in a row miss it once in a million at most, if one does once in a hundred.
@@ -231,6 +234,7 @@ def test_planted_fault_is_caught(name):
     assert next((each for each in results if each.violated), None) is not None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("make", "looked_at", "trials"),
     [

@@ -174,6 +174,7 @@ class TestPrice:
             assert any("tell for certain which it is" in paragraph for paragraph in said(plan))
         assert not any("price" in paragraph for paragraph in said(moves()))
 
+    @pytest.mark.slow
     def test_levels_count_once(self):
         assert render_report(STORED / "strata-bounded-cells").count("tell for certain which it is") == 1
 

@@ -58,6 +58,7 @@ class TestSmoother:
         found = pooled_smoother(noisy, scale=SCALE, bound=BOUND, step=2.0).estimate
         assert np.abs(found - grid_smoother(noisy, scale=SCALE, bound=BOUND, step=2.0)).max() < 0.02 * SCALE
 
+    @pytest.mark.slow
     def test_smooth_series_and_jumps(self):
         """Half the filter's error on walks, and a third where cells jump; no worse than raw where nothing is smooth."""
         truth = year()

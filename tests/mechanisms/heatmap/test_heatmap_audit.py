@@ -73,6 +73,7 @@ SETTINGS = [
 NAMES = ["persons", "points", "two levels", "coarser than the grid"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("options", SETTINGS, ids=NAMES)
 @pytest.mark.usefixtures("quick")
 def test_heat_map_stays_below_its_claim(options):
@@ -85,6 +86,7 @@ def test_heat_map_stays_below_its_claim(options):
     assert again.statistics[0].features(again.run(again.pair[0])) < 1.0001
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("options", [*SETTINGS, {"w": 1}, {"w": 300}, {"shape": (256, 256), "epsilon": 10.0}])
 def test_hard_pair_meets_the_sensitivity_on_every_level(options):
     """With everybody else far from the person, noise would keep the algorithm from looking at half of the change."""
@@ -184,6 +186,7 @@ def test_claim_at_the_pair_is_that_of_the_stated_noise(options):
         assert twice.delta(0.0) == claim.delta(0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_own_claim_or_pair_sets_the_stated_noise_aside():
     loose = audit(made(), trials=50, claimed=PureDP(3.0))
@@ -193,6 +196,7 @@ def test_own_claim_or_pair_sets_the_stated_noise_aside():
     assert {f.claimed for f in swapped.findings if f.epsilon == 0} == {aimed.claimed.claim.delta(0.0)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_too_few_runs_say_how_many_it_takes():
     aimed = made(**ALL_KEPT)
@@ -340,6 +344,7 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_fault_is_caught(fault):
@@ -403,6 +408,7 @@ NOISE_FAULTS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("fault", NOISE_FAULTS)
 def test_noise_that_is_not_as_stated_is_found(fault):

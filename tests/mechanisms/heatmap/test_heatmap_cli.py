@@ -336,6 +336,7 @@ class TestRelease:
         monkeypatch.setitem(plenty.__dict__, "masses", np.full((16, 8), 1.99 * plenty.noise_persons / 128))
         assert heatmaps.noise_warning(plenty) is not None
 
+    @pytest.mark.slow
     def test_noise_makes_up_as_many_persons_as_it_says(self):
         """Fixed seeds, next to nobody: noise counted in cells outside the window, too, would say twice as many."""
         plan = HeatmapSynthesizer(1.0, shape=(16, 8), user=None).plan(WINDOW)
@@ -495,6 +496,7 @@ class TestPictures:
             values[0] = 900.0
             assert plot_intensity(PiecewiseConstant(mesh, values)).images[0].get_clim() == (0, top)
 
+    @pytest.mark.slow
     def test_the_curve_is_a_persons(self):
         persons, points = (HeatmapSynthesizer(2.0, user=user).check(WINDOW) for user in ("user", None))
         assert plot_epsilon_curve(persons).get_xlabel() == what_changes(persons)
@@ -527,6 +529,7 @@ class TestReport:
         for words in ("single point", "one point is", "a certain point", "does not cover more", "None", "max_points"):
             assert words not in page
 
+    @pytest.mark.slow
     def test_where_points_are_persons_it_says_so(self):
         guarantee = HeatmapSynthesizer(1.0, user=None).check(WINDOW)
         said = promise(guarantee, WINDOW, {})

@@ -66,6 +66,7 @@ class TestNoisePerRow:
         slope = [(likelihood.log_density(w + h)[0] - likelihood.log_density(w - h)[0]) / 2e-6 for h in step]
         np.testing.assert_allclose(likelihood.log_density(w)[1], slope, rtol=1e-6, atol=1e-7)
 
+    @pytest.mark.slow
     def test_information_is_the_expected_square_of_the_slope(self):
         """By quadrature over the law: of one number in units of its scale, and through the masses."""
 
@@ -164,6 +165,7 @@ class TestBound:
             with pytest.raises(InputError, match=message):
                 HeatmapSynthesizer(1.0, **given)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("variant", ["two-level", "practical", "theory"])
     @pytest.mark.parametrize("measure", [1, 2, 8, 32])
     def test_spends_what_it_says_and_verifies(self, variant, measure, tmp_path):
@@ -265,6 +267,7 @@ class TestMasses:
         near, far = (field_masses(tree, budgets, lengths=lengths) for lengths in ((1.0, 1.0), (10.0, 1.0)))
         assert not np.allclose(near, far, rtol=0.05)
 
+    @pytest.mark.slow
     def test_mode_is_found_for_hard_counts(self):
         """Nobody, one person, all in a cell, noise 1000 times the counts: 60 cases; counts of 10^6 persons."""
         rng = np.random.default_rng(8)
@@ -320,6 +323,7 @@ class TestRefusals:
         with pytest.raises(InputError, match=f"^{name}: "):
             HeatmapSynthesizer(1.0, shape=(32, 32), **settings)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("settings", "name"),
         [

@@ -137,6 +137,7 @@ def lattice(door, who, folder):
         return None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("door", DOORS)
 def test_one_more_person_adds_what_is_theirs_and_changes_nobody(door, tmp_path):
     taken = {(name, None): lattice(door, others, tmp_path) for name, others in OTHERS.items()}

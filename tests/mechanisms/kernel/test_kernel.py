@@ -169,6 +169,7 @@ def twice_as_wide(xy, window, h, rng):
 
 
 class TestChildren:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("h", [0.3, 3.0])
     @pytest.mark.parametrize(
         "window", [SQUARE, PENTAGON, L_SHAPE, STRIPS], ids=["square", "pentagon", "L", "two parts"]
@@ -176,6 +177,7 @@ class TestChildren:
     def test_law(self, window, h):
         check_children(window, h)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("window", "sampler"),
         [

@@ -95,6 +95,7 @@ class TestPlan:
         sums = PairStatistic(SQUARE, plan.radii, plan.caps, plan.steps).sums(pattern.positions)
         np.testing.assert_array_equal(plan.sums(exact), sums)
 
+    @pytest.mark.slow
     def test_noise_has_the_scales_of_the_plan(self):
         """Mean absolute noise of many runs, within six standard errors; no part repeats another's."""
         small = LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, mesh=regular_triangulation(SQUARE, shape=(3, 3)), **FAST)
@@ -201,6 +202,7 @@ class TestTogether:
 
 
 class TestPatterns:
+    @pytest.mark.slow
     def test_clusters_are_found_and_made(self, release):
         """Pairs of the original at three distances, where the intensity alone has a few hundredths of them."""
         assert release.clusters.none < 0.05
@@ -211,6 +213,7 @@ class TestPatterns:
         assert (np.abs(np.log(made / original)) < np.log(1.6)).all()
         assert (alone[:2] < 0.3 * original[:2]).all()
 
+    @pytest.mark.slow
     def test_clusters_that_the_intensity_shows_count_once(self):
         """Pairs within 100, where independent clusters over the hills of the same intensity are too many."""
         found = LGCPSynthesizer(3.0, alpha=50.0, clusters=0.3, inference="laplace").release(thomas(), 3)
@@ -222,6 +225,7 @@ class TestPatterns:
         assert 0.85 < made / original < 1.2
         assert (anew - made) / original > 0.1
 
+    @pytest.mark.slow
     def test_an_even_original_stays_even(self):
         even = PointPattern(np.random.default_rng(6).uniform(0, 1000, (400, 2)), SQUARE)
         released = LGCPSynthesizer(3.0, alpha=50.0, clusters=0.3, **FAST).release(even, 7)
@@ -230,6 +234,7 @@ class TestPatterns:
         expected = 400**2 / 2 * np.pi * RADII**2 / 1e6
         assert (np.abs(made / expected - 1) < 0.2).all()
 
+    @pytest.mark.slow
     def test_numbers_of_points(self, release):
         assert [len(p) for p in release.sample(3, 1, fixed_n=True)] == [400] * 3
         counts = [len(p) for p in release.sample(200, 2)]
@@ -256,6 +261,7 @@ class TestPatterns:
         with pytest.raises(InputError, match="fixed_n"):
             released.sample(1, 1, fixed_n=True)
 
+    @pytest.mark.slow
     def test_a_guess_far_too_low_makes_no_clusters(self, monkeypatch, tmp_path):
         """Simulated patterns with fewer points than the release tells of would make uniform points look clustered."""
         uniform = PointPattern(np.random.default_rng(4).uniform(0, 1000, (2000, 2)), SQUARE)
@@ -326,6 +332,7 @@ class TestFiles:
             (tmp_path / "forged" / "certificate.json").write_text(certificate.plain_text(stated))
             assert not {check.name: check.holds for check in verify(tmp_path / "forged").checks}["bound"], change
 
+    @pytest.mark.slow
     def test_levels_have_clusters_of_their_own(self, tmp_path):
         pattern = thomas()
         marked = PointPattern(pattern.xy, SQUARE, {"kind": np.where(np.arange(400) < 250, "a", "b")})
@@ -339,6 +346,7 @@ class TestFiles:
 
 
 class TestCommandLine:
+    @pytest.mark.slow
     def test_clusters_are_an_option(self, tmp_path):
         write_pattern(thomas(), tmp_path / "points.csv")
         where = ["--window", "0,0,1000,1000", "--crs", "EPSG:27700"]

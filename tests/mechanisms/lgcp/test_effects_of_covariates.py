@@ -115,6 +115,7 @@ def prior_to_posterior(dense):
 
 
 class TestEffects:
+    @pytest.mark.slow
     def test_true_ones_lie_within_some_standard_deviations(self, release):
         """Five of them: less than one false alarm in a million for each effect."""
         for name, true in zip(BOTH, (EAST, WAVE), strict=True):
@@ -147,12 +148,14 @@ class TestEffects:
         correlation = np.corrcoef(parts[1], release.effects["wave"])[0, 1]
         assert correlation > 0.5
 
+    @pytest.mark.slow
     def test_where_n_is_secret(self):
         settings = LGCPSynthesizer(2.0, relation=AddRemove(), covariates=BOTH)
         found = settings.release(pattern(2000), 3, expected_n=2000)
         drawn = found.effects["distance east"]
         assert abs(drawn.mean() - EAST) < 5 * drawn.std() + 0.02
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("mechanism", ["tents", "cells"])
     def test_along_streets(self, mechanism):
         crossings = [[100.0 * i, 100.0 * j] for i in range(8) for j in range(8)]
@@ -172,6 +175,7 @@ class TestEffects:
 
 
 class TestRisk:
+    @pytest.mark.slow
     @pytest.mark.parametrize("raster", [False, True])
     def test_its_average_over_the_population_is_one(self, raster):
         values = POPULATION if raster else POPULATION[:20, :20]
@@ -184,6 +188,7 @@ class TestRisk:
         assert (risks * weight).sum() / weight.sum() == pytest.approx(1, abs=0.02)
         assert np.corrcoef(np.log(risks), np.log(risk(GRID)))[0, 1] > 0.5
 
+    @pytest.mark.slow
     def test_exceedance_counts_draws(self, release):
         at = GRID[::97]
         field = release.draws.flat.astype(float) @ release.estimator.mesh.basis(at).T.toarray()
@@ -196,6 +201,7 @@ class TestRisk:
         np.testing.assert_allclose(held.lower, np.quantile(risks, 0.1, axis=0), rtol=1e-4)
         np.testing.assert_allclose(held.upper, np.quantile(risks, 0.9, axis=0), rtol=1e-4)
 
+    @pytest.mark.slow
     def test_reports_and_pictures_show_it(self, release, folder, tmp_path):
         """A table of factors with their intervals, and maps; a release without offset and covariates has neither."""
         page = write_report(folder, tmp_path / "report.html").read_text(encoding="utf-8")
@@ -218,6 +224,7 @@ class TestRisk:
 
 
 class TestOnDisk:
+    @pytest.mark.slow
     def test_effects_come_back(self, release, folder):
         assert not wrong(folder)
         again = load_release(folder)
@@ -287,6 +294,7 @@ class TestOnDisk:
         cert = json.loads((folder / "certificate.json").read_text())
         assert self.verified(folder, cert, tmp_path)
 
+    @pytest.mark.slow
     def test_levels_have_files_of_their_own(self, tmp_path):
         points = pattern(2400)
         marked = PointPattern(points.xy, SQUARE, {"year": np.repeat(["a", "b"], 1200)})

@@ -43,6 +43,7 @@ def weight(release):
     return release.diagnostics.set_index("length_scale")["weight"][NO_RANGE]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [400, 3000])
 def test_an_even_original_is_released_as_even(n):
     """Behind a dense prior, and behind a sparse one; without the even field neither is."""
@@ -55,6 +56,7 @@ def test_an_even_original_is_released_as_even(n):
     assert np.abs(rough / rough.mean() - 1).max() > 0.05
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [400, 3000])
 def test_an_uneven_original_is_not(n):
     release = released(uneven(n))
@@ -62,6 +64,7 @@ def test_an_uneven_original_is_not(n):
     assert release.intensity([[250.0, 500.0]])[0] > 1.4 * release.intensity([[750.0, 500.0]])[0]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [400, 3000])
 def test_a_secret_size_leaves_the_level_unknown(n):
     release = LGCPSynthesizer(1.0, relation=AddRemove(), inference="laplace").release(even(n), 3, expected_n=n)
@@ -71,6 +74,7 @@ def test_a_secret_size_leaves_the_level_unknown(n):
     assert values.mean() == pytest.approx(n / 1e6, rel=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", [AlphaNeighbours(25.0), AddRemove()])
 def test_nuts_is_run_for_the_other_priors(relation):
     """All weight on the even field leaves nothing to sample; some leaves some."""
@@ -101,6 +105,7 @@ def test_whoever_gives_a_prior_has_that_alone():
     assert LGCPSynthesizer(1.0, alpha=25.0).plan(SQUARE, n=400).estimator.even
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [400, 3000])
 def test_certificates_state_it_and_read_as_before_without(n, tmp_path):
     folder = released(even(n)).save(tmp_path / "out", source="draws", patterns=2)

@@ -74,6 +74,7 @@ class TestPlans:
         assert kind(SQUARE, bounded) is MaternInference
         assert kind(SOHO.domain, bounded) is StreetInference
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("basis", ["cells", "tents"])
     @pytest.mark.parametrize("domain", [SQUARE, HOLED, SOHO.domain], ids=["square", "hole", "streets"])
     def test_it_is_the_default(self, basis, domain):
@@ -108,6 +109,7 @@ class TestPlans:
             LGCPSynthesizer(1.0, alpha=25.0, mechanism="cells").plan(SOHO.domain, n=5000).estimator.to_dict()
         )
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("window", [SQUARE, HOLED, Window.rectangle(0, 0, 3000, 500)])
     @pytest.mark.parametrize(("n", "epsilon"), [(60, 0.1), (400, 1.0), (400, 10.0), (10_000, 0.3), (20_000, 10.0)])
     def test_cells_are_the_finest_that_hold_enough(self, window, n, epsilon):
@@ -122,6 +124,7 @@ class TestPlans:
         assert held(shape) >= need * (1 - 1e-12) or longer == 2
         assert held(planar_rules.shape(window, longer + 1)) < need
 
+    @pytest.mark.slow
     def test_a_thin_window_gets_a_field_that_fits(self):
         """It lives on all of the window's box, of which little is filled."""
         strip = Window.polygon(shapely.LineString([(0, 0), (10_000, 10_000)]).buffer(100))
@@ -130,6 +133,7 @@ class TestPlans:
             assert isinstance(made.estimator, MaternInference)
             assert np.prod(made.estimator.mesh.recipe["shape"]) <= planar_rules.MATERN_BOX
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("settings", "domain"),
         [
@@ -149,6 +153,7 @@ class TestPlans:
         with pytest.raises(InputError):
             LaplaceSynthesizer(1.0, postprocess="field", **settings).plan(domain, **size)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("settings", "domain", "rule"),
         [
@@ -170,6 +175,7 @@ class TestPlans:
 
 
 class TestEstimates:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("seed", range(3))
     def test_nearer_to_the_truth_than_the_plain_estimate(self, seed):
         """The plain estimate is at least 1.4 times as far away in each; noise and points have a given seed."""
@@ -185,6 +191,7 @@ class TestEstimates:
             }
             assert distance["field"] < distance["keep-n"] / 1.4, (settings, distance)
 
+    @pytest.mark.slow
     def test_counts_tell_what_tents_tell(self):
         """With hardly any noise and many points both lead to the same intensity, that of the points."""
         squares, triangles = regular_squares(SQUARE, shape=(21, 21)), regular_triangulation(SQUARE, shape=(21, 21))
@@ -209,6 +216,7 @@ class TestEstimates:
         large = release.statistic.masses > 100
         np.testing.assert_allclose(masses[large], release.statistic.masses[large], rtol=0.15)
 
+    @pytest.mark.slow
     def test_uniform_points_give_a_flat_intensity(self):
         """The plain estimate is .22 away from it."""
         xy = np.random.default_rng(5).uniform(0, 1000, (5000, 2))
@@ -228,6 +236,7 @@ class TestEstimates:
         assert 0 < release.intensity.total < 300
         assert np.isfinite(release.intensity(GRID)).all()
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("guess", [1.0, 1e6, 2.0**53])
     @pytest.mark.parametrize("basis", ["cells", "tents"])
     def test_a_guess_of_n_may_be_wrong_by_powers_of_ten(self, basis, guess):
@@ -238,6 +247,7 @@ class TestEstimates:
             total = made.release(pattern, 8, expected_n=guess).intensity.total
             assert total == pytest.approx(len(pattern), rel=0.5), domain
 
+    @pytest.mark.slow
     def test_modes_behind_hard_counts_are_found(self):
         """Empty, one full cell, noise a hundred times the counts, lumps with and without noise; n public or secret."""
         rng = np.random.default_rng(2025)
@@ -263,6 +273,7 @@ class TestEstimates:
             posterior = field_by_rule(plan).fit(PrivateStatistic(plan, noised, "made up", True), k)
             assert np.isfinite(posterior.flat).all()
 
+    @pytest.mark.slow
     def test_series_by_levels_have_the_same_cells(self):
         pattern = points(300)
         marked = PointPattern(pattern.xy, SQUARE, {"year": np.repeat([1, 2, 3], 100)})
@@ -292,6 +303,7 @@ class TestTruncatedNoise:
         mean = np.full(64, 10.0)
         np.testing.assert_allclose(likelihood.precision(mean), 1 / (10 + variance))
 
+    @pytest.mark.slow
     def test_the_right_variance_leads_nearer_to_the_truth(self):
         """Five patterns each: with the untruncated law nothing seems to be told."""
         plan, untruncated = self.plan(n=400), LaplaceMasses("cells", self.MESH, ReplaceOne(), 400, None, 0.1)
@@ -335,6 +347,7 @@ def saved(request, tmp_path_factory):
     return release, release.save(tmp_path_factory.mktemp("field") / "public")
 
 
+@pytest.mark.exhaustive
 def test_a_saved_release_verifies_unasked_and_opens_as_it_was(saved):
     release, folder = saved
     assert verify(folder / "certificate.json").holds
@@ -372,6 +385,7 @@ FORGED = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
 def test_forged_settings_do_not_verify(saved, forge):
     release, folder = saved

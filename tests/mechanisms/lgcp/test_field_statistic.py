@@ -124,6 +124,7 @@ def check_lattice(mesh, covariance, bits, reaches, sensitivity=field_sensitivity
 
 
 class TestSensitivity:
+    @pytest.mark.exhaustive
     @every_case
     @pytest.mark.parametrize("bits", BITS)
     def test_moves_never_exceed_it(self, mesh, covariance, bits):
@@ -516,6 +517,7 @@ def coverage(noise_sd):
     return np.mean(hits), np.mean(error)
 
 
+@pytest.mark.slow
 def test_intervals_cover_and_notice_a_model_that_forgets_the_noise():
     """Patterns' shares have a standard deviation of 0.06, their mean one of 0.012: six of them either side."""
     covered, error = coverage(1.0)
@@ -535,6 +537,7 @@ def test_secret_n_is_estimated():
     assert 240 < model.intensity(statistic).total < 360
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("n", "given", "taken"), [(10**6, "auto", "nuts"), (10**7, "auto", "laplace"), (10**7, "nuts", "nuts")]
 )

@@ -28,6 +28,7 @@ def released(*failing):
             return error.release, rates
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("failing", "rates"), [([False], [0.8]), ([True, False], [0.8, 0.95]), ([True, True, False], [0.8, 0.95, 0.99])]
 )
@@ -37,6 +38,7 @@ def test_a_run_that_fails_is_tried_again(failing, rates):
     assert asked == rates
 
 
+@pytest.mark.slow
 def test_three_failed_runs_keep_the_private_statistic():
     release, asked = released(True, True, True)
     assert (release.draws, len(asked)) == (None, 3)

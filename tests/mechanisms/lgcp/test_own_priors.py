@@ -42,6 +42,7 @@ def test_a_covariance_of_the_usual_kind_is_the_usual_prior():
     np.testing.assert_allclose(ours.intensity(AT), usual.intensity(AT), rtol=1e-5)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("own", [Matern(1.5, 200.0, 1.5), GeneralisedCauchy(1.5, 200.0, 1.0, 2.0)], ids=repr)
 def test_other_covariances_are_stated_and_read_again(own, tmp_path):
     release = made(own)
@@ -56,6 +57,7 @@ def test_other_covariances_are_stated_and_read_again(own, tmp_path):
         loaded.infer(sigma=3.0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "forge", [{"sigma": True}, {"sigma": 9.0}, {"kind": "cubic"}, {"power": 3.0}, {"more": 1.0}], ids=repr
 )

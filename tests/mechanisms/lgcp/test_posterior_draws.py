@@ -109,6 +109,7 @@ class TestSampler:
         )
         assert 0.99 < proximal.covariance.sigma / exact.covariance.sigma < 1
 
+    @pytest.mark.slow
     def test_infeasible_here(self):
         """Rough field, strong prior: exact draws would take longer than the universe is old."""
         rough = {"epsilon": 1000.0, "sigma": 4.0, "length_scale": 100.0}
@@ -146,6 +147,7 @@ class Spoilt(Chance):
 
 
 class TestBlocked:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("mechanism", ["posterior-draw", "lipschitz"])
     def test_shows_no_figure(self, mechanism):
         for apart, divergences in ((1.0, 0), (0.2, 0), (0.0, 13)):
@@ -196,6 +198,7 @@ class TestDraws:
         assert release.intensity.total == pytest.approx(mesh.measure @ np.exp(values), rel=1e-9)
         assert release.intensity.total > 1.01 * LogLinear(mesh, values).total
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("sampler", ["exact", "proximal"])
     def test_points_where_the_offset_is_zero(self, sampler):
         """They leave no trace there, and do not drive up the field beside."""

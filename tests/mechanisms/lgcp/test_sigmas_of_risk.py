@@ -39,6 +39,7 @@ def held(release):
     return ((told.lower <= RISK) & (told.upper >= RISK)).mean()
 
 
+@pytest.mark.slow
 def test_intervals_of_rough_risk_hold_more_than_under_one_wide_prior(release):
     """Wide priors take long ranges alone, and are sure of what they smooth away."""
     assert release.estimator.sigmas == (1.0, 0.5, 0.25)
@@ -47,6 +48,7 @@ def test_intervals_of_rough_risk_hold_more_than_under_one_wide_prior(release):
     assert held(release) > 0.81 > held(one)
 
 
+@pytest.mark.slow
 def test_it_is_read_again_as_it_was_saved(release, tmp_path):
     folder = release.save(tmp_path / "out")
     again = load_release(folder)

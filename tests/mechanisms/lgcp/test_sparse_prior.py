@@ -126,6 +126,7 @@ def release():
     return LGCPSynthesizer(1.0, relation=NEAR).release(hills(2000)[0], 3)
 
 
+@pytest.mark.slow
 def test_it_follows_hills_that_a_dense_field_misses(release):
     """Hills with a width of 25 m: the dense field is too coarse to see them."""
     pattern, grid, truth = hills(2000)
@@ -144,6 +145,7 @@ def test_intensities_have_the_public_total(release):
     assert set(release.draws.length_scale.flat) <= set(release.estimator.ranges)
 
 
+@pytest.mark.slow
 def test_sources_of_patterns_differ_as_they_should(release):
     """The median is the released intensity; draws vary among themselves more than patterns of one intensity do."""
     xy = np.array([[500.0, 500.0]])
@@ -167,6 +169,7 @@ def test_intervals_hold_most_of_the_truth(release):
     assert inside.mean() > 0.6
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_the_number_of_points_may_be_secret(epsilon):
     """Patterns, from draws as well, have about as many points as the noised masses tell of; not a fifth more."""
@@ -183,6 +186,7 @@ def test_the_number_of_points_may_be_secret(epsilon):
     assert distance(release.intensity(grid), truth) < 0.7
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("window", "kind"),
     [
@@ -197,6 +201,7 @@ def test_no_window_is_refused_for_its_shape(window, kind):
         assert isinstance(LGCPSynthesizer(1.0, alpha=5.0).plan(window, n=n).estimator, kind)
 
 
+@pytest.mark.slow
 def test_a_public_offset_multiplies_the_intensity():
     """Without points in the western half, the offset alone says that nobody lives in the eastern."""
     offset = Offset.from_grid(np.array([[1.0, 4.0], [1.0, 4.0]]), SQUARE.bounds)
@@ -207,6 +212,7 @@ def test_a_public_offset_multiplies_the_intensity():
     assert release.intensity.total == pytest.approx(1500, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_it_can_be_inferred_again_with_other_settings(release):
     again = release.infer(0, ranges=(100.0,), sigma=1.0)
     assert set(again.draws.length_scale.flat) == {100.0}

@@ -88,6 +88,7 @@ def test_hubs_of_very_many_edges_keep_the_dense_field():
         assert type(plan(star, n=100).estimator) is kind
 
 
+@pytest.mark.slow
 def test_an_even_original_along_streets_is_released_as_even():
     """An even field among the priors outweighs those that make hills of noise; told not to take it they do."""
     share = SOHO.lengths / SOHO.length
@@ -220,6 +221,7 @@ class TestReleases:
     def release(cls):
         return LGCPSynthesizer(2.0, alpha=25.0, mechanism="cells", mesh=network_mesh(SOHO, 80.0)).release(DEATHS, rng=1)
 
+    @pytest.mark.slow
     def test_intensity_is_constant_along_segments_with_the_public_total(self, release):
         assert isinstance(release.intensity, LogLinear)
         assert release.intensity.total == pytest.approx(392, rel=1e-6)
@@ -245,6 +247,7 @@ class TestReleases:
         seen, wanted = np.bincount(tenth, count[order]), np.bincount(tenth, mass[order])
         assert (np.abs(seen - wanted) <= 6 * np.sqrt(wanted) + 1).all()
 
+    @pytest.mark.slow
     def test_it_verifies_and_comes_back(self, release, tmp_path):
         private = LGCPSynthesizer(2.0, alpha=25.0, mechanism="cells", mesh=network_mesh(SOHO, 80.0)).release(DEATHS)
         folder = private.save(tmp_path / "out")
@@ -309,6 +312,7 @@ class TestReleases:
 class TestUse:
     """Against plain counts and fields of the plane."""
 
+    @pytest.mark.slow
     def test_streets_that_differ_are_told_apart(self):
         network, share = grid(20, seed=4)
         pattern = points(network, share, 3000, seed=4)
@@ -320,6 +324,7 @@ class TestUse:
         assert streets.mechanism == "lgcp-cells"
         assert apart(streets.intensity, network, share) < 0.7 * min(plain, apart(plane.intensity, network, share))
 
+    @pytest.mark.slow
     def test_streets_that_do_not_differ_are_left_alone(self):
         network, share = grid(20, seed=5, street=0.0)
         pattern = points(network, share, 3000, seed=5)

@@ -266,6 +266,7 @@ class TestTwoRounds:
 
 
 class TestMethods:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("method", LOCAL)
     def test_check_synthesize_verify(self, method, points, tmp_path):
         ask = ["--method", method, "--epsilon", 2, *PLACE]

@@ -95,6 +95,7 @@ class TestPersons:
 
 
 class TestTruth:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("make", [local.UniformGrid.sized, local.PrivAG, local.AdvancedAdaptiveGrid])
     def test_nearer_than_the_cells_alone(self, make):
         sizes = {"n": 30_000} if make == local.UniformGrid.sized else {}

@@ -71,6 +71,7 @@ KINDS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 def test_client_stays_below_its_claim(kind):
     """A pair whose distance is not what the claim says, or a ratio counted twice, would reject some of these."""
@@ -254,6 +255,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_fault_is_caught(fault):
     """Missed once in a hundred times at most, so three audits in a row are once in a million."""
@@ -286,6 +288,7 @@ NEEDED = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_half_of_the_noise_is_found_and_all_of_it_is_not(kind, epsilon):
@@ -433,6 +436,7 @@ def test_reports_that_nobody_sends_are_looked_at_as_they_are():
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 
 
+@pytest.mark.slow
 def test_a_mechanism_is_audited_as_its_client():
     """With a window or without, as a plan or as its measurement: one report is what the budget is spent on."""
     for mechanism in (DiskAreaMechanism(1.0, cells=5), SEMGeoI(1.0, cells=3), UniformGrid(SQUARE, epsilon=1.0)):
@@ -489,6 +493,7 @@ SAVED = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", SAVED)
 def test_saved_local_release_is_audited_without_its_reports(kind, tmp_path):
     """From its certificate's public parameters, which are verified."""

@@ -129,6 +129,7 @@ def called(law):
     return "-".join(map(str, law.parameters().values()))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("law", "enumerated"), SINGLE, ids=[called(law) for law, _ in SINGLE])
 def test_every_draw_of_one_number_is_accounted_for(law, enumerated):
     """The weights that really are drawn obey epsilon, add up, and are those of the matrix and of the ratios."""

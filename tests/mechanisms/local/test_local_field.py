@@ -82,6 +82,7 @@ class TestChannels:
 
 
 class TestEstimates:
+    @pytest.mark.exhaustive
     @MADE
     def test_fields_come_nearer_to_smooth_truths(self, mechanism):
         """On average over ten seeded runs."""
@@ -97,6 +98,7 @@ class TestEstimates:
         field, published = np.mean(errors, axis=0)
         assert field < 0.8 * published
 
+    @pytest.mark.exhaustive
     @EVERY
     @pytest.mark.parametrize("n", [1, 30, 10**6, 10**9])
     def test_hard_counts_have_a_mode(self, law, n):
@@ -112,6 +114,7 @@ class TestEstimates:
                 assert (shares >= 0).all()
                 assert possible is None or not shares[~possible].any()
 
+    @pytest.mark.slow
     def test_random_hard_cases_have_a_mode(self):
         """Sixty laws, truths from even to one cell, repeated and shuffled counts, windows with holes."""
         rng, made = np.random.default_rng(8), 0

@@ -121,6 +121,7 @@ class TestClients:
         assert np.abs(real - fast.mean(axis=0)).max() < 9 * spread.max()
         assert mechanism.simulate(PATTERN, fast=True).seeded
 
+    @pytest.mark.exhaustive
     def test_a_plan_is_what_the_release_has(self, mechanism, tmp_path):
         release = mechanism.release(PATTERN)
         assert release.guarantee.to_dict() == mechanism.check(WINDOW, n=4000).to_dict()

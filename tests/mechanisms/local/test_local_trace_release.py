@@ -478,6 +478,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("change", "size", "seen_by", "trials"), FAULTS)
 def test_faulty_clients_are_found_whatever_the_number_of_counts(change, size, seen_by, trials):
     """Missed once in a hundred times at most, so three audits in a row are once in a million."""

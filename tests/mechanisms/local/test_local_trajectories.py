@@ -303,6 +303,7 @@ def largest_ratio(asked, one, other):
     return ratio
 
 
+@pytest.mark.slow
 def test_no_two_trajectories_are_told_apart_by_more_than_epsilon():
     epsilon = 1.3
     mechanism = LDPTrace(epsilon=epsilon, cells=2, max_length=2)

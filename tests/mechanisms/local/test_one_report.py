@@ -170,6 +170,7 @@ class TestFiles:
 class TestCertificates:
     """Statements on persons, on certificates and along the files of reports."""
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
     def test_all_points_of_a_person_are_protected(self, mechanism, tmp_path):
         asked = replace(mechanism, user="user")

@@ -363,6 +363,7 @@ class TestFastCounts:
         self.close(oracle, law @ self.TRUE, cov)
         assert oracle.fast_counts(self.TRUE, rng(1)).sum() == 60
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("size", [1, 2, 3])
     def test_supports_of_subsets_are_correlated_as_those_of_reports(self, size):
         """Members of each report, by the matrix: independent binomials of each value would not sum to size times n."""
@@ -567,6 +568,7 @@ class TestDesigns:
         assert total_variance(chosen) <= min(others) * (1 + 2e-6)
         assert len(chosen.columns) <= 8
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(("epsilon", "domain"), [(1.0, 9), (3.0, 13), (5.0, 9)])
     def test_total_variance_is_that_of_simulations(self, epsilon, domain):
         """Squared errors of all values over 4000 lots of 200 reports; of Hadamard response many times larger.

@@ -94,6 +94,7 @@ class TestLaw:
         reports = weaker.draw(np.zeros(500, dtype=int), np.random.default_rng(1))
         assert law.log_ratio(reports, 0, 63).mean() > 0.1
 
+    @pytest.mark.slow
     def test_counts_of_reports_and_fast_ones_have_one_law(self):
         """Means and variances of 2000 lots of counts drawn at once against those of reports."""
         law, rng = RangeHierarchyLaw(epsilon=2.0, cells=8), np.random.default_rng(7)
@@ -175,6 +176,7 @@ class TestContrasts:
         found = quadtree_shares(levels, inside=np.ones((8, 8), dtype=bool), shrink=False)
         assert found == pytest.approx(expected, abs=1e-6)
 
+    @pytest.mark.slow
     def test_estimates_before_shrinking_are_unbiased(self):
         """Means of 400 lots of reports within six standard errors."""
         mechanism, rng = local.RangeHierarchy(3.0, cells=8), np.random.default_rng(4)
@@ -218,6 +220,7 @@ class TestContrasts:
 
 
 class TestMechanism:
+    @pytest.mark.slow
     def test_answers_are_nearer_than_those_of_the_adaptive_grid(self):
         """Mean errors of 20 runs at two sizes of queries, both grids by their rules; 5 standard errors apart."""
         mechanism = local.RangeHierarchy.sized(4.0, n=4000)

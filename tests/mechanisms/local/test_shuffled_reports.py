@@ -61,6 +61,7 @@ def forged(folder, tmp_path, change):
 
 
 class TestStatement:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("mechanism", list(mechanisms()), ids=lambda each: type(each).__name__)
     def test_beside_the_local_bound_which_stays(self, mechanism, tmp_path):
         plain = type(mechanism)(
@@ -79,6 +80,7 @@ class TestStatement:
         assert checked.shuffled == second
         assert load_release(tmp_path / "out").shuffled == second
 
+    @pytest.mark.slow
     def test_figures_are_those_of_the_theorem(self):
         disk = local.DiskAreaMechanism(1.5, cells=4, **SHUFFLE)
         assert disk.plan(WINDOW, n=N).shuffled.epsilon == shuffled_epsilon(disk.randomizer.spent, HONEST, DELTA)
@@ -131,6 +133,7 @@ class TestAudits:
         local.UniformGrid(WINDOW, epsilon=4.0, cells=3, oracle="auto", shuffled=60, shuffle_delta=1e-6),
     )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("mechanism", mechanisms, ids=lambda each: type(each).__name__)
     def test_find_a_statement_that_is_far_too_small(self, mechanism, monkeypatch):
         found = audit(mechanism.plan(WINDOW, n=N), trials=3000)

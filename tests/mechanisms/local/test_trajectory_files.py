@@ -218,6 +218,7 @@ class TestDevices:
 
 
 class TestTwoRounds:
+    @pytest.mark.slow
     def test_files_of_machines_add_up_to_a_release(self, trips, tmp_path):
         """The same model as that of rounds in memory with the same counts."""
         first = TRACE.first

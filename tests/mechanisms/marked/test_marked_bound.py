@@ -45,6 +45,7 @@ def changes(marks, relation, tries=1200, seed=1):
     return found, plan.sensitivity
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("marks", "relation"),
     [

@@ -96,6 +96,7 @@ class TestOffset:
         made = MarkedSynthesizer(50.0, marks=Marks(KINDS), relation=ALONE, spacing=200.0, **settings)
         return made.release(typed(original(3000, effect=0.0)), 3)
 
+    @pytest.mark.slow
     def test_multiplies_once_and_the_field_need_not_follow_it(self):
         """Ignored it would leave no step, counted twice one of 9, left out of the measure a risk of 3 and more."""
         found = self.release(offset=PEOPLE)
@@ -109,6 +110,7 @@ class TestOffset:
         west, east = self.release().intensity(border, type="theft")
         assert east / west == pytest.approx(1, abs=0.01)
 
+    @pytest.mark.slow
     def test_counts_are_people_and_not_densities(self):
         """600 and 1200 of 1800 people; by area it would be 600 to 400."""
         grid = self.release(offset=PEOPLE).estimator.grid
@@ -117,6 +119,7 @@ class TestOffset:
         assert weight.sum() == pytest.approx(2 * 1800.0)
         np.testing.assert_allclose(basis.T @ weight, grid.measure, rtol=1e-9, atol=1e-6)
 
+    @pytest.mark.slow
     def test_the_intensity_and_its_points_have_the_public_total(self, release):
         assert release.intensity.total == pytest.approx(1500, rel=1e-3)
         assert release.intensity(GRID).mean() * SQUARE.area == pytest.approx(1500, rel=0.05)
@@ -141,12 +144,14 @@ class TestOffset:
         assert found.sample(1, 3)[0].xy[:, 0].max() <= 500
         assert found.intensity([[900.0, 500.0]], type="theft") == 0
 
+    @pytest.mark.slow
     def test_rare_candidates_are_drawn_in_parts(self, monkeypatch, release):
         monkeypatch.setattr("dpppsynth.mechanisms.marked.intensity.MOST_TRIES", 100)
         assert len(release.sample(1, 1, fixed_n=True)[0]) == 1500
 
 
 class TestEffects:
+    @pytest.mark.slow
     def test_are_those_of_a_regression_without_noise(self):
         """Poisson regression on cells of the patches, each type with a level; next to no noise in the release."""
         pattern = typed(original(12_000))
@@ -194,6 +199,7 @@ def regression(pattern):
 
 
 class TestRisk:
+    @pytest.mark.slow
     def test_its_average_over_the_population_is_one(self, release):
         weight = PEOPLE(GRID) / PEOPLE(GRID).sum()
         for kind in (None, *KINDS.values):
@@ -247,6 +253,7 @@ class TestRisk:
 
 
 class TestOnDisk:
+    @pytest.mark.slow
     def test_everything_comes_back(self, release, folder):
         assert not wrong(folder)
         again = load_release(folder)
@@ -315,6 +322,7 @@ def test_refused_before_the_budget(settings, rule, tmp_path):
         MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=250.0, **settings).check(SQUARE, n=60)
 
 
+@pytest.mark.slow
 def test_along_streets():
     people = Offset.from_grid([[1.0, 4.0]], STREETS.bounds, fill=0)
     rng = np.random.default_rng(1)
@@ -333,6 +341,7 @@ def test_along_streets():
     assert risks.mean() == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.slow
 def test_on_the_command_line(tmp_path):
     folder = {"type": "FeatureCollection", "features": []}
     for polygon, people in zip(HALVES.polygons, (600.0, 1200.0), strict=True):

@@ -143,6 +143,7 @@ class TestPlan:
 
 
 class TestRelease:
+    @pytest.mark.slow
     def test_learns_who_is_where_when(self):
         release = made()
         west, east = np.array([[250.0, 500.0]]), np.array([[700.0, 500.0]])
@@ -185,6 +186,7 @@ class TestRelease:
         # The grid's sums are good to a few thousandths, far below chance for so few points in a cell.
         assert stats.chisquare(found[kept], scaled).pvalue > 1e-6
 
+    @pytest.mark.slow
     def test_marginals_hold_the_numbers_and_their_intervals(self):
         release = made()
         types, hours = release.marginal("types"), release.marginal("hour")
@@ -216,6 +218,7 @@ class TestRelease:
         with pytest.raises(InputError, match=rule):
             made().intensity(np.zeros((2, 2)), **options)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("source", ["median", "mean", "draws"])
     def test_patterns_have_marks_and_the_number_asked_for(self, source):
         pattern = made().sample(2, 1, source=source, fixed_n=True)[1]
@@ -226,6 +229,7 @@ class TestRelease:
         assert np.cos((times[night] - 2) * np.pi / 12).mean() > 0.4
         assert pattern.xy[night, 0].mean() < 400 < 600 < pattern.xy[~night, 0].mean()
 
+    @pytest.mark.slow
     def test_a_secret_number_is_estimated(self):
         release = made(relation=AddRemove())
         assert release.statistic.plan.n is None
@@ -240,6 +244,7 @@ class TestRelease:
         night = drawn.marks["offence"] == "burglary"
         assert np.cos((drawn.marks["hour"][night] - 2) * np.pi / 12).mean() > 0.2
 
+    @pytest.mark.slow
     def test_shared_strength_beats_a_release_of_each_type(self):
         """On originals whose types differ little, at equal epsilon; each type's own release has the noise of all."""
 
@@ -274,6 +279,7 @@ class TestRelease:
 
 
 class TestFiles:
+    @pytest.mark.slow
     def test_what_is_saved_is_verified_and_loaded(self, tmp_path):
         release = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR).release(original())
         folder = release.save(tmp_path / "public", patterns=2, rng=1)
@@ -397,6 +403,7 @@ class TestAudit:
         pair = MarkedAudit(honest).pair(relation)
         assert audit.excess(pair, honest.guarantee.profile)
 
+    @pytest.mark.slow
     def test_an_auditor_finds_nothing_wrong(self):
         target = target_of(MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=250.0), SQUARE, n=40)
         outcome = dps.audit(target, trials=200)

@@ -226,6 +226,7 @@ class TestAudit:
         assert differences(plan, pair).sum() <= 1 + 1e-9
         assert differences(plan, pair).sum() > 0.6
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("relation", [ReplaceOne(), AddRemove(), AddRemovePerson("who")], ids=str)
     def test_an_honest_plan_stands(self, relation):
         found = dps.audit(
@@ -247,6 +248,7 @@ class TestAudit:
         monkeypatch.setattr(pair_sums, "capped_total", one_sided)
         assert_found()
 
+    @pytest.mark.slow
     def test_half_of_the_noise_is_found(self, monkeypatch):
         plan = made(radii=[100.0], cap=4)
 
