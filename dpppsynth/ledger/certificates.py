@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def proof(entry: Entry, cert: Any, domain: Domain, relation: Relation) -> dict[str, Any]:
-    """What a ledger records of an entry's certificate; InputError for another one, or one that does not follow.
+    """Record of an entry's certificate; InputError for another one, or one that does not follow.
 
     Where the entry counts as more than was settled, the guarantee is derived again from the public parameters, as
     `verify` does.

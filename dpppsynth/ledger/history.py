@@ -145,7 +145,7 @@ def _require_within(budget: Budget, ceilings: tuple[Profile, ...], stages: list[
 
 
 def place_of(domain: Any) -> Place:
-    """What tells a domain from others."""
+    """Identity of a domain: fingerprint, coordinate system and unit."""
     instance("domain", domain, Domain, "the window or network of the release")
     return {"fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
 

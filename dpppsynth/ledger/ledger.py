@@ -478,7 +478,7 @@ def _authorisation(
 
 
 def _event(kind: str, entry: Entry, token: str) -> dict[str, Any]:
-    """What every later event of an entry says, with the proof of the right to it."""
+    """Fields of every later event of an entry, with the proof of the right to it."""
     return {"kind": kind, "entry": entry.id, "proof": proof_of(token, kind)}
 
 

@@ -94,7 +94,7 @@ class TestReading:
                 read_posterior(claim, 12, SCALES)
 
     def test_compressed_numbers_are_refused(self, path):
-        """Whose size a file does not bound."""
+        """The size of a file does not bound that of what it unpacks to."""
         import h5py
 
         with h5py.File(path, "a") as file:
