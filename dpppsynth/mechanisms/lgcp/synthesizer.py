@@ -1,7 +1,5 @@
 """`LGCPSynthesizer`: settings of the log-Gaussian Cox mechanisms, and their choice (docs/mechanisms.md)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
