@@ -42,7 +42,7 @@ def test_every_mechanism_has_an_audit(record):
 def test_bare_measurements_are_audited_as_their_mechanisms_are():
     """A bare measurement is known by its class alone, so all mechanisms with that class have one audit."""
     for one, other in combinations(RECORDS, 2):
-        assert one.plan is not other.plan or one.audit is other.audit, (one.name, other.name)
+        assert one.statistic is not other.statistic or one.audit is other.audit, (one.name, other.name)
     plan = BoundedErrorSynthesizer(epsilon=1.0, max_error=20).plan(SQUARE, n=40)
     assert type(audit_of(plan.statistic)) is registry.mechanism("bounded-cells").audit
     laplace = LaplaceSynthesizer(1.0, postprocess="plain").plan(SQUARE, n=40)

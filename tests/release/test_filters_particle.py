@@ -11,7 +11,7 @@ from dpppsynth import filters
 from dpppsynth.core.errors import InputError
 from dpppsynth.filters import Filtered, estimated_step, likely_step, particle_filter, relative_variance
 from dpppsynth.inference.filters import particle
-from dpppsynth.inference.filters import step_sizes as steps_module
+from dpppsynth.inference.filters import series as steps_module
 from dpppsynth.inference.filters.particle import _Walks, effective_size, follow, resampled, updated
 
 LINE = {"scale": 1.0, "bound": 4.0, "step": 1.0}

@@ -37,6 +37,9 @@ from dpppsynth.privacy.truncated.shifted_losses import at_least_one
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.spatial.mesh import Floats, Ints
 
+__all__ = ["Answers", "BoundedErrorAnswers", "ErrorTerms"]
+
+
 # Whole numbers up to here are floats without rounding.
 EXACT = 2**53
 

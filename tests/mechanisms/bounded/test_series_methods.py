@@ -8,7 +8,7 @@ import pytest
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError
 from dpppsynth.filters import Filtered, grid_smoother, particle_filter, pooled_smoother
-from dpppsynth.inference.filters import pooled_smoother as module
+from dpppsynth.inference.filters import smoother as module
 from dpppsynth.plotting import plot_series
 from dpppsynth.privacy.truncated.truncated_laplace import TruncatedLaplace
 
