@@ -276,6 +276,9 @@ LOCAL = {
         {"place": (1.0, 2.0), "rng": np.random.default_rng(1), "outside": "clip"},
     ),
     "merge_counts": (local.merge_counts, {"paths": ["none.json"], "out": "none/none.json"}),
+    "require_files": (
+        local.require_files, {"points": "none.csv", "reports": "none/none.csv", "window": SQUARE, "user": None},
+    ),
     "read_counts": (local.read_counts, {"path": "none.json", "mechanism": CELLED[0], "window": SQUARE}),
     "write_counts": (
         local.write_counts, {"counts": CELLED[0].aggregate(REPORTS), "path": "none/none.json", "window": SQUARE},

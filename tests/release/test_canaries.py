@@ -214,11 +214,13 @@ class TestFiles:
         assert not accepted(folder)
 
     def test_a_pattern_of_an_unknown_level(self, tmp_path):
-        self.refused("strata", "synthetic_000.geojson", lambda text: text.replace(b'"2021"', b'"347"'), tmp_path)
+        self.refused(
+            "strata", "synthetic_000.geojson", lambda text: text.replace(b'"year": 2021', b'"year": 347'), tmp_path
+        )
 
     @pytest.mark.parametrize("name", ["bounded-cells", "strata-bounded-cells"])
     def test_counts(self, name, tmp_path):
-        file = "counts.geojson" if name == "bounded-cells" else "level_001_counts.geojson"
+        file = "counts.geojson" if name == "bounded-cells" else "year=2022_counts.geojson"
         for k, (old, new) in enumerate(
             [
                 (b'"type": "Polygon"', b'"raw": [311.25], "type": "Polygon"'),
