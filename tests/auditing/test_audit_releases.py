@@ -194,6 +194,7 @@ def counted(release, pattern):
 EACH = pytest.mark.parametrize("made", [plan(), strata(CELLS)], ids=["one", "levels"])
 
 
+@pytest.mark.exhaustive
 @EACH
 def test_release_that_publishes_the_exact_statistic_is_found(made):
     broken = forging(made, publishes_exact)
@@ -374,6 +375,7 @@ def miscalibrated(synthesizer):
     return replace(short, statistic=recast(short.statistic, careless, relation=synthesizer.relation))
 
 
+@pytest.mark.exhaustive
 @SYNTHESIZERS
 def test_radius_shortened_before_calibration_is_found(synthesizer):
     """Bound and noise agree on the shorter radius: the pair must be of the stated one. No run is needed."""

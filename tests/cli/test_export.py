@@ -39,6 +39,7 @@ def test_patterns_are_those_of_the_release_in_degrees(folder, tmp_path):
         assert written.to_crs(own.crs).distance(own).max() < 0.01
 
 
+@pytest.mark.slow
 def test_each_level_has_an_intensity(folder, tmp_path):
     done = call("export", folder, "--out", tmp_path / "out", "--intensity", "tif", "--spacing", 67)
     assert done.exit_code == 0, done.output
@@ -63,6 +64,7 @@ def test_places_on_streets(tmp_path):
     assert all(len(repr(float(each)).partition(".")[2]) <= 4 for each in table["along"])
 
 
+@pytest.mark.slow
 def test_places_and_systems_that_a_release_has_not_got(folder, tmp_path):
     points = np.random.default_rng(1).uniform(0, 100, (50, 2))
     plain = dps.PointPattern(points, dps.Window.rectangle(0, 0, 100, 100))

@@ -123,6 +123,7 @@ def test_certificates_name_the_mechanism(case):
     assert case.known_plan.mechanism == case.mechanism
 
 
+@pytest.mark.exhaustive
 @over([case for case in FAST if not case.example.levels])
 def test_every_parameter_has_a_form(case):
     """`verify` refuses a certificate with a parameter that the plan declares no form of."""
@@ -398,6 +399,7 @@ class TestWords:
         numbers = set(re.findall(r"\d+\.\d{3,}", text))
         assert not any(f"{c:.9f}".startswith(number) for c in pattern.xy.ravel() for number in numbers)
 
+    @pytest.mark.exhaustive
     @over(EVERY)
     def test_of_errors_hold_no_number_of_the_pattern(self, case):
         plan, pattern = case.known_plan, points(4, 733, case.window)

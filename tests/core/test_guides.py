@@ -40,7 +40,7 @@ IN_SHELL = ["README.md", "docs/commands.md"]
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", GUIDES)
 def test_blocks_run_in_order(name, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

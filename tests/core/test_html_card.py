@@ -57,6 +57,7 @@ def test_a_card_is_escaped_and_says_nothing_sensitive(shown, name):
     assert len(html) < 5000
 
 
+@pytest.mark.slow
 def test_a_card_has_what_is_promised(shown):
     html = shown["release"]._repr_html_()
     assert "laplace-cells" in html

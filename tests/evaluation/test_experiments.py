@@ -432,6 +432,7 @@ def test_kills_change_nothing(tmp_path):
 # --- workers ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_table_although_one_is_killed(tmp_path):
     study = study_of(
         scenarios={"one": Scenario(SQUARE, uniform, 0.1)},
@@ -496,6 +497,7 @@ def die_always(outcome):
     return 1.0
 
 
+@pytest.mark.slow
 def test_a_cell_that_keeps_killing_its_worker_is_named_and_the_others_are_kept(tmp_path):
     one = {"one": Scenario(SQUARE, uniform, 0.1)}
     study = study_of(scenarios=one, synthesizers={"jitter": jitter}, delta=[0], repeats=1, measures={"die": die_always})
@@ -504,6 +506,7 @@ def test_a_cell_that_keeps_killing_its_worker_is_named_and_the_others_are_kept(t
     assert study.table(tmp_path)["epsilon"].tolist() == [1]
 
 
+@pytest.mark.slow
 def test_an_error_in_a_worker_names_the_cell_and_keeps_what_is_finished(tmp_path):
     study = study_of(measures={"breaks": breaks_late}, synthesizers={"jitter": jitter}, epsilon=[1, 10], delta=[0])
     with pytest.raises(CellError, match=r"jitter, epsilon 10.*ZeroDivisionError") as caught:
@@ -536,6 +539,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_alone(tmp_path, monkeypatch, capsys):
     study_of().run(tmp_path / "none", workers=1)
     assert capsys.readouterr() == ("", "")

@@ -30,6 +30,7 @@ def test_values_equal_an_independent_implementation():
     np.testing.assert_allclose(kernel_intensity(pattern, 80)(pattern.xy), expected, rtol=1e-6)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("correction", ["diggle", "uniform", "none"])
 def test_totals_are_integrals(correction):
     xy = np.random.default_rng(1).random((60, 2)) * 2

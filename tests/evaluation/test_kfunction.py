@@ -187,6 +187,7 @@ def test_overlaps_equal_those_of_polygon_overlay():
         )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("window", [L_SHAPE, COMB, PARTS, STREETS])
 def test_areas_by_a_lattice_are_as_good_as_it_says(window, monkeypatch):
     monkeypatch.setattr(translation, "MOST_TERMS", 1e6)

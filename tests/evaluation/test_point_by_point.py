@@ -120,6 +120,7 @@ def test_a_row_is_the_same_alone_and_among_others(name):
     same_alone_and_together(rows, places(domain, 90))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", MESHES)
 def test_sums_are_those_of_rows_of_single_points(name):
     """Whole numbers: what is released is the sum of r(x) over the points, each computed alone."""

@@ -209,6 +209,7 @@ CELLS = st.one_of(
 
 
 class TestCells:
+    @pytest.mark.slow
     @fuzz
     @given(
         st.lists(
@@ -299,6 +300,7 @@ PUBLIC = {
 
 
 class TestGeoJSON:
+    @pytest.mark.slow
     @fuzz
     @given(st.data())
     def test_rows(self, capfd, data):

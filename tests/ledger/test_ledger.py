@@ -513,6 +513,7 @@ class TestFile:
             with pytest.raises(DpppsynthError, match=r"part\.json .* backup"):
                 replay(parse(used[:size], path), path)
 
+    @pytest.mark.slow
     @settings(max_examples=250)
     @given(st.data())
     def test_no_flipped_byte_frees_budget(self, used, data):
@@ -841,6 +842,7 @@ class TestProcesses:
         one, two = (GaussianDP(0.1 * math.sqrt(k), at=1e-5).epsilon(1e-5) for k in (1, 2))
         assert between["spent"] == pytest.approx([one, two])
 
+    @pytest.mark.slow
     def test_killed_at_any_step_of_a_write_leaves_the_old_or_the_new_file(self, found):
         grown = [count for count, _ in found["steps"]]
         ended = [code for _, code in found["steps"]]

@@ -327,6 +327,7 @@ class TestCommandLine:
     def shown(self, files):
         return json.loads(self.run("ledger", "show", files / "l.json", "--json").stdout)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("stated", [True, False])
     def test_the_part_is_refused_and_a_mark_named(self, files, stated, untouched):
         book = ("--ledger", files / "l.json")
@@ -367,6 +368,7 @@ class TestCommandLine:
         assert "one value of 'year'" in said
         assert self.shown(files)["spent"] == 0
 
+    @pytest.mark.slow
     def test_levels_have_one_number_each(self, files):
         """Levels of 120 and 80 points; then those with x <= 5 and the others, given beforehand or counted in it."""
         for name, first in (("years", np.arange(200) < 120), ("chosen", XY[:, 0] <= 5)):

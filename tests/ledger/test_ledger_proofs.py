@@ -170,6 +170,7 @@ class TestWhatCounts:
         SMALL.release(POINTS, ledger=other)
         assert ledger.spent == other.spent < full
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("forge", "why"),
         [
@@ -320,6 +321,7 @@ class TestReplay:
             [0.25, 1.0, 1.0], abs=1e-4
         )
 
+    @pytest.mark.slow
     @settings(max_examples=150)
     @given(st.data())
     def test_no_order_of_true_events_frees_budget(self, events, data):

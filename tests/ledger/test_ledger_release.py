@@ -194,6 +194,7 @@ TENTS.release(PATTERN, ledger=Ledger.open({str(path)!r}))
         assert states(path) == ["authorised"]
         assert Ledger.open(path).spent == pytest.approx(0.5, abs=1e-4)
 
+    @pytest.mark.slow
     def test_poor_inference_loses_nothing(self, path):
         with chance_for_nuts(Apart), pytest.raises(QualityError) as caught:
             replace(COX, inference="nuts").release(PATTERN, ledger=Ledger.open(path))
@@ -247,6 +248,7 @@ TENTS.release(PATTERN, ledger=Ledger.open({str(path)!r}))
 
 
 class TestCertificates:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("synthesizer", "by"),
         [
@@ -382,6 +384,7 @@ class TestCommandLine:
     def synthesize(self, points, out, path, *more):
         return self.run("synthesize", points, *self.PLACE, "--out", out, "--ledger", path, *more)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("more", [(), ("--n", "173")])
     def test_spends_and_says_so(self, points, tmp_path, path, more):
         done = self.synthesize(points, tmp_path / "out", path, "--epsilon", "0.5", *more)
@@ -443,6 +446,7 @@ class TestCommandLine:
                 PATTERN, ledger=ledger, entry=ledger.releases[0].id
             )
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("more", "name"), [((), "laplace-cells"), (("--by", "year", "--levels", "2021,2022"), "strata")]
     )
@@ -455,6 +459,7 @@ class TestCommandLine:
         assert done.exit_code == 0, done.output
         assert [entry.mechanism for entry in Ledger.open(path).releases] == [name]
 
+    @pytest.mark.slow
     def test_beyond_any_loss_that_is_counted_is_over_budget(self, points, tmp_path, path):
         for epsilon, code in (("0.2", 0), ("0.3", 0), ("100", 4)):
             done = self.synthesize(points, tmp_path / epsilon, path, "--epsilon", epsilon)

@@ -364,6 +364,7 @@ class TestGuarantee:
         assert any("segment" in sentence for sentence in near.assumption_texts)
         assert diffusion(town_mesh, 15.0, bandwidth=80.0, delta=1e-6) == near
 
+    @pytest.mark.slow
     def test_simulated_losses(self):
         """Children from the sampler: P(A) - e^epsilon P'(A) for the likeliest set A, both laws sampled."""
         mesh = network_mesh(star(), 20.0)

@@ -52,6 +52,7 @@ class TestNumbers:
 
 
 class TestPlaces:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("law", [ClusterLaw(8, 15), ClusterLaw(4, 40, 0.3)])
     def test_the_intensity_is_kept(self, law):
         """Also at borders, where parents lie outside: counts of 25 squares, by their variance between patterns."""
@@ -74,6 +75,7 @@ class TestPlaces:
         found = [((p.xy[:, 0] > 500) & (p.xy[:, 0] < 520)).mean() for p in drawn(intensity, ClusterLaw(8, 30), 1000)]
         assert abs(np.mean(found) - 2 / 2.98) < 0.04 + 6 * np.std(found) / np.sqrt(len(found))
 
+    @pytest.mark.slow
     def test_distances_within_clusters_are_those_of_the_law(self):
         """The sum of `1 - d / r` over pairs is n/2 times that of strangers and of the law's formula."""
         radii = (30.0, 60.0)

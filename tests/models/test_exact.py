@@ -133,6 +133,7 @@ def accepted(boxes, count=SIZE, seed=1):
 
 
 class TestLaw:
+    @pytest.mark.exhaustive
     @every_posterior
     def test_follows_quadrature(self, posterior, build):
         """Any error in shares, proposals or acceptance shows; away from the mode also the gradient left out."""
@@ -145,6 +146,7 @@ class TestLaw:
         # The yardstick itself tells a shift of a quarter of a standard deviation.
         assert grid.chi_square(fields + 0.25 * sd) < 1e-12
 
+    @pytest.mark.exhaustive
     @every_posterior
     def test_accepts_as_often_as_predicted(self, posterior, build):
         """Mass of the posterior over mass of the proposals; 6 binomial standard errors, 2e-9 each."""

@@ -67,6 +67,7 @@ def of_ledgers(folder):
         yield ledger.guarantee
 
 
+@pytest.mark.slow
 def test_every_code_is_used_and_every_used_one_is_there(tmp_path):
     used = set()
     for guarantee in (*of_guarantees(), *of_ledgers(tmp_path)):

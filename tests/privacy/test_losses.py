@@ -92,6 +92,7 @@ class TestEnumeration:
         assert got >= max(there, back)
         assert max(one_child, columns, min(there, back)) < 0.95 * max(there, back)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.5])
     def test_points_of_one_person_may_move_between_different_segments(self, epsilon):
         """Poisson(1) children on each of two pairs, composed exactly, against the dominating law of rate 2."""

@@ -327,6 +327,7 @@ class TestAudit:
         assert plan.guarantee.epsilon() <= 1.0  # the claim itself shows nothing
         assert audit(plan, pattern, neighbour) > 1.0
 
+    @pytest.mark.slow
     def test_tents_slope_without_its_factor_two_is_caught(self):
         plan, pattern, neighbour = fresh("tents, alpha")
         plan.mesh.__dict__["tent_slope"] = plan.mesh.tent_slope / 2

@@ -186,6 +186,7 @@ class TestFiles:
         reseal(folder, json.loads((folder / "certificate.json").read_text()))
         assert not accepted(folder)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("name", ["laplace-tents", "laplace-cells-streets", "strata", "kernel", "planar-laplace"])
     @pytest.mark.parametrize(
         ("old", "new"),

@@ -86,12 +86,14 @@ def test_parts_of_streets_cover_them(on_streets, tmp_path):
     assert streets.coordinates(places) == pytest.approx(np.array([[float(r["x"]), float(r["y"])] for r in table]))
 
 
+@pytest.mark.slow
 def test_a_round_spacing_follows_from_the_window_alone(release, tmp_path):
     write_intensity(release, tmp_path / "intensity.tif")
     with rasterio.open(tmp_path / "intensity.tif") as source:
         assert source.res == (5.0, 5.0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "settings", "words"),
     [

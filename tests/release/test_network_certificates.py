@@ -70,6 +70,7 @@ def nothing(cert):
     """No edit."""
 
 
+@pytest.mark.exhaustive
 def test_what_save_writes_holds_and_loads(saved, folder):
     assert all(check.holds for check in verify(folder).checks)
     again = load_release(folder)

@@ -118,6 +118,7 @@ OTHER_CODES = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NAMES)
 def test_sentences_may_be_reworded(name, monkeypatch):
     """Codes are compared, and nothing that is shown for them."""
@@ -129,6 +130,7 @@ def test_sentences_may_be_reworded(name, monkeypatch):
     assert str(release.guarantee).count("Some other words for") == 1 + len(release.guarantee.assumptions)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("change", OTHER_CODES)
 @pytest.mark.parametrize("name", NAMES)
 def test_other_codes_do_not_verify(name, change, tmp_path):

@@ -253,12 +253,14 @@ class TestContent:
         assert value <= number(rounded) <= value * (1 + 1e-3)
         assert rest == ([f"{json.dumps(value)})"] if json.dumps(value) not in (rounded, f"{rounded}.0") else [])
 
+    @pytest.mark.exhaustive
     def test_all_assumptions_are_listed(self, name, shown, released):
         claimed = [*guarantee_from_dict(certificate(released(name))["guarantee"]).assumption_texts]
         items = shown(name).items
         first = items.index(claimed[0])
         assert items[first : first + len(claimed)] == claimed
 
+    @pytest.mark.exhaustive
     def test_files_with_their_hashes(self, name, shown, released):
         folder = released(name)
         listed = {row[0]: row[2:] for row in shown(name).cells if row[0].endswith((".json", ".geojson"))}
@@ -268,6 +270,7 @@ class TestContent:
             data = (folder / each).read_bytes()
             assert (size, digest) == (f"{len(data):,} bytes", hashlib.sha256(data).hexdigest())
 
+    @pytest.mark.exhaustive
     def test_profile_and_distances_are_rounded_towards_less_privacy(self, name, shown, released):
         guarantee = guarantee_from_dict(certificate(released(name))["guarantee"])
         rows = [row for row in shown(name).cells if len(row) == 2 and re.fullmatch(r"[\d.]+( \(claimed\))?", row[0])]
@@ -586,6 +589,7 @@ def test_a_large_delta_is_not_blamed_on_the_randomness(released, tmp_path):
     assert "It would protect" not in visible
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("version", "printed"),
     [

@@ -52,6 +52,7 @@ class TestDesign:
         assert mesh.measure @ design.values[:, 0] == pytest.approx(0, abs=0.002 * SQUARE.area)
         assert 0.05 < design.values[:, 0].std() < 0.9
 
+    @pytest.mark.slow
     def test_with_an_offset_the_population_weighs(self):
         mesh = regular_triangulation(SQUARE, shape=(12, 10))
         offset = Offset.from_grid([[9.0, 1.0]], BOX)

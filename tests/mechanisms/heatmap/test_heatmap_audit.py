@@ -431,6 +431,7 @@ def test_persons_that_weigh_more_than_one_need_no_run():
     assert aimed.excess == ("at this pair the stated noise gives away 1.067, and 1 is claimed",)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_person_counted_twice_is_caught_though_the_auditor_counts_alike():
     """Missed by one audit in ten at most, so eight in a row are once in a hundred million."""
@@ -488,6 +489,7 @@ def test_pair_of_ones_own_is_audited():
         target_of(plan, pair=(with_one, persons(*crowd[2:])))
 
 
+@pytest.mark.slow
 def test_saved_release_is_audited_without_its_data(tmp_path):
     points = persons(*(([10.0 * k, 500.0], f"p{k % 7}") for k in range(50)))
     synthesizer = HeatmapSynthesizer(1.0, shape=(16, 16))

@@ -422,6 +422,7 @@ class TestRehearse:
 
 
 class TestPictures:
+    @pytest.mark.slow
     def test_what_is_drawn(self, public, tmp_path):
         with pictures_drawn() as drawn:
             said = spoken(run("plot", public[0], "--out", tmp_path, "--bandwidth", 9))

@@ -143,6 +143,7 @@ class TestLevels:
         with pytest.raises(InputError, match=r"^step: "):
             grow(1, 4, 16, lambda *_: np.zeros(4), step=2)
 
+    @pytest.mark.slow
     def test_the_rule_follows_public_numbers_alone(self):
         cells = [4**level for level in range(9)]
         assert measured_depth(cells, 1.0, None) == measured_depth(cells, 1.0, 1000.0) == 5
@@ -228,6 +229,7 @@ def people(number, seed=3):
 
 
 class TestMasses:
+    @pytest.mark.slow
     def test_a_field_is_closer_than_other_fits(self):
         """Mean gain in total mass misplaced, of 12 seeded runs."""
         gains = []

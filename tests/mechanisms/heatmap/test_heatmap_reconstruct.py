@@ -286,6 +286,7 @@ def test_agrees_with_exact_arithmetic_cell_by_cell():
         np.testing.assert_allclose(masses, Exact(levels, w, mask).masses(), rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_the_full_and_the_compact_program_and_the_tree_have_one_objective():
     for levels, w, mask in cases(12, 90, 4):
         tree = select_cells(levels, w, mask)

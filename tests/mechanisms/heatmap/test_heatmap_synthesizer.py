@@ -263,6 +263,7 @@ def forged(folder, **changes):
     return verify(folder)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("changes", "check"),
     [

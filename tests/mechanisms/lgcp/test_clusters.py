@@ -241,6 +241,7 @@ class TestPatterns:
         assert abs(np.mean(counts) - 400) < 6 * np.sqrt(400 / 200)
         assert 0.5 < np.var(counts) / 400 < 2
 
+    @pytest.mark.slow
     def test_draws_are_of_the_whole_posterior(self, release):
         """Half of the draws of a posterior that says 'none' with probability one half have no clusters."""
         from dataclasses import replace
@@ -253,6 +254,7 @@ class TestPatterns:
         assert 10 <= np.sum(np.array(near) < 500) <= 50
         assert max(pairs_within(p)[0] for p in unsure.sample(10, 3, fixed_n=True)) < 500
 
+    @pytest.mark.slow
     def test_a_secret_number_of_points_stays_one(self):
         secret = LGCPSynthesizer(1.0, relation=AddRemove(), clusters=0.3, **FAST)
         released = secret.release(thomas(), 3, expected_n=500)
@@ -275,6 +277,7 @@ class TestPatterns:
 
 
 class TestFiles:
+    @pytest.mark.slow
     def test_a_saved_release_is_the_same(self, release, tmp_path):
         saved = release.save(tmp_path / "out", patterns=2, rng=1)
         checks = {check.name: check.holds for check in verify(saved).checks}

@@ -125,6 +125,7 @@ class TestEffects:
             assert drawn.std() < 0.3
         assert release.effects["distance east"].mean() > 0.3
 
+    @pytest.mark.slow
     def test_table(self, release):
         table = release.effects.summary()
         drawn = release.effects["wave"]
@@ -214,6 +215,7 @@ class TestRisk:
         assert release.has_risk
         assert not LGCPSynthesizer(1.0, alpha=20.0, prior="sparse").release(pattern(200, 1)).has_risk
 
+    @pytest.mark.slow
     def test_refused(self, release):
         for threshold in (0, -1, np.nan, "1"):
             with pytest.raises(InputError, match=r"^threshold: "):
@@ -257,6 +259,7 @@ class TestOnDisk:
         assert (stated["over"], stated["prior_sd"]) == ("window", 2.0)
         assert stated["fingerprint"] == release.estimator.covariates.fingerprint
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         "change",
         [
@@ -350,6 +353,7 @@ class TestRefusals:
             settings.check(SQUARE, n=2000)
         assert isinstance(told.value.__cause__, ZeroDivisionError)
 
+    @pytest.mark.slow
     def test_releases_without_covariates(self):
         found = LGCPSynthesizer(1.0, alpha=20.0, prior="sparse").release(pattern(300), 1)
         with pytest.raises(InputError, match=r"^effects: this release has no covariates"):

@@ -135,6 +135,7 @@ def test_it_follows_hills_that_a_dense_field_misses(release):
     assert distance(release.intensity(grid), truth) < 0.25
 
 
+@pytest.mark.slow
 def test_intensities_have_the_public_total(release):
     assert release.intensity.total == pytest.approx(2000, rel=1e-5)
     assert release.estimator.posterior_mean(release.draws).total == pytest.approx(2000, rel=1e-5)
@@ -220,6 +221,7 @@ def test_it_can_be_inferred_again_with_other_settings(release):
         release.infer(length_scales=(100.0,))
 
 
+@pytest.mark.slow
 def test_a_mode_that_is_not_found_keeps_the_statistic(release):
     """A field that varies by e^1e6 overflows: the paid statistic survives on the error."""
     with pytest.raises(QualityError) as raised:

@@ -110,6 +110,7 @@ class TestChoice:
 
     LARGE = grid(20)[0]
 
+    @pytest.mark.slow
     def test_large_networks_with_points_enough_get_counts(self):
         """Segments of two mean edges at most, each with 0.3 sqrt(2) 2 / epsilon points, or 0.1."""
         count = len(network_mesh(self.LARGE, 2 * self.LARGE.length / 760).elements)
@@ -261,6 +262,7 @@ class TestReleases:
         assert (interval.lower <= interval.upper).all()
         assert again.infer(0, ranges=(300.0,), detours=(1000.0,)).intensity.total == pytest.approx(392, rel=1e-5)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         "change",
         [

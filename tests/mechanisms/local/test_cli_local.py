@@ -193,6 +193,7 @@ class TestAggregate:
 
 
 class TestTwoRounds:
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("method", ["privag", "aag"])
     def test_rounds_by_files(self, method, points, tmp_path):
         """Other persons report in the second round, on the grid that the first one's counts tell."""
@@ -218,6 +219,7 @@ class TestTwoRounds:
         said = spoken(run("local", "aggregate", one, *ask, "--out", tmp_path / "x", code=2))
         assert "--after: a release needs both rounds" in said
 
+    @pytest.mark.slow
     def test_ledger(self, points, tmp_path):
         """Rounds are parts of the persons: neither has the number of all, nor that of the other."""
         book, rows = tmp_path / "ledger.json", points.read_text().splitlines()

@@ -110,6 +110,7 @@ class TestClients:
             np.testing.assert_allclose(shares, mechanism.estimate(counts), atol=1e-12)
             np.testing.assert_allclose(shares, release.distribution, atol=1e-12)
 
+    @pytest.mark.exhaustive
     def test_fast_counts_have_the_same_law(self, mechanism):
         """Means of each count over 60 runs, by a test of false alarm 1e-8 in all; fast ones are never private."""
         fast = np.array([mechanism.simulate(PATTERN, rng=k, fast=True).values for k in range(60)], dtype=float)

@@ -230,6 +230,7 @@ def all_zero(parameters, lattice, longest):
     lattice[:] = [0] * (4 + 9 + 9 + 73)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "change",
     [

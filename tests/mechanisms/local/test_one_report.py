@@ -225,6 +225,7 @@ class TestCertificates:
         replace(LOUD, user="user").release(VISITS, ledger=ledger)
         assert ledger.spent == pytest.approx(12)
 
+    @pytest.mark.exhaustive
     def test_persons_are_another_number_than_points(self, points, tmp_path):
         """A ledger knows 600 points and 300 persons of the same data; one person fewer is other data."""
         path = tmp_path / "ledger.json"

@@ -355,6 +355,7 @@ class TestFastCounts:
         errors = np.sqrt((np.outer(variance, variance) + cov**2) / repeats)
         assert (np.abs(got_cov - cov) <= 6.5 * errors + 1e-9).all()
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("kind", [RandomizedResponse, HadamardResponse, ProjectiveResponse])
     def test_each_report_counts_once(self, kind):
         oracle = kind(epsilon=1, domain=4)

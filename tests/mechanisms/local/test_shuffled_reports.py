@@ -192,6 +192,7 @@ class TestForgeries:
     def a_delta_that_promises_nothing(self, cert):
         cert["parameters"]["shuffled"]["delta"] = cert["shuffled"]["delta"] = 1 / N
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         "name",
         [

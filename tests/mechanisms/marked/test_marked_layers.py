@@ -75,6 +75,7 @@ def wrong(folder):
     return {check.name for check in verify(folder).checks if not check.holds} - {"randomness"}
 
 
+@pytest.mark.slow
 def test_the_statistic_and_its_bound_stay_the_same():
     plain = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=250.0)
     public = MarkedSynthesizer(
@@ -126,6 +127,7 @@ class TestOffset:
         assert release.marginal("types")["points"].sum() == pytest.approx(1500, rel=1e-3)
         assert (release.intensity(GRID) <= release.intensity.element_bound.max() * (1 + 1e-9)).all()
 
+    @pytest.mark.slow
     def test_synthetic_points_follow_the_intensity(self):
         """20 000 points: false alarms below one in a million, by five standard deviations."""
         found = self.release(offset=PEOPLE)
@@ -164,6 +166,7 @@ class TestEffects:
         assert drawn.mean() == pytest.approx(EFFECT, abs=0.08)
         assert drawn.std() < 0.1
 
+    @pytest.mark.slow
     def test_hold_for_all_types_and_times(self, release):
         drawn = release.effects.per_unit("patches")
         assert abs(drawn.mean() - EFFECT) < 5 * drawn.std()
@@ -224,6 +227,7 @@ class TestRisk:
         np.testing.assert_allclose(held.lower, np.quantile(ratio, 0.1, axis=0), rtol=1e-3)
         assert (held.lower < held.upper).all()
 
+    @pytest.mark.slow
     def test_over_all_types_and_times_it_is_nearly_that_of_the_intensity(self, release):
         """At vertices to rounding; between them it is linear on the log scale."""
         at = release.estimator.grid.space.vertices

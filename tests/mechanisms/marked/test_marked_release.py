@@ -153,6 +153,7 @@ class TestRelease:
             assert here > 5 * release.intensity(place, time=(hour + 12) % 24, type=kind)
             assert here > 5 * release.intensity(place, time=hour, type=other)
 
+    @pytest.mark.slow
     def test_intensities_add_up(self):
         intensity = made().intensity
         xy = np.random.default_rng(1).uniform(0, 1000, (40, 2))
@@ -206,6 +207,7 @@ class TestRelease:
         assert (found.lower <= at).all()
         assert (at <= found.upper).all()
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(
         ("options", "rule"),
         [

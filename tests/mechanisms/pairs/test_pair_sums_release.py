@@ -219,6 +219,7 @@ class TestAudit:
         spent, claimed = audit_of(plan).spent(hardest(plan, plan.relation), plan.guarantee.profile)
         assert 0.95 * claimed <= spent <= claimed * (1 + 1e-9)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("relation", RELATIONS, ids=str)
     def test_on_streets_and_at_several_radii(self, relation):
         plan = made(relation, domain=STREETS, radii=[60.0, 120.0], cap=[3, 5])
