@@ -8,7 +8,7 @@ a published one belongs to a ledger.
 """
 
 from dpppsynth.ledger.authorisation import Authorisation
-from dpppsynth.ledger.certificates import compare
+from dpppsynth.ledger.comparison import compare
 from dpppsynth.ledger.history import Entry
 from dpppsynth.ledger.ledger import Ledger
 

@@ -1,9 +1,9 @@
-"""Certificates and ledgers: proof of an authorised purchase, and comparison of a published one with its entry."""
+"""Certificates and ledgers: proof of an authorised purchase."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.ledger.budget import nowhere_worse
@@ -12,11 +12,8 @@ from dpppsynth.ledger.history import Entry, place_of
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release.certificate import statement_hash
-from dpppsynth.release.verify import UNUSABLE, Check, check_claim
+from dpppsynth.release.verify import UNUSABLE, check_claim
 from dpppsynth.spatial.domains import Domain, canonical_json
-
-if TYPE_CHECKING:
-    from dpppsynth.ledger.ledger import Ledger
 
 
 def proof(entry: Entry, cert: Any, domain: Domain, relation: Relation) -> dict[str, Any]:
@@ -90,42 +87,3 @@ def _numbers(cert: Mapping[str, Any]) -> list[Any]:
     parameters = cert["parameters"]
     parts = [part["parameters"] for part in parameters["strata"]] if "strata" in parameters else [parameters]
     return [part.get("n") for part in parts]
-
-
-def compare(ledger: "Ledger", cert: Mapping[str, Any]) -> tuple[Check, ...]:
-    """Compare a certificate with the entry that it names.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    cert : mapping
-        From `certificate.read`.
-
-    Returns
-    -------
-    tuple of Check
-        That the ledger knows the entry, recorded this release under it, and counts at least what the certificate
-        claims.
-    """
-    name = cert.get("ledger")
-    entry = next((each for each in ledger.releases if each.id == name), None)
-    if name is None:
-        return (Check("entry", False, "the certificate names no ledger: the release was not authorised by one."),)
-    if entry is None:
-        detail = "the ledger does not know it: it is another one, or was replaced by an older copy."
-        return (Check("entry", False, detail),)
-    here = entry.domain.items() <= cert["domain"].items() and _same_points(entry, cert)
-    enough = here and _covers(entry.guarantee, cert, ledger.relation)
-    detail = "counted in full" if enough else "the ledger counts less, another domain, or another number of points."
-    return Check("entry", True, f"authorised {entry.at}"), _recorded(entry, cert), Check("budget", enough, detail)
-
-
-def _recorded(entry: Entry, cert: Mapping[str, Any]) -> Check:
-    if entry.certificate is None:
-        return Check("record", False, "the release was authorised, but no certificate was recorded.")
-    if entry.certificate == statement_hash(cert):
-        return Check("record", True, "the certificate recorded")
-    if entry.paid == statement_hash(cert, estimator=False):
-        detail = "what was paid for was recorded, with another estimator: it was inferred again, or edited."
-        return Check("record", False, detail)
-    return Check("record", False, "another certificate was recorded.")

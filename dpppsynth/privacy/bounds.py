@@ -258,7 +258,7 @@ def pair_sums(
     domain : Window or LinearNetwork, optional
         For the words.
     """
-    each = several("caps", caps, int), [positive("scale", scale) for scale in scales]
+    each = several("caps", caps, int), [positive("scale", scale) for scale in several("scales", scales, object)]
     if not each[0] or len(each[0]) != len(each[1]):
         msg = f"caps, scales: need one of each for every radius, got {len(each[0])} and {len(each[1])}."
         raise InputError(msg)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import scipy
 
-from dpppsynth.contract import rules
+from dpppsynth.contract import registry, rules
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic
 from dpppsynth.contract.estimator import AnyEstimator
 from dpppsynth.contract.object_options import COVARIATES, OFFSET, RESOLUTION, layers_of, tent_mesh
@@ -87,6 +87,10 @@ FILLED = 0.5
 MESH = Setting(name="spacing", option="--spacing", kind=float, **SPACING)
 # Mechanisms whose posterior is inferred after the private statistic.
 INFERRED = ("auto", "tents", "cells", "field")
+
+
+# Plans of mechanisms that release one draw, by their names; filled by the module of draws, which the registry loads.
+PLANNERS_OF_DRAWS: dict[str, Callable[..., ReleasePlan]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,9 +439,8 @@ def planned(s: LGCPSynthesizer, domain: Domain, n: int | None, expected_n: float
     if s.mechanism == "field":
         return _field(s, domain, n, size)
     # Loaded when a draw is asked for: its models are other ones.
-    from dpppsynth.mechanisms.lgcp import draws
-
-    return draws.planned(s, domain, n, size)
+    registry.mechanism(f"lgcp-{s.mechanism}")
+    return PLANNERS_OF_DRAWS[s.mechanism](s, domain, n, size)
 
 
 def _cells(s: LGCPSynthesizer, network: Domain, n: int | None, size: float) -> ReleasePlan:

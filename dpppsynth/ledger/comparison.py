@@ -1,0 +1,49 @@
+"""Comparison of a published certificate with its entry in a ledger."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpppsynth.ledger.certificates import _covers, _same_points
+from dpppsynth.ledger.history import Entry
+from dpppsynth.ledger.ledger import Ledger
+from dpppsynth.release.certificate import statement_hash
+from dpppsynth.release.verify import Check
+
+
+def compare(ledger: Ledger, cert: Mapping[str, Any]) -> tuple[Check, ...]:
+    """Compare a certificate with the entry that it names.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    cert : mapping
+        From `certificate.read`.
+
+    Returns
+    -------
+    tuple of Check
+        That the ledger knows the entry, recorded this release under it, and counts at least what the certificate
+        claims.
+    """
+    name = cert.get("ledger")
+    entry = next((each for each in ledger.releases if each.id == name), None)
+    if name is None:
+        return (Check("entry", False, "the certificate names no ledger: the release was not authorised by one."),)
+    if entry is None:
+        detail = "the ledger does not know it: it is another one, or was replaced by an older copy."
+        return (Check("entry", False, detail),)
+    here = entry.domain.items() <= cert["domain"].items() and _same_points(entry, cert)
+    enough = here and _covers(entry.guarantee, cert, ledger.relation)
+    detail = "counted in full" if enough else "the ledger counts less, another domain, or another number of points."
+    return Check("entry", True, f"authorised {entry.at}"), _recorded(entry, cert), Check("budget", enough, detail)
+
+
+def _recorded(entry: Entry, cert: Mapping[str, Any]) -> Check:
+    if entry.certificate is None:
+        return Check("record", False, "the release was authorised, but no certificate was recorded.")
+    if entry.certificate == statement_hash(cert):
+        return Check("record", True, "the certificate recorded")
+    if entry.paid == statement_hash(cert, estimator=False):
+        detail = "what was paid for was recorded, with another estimator: it was inferred again, or edited."
+        return Check("record", False, detail)
+    return Check("record", False, "another certificate was recorded.")
