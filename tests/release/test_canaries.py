@@ -25,7 +25,7 @@ RAW = [[311.25, 811.5], [347.0, 622.75]]
 TEXT = "CANARY 311.25 811.5"
 CANARIES = [TEXT, RAW, 347, 0.347]
 # Public numbers that nothing else on the certificate follows from: the custodian declares them.
-DECLARED = {"n", "expected_n", "epsilon", "sigma", "length_scales", "max_iter", "tolerance", "smoothing"}
+DECLARED = {"sigmas", "n", "expected_n", "epsilon", "sigma", "length_scales", "max_iter", "tolerance", "smoothing"}
 DECLARED |= {"margin", "bandwidth", "decay", "delta", "alpha", "length_scale", "power", "smoothness", "tail"}
 DECLARED |= {"street_sigmas", "street_ranges", "detours"}
 DECLARED |= {"owns", "time_sigmas", "togethers", "time_range", "start", "end"}

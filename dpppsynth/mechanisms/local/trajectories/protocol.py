@@ -162,7 +162,7 @@ class RoundLaw(Randomizer):
         """(n * times, words) reports by part, from rows (n, columns)."""
         ends = np.cumsum([each.times * len(each.randomizer.columns) for each in self.parts])
         each = zip(self.parts, np.split(self.rows(reports), ends[:-1], axis=1), strict=True)
-        return {part.name: rows.reshape(len(rows) * part.times, -1) for part, rows in each}
+        return {part.name: rows.reshape(len(rows) * part.times, rows.shape[1] // part.times) for part, rows in each}
 
     def count(self, reports: Ints) -> Ints:
         """(size,) counts of reports (n, columns)."""
