@@ -83,7 +83,7 @@ class Reconstruction(Estimator[HeatmapStatistic]):
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: HeatmapStatistic) -> EstimatorFiles:
-        """Nothing, once the fit is a known one."""
+        """No files of its own; InputError for an unknown fit."""
         known = [{"kind": cls.kind, "fit": fit} for fit in FITS]
         among(stated, known, f"the estimator is reconstruction by {' or '.join(FITS)}")
         cls(stated["fit"]).require(plan)

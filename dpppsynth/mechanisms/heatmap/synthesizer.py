@@ -170,7 +170,7 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
 
     @classmethod
     def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
-        """Nothing, on a window; InputError on a network."""
+        """No objects; InputError on a network."""
         require_window(
             domain,
             f"{options.called} measures squares of the plane; give --window or --window-file, or take --method laplace "

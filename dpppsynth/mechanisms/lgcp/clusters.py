@@ -21,7 +21,7 @@ class ClusterWords(MechanismWords[MassesAndPairs, ClusteredRelease]):
     """Text on releases with clusters."""
 
     def remarks(self, release: ClusteredRelease) -> list[str]:
-        """Whether there are clusters, how large and how wide."""
+        """Sentences on the inferred number, size and spread of clusters."""
         if release.inferred_clusters is None:
             return []
         found, unit = release.clusters, short_unit(release.domain.unit)

@@ -297,7 +297,7 @@ class MovedAudit(StatisticAudit):
         return None if shifts is None else ShorterMoves(shifts, self.plan.rate * self.plan.bound)
 
     def alike(self, pair: Pair) -> bool:
-        """Whether nothing moves."""
+        """Whether both patterns have their points at the same places."""
         shifts = move_shifts(self.plan, pair)
         return shifts is not None and not len(shifts)
 
