@@ -46,22 +46,23 @@ def _mismatch(entry: Entry, cert: Mapping[str, Any], domain: Domain, relation: R
         return "a seeded release is not private"
     if place_of(domain) != entry.domain or not entry.domain.items() <= cert["domain"].items():
         return "it is about another domain"
-    if not _same_points(entry, cert):
+    if not same_points(entry, cert):
         return "it states another n"
     if entry.settlement is not None and cert["mechanism"] != entry.mechanism:
         return "another mechanism was settled"
-    if not _covers(entry.settlement or entry.guarantee, cert, relation):
+    if not covers(entry.settlement or entry.guarantee, cert, relation):
         return "it claims more than was settled, or other pairs of patterns"
     return None
 
 
-def _same_points(entry: Entry, cert: Mapping[str, Any]) -> bool:
+def same_points(entry: Entry, cert: Mapping[str, Any]) -> bool:
     """Whether a certificate states the known facts about the points that were read."""
     found = stated_points(entry.points, cert)
     return entry.points is None or (found is not None and entry.points.difference(found) is None)
 
 
-def _covers(counted: Guarantee, cert: Mapping[str, Any], relation: Relation) -> bool:
+def covers(counted: Guarantee, cert: Mapping[str, Any], relation: Relation) -> bool:
+    """Whether a certificate claims no weaker promise than was counted, under the relation of a ledger."""
     claimed = guarantee_from_dict(cert["guarantee"])
     return claimed.relation.covers(relation) and nowhere_worse(claimed.profile, counted.profile)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dpppsynth.ledger.certificates import _covers, _same_points
+from dpppsynth.ledger.certificates import covers, same_points
 from dpppsynth.ledger.history import Entry
 from dpppsynth.ledger.ledger import Ledger
 from dpppsynth.release.certificate import statement_hash
@@ -32,8 +32,8 @@ def compare(ledger: Ledger, cert: Mapping[str, Any]) -> tuple[Check, ...]:
     if entry is None:
         detail = "the ledger does not know it: it is another one, or was replaced by an older copy."
         return (Check("entry", False, detail),)
-    here = entry.domain.items() <= cert["domain"].items() and _same_points(entry, cert)
-    enough = here and _covers(entry.guarantee, cert, ledger.relation)
+    here = entry.domain.items() <= cert["domain"].items() and same_points(entry, cert)
+    enough = here and covers(entry.guarantee, cert, ledger.relation)
     detail = "counted in full" if enough else "the ledger counts less, another domain, or another number of points."
     return Check("entry", True, f"authorised {entry.at}"), _recorded(entry, cert), Check("budget", enough, detail)
 

@@ -8,13 +8,14 @@ from support.cases import examples
 
 from dpppsynth import Ledger, local
 from dpppsynth.contract import registry
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import InformationWarning, InputError
+from dpppsynth.models import regular_squares
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, catalogue
 from dpppsynth.privacy.catalogue import Statement, code_from_json, code_json, same_code, text
 from dpppsynth.privacy.shuffling import shuffled_reports, shuffled_rounds
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.synthesizers import LaplaceSynthesizer
+from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 
@@ -47,6 +48,11 @@ def of_guarantees():
     yield levels.plan_by(SQUARE, by="year", levels=[1, 2], expected_n=50.0).guarantee
     yield levels.ceiling(SQUARE)
     yield local.DiskAreaMechanism(1.0, cells=4, user="person").plan(SQUARE, n=100).guarantee
+    yield KernelSynthesizer(10.0, delta=1e-3, alpha=25.0, bound="kim-lim-3.6").plan(SQUARE, n=100).guarantee
+    box = Window.rectangle(0, 0, 10, 10)
+    flat = {"mechanism": "kim-lim-3.8", "delta": 1e-3, "mesh": regular_squares(box, shape=(5, 5)), "length_scale": 3.0}
+    with pytest.warns(InformationWarning):
+        yield LGCPSynthesizer(1.0, alpha=0.5, **flat).plan(box, n=200).guarantee
     yield shuffled_reports(1.0, 1000, 1e-6)
     yield shuffled_rounds([1.0, 1.0], 1000, 1e-6)
 
@@ -56,7 +62,12 @@ def of_ledgers(folder):
     points = PointPattern(np.random.default_rng(1).uniform(0, 1000, (60, 2)), SQUARE)
     reports = local.DiskAreaMechanism(0.5, cells=4)
     for k, (relation, delta, adaptive) in enumerate(
-        [(ReplaceOne(), 1e-6, False), (ReplaceOne(), 1e-6, True), (AddRemove(), 0.0, False)]
+        [
+            (ReplaceOne(), 1e-6, False),
+            (ReplaceOne(), 1e-6, True),
+            (AddRemove(), 0.0, False),
+            (AddRemove(2), 0.0, False),
+        ]
     ):
         ledger = Ledger.create(folder / f"{k}.json", epsilon=9.0, delta=delta, relation=relation, adaptive=adaptive)
         for _ in range(2):
@@ -74,9 +85,7 @@ def test_every_code_is_used_and_every_used_one_is_there(tmp_path):
         for code in (guarantee.theorem, *guarantee.assumptions):
             used.update(inner(code))
     assert used - set(catalogue.TEXTS) == set()
-    # Persons of a ledger, and bounds that the examples have under other settings.
-    rare = {"same-points-or-rule-of-person", "no-spatial-information", "kim-lim-3.6"}
-    assert set(catalogue.TEXTS) - used <= rare
+    assert set(catalogue.TEXTS) - used == set()
 
 
 def test_assumptions_are_sentences_and_differ():
