@@ -33,6 +33,8 @@ class Partial(Confidential):
         Number of points.
     plan : str
         Fingerprint of the plan, whose partial sums alone may be added to it.
+    refusal : InputError or None
+        Reason why the values of some of the points cannot be measured. Then there are no numbers.
     runs : frozenset of str
         A random name of every sum that is part of it: none counts twice.
     """
@@ -40,6 +42,7 @@ class Partial(Confidential):
     numbers: Ints
     n: int
     plan: str
+    refusal: InputError | None = None
     runs: frozenset[str] = field(default_factory=lambda: frozenset({secrets.token_hex(16)}))
 
     def __repr__(self) -> str:
@@ -57,7 +60,16 @@ class Partial(Confidential):
         if self.n + other.n > MOST:
             msg = f"partials: at most {MOST:,} points can be added up; release parts of the domain by themselves."
             raise InputError(msg)
-        return Partial(self.numbers + other.numbers, self.n + other.n, self.plan, self.runs | other.runs)
+        refusal, runs = self.refusal or other.refusal, self.runs | other.runs
+        numbers = self.numbers[:0] if refusal else self.numbers + other.numbers
+        return Partial(numbers, self.n + other.n, self.plan, refusal, runs)
+
+    @property
+    def exact(self) -> Ints:
+        """(k,) the numbers; InputError where the values of some of the points cannot be measured."""
+        if self.refusal is not None:
+            raise self.refusal
+        return self.numbers
 
 
 def total(partials: Iterable[Partial]) -> Partial:

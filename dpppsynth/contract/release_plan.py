@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from dpppsynth.contract.account import Account, Subset, authorise, record
 from dpppsynth.contract.cautions import cautions
 from dpppsynth.contract.estimator import AnyEstimator
@@ -142,14 +144,15 @@ class ReleasePlan:
         BudgetError
             When the ledger has too little left: nothing is spent.
         InputError
-            When the pattern does not match the plan.
+            When the pattern does not match the plan. Only its domain, the names of its marks and a public n are looked
+            at before the ledger has authorised the release: what its values refuse is spent.
         ReleaseBlocked
             When a draw by NUTS fails its diagnostics: the budget is spent.
         QualityError
             When inference on a private statistic fails them: nothing is lost.
         """
         # What is public about a pattern, its domain, the names of its marks and n, costs nothing to get wrong.
-        self.statistic.require_pattern(pattern)
+        self.statistic.require_public(pattern)
         account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset}
         return self._spend(lambda rng: self.statistic.measure(pattern, rng), rng, progress=progress, **account)
 
@@ -164,14 +167,19 @@ class ReleasePlan:
         Raises
         ------
         InputError
-            When the mechanism measures more than a sum over points, or points do not match the plan.
+            When the mechanism measures more than a sum over points, or points live in another domain or have other
+            marks. Values that do not fit are told by `finish`, after the ledger has authorised the release.
         """
         self._require_additive()
         return total(map(self._partial, batches_of(points)))
 
     def _partial(self, batch: PointPattern) -> Partial:
-        self.statistic.require_batch(batch)
-        return Partial(self.statistic.exact_numbers(batch), len(batch), self.fingerprint)
+        self.statistic.require_columns(batch)
+        try:
+            return Partial(self.statistic.exact_numbers(batch), len(batch), self.fingerprint)
+        except InputError as error:
+            # Told now, it would answer a question about values that nobody has paid for.
+            return Partial(np.zeros(0, dtype=np.int64), len(batch), self.fingerprint, error)
 
     def finish(
         self,
@@ -192,25 +200,29 @@ class ReleasePlan:
         Parameters
         ----------
         partials : iterable of Partial
-            Taken one by one after the ledger has authorised the release: a `map` reads nothing before.
+            A list is held against the public n before the ledger is asked. A `map` or another iterator is taken one by
+            one after the ledger has authorised the release: it reads nothing before.
         rng, progress, ledger, entry, subset
             As for `release`.
 
         Raises
         ------
         BudgetError, InputError, QualityError
-            As for `release`. That the points are more or fewer than the public n is found after the ledger has
-            authorised the release.
+            As for `release`.
         """
         self._require_additive()
+        known = self._whole(partials) if isinstance(partials, Sequence) else None
 
         def measure(rng: RngLike) -> Measured[Statistic]:
-            found = total(partials)
-            require_whole(found, self.fingerprint, self.n)
-            return self.statistic.noised(found.numbers, rng)
+            return self.statistic.noised((known or self._whole(partials)).exact, rng)
 
         account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset}
         return self._spend(measure, rng, progress=progress, **account)
+
+    def _whole(self, partials: Iterable[Partial]) -> Partial:
+        found = total(partials)
+        require_whole(found, self.fingerprint, self.n)
+        return found
 
     @cached_property
     def fingerprint(self) -> str:

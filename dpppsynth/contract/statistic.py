@@ -20,7 +20,7 @@ from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.offset import Offset
-from dpppsynth.spatial.patterns import ANOTHER_NUMBER, PointPattern, require_match
+from dpppsynth.spatial.patterns import PointPattern, require_match, require_number
 from dpppsynth.spatial.person_points import few_points_each, number_of_few
 
 # From a pattern and a generator to a whole release.
@@ -204,21 +204,23 @@ class Statistic:
         InputError, PrivacyCheckError
         """
 
-    def require_pattern(self, pattern: PointPattern) -> None:
-        """Refuse a pattern that is not the one the release was planned for, before anything is spent.
+    def require_public(self, pattern: PointPattern) -> None:
+        """Refuse, before anything is spent, a pattern whose public facts are not the planned ones.
+
+        These are its domain, the names of its marks and a public number of points. No value of a point is read: a
+        refusal costs nothing, so it must not depend on one.
 
         Raises
         ------
         InputError
-            When it has other marks than are needed, lives in another domain, or has another number of points.
         """
-        self.require_batch(pattern)
-        if self.count_unit is None and self.n is not None and self.numbered(pattern) != self.n:
-            raise InputError(ANOTHER_NUMBER)
+        self.require_columns(pattern)
+        if self.n is not None and self.count_unit is None and self.persons_by is None:
+            require_number(pattern, self.n)
 
-    def numbered(self, pattern: PointPattern) -> int:
-        """Number of points of a pattern that are measured: of those that the relation's cap lets count."""
-        return measured_number(self.guarantee.relation, pattern)
+    def require_columns(self, pattern: PointPattern) -> None:
+        """Refuse some of the points, whatever their number, by their domain and the names of their marks."""
+        require_match(pattern, self.domain, None, self.count_unit or self.persons_by)
 
     def admitted(self, pattern: PointPattern, rng: RngLike = None) -> PointPattern:
         """The points that are measured, which fit the plan: all, or a few of each person, drawn at random.
@@ -228,15 +230,15 @@ class Statistic:
         Raises
         ------
         InputError
-            As for `require_pattern`.
+            As for `require_public`; and where so many points of each person are more or fewer than the public n.
         """
-        self.require_pattern(pattern)
+        self.require_public(pattern)
         cap = self.guarantee.relation.user_cap
-        return pattern if cap is None else few_points_each(pattern, *cap, rng)
-
-    def require_batch(self, pattern: PointPattern) -> None:
-        """Refuse some of the points, whatever their number; errors as in `require_pattern`."""
-        require_match(pattern, self.domain, None, self.count_unit or self.persons_by)
+        if cap is None:
+            return pattern
+        few = few_points_each(pattern, *cap, rng)
+        require_number(few, self.n)
+        return few
 
     @property
     def shuffled(self) -> ShuffledPrivacy | None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise, require_no_ledger_needed
@@ -111,13 +111,23 @@ class Synthesizer(Settings, Generic[R_co]):
         subset: Subset = None,
         **options: Any,
     ) -> R_co:
-        """Spend the budget on a pattern once; see `ReleasePlan.release`, and `check` for the other parameters."""
+        """Spend the budget on a pattern once; see `ReleasePlan.release`, and `check` for the other parameters.
+
+        Where labels of persons tell how many points count, a `ledger` authorises `ceiling` before they are read.
+        """
         domain = self._domain(pattern)
         relation = self.neighbouring()
-        n = measured_number(relation, pattern) if relation.n_is_public else None
-        plan = self._planned(domain, n=n, expected_n=expected_n, **options)
+        planned = partial(self._planned, domain, expected_n=expected_n, **options)
+        account: dict[str, Any] = {"ledger": ledger, "subset": subset}
+        if ledger is not None and relation.n_is_public and relation.user_cap is not None:
+            # Whatever the labels say, there is a point.
+            first = planned(n=1)
+            first.statistic.require_columns(pattern)
+            most = Ceiling(first.mechanism, domain, self.ceiling(domain, **options))
+            account["entry"] = authorise(most, ledger, None, rng, subset=subset, taken=False)
+        plan = planned(n=measured_number(relation, pattern) if relation.n_is_public else None)
         # The class that the mechanism's record names, which is the one that this class is declared with.
-        return cast(R_co, plan.release(pattern, rng, progress=progress, ledger=ledger, subset=subset))
+        return cast(R_co, plan.release(pattern, rng, progress=progress, **account))
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
         """The most that a release may spend, whatever the number of points.

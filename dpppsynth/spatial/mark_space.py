@@ -1,6 +1,7 @@
 """Public description of the marks of points: their types, a finite list, and times, on a line or around a clock."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -386,14 +387,18 @@ class Marks:
         InputError
         """
         given = marks or {}
-        if set(given) != set(self.names):
-            wanted = " and ".join(repr(name) for name in self.names)
-            msg = f"pattern: needs exactly the marks {wanted}, which the release describes; drop or name the others so."
-            raise InputError(msg)
+        self.require_names(set(given))
         n = len(next(iter(given.values())))
         kinds = np.zeros(n, dtype=np.int64) if self.types is None else self.types.indices(given[self.types.name])
         times = np.zeros(n) if self.times is None else self.times.require(given[self.times.name])
         return kinds, times
+
+    def require_names(self, names: AbstractSet[str]) -> None:
+        """Refuse other marks than these types and times, by their names alone; InputError."""
+        if names != set(self.names):
+            wanted = " and ".join(repr(name) for name in self.names)
+            msg = f"pattern: needs exactly the marks {wanted}, which the release describes; drop or name the others so."
+            raise InputError(msg)
 
     def columns(self, kinds: Ints, times: Floats) -> dict[str, npt.NDArray[Any]]:
         """Marks of points with these type numbers (n,) and times (n,)."""

@@ -184,23 +184,24 @@ class TestRelations:
         fewer = dps.PointPattern(XY[WHO != 4], WINDOW, {"person": WHO[WHO != 4]})
         with pytest.raises(InputError, match="earlier releases"):
             dps.LaplaceSynthesizer(1.0, relation=relation).release(fewer, ledger=ledger)
-        assert ledger.spent == pytest.approx(3.0)
+        # Labels tell the number that counts: it was paid for.
+        assert ledger.spent == pytest.approx(4.0)
 
 
 class TestRefusals:
-    def test_public_facts_before_anything_is_spent(self, tmp_path):
+    def test_names_of_marks_before_anything_is_spent_and_labels_after(self, tmp_path):
         ledger = dps.Ledger.create(tmp_path / "a.json", epsilon=3.0, delta=0.0, alpha=25.0)
         plan = dps.LaplaceSynthesizer(1.0, relation=MOVES).plan(WINDOW, n=27)
-        for pattern, said in (
-            (VISITS.unmarked(), "the mark 'person'"),
-            (dps.PointPattern(XY, WINDOW, {"person": WHO, "age": WHO}), "no other"),
-            (dps.PointPattern(XY[:30], WINDOW, {"person": WHO[:30]}), "another number of points"),
-            (dps.PointPattern(XY, WINDOW, {"person": WHO + 0.5}), "texts or whole numbers"),
+        for pattern, said, spent in (
+            (VISITS.unmarked(), "the mark 'person'", 0),
+            (dps.PointPattern(XY, WINDOW, {"person": WHO, "age": WHO}), "no other", 0),
+            (dps.PointPattern(XY[:30], WINDOW, {"person": WHO[:30]}), "another number of points", 1),
+            (dps.PointPattern(XY, WINDOW, {"person": WHO + 0.5}), "texts or whole numbers", 2),
         ):
             with pytest.raises(InputError, match=said) as caught:
                 plan.release(pattern, ledger=ledger)
             assert "55" not in str(caught.value)
-        assert ledger.spent == 0
+            assert ledger.spent == pytest.approx(spent)
 
     def test_levels_batches_and_tracks(self, tmp_path):
         laplace = dps.LaplaceSynthesizer(1.0, relation=MOVES)

@@ -261,8 +261,7 @@ class HeatmapStatistic(LatticeStatistic):
 
         The pattern is marked with `user` and with nothing else, or without marks where every point is a person.
         """
-        self.require_pattern(pattern)
-        return self.noised(self.exact_numbers(pattern), rng)
+        return self.noised(self.exact_numbers(self.admitted(pattern, rng)), rng)
 
     @property
     def additive(self) -> bool:

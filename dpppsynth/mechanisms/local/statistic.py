@@ -173,10 +173,10 @@ class ReportsStatistic(LatticeStatistic):
             ("client", f"{client['kind']} ({numbers})"),
         ]
 
-    def require_batch(self, pattern: PointPattern) -> None:
+    def require_columns(self, pattern: PointPattern) -> None:
         if self.count_unit is None and self.persons_by is None:
             require_no_marks(instance("pattern", pattern, PointPattern))
-        super().require_batch(pattern)
+        super().require_columns(pattern)
 
     def require_relation(self, relation: Relation) -> None:
         """Refuse a relation stated on a certificate that is not the clients' own."""

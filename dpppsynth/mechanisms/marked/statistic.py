@@ -128,14 +128,13 @@ class MarkedMasses(AdditiveStatistic):
         """Names of types and times."""
         return self.marks.names
 
-    def require_batch(self, pattern: PointPattern) -> None:
-        """Refuse a pattern in another domain, or with marks outside the public ones."""
+    def require_columns(self, pattern: PointPattern) -> None:
+        """Refuse a pattern in another domain, or without the marks that are measured."""
         require_place(pattern, self.domain, None)
-        user, columns = self.persons_by, dict(pattern.marks or {})
+        user = self.persons_by
         if user is not None:
             labels_of(pattern, user)
-            del columns[user]
-        self.marks.require(columns or None)
+        self.marks.require_names(set(pattern.marks or {}) - {user})
 
     @property
     def shape(self) -> tuple[int, int, int]:
