@@ -53,6 +53,10 @@ ASSUMPTIONS = {
     "chain-diagnostics-elsewhere": ("The run would have passed its diagnostics on every neighbouring pattern too."),
     "chain-mixed": "The draw, the last one of the first chain, follows the posterior distribution.",
     "chain-seed-secret": "The chain's seed is secret, drawn from the randomness of the operating system.",
+    "clock-changes": (
+        "The clock on which times are read differs from time by amounts that differ by at most {by} {unit}, as where "
+        "clocks are put forward and back; so much more than the stated change is covered."
+    ),
     "complete-ledger": (
         "Every release from these data stands in the ledger, which was never exchanged for an older copy."
     ),
@@ -152,7 +156,10 @@ ASSUMPTIONS = {
     "public-trajectory-settings": (
         "Window, grid, longest length and budget were chosen without looking at anybody's trajectory."
     ),
-    "public-types": ("Types are public, and do not follow from what is protected, such as day and night from times."),
+    "public-types": (
+        "Types are public, and do not follow from what is protected: neither from places, as a borough does, nor from "
+        "times, as day and night do."
+    ),
     "real-arithmetic": "Floating-point arithmetic stands for real numbers.",
     "report-alone": ("What else comes with a report (who sent it, when, from where) is not part of the promise."),
     "rounds-apart": ("Who reports in which round does not depend on anybody's location, and nobody reports in both."),
@@ -178,6 +185,10 @@ ASSUMPTIONS = {
     "secret-running-times": "Running times of the draw stay secret.",
     "segments-treated-alike": (
         "Points that lie in one segment of the mesh are treated alike, wherever in it they are."
+    ),
+    "times-as-read": (
+        "Changes of times are those of the numbers in the data: where clocks are put forward or back in between, other "
+        "than the time that passes."
     ),
     "true-lengths": (
         "Lengths on the map of {crs} are at most {factor:.7g} times true lengths (on its ellipsoid) in this "

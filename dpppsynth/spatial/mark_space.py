@@ -13,7 +13,7 @@ from dpppsynth.core.arguments import elements, finite, flag, instance, real_arra
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Floats, Ints, JsonObject, JsonRead
-from dpppsynth.spatial.marks import days_between, later_days, require_zone, words
+from dpppsynth.spatial.marks import CLOCK_DATES, clock_change, days_between, later_days, require_zone, words
 
 # Columns that files of points need for themselves.
 TAKEN = ("x", "y", "geometry", "edge", "offset")
@@ -157,6 +157,9 @@ class Times:
     zone : str
         Time zone of the clock or of the dates, such as "Europe/London": instants with an offset are taken there. Those
         without are local time as they stand.
+    clock_change : float, optional
+        Largest difference of the zone's offsets in the range, in the unit: so much more than the time that passed may
+        pass on the clock. Follows from the zone unless given; at least that. Without a zone, 0 unless given.
 
     Raises
     ------
@@ -164,6 +167,8 @@ class Times:
 
     Examples
     --------
+    >>> Times.day("hour", zone="Europe/London").clock_change
+    1.0
     >>> Times.day("hour", hats=4).nodes
     array([ 0.,  6., 12., 18.])
     >>> Times("year", 2010, 2020, hats=6, unit="years").nodes
@@ -178,6 +183,7 @@ class Times:
     unit: str = ""
     origin: str = ""
     zone: str = ""
+    clock_change: float | None = None
     FEWEST: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
@@ -198,11 +204,29 @@ class Times:
         require_zone(instance("zone", self.zone, str))
         if instance("origin", self.origin, str):
             days_between(self.origin, self.origin)
+        object.__setattr__(self, "clock_change", self._clock_change())
         if max(abs(start), abs(end)) * np.finfo(float).eps > self.spacing * RESOLUTION:
             msg = (
                 "time: its range is too narrow for numbers of that size; count from a later start, or take fewer hats."
             )
             raise InputError(msg)
+
+    def _clock_change(self) -> float:
+        if self.zone and not (self.origin or self.periodic):
+            msg = "zone: goes with a clock or with dates; leave it out."
+            raise InputError(msg)
+        dates = (self.origin, str(later_days(self.origin, np.array([self.end]))[0])) if self.origin else CLOCK_DATES
+        hours = clock_change(self.zone, *dates) if self.zone else 0.0
+        least = hours / HOURS_OF_DAY if self.origin else hours
+        if self.clock_change is None:
+            return least
+        stated = float(finite("clock_change", self.clock_change))
+        if stated < least:
+            msg = (
+                f"clock_change: the offset of {self.zone} differs by {least:g} {self.unit} in the range; leave it out."
+            )
+            raise InputError(msg)
+        return stated
 
     @classmethod
     def day(cls, name: str, hats: int = 8, *, zone: str = "") -> Self:
@@ -324,7 +348,7 @@ class Times:
 
     def to_dict(self) -> JsonObject:
         """JSON form."""
-        dated = {name: value for name in ("origin", "zone") if (value := getattr(self, name))}
+        dated = {name: value for name in ("origin", "zone", "clock_change") if (value := getattr(self, name))}
         return {
             "name": self.name,
             "start": self.start,

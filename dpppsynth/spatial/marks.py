@@ -6,8 +6,10 @@ and anything into text when one value is text: two values become one because of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -77,7 +79,9 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-DAY = timedelta(days=1)
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+# Between these a clock of a time zone is followed.
+CLOCK_DATES = ("1970-01-01", "2100-01-01")
 
 
 def days_between(start: object, end: object) -> float:
@@ -121,6 +125,23 @@ def zone_of(name: str) -> ZoneInfo | timezone:
     except (LookupError, OSError, ValueError):
         msg = f"zone: must be the name of a time zone, such as 'Europe/London', got {shown(name)}."
         raise InputError(msg) from None
+
+
+@cache
+def clock_change(zone: str, first: str, last: str) -> float:
+    """Hours by which the offset of a time zone differs at most between two dates, such as 1 for summer time.
+
+    Examples
+    --------
+    >>> clock_change("Europe/London", "2019-01-01", "2024-01-01"), clock_change("UTC", "2019-01-01", "2024-01-01")
+    (1.0, 0.0)
+    """
+    there = zone_of(zone)
+    # No offset is kept for less than a day; local dates are less than two days from those of UTC.
+    day, end = (_instant("date", date).replace(tzinfo=UTC) for date in (first, last))
+    days = [day + k * DAY for k in range(-2, math.ceil((end - day) / DAY) + 3)]
+    offsets = {each.astimezone(there).utcoffset() or timedelta() for each in days}
+    return (max(offsets) - min(offsets)) / HOUR
 
 
 def _instant(argument: str, given: Any) -> datetime:

@@ -14,8 +14,9 @@ from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, catalogue
 from dpppsynth.privacy.catalogue import Statement, code_from_json, code_json, same_code, text
 from dpppsynth.privacy.shuffling import shuffled_reports, shuffled_rounds
 from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
+from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer, MarkedSynthesizer
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 
@@ -53,6 +54,8 @@ def of_guarantees():
     flat = {"mechanism": "kim-lim-3.8", "delta": 1e-3, "mesh": regular_squares(box, shape=(5, 5)), "length_scale": 3.0}
     with pytest.warns(InformationWarning):
         yield LGCPSynthesizer(1.0, alpha=0.5, **flat).plan(box, n=200).guarantee
+    hours = Marks(times=Times.day("hour", zone="Europe/London"))
+    yield MarkedSynthesizer(1.0, marks=hours, relation=AlphaNeighbours(25.0, time=1.0)).plan(SQUARE, n=100).guarantee
     yield shuffled_reports(1.0, 1000, 1e-6)
     yield shuffled_rounds([1.0, 1.0], 1000, 1e-6)
 
@@ -99,7 +102,7 @@ def test_assumptions_are_sentences_and_differ():
 def test_every_parameter_is_shown():
     """A parameter that no reader sees would be stated in vain."""
     fields = {name for code in catalogue.TEXTS.values() for _, name, *_ in string.Formatter().parse(code) if name}
-    assert fields == {"first", "second", "of", "by", "user", "most", "crs", "factor", "reports", "rounds"}
+    assert fields == {"first", "second", "of", "by", "user", "most", "crs", "factor", "reports", "rounds", "unit"}
 
 
 @pytest.mark.parametrize(

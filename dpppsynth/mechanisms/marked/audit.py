@@ -16,6 +16,7 @@ from dpppsynth.contract.audits.statistics import LaplaceRatio, Weighted, one_by_
 from dpppsynth.contract.audits.target import AuditStatistic, Released, Weakened, require_two
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.marked.bound import time_on_clock
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.profiles import Profile, PureDP
@@ -128,12 +129,19 @@ def ends(marks: Marks, relation: Relation) -> tuple[tuple[int, float], tuple[int
 
     Its time begins at an instant with a hat, of which the change takes most.
     """
-    time, types = relation.marks_reach if isinstance(relation, MovedPoint) else (0.0, 0.0)
+    time, types = _reach(marks, relation)
     if marks.times is None:
         return (0, 0.0), (1 if types else 0, 0.0)
     start = float(marks.times.nodes[0])
     later = start + min(SHORT * time, marks.times.farthest)
     return (0, start), (1 if types else 0, later)
+
+
+def _reach(marks: Marks, relation: Relation) -> tuple[float, float]:
+    """Largest changes of a time on its clock, and of a type."""
+    if not isinstance(relation, MovedPoint):
+        return 0.0, 0.0
+    return time_on_clock(marks.times, relation), relation.marks_reach[1]
 
 
 def marked(pattern: PointPattern, marks: Marks, end: tuple[int, float] | tuple[()], count: int = 0) -> PointPattern:
@@ -180,7 +188,7 @@ def _matched(pair: Pair, gone: list[Row], came: list[Row], relation: CappedRelat
     before = np.repeat(np.array(gone).reshape(-1, 4), count, axis=0)
     after = np.tile(np.array(came).reshape(-1, 4), (count, 1))
     near = within(domain, before[:, :2], after[:, :2], on_map(relation, domain).reach)
-    time, types = relation.marks_reach if isinstance(relation, MovedPoint) else (0.0, 0.0)
+    time, types = _reach(marks, relation)
     if marks.times is not None:
         near &= marks.times.distance(before[:, 3], after[:, 3]) <= time
     near &= (before[:, 2] == after[:, 2]) | bool(types)

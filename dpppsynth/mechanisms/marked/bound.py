@@ -5,6 +5,7 @@ import math
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy import bounds
+from dpppsynth.privacy.catalogue import Code, Statement
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.lengths import on_ground
 from dpppsynth.privacy.relations import PUBLIC, AddRemove, CappedRelation, MovedPoint
@@ -18,6 +19,7 @@ TIME_BITS = 14
 TIME_ROUNDING = 4
 MARKS = "public-marks"
 OWN_TYPES = "public-types"
+TIMES_AS_READ = "times-as-read"
 
 
 def marks_sensitivity(mesh: Mesh, marks: Marks, relation: CappedRelation, *, reach: float | None = None) -> int:
@@ -49,10 +51,20 @@ def marks_sensitivity(mesh: Mesh, marks: Marks, relation: CappedRelation, *, rea
     space = 2**bits * bounds.tents_sensitivity(mesh, relation, reach=reach) // cap
     if reach is not None:
         return cap * min(2 * unit, space)
-    time, types = moved.marks_reach
-    if types:
+    if moved.marks_reach[1]:
         return cap * 2 * unit
+    time = time_on_clock(marks.times, moved)
     return cap * min(2 * unit, space + 2**bounds.LATTICE_BITS * times_sensitivity(marks.times, time))
+
+
+def time_on_clock(times: Times | None, relation: MovedPoint) -> float:
+    """Largest change of a time as it is measured, where so much time passes as the relation allows.
+
+    A clock that is t + o(t) at the instant t, with offsets o, changes by at most |t - t'| and the largest difference of
+    its offsets.
+    """
+    reach = relation.marks_reach[0]
+    return reach + (times.clock_change or 0.0) if times is not None and reach else 0.0
 
 
 def times_sensitivity(times: Times | None, reach: float) -> int:
@@ -68,9 +80,9 @@ def change_of_marks(marks: Marks, relation: CappedRelation) -> float:
     """Points by which masses change at most where a point keeps its place and changes its marks, before rounding."""
     if isinstance(relation, AddRemove):
         return 0.0
-    time, types = require_told(relation, marks).marks_reach
+    moved = require_told(relation, marks)
     slope = 0.0 if marks.times is None else marks.times.slope
-    return 2.0 if types else min(2.0, slope * time if time else 0.0)
+    return 2.0 if moved.marks_reach[1] else min(2.0, slope * time_on_clock(marks.times, moved))
 
 
 def time_bits(marks: Marks) -> int:
@@ -82,10 +94,11 @@ def marked_tents(mesh: Mesh, marks: Marks, relation: CappedRelation, *, scale: f
     """Guarantee of the masses with discrete Laplace noise of the given scale (lattice units)."""
     scale = positive("scale", scale)
     epsilon = marks_sensitivity(mesh, marks, relation) / scale
-    own = [bounds.DISCRETE, MARKS]
-    # Certificates of older versions state no unit, nor this.
-    if isinstance(relation, MovedPoint) and relation.time_unit is not None and relation.types == PUBLIC:
+    own: list[Code] = [bounds.DISCRETE, MARKS]
+    if isinstance(relation, MovedPoint) and relation.types == PUBLIC:
         own.append(OWN_TYPES)
+    if isinstance(relation, MovedPoint) and isinstance(relation.time, float) and marks.times is not None:
+        own.append(clock_assumption(marks.times))
     return Guarantee(
         relation,
         PureDP(epsilon),
@@ -93,6 +106,11 @@ def marked_tents(mesh: Mesh, marks: Marks, relation: CappedRelation, *, scale: f
         bounds.assumptions(relation, tuple(own), domain=mesh.domain),
         on_ground(_curve(mesh, marks, relation, scale), mesh.domain),
     )
+
+
+def clock_assumption(times: Times) -> Code:
+    """Relation between the time that passes and the time on the clock."""
+    return Statement("clock-changes", by=times.clock_change, unit=times.unit) if times.clock_change else TIMES_AS_READ
 
 
 def _curve(mesh: Mesh, marks: Marks, relation: CappedRelation, scale: float) -> list[tuple[float, float]]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.types import Floats
 from dpppsynth.spatial.mark_space import HOURS_OF_DAY, Marks, Times, Types
-from dpppsynth.spatial.marks import zone_of
+from dpppsynth.spatial.marks import CLOCK_DATES, zone_of
 from dpppsynth.spatial.tables.table import Table, number
 
 # A cell of a number, with a decimal point.
@@ -29,11 +29,12 @@ MISSING_TYPE, UNKNOWN_TYPE = "missing type", "unknown type"
 MISSING_TIME, NO_TIME = "missing time", "not a time"
 NO_HOUR = "a date without an hour"
 NO_ZONE = "an offset, and no time zone is stated"
+FAR = f"a date outside {CLOCK_DATES[0][:4]} to {int(CLOCK_DATES[1][:4]) - 1}, where no clock is followed"
 OUT_OF_RANGE = "time outside the range"
 SECONDS_OF_HOUR, SECONDS_OF_DAY = 3600.0, 86_400.0
 
 
-RULES = (MISSING_TYPE, UNKNOWN_TYPE, MISSING_TIME, NO_TIME, NO_HOUR, NO_ZONE, OUT_OF_RANGE)
+RULES = (MISSING_TYPE, UNKNOWN_TYPE, MISSING_TIME, NO_TIME, NO_HOUR, NO_ZONE, FAR, OUT_OF_RANGE)
 
 
 class MarkColumns(NamedTuple):
@@ -176,7 +177,10 @@ def _instants(times: Times, texts: list[str]) -> tuple[Floats, NDArray[Any]]:
     if abroad.any():
         there = pd.to_datetime(given[abroad], utc=True, **options)
         local[abroad] = there.dt.tz_convert(zone_of(times.zone)).dt.tz_localize(None).astype("datetime64[us]")
-    return _in_unit(times, local), np.where(local.isna(), NO_TIME, "").astype(object)
+    rules = np.where(local.isna(), NO_TIME, "").astype(object)
+    if times.zone and times.periodic:
+        rules[~local.isna() & ~local.between(*CLOCK_DATES, inclusive="left")] = FAR
+    return _in_unit(times, local), rules
 
 
 def _in_unit(times: Times, local: Any) -> Floats:

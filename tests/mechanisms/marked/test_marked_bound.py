@@ -1,5 +1,9 @@
 """Theorem P: what a point with marks changes at most, searched for violations and for sharpness."""
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
 import numpy as np
 import pytest
 from support.cases import SQUARE, STREETS
@@ -139,3 +143,44 @@ def test_streets_have_the_same_bound():
     tents = bounds.tents_sensitivity(mesh, relation) * 2**bound.TIME_BITS
     hats = bound.times_sensitivity(BOTH.times, 0.5) * 2**bounds.LATTICE_BITS
     assert bound.marks_sensitivity(mesh, BOTH, relation) == tents + hats
+
+
+class TestClocks:
+    """Time that passes, and time on a clock that is put forward and back."""
+
+    ZONE = "Europe/London"
+    HOURS = Marks(times=Times.day("hour", zone=ZONE))
+    DATES = Marks(times=Times.between("when", "2021-01-01", "2022-01-01", hats=2000, zone=ZONE))
+
+    def test_the_largest_difference_of_offsets(self):
+        assert self.HOURS.times.clock_change == 1.0
+        assert self.DATES.times.clock_change == pytest.approx(1 / 24)
+        assert Times.between("when", "2021-01-01", "2021-03-01", zone=self.ZONE).clock_change == 0.0
+        assert Times.week("hour", zone="Pacific/Apia").clock_change == 25.0
+        assert Times.day("hour", zone="UTC").clock_change == Times.day("hour").clock_change == 0.0
+
+    @pytest.mark.parametrize("marks", [HOURS, DATES], ids=["a clock", "dates"])
+    def test_instants_across_a_change_are_covered(self, marks):
+        """Clock readings of instants ten minutes apart, over both changes of a year."""
+        minutes = 10 / 60 if marks is self.HOURS else 10 / 60 / 24
+        relation = AlphaNeighbours(25.0, time=minutes)
+        still, unit = replace(relation, time="public"), 2**bounds.LATTICE_BITS
+        claimed, of_place = (bound.marks_sensitivity(MESH, marks, each) for each in (relation, still))
+        first = datetime(2021, 3, 28, tzinfo=UTC), datetime(2021, 10, 31, tzinfo=UTC)
+        instants = [day + timedelta(minutes=k) for day in first for k in range(180)]
+        masses = MarkedMasses(MESH, marks, relation, 1, None, 1.0)
+
+        def exact(instant):
+            local = instant.astimezone(ZoneInfo(self.ZONE)).replace(tzinfo=None)
+            since = local.replace(hour=0, minute=0) if marks is self.HOURS else local.replace(2021, 1, 1, 0, 0)
+            at = (local - since) / timedelta(hours=1 if marks is self.HOURS else 24)
+            return masses.exact_at(np.array([[1.0, 2.0]]), np.zeros(1, int), np.array([at]))
+
+        changes = [np.abs(exact(t) - exact(t + timedelta(minutes=10))).sum() for t in instants]
+        assert unit * bound.times_sensitivity(marks.times, minutes) < max(changes) <= claimed - of_place
+
+    def test_a_smaller_change_than_the_zones_is_refused(self):
+        stated = Times.day("hour", zone=self.ZONE).to_dict()
+        assert Times(**stated).to_dict() == stated
+        with pytest.raises(InputError, match=r"^clock_change"):
+            Times(**stated | {"clock_change": 0.5})
