@@ -83,7 +83,7 @@ def narrowed(budget: Budget, entries: Sequence[Entry]) -> Relation:
     unnamed = _unnamed_marks(budget.relation, entries)
     if unnamed:
         limits.append(f"every point keeps its {' and its '.join(unnamed)}, of which the ledger's relation says nothing")
-    marks = sorted({mark for entry in entries for mark in _shared(entry)})
+    marks = sorted({mark for entry in entries for mark in _shared(budget.relation, entry)})
     if marks:
         are = "which is" if len(marks) == 1 else "which are"
         limits.append(f"every point keeps its {' and its '.join(marks)} ({are} not protected)")
@@ -101,10 +101,14 @@ def _unnamed_marks(relation: Relation, entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _shared(entry: Entry) -> frozenset[str]:
-    """Marks that neighbouring patterns of a release have in common."""
-    if entry.points is None:
+def _shared(relation: Relation, entry: Entry) -> frozenset[str]:
+    """Marks that neighbouring patterns must have in common for the public numbers of a release to be the same.
+
+    The mark that tells persons is none of them where the budget's own relation tells persons by it.
+    """
+    points = entry.points
+    if points is None:
         return frozenset()
-    # Persons that a relation tells by a mark are in its own words.
-    own = {entry.points.count_unit} if getattr(entry.guarantee.relation, "user", None) else set()
-    return entry.points.marks - own
+    counted = {points.count_unit} - {None}
+    persons = {getattr(entry.guarantee.relation, "user", None) or points.count_unit} if counted else set()
+    return (points.marks - counted) | (persons - {getattr(relation, "user", None)})

@@ -122,6 +122,26 @@ class TestMovedPoint:
         # Told by nobody before they are counted: spent, and named by no release.
         assert ledger.spent == pytest.approx(2.5)
 
+    @pytest.mark.parametrize(
+        ("persons", "promise"),
+        [
+            (DiskAreaMechanism(epsilon=1.0, cells=4, user="walk"), "every point keeps its walk"),
+            (LaplaceSynthesizer(1.0, relation=ReplaceOne(2, user="walk")), "every point keeps its walk"),
+        ],
+        ids=["reports", "a few points each"],
+    )
+    def test_persons_whom_the_release_tells_and_the_budget_does_not(self, ledger, persons, promise):
+        """Another number of persons tells pairs of patterns apart that differ by one point and its label."""
+        persons.release(PointPattern(XY, SQUARE, {"walk": np.repeat(np.arange(50), 4)}), ledger=ledger)
+        assert promise in ledger.neighbouring.describe()
+
+    def test_persons_whom_the_budget_tells(self, tmp_path):
+        relation = ReplaceOne(2, user="walk")
+        book = Ledger.create(tmp_path / "persons.json", epsilon=9.0, delta=0.0, relation=relation)
+        marked = PointPattern(XY, SQUARE, {"walk": np.repeat(np.arange(50), 4)})
+        LaplaceSynthesizer(1.0, relation=relation).release(marked, ledger=book)
+        assert book.neighbouring == relation
+
     def test_a_number_that_no_points_were_held_against_binds_nobody(self, ledger):
         """A slip in n is caught by the pattern, and costs no later release its n."""
         with pytest.raises(InputError, match=r"^n: the release was planned for another number"):
