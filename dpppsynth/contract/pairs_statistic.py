@@ -1,8 +1,8 @@
 """Pair sums with discrete Laplace noise, and statistics that hold them."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -12,6 +12,7 @@ from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.statistic import Parameters
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.rounding import sum_up
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models.pair_sums import PairStatistic, pieces_work, require_few, require_radius
@@ -79,7 +80,9 @@ class NoisedPairs:
     @property
     def spent(self) -> float:
         """Epsilon of all radii together."""
-        return math.fsum(change / scale for change, scale in zip(self.sensitivities, self.scales, strict=True))
+        return sum_up(
+            Fraction(change) / Fraction(scale) for change, scale in zip(self.sensitivities, self.scales, strict=True)
+        )
 
     def require(self, n: int | None, *, name: str = "radii", remedy: str = "") -> None:
         """Refuse, from public numbers, radii without meaning, too many pairs of places, and noise beyond 64 bits.

@@ -1,7 +1,9 @@
-"""Rounding: of numbers in reports, towards less privacy, and of coordinates to public decimal grids."""
+"""Rounding: of budgets and of numbers in reports, towards less privacy, and of coordinates to public decimal grids."""
 
 import math
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,34 @@ from dpppsynth.core.types import Floats
 
 # Digits and a minus sign as exponents.
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def sum_up(terms: Iterable[float | Fraction]) -> float:
+    """The smallest floating-point number that is no less than an exact sum of epsilons.
+
+    Examples
+    --------
+    >>> sum_up([0.1, 0.2]), 0.1 + 0.2, sum_up([0.1] * 3 + [Fraction(1, 3)])
+    (0.30000000000000004, 0.30000000000000004, 0.6333333333333334)
+    """
+    given = list(terms)
+    if math.inf in given:
+        return math.inf
+    exact = sum(map(Fraction, given))
+    nearest = float(exact)
+    return math.nextafter(nearest, math.inf) if nearest < exact else nearest
+
+
+def budget_parts(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:
+    """Parts of a budget in proportion to positive weights, rounded down: their exact sum is no more than the budget.
+
+    Examples
+    --------
+    >>> budget_parts(1.0, [0.5, 0.5]), budget_parts(0.3, [1.0, 2.0])
+    ((0.5, 0.5), (0.09999999999999999, 0.19999999999999998))
+    """
+    whole = sum(map(Fraction, weights))
+    return tuple(-sum_up([-Fraction(epsilon) * Fraction(each) / whole]) for each in weights)
 
 
 def upward(value: float, digits: int = 6) -> str:

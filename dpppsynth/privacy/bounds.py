@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dpppsynth.core.arguments import instance, positive, probability, several, shown, whole, whole_number
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.rounding import sum_up
 from dpppsynth.core.wording import mention, named
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.catalogue import Code, Statement
@@ -262,7 +264,10 @@ def pair_sums(
     if not each[0] or len(each[0]) != len(each[1]):
         msg = f"caps, scales: need one of each for every radius, got {len(each[0])} and {len(each[1])}."
         raise InputError(msg)
-    spent = math.fsum(pair_sums_sensitivity(relation, cap, bits=bits) / scale for cap, scale in zip(*each, strict=True))
+    spent = sum_up(
+        Fraction(pair_sums_sensitivity(relation, cap, bits=bits)) / Fraction(scale)
+        for cap, scale in zip(*each, strict=True)
+    )
     return Guarantee(relation, PureDP(spent), THEOREM, _assumed(relation, domain))
 
 

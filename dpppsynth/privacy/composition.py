@@ -21,6 +21,7 @@ import scipy
 
 from dpppsynth.core.arguments import instance, positive, probability, several
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.rounding import sum_up
 from dpppsynth.core.wording import mention
 from dpppsynth.privacy.catalogue import Statement, text
 from dpppsynth.privacy.composed import Composed, merged_profiles
@@ -56,7 +57,7 @@ def together(first: Guarantee, second: Guarantee) -> Guarantee:
     more = second.epsilon_of_one_point()
     return Guarantee(
         first.relation,
-        PureDP(one.level + other.level),
+        PureDP(sum_up([one.level, other.level])),
         Statement("added-up", first=first.theorem, second=second.theorem),
         tuple(dict.fromkeys((*first.assumptions, *second.assumptions))),
         tuple((d, epsilon + more) for d, epsilon in first.by_distance),
@@ -195,7 +196,7 @@ def compose(profiles: Sequence[Profile], delta: float) -> Profile:
     """
     parts, delta = _releases(profiles), probability("delta", delta, zero=True)
     if delta == 0:
-        return PureDP(math.fsum(_pure_level(part) for part in parts))
+        return PureDP(sum_up(_pure_level(part) for part in parts))
     closed, count = next(iter(merged_profiles(parts).items()))
     if len(merged_profiles(parts)) == 1 and count == 1:
         return replace(closed, at=delta) if _quotable(closed) else closed
@@ -269,7 +270,8 @@ def largest(profile: Profile, spent: Sequence[Profile], epsilon: float, delta: f
     if name is None or (delta == 0 and profile.epsilon(0.0) == math.inf):
         return None
     if isinstance(profile, PureDP) and delta == 0:
-        left = epsilon - math.fsum(_pure_level(part) for part in spent)
+        # Rounded down: minus a sum that is rounded up.
+        left = -sum_up([-epsilon, *map(_pure_level, spent)])
         return PureDP(left) if left > 0 else None
     first = float(getattr(profile, name))
 

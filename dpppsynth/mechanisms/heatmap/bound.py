@@ -9,9 +9,11 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dpppsynth.core.arguments import elements, instance, one_of, positive, shown, whole
 from dpppsynth.core.errors import InformationWarning, InputError
+from dpppsynth.core.rounding import budget_parts, sum_up
 from dpppsynth.core.wording import either
 from dpppsynth.privacy.bounds import DISCRETE, LATTICE_BITS, NOT_EMPTY, ONE_RELEASE, SNAPPED, WIDE_CAP, laplace_scale
 from dpppsynth.privacy.catalogue import Code, Statement
@@ -154,8 +156,7 @@ def level_budgets(
     rate = DECAY[variant] if decay is None else require_decay(decay)
     first = 0 if variant == "theory" else q
     weights = [rate ** abs(level - q) for level in range(first, depth + 1)]
-    total = math.fsum(weights)
-    return LevelBudgets(first, tuple(float(epsilon * weight / total) for weight in weights))
+    return LevelBudgets(first, budget_parts(epsilon, weights))
 
 
 def _two_levels(epsilon: float, depth: int, decay: float | None) -> LevelBudgets:
@@ -168,7 +169,7 @@ def _two_levels(epsilon: float, depth: int, decay: float | None) -> LevelBudgets
         )
         raise InputError(msg)
     step = min(BETWEEN, depth)
-    epsilons = (epsilon * COARSE_SHARE, epsilon * (1 - COARSE_SHARE)) if step else (epsilon,)
+    epsilons = budget_parts(epsilon, (COARSE_SHARE, 1 - COARSE_SHARE)) if step else (epsilon,)
     return LevelBudgets(depth - step, epsilons, max(step, 1))
 
 
@@ -260,7 +261,7 @@ def heatmap(scales: Sequence[float], *, bits: int = LATTICE_BITS, user: str | No
         Mark that identifies persons; None where every point is a person.
     """
     unit = 2 ** whole("bits", bits, 0, most=MOST_BITS)
-    spent = math.fsum(unit / scale for scale in _of_levels("scales", scales))
+    spent = sum_up(unit / Fraction(scale) for scale in _of_levels("scales", scales))
     relation: Relation = AddRemove() if user is None else AddRemovePerson(user)
     people: Code = WIDE_CAP if user is None else Statement(WHOLE_PERSON, user=user)
     assumed = (PUBLIC, people, DISCRETE, ONE_RELEASE, SNAPPED, NOT_EMPTY)

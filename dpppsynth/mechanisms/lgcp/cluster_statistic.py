@@ -22,6 +22,7 @@ from dpppsynth.core.arguments import one_of, probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.rounding import budget_parts
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention
@@ -143,14 +144,19 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
 
     @property
     def mass_epsilon(self) -> float:
-        return self.epsilon * (1 - self.share)
+        return self._parts[0]
 
     @cached_property
     def pairs(self) -> NoisedPairs:
         """Pair sums and their noise."""
         statistic = PairStatistic(self.domain, self.radii, self.caps, self.steps)
-        each = self.epsilon * self.share / len(self.radii)
-        return NoisedPairs(statistic, self.relation, (each,) * len(self.radii))
+        return NoisedPairs(statistic, self.relation, self._parts[1:])
+
+    @property
+    def _parts(self) -> tuple[float, ...]:
+        """Budgets of the masses, and of the sums within each radius."""
+        each = self.share / len(self.radii)
+        return budget_parts(self.epsilon, (1 - self.share, *[each] * len(self.radii)))
 
     @cached_property
     def guarantee(self) -> Guarantee:

@@ -15,6 +15,7 @@ from dpppsynth.contract.statistic import DerivedFile, Parameters, Releasing, Tri
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.rounding import budget_parts
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows
@@ -131,7 +132,7 @@ class PairSumsStatistic(PairsStatistic):
     @property
     def epsilons(self) -> tuple[float, ...]:
         """Budget of each radius."""
-        return tuple(self.epsilon * share for share in self.shares)
+        return budget_parts(self.epsilon, self.shares)
 
     @property
     def scales(self) -> tuple[float, ...]:
