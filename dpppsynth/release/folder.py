@@ -115,9 +115,6 @@ def load_verified(found: Published, verification: Verification) -> Release | Str
     """Load the release in a folder which `verify_opened` has just looked at; errors as in `load_release`."""
     failed = [c for c in verification.checks if not c.holds and c.name != "randomness"]
     reasons = " ".join(f"{c.name}: {c.detail}" for c in failed)
-    if failed and all(c.too_large for c in failed):
-        msg = f"release: {found.folder.path} was not verified; {reasons}"
-        raise TooLargeError(msg)
     if failed:
         msg = f"release: {found.folder.path} is not as it was released; {reasons}"
         raise PrivacyCheckError(msg)
