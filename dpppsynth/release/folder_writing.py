@@ -41,12 +41,11 @@ def state(release: Result, hashes: Mapping[str, str]) -> JsonObject:
     """The certificate of a release whose files have the given SHA-256, by name."""
     domain = release.domain
     place = {"file": DOMAIN, "fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
-    scale = {} if domain.stated_scale is None else {"scale_factor": domain.stated_scale}
     return certificate.build(
         mechanism=release.mechanism,
         parameters=release.parameters(),
         guarantee=release.guarantee,
-        domain=place | scale,
+        domain=place | {"scale_factor": domain.scale_factor},
         noise=release.noise,
         seeded=release.seeded,
         warning=release.warning,

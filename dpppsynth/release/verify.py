@@ -18,7 +18,7 @@ from dpppsynth.core.workers import in_time
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.catalogue import same_code
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
-from dpppsynth.privacy.lengths import require_scale, undeclared
+from dpppsynth.privacy.lengths import require_scale
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_from_dict
@@ -282,7 +282,7 @@ def _misplaced(found: certificate.Published, derived: RederivedRelease, released
 
 def _domain(found: certificate.Published) -> Domain:
     stated = found.certificate["domain"]
-    return domain_of_release(found.document(stated["file"]), stated.get("scale_factor"))
+    return domain_of_release(found.document(stated["file"]), stated["scale_factor"])
 
 
 def _derive(found: certificate.Published) -> RederivedRelease | str:
@@ -310,7 +310,7 @@ def _derive(found: certificate.Published) -> RederivedRelease | str:
         return "the domain file holds something else beside the domain."
     if (domain.fingerprint(), domain.crs, domain.unit) != (stated["fingerprint"], stated["crs"], stated["unit"]):
         return "the domain file is not the domain of the certificate."
-    return replace(derived, remark=undeclared(derived.guarantee, domain), domain=domain)
+    return replace(derived, domain=domain)
 
 
 def _check_bound(cert: JsonRead, derived: RederivedRelease | str) -> Check:
@@ -326,8 +326,7 @@ def _check_bound(cert: JsonRead, derived: RederivedRelease | str) -> Check:
         return Check("bound", False, f"the parameters give epsilon = {epsilon:.6g}, the claim differs.")
     if not same_code(claimed.assumptions, guarantee.assumptions):
         return Check("bound", False, f"epsilon = {epsilon:.6g} follows, but on other assumptions than it states.")
-    remark = f". {derived.remark}" if derived.remark else ""
-    return Check("bound", True, f"epsilon = {epsilon:.6g} follows from the public parameters{remark}")
+    return Check("bound", True, f"epsilon = {epsilon:.6g} follows from the public parameters")
 
 
 def _check_shuffled(cert: JsonRead, derived: RederivedRelease | str) -> tuple[Check, ...]:
