@@ -59,11 +59,7 @@ class Domain(Protocol):
     def scale_factor(self) -> float:
         """Largest length on the map of one unit of true length, at least 1."""
 
-    @property
-    def stated_scale(self) -> float | None:
-        """`scale_factor`; None in releases made before certificates stated it, where lengths are those on the map."""
-
-    def as_stated(self, crs: str | None, scale: float | None) -> Domain:
+    def as_stated(self, crs: str | None, scale: float) -> Domain:
         """Copy on the map, and with the scale factor, that a release states."""
 
     @property
@@ -147,17 +143,13 @@ class OnMap:
         return "unit" if self.crs is None else unit_name(self.crs)
 
     @cached_property
-    def stated_scale(self: Domain) -> float | None:
+    def scale_factor(self: Domain) -> float:
         return scale_factor(self.geometry, self.crs)
 
-    @property
-    def scale_factor(self: Domain) -> float:
-        return 1.0 if self.stated_scale is None else self.stated_scale
-
-    def as_stated(self, crs: str | None, scale: float | None) -> Self:
+    def as_stated(self, crs: str | None, scale: float) -> Self:
         same = copy.copy(self)
         object.__setattr__(same, "crs", None if crs is None else projected_crs(crs))
-        same.__dict__["stated_scale"] = scale
+        same.__dict__["scale_factor"] = scale
         return same
 
     @cached_property
@@ -214,7 +206,7 @@ class Window(OnMap):
         region = _canonical(self.geometry)
         object.__setattr__(self, "geometry", region)
         object.__setattr__(self, "crs", None if self.crs is None else projected_crs(self.crs))
-        self.stated_scale  # noqa: B018 - a map that stretches lengths too much is refused here
+        self.scale_factor  # noqa: B018 - a map that stretches lengths too much is refused here
 
     @classmethod
     def rectangle(cls, x0: float, y0: float, x1: float, y1: float, crs: CRSLike | None = None) -> Self:
