@@ -13,11 +13,11 @@ from dpppsynth.cli.pattern_files import (
     OutCrsOption,
     PlacesOption,
     require_crs,
-    require_new_folder,
     write_patterns,
 )
 from dpppsynth.core.arguments import positive, probability
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.output_folder import require_new_folder
 from dpppsynth.core.progress import each_of
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def export(
     intensity for each level.
     """
     _require_fit(format, out_crs, intensity, spacing, level, places=places)
-    require_new_folder(out)
+    require_new_folder(out, "out")
 
     from dpppsynth.plotting import refuse_release_folder
     from dpppsynth.release.folder import open_release

@@ -10,9 +10,9 @@ from dpppsynth.cli.console import progress, show_json, show_line, show_promise, 
 from dpppsynth.cli.input_options import DomainOptions, LayoutOptions
 from dpppsynth.cli.ledger import LedgerEntry, values_of
 from dpppsynth.cli.method import ReportMethod
-from dpppsynth.cli.pattern_files import require_new_folder
 from dpppsynth.cli.synthesize import EACH_ROW, show_release
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.output_folder import require_new_folder
 from dpppsynth.core.rounding import upward
 
 PointsArgument = Annotated[
@@ -173,7 +173,7 @@ def aggregate(
     """
     from dpppsynth.local import aggregate_files
 
-    require_new_folder(out)
+    require_new_folder(out, "out")
     domain: Any = place.domain()
     mechanism: Any = client.synthesizer(domain)
     asked = mechanism.asked(domain, n, after)

@@ -1,6 +1,5 @@
 """Options of files of synthetic patterns beside a release, and their writing."""
 
-import tempfile
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,19 +45,6 @@ PlacesOption = Annotated[
         "On a network, also write the number of each point's edge and its distance along it.", o.WRITING, "--places"
     ),
 ]
-
-
-def require_new_folder(path: Path) -> None:
-    """Refuse an output folder that is in use or cannot be made, before anything is spent, with an InputError."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        msg = f"--out: {path} exists and is not an empty folder; choose another, releases are never overwritten"
-        raise InputError(msg)
-    above = next(each for each in path.absolute().parents if each.exists())
-    try:
-        tempfile.TemporaryDirectory(dir=above).cleanup()
-    except OSError:
-        msg = f"--out: no folder can be made in {above}; choose a place where you may write"
-        raise InputError(msg) from None
 
 
 def require_crs(out_crs: str | None) -> None:

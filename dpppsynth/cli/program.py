@@ -28,6 +28,7 @@ COMMANDS = (
     "check",
     "rehearse",
     "synthesize",
+    "resume",
     "sample",
     "verify",
     "audit",

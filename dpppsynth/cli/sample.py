@@ -11,10 +11,10 @@ from dpppsynth.cli.pattern_files import (
     OutCrsOption,
     PlacesOption,
     require_crs,
-    require_new_folder,
     write_patterns,
 )
 from dpppsynth.core.errors import DpppsynthError, InputError
+from dpppsynth.core.output_folder import require_new_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,7 @@ def sample(
         raise InputError(msg)
     require_crs(out_crs)
     if out is not None:
-        require_new_folder(out)
+        require_new_folder(out, "out")
 
     from dpppsynth.release import append_patterns, load_release
     from dpppsynth.release.certificate import synthetic

@@ -1,6 +1,5 @@
 """`dpppsynth synthesize`: certified release from a file of sensitive points."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -27,10 +26,11 @@ from dpppsynth.cli.input_options import (
 )
 from dpppsynth.cli.ledger import LedgerEntry, require_readable, values_of
 from dpppsynth.cli.method import Method
-from dpppsynth.cli.pattern_files import require_new_folder
 from dpppsynth.cli.pattern_options import PatternOptions
+from dpppsynth.cli.resume import nothing_lost
 from dpppsynth.contract.cautions import cautions
-from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.output_folder import require_new_folder
 
 if TYPE_CHECKING:
     from dpppsynth.contract.account import Ceiling
@@ -86,7 +86,7 @@ def synthesize(
     if method.settings.paid and source is not o.Source.MEDIAN:
         msg = f"source: {method.settings.paid}; leave --source out"
         raise InputError(msg)
-    require_new_folder(out)
+    require_new_folder(out, "out")
     domain = place.domain()
     require_snap(domain, snap)
     settled = people.plan(method, domain, patterns) if people.stated or not known else None
@@ -128,11 +128,15 @@ def synthesize(
             if settled is None:
                 show_cautions(each for each in doubts(plan) if each not in warned)
             say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
-            release = _release(spend, account, out, say)
-        say("drawing and writing what is released")
-        drawing = {} if method.settings.paid else {"patterns": patterns, "fixed_n": fixed_n, "source": str(source)}
-        _save(release, out, drawing, say)
-    show_release(release, out, paid=method.settings.paid, verbose=verbose, together=account.together, json=json)
+            with nothing_lost(out, account.entry):
+                release = spend(progress=say, ledger=account.ledger, entry=account.entry, keep=out)
+                say("drawing and writing what is released")
+                if not method.settings.paid:
+                    drawing: dict[str, Any] = {"patterns": patterns, "fixed_n": fixed_n, "source": str(source)}
+                    release.save(release.kept, **drawing, progress=say)
+    show_release(
+        release, release.kept, paid=method.settings.paid, verbose=verbose, together=account.together, json=json
+    )
     if method.settings.reports and user is None and not json:
         show_text(EACH_ROW)
     account.report(json=json)
@@ -161,19 +165,6 @@ def _require_free_number(method: Method, *, known: bool) -> None:
         raise InputError(msg)
 
 
-def _save(release: Any, out: Path, drawing: dict[str, Any], say: Callable[[str], None]) -> None:
-    """Write everything, or what was paid for alone when no patterns can be drawn from it."""
-    try:
-        release.save(out, **drawing, progress=say)
-    except (ArithmeticError, MemoryError, ValueError) as error:
-        if not drawing:
-            raise
-        release.save(out, patterns=0)
-        reason = str(error) if isinstance(error, InputError) else f"no pattern could be drawn ({type(error).__name__})"
-        msg = f"{reason} Nothing is lost: the budget is spent, and the private statistic is saved in {out}."
-        raise QualityError(msg, release) from None
-
-
 def _in_batches(points: Path, planned: Any) -> bool:
     """Whether a file is large, and what is measured of it a sum over points: it need not fit into memory then."""
     large = points.stat().st_size > LARGE and planned.levels is None
@@ -182,23 +173,6 @@ def _in_batches(points: Path, planned: Any) -> bool:
 
 def _without(options: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in names}
-
-
-def _release(spend: Callable[..., Any], account: LedgerEntry, out: Path, say: Callable[[str], None]) -> Any:
-    """Release, or keep the paid-for statistic when inference on it fails."""
-    try:
-        return spend(progress=say, ledger=account.ledger, entry=account.entry)
-    except QualityError as error:
-        kept: Any = error.release
-        if kept is None:
-            raise
-        kept.save(out, patterns=0)
-        reason = str(error).partition(". ")[0]
-        msg = (
-            f"{reason}. Nothing is lost: the budget is spent, and the private statistic is saved in {out}. Infer "
-            f"from it again, at no privacy cost: dpppsynth sample {out} --inference laplace --out NEW"
-        )
-        raise QualityError(msg, kept) from None
 
 
 def show_release(

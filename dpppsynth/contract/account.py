@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from dpppsynth.contract.result import Result
@@ -60,8 +61,8 @@ class Account:
         """Take up an authorisation for nothing: it counts as spent."""
         raise NotImplementedError
 
-    def record(self, entry: str, cert: JsonRead, *, domain: Domain) -> None:
-        """Note that a release happened, by its certificate."""
+    def record(self, entry: str, cert: JsonRead, *, domain: Domain, kept: Path | None = None) -> None:
+        """Note that something was measured, by its certificate, and the folder in which it is kept."""
         raise NotImplementedError
 
 
@@ -174,11 +175,11 @@ def require_no_ledger_needed(**given: object) -> None:
 
 
 def record(release: Result, ledger: Account | None, entry: str | None) -> None:
-    """Tell the ledger that an authorised release happened. What was paid for is never lost because that fails."""
+    """Tell the ledger what an authorised release has measured. What was paid for is never lost because that fails."""
     if ledger is None or entry is None:
         return
     try:
-        ledger.record(entry, release.certificate_dict(), domain=release.domain)
+        ledger.record(entry, release.certificate_dict(), domain=release.domain, kept=release.kept)
     except (DpppsynthError, OSError):
         msg = (
             "ledger: the release could not be recorded. It counts as spent, at all that was authorised for it; its "

@@ -4,17 +4,19 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpppsynth.contract.account import Account, Subset, authorise, record
+from dpppsynth.contract.account import Account, Subset
 from dpppsynth.contract.cautions import cautions
 from dpppsynth.contract.estimator import AnyEstimator
 from dpppsynth.contract.partial_sums import Partial, batches_of, require_whole, total
 from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
-from dpppsynth.contract.result import Result
+from dpppsynth.contract.result import MechanismResult, Result
+from dpppsynth.contract.spending import file_sizes, spend
 from dpppsynth.contract.statistic import Measured, Statistic, counted_few, require_kept_cap
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
@@ -116,6 +118,7 @@ class ReleasePlan:
         ledger: Account | None = None,
         entry: str | None = None,
         subset: Subset = None,
+        keep: str | Path | None = None,
     ) -> Result:
         """Spend the budget on a pattern.
 
@@ -134,6 +137,9 @@ class ReleasePlan:
         subset : dict, optional
             For the ledger: the points are those of one value of a mark that neighbouring patterns share, such as
             {"year": 2021}, and not all points of the domain. It selects nothing.
+        keep : str or Path, optional
+            New folder into which what was paid for is written before anything is inferred from it: `load_release` opens
+            it whatever happens then, and `release.save(keep)` completes it.
 
         Returns
         -------
@@ -153,7 +159,7 @@ class ReleasePlan:
         """
         # What is public about a pattern, its domain, the names of its marks and n, costs nothing to get wrong.
         self.statistic.require_public(pattern)
-        account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset}
+        account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}
         return self._spend(lambda rng: self.statistic.measure(pattern, rng), rng, progress=progress, **account)
 
     def partial(self, points: PointPattern | Iterable[PointPattern]) -> Partial:
@@ -190,6 +196,7 @@ class ReleasePlan:
         ledger: Account | None = None,
         entry: str | None = None,
         subset: Subset = None,
+        keep: str | Path | None = None,
     ) -> Result:
         """Spend the budget on the points of all partial sums, to which noise is added once.
 
@@ -202,7 +209,7 @@ class ReleasePlan:
         partials : iterable of Partial
             A list is held against the public n before the ledger is asked. A `map` or another iterator is taken one by
             one after the ledger has authorised the release: it reads nothing before.
-        rng, progress, ledger, entry, subset
+        rng, progress, ledger, entry, subset, keep
             As for `release`.
 
         Raises
@@ -216,7 +223,7 @@ class ReleasePlan:
         def measure(rng: RngLike) -> Measured[Statistic]:
             return self.statistic.noised((known or self._whole(partials)).exact, rng)
 
-        account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset}
+        account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}
         return self._spend(measure, rng, progress=progress, **account)
 
     def _whole(self, partials: Iterable[Partial]) -> Partial:
@@ -245,30 +252,28 @@ class ReleasePlan:
             )
             raise InputError(msg)
 
-    def _spend(
-        self,
-        measure: Callable[[RngLike], Measured[Statistic]],
-        rng: RngLike,
-        *,
-        progress: ProgressLike,
-        ledger: Account | None,
-        entry: str | None,
-        subset: Subset,
-    ) -> Result:
-        require_progress(progress)
-        require_unshared(self.statistic.mark_names, subset)
-        # A record that does not load must not cost the measurement.
-        described = require_fit(self.mechanism, self.statistic)
-        entry = authorise(self, ledger, entry, rng, subset=subset)
-        # One generator for both, so that a seeded run's noise and inference do not share a stream.
-        rng = None if rng is None else generator(rng)
-        measured = measure(rng)
-        # Without its secret: a release is for publication.
-        name = None if entry is None else str(entry)
-        release = described.build_release(measured, self.estimator, entry=name)
-        record(release, ledger, entry)
-        with announced(progress) as say:
-            return release.finish(rng, say)
+    @property
+    def file_sizes(self) -> tuple[int, int]:
+        """Bytes of the files that are paid for, and of those that are made of them, about."""
+        return file_sizes(self)
+
+    def _spend(self, measure: Callable[[RngLike], Measured[Statistic]], rng: RngLike, **account: Any) -> Result:
+        require_progress(account["progress"])
+        require_unshared(self.statistic.mark_names, account["subset"])
+        # The record is loaded before the budget is spent: where it does not load, nothing is.
+        self._described()
+        return spend(self, lambda rng, entry: self._uninferred(measure(rng), entry), rng, **account)
+
+    def measure(self, pattern: PointPattern, rng: RngLike, entry: str | None = None) -> MechanismResult:
+        """The release of a pattern before anything is inferred; for releases by levels, which `spend` authorises."""
+        return self._uninferred(self.statistic.measure(pattern, rng), entry)
+
+    def _uninferred(self, measured: Measured[Statistic], entry: str | None) -> MechanismResult:
+        found: MechanismResult = self._described().build_release(measured, self.estimator, entry=entry)
+        return found
+
+    def _described(self) -> Any:
+        return require_fit(self.mechanism, self.statistic)
 
     def rehearse(self, rng: RngLike = None, *, progress: ProgressLike = None) -> Rehearsal:
         """Run the mechanism on surrogate patterns drawn from public parameters; see `Rehearsal`."""

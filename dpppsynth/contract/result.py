@@ -82,6 +82,13 @@ class Result(Protocol):
     def certificate_dict(self) -> JsonObject:
         """The certificate, saved or not, with the files that were paid for alone."""
 
+    @property
+    def kept(self) -> Path | None:
+        """Folder into which what was paid for was written as soon as it was measured."""
+
+    def keep(self, path: Path) -> Self:
+        """Write what was paid for to a new folder, on the disk when this returns; `save` completes it."""
+
     def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
         """Write the release to a new or empty folder."""
 
@@ -114,6 +121,9 @@ class ResultByLevels(Result, Protocol):
     @property
     def releases(self) -> Mapping[str, Result]:
         """The result of each level."""
+
+    def finish(self, rng: RngLike, say: Progress) -> Self:
+        """The release with all that is to be inferred at each level."""
 
     @property
     def patterns(self) -> list[PointPattern]:

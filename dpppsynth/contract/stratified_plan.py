@@ -4,19 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, cast
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from dpppsynth.contract.account import Account, Levels, Subset, authorise, paid_before, record
+from dpppsynth.contract.account import Account, Levels, Subset, paid_before
 from dpppsynth.contract.registry import stratified
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.result import Result, ResultByLevels, Values
+from dpppsynth.contract.result import ResultByLevels, Values
+from dpppsynth.contract.spending import spend
 from dpppsynth.core.arguments import shown, writable
-from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
-from dpppsynth.core.progress import ProgressLike, announced, inner_progress, require_progress
-from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.progress import ProgressLike, require_progress
+from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import mention
 from dpppsynth.privacy.bounds import Size, all_points
 from dpppsynth.privacy.composition import parallel
@@ -102,6 +104,12 @@ class StratifiedPlan:
         """The mark and the public number of points of each level; None where these are secret."""
         return None if self.n is None else {self.by: {level: plan.n for level, plan in self.plans.items()}}
 
+    @property
+    def file_sizes(self) -> tuple[int, int]:
+        """Bytes of the files of all levels that are paid for, and of those that are made of them, about."""
+        paid, made = zip(*(plan.file_sizes for plan in self.plans.values()), strict=True)
+        return sum(paid), sum(made)
+
     def release(
         self,
         pattern: PointPattern,
@@ -111,6 +119,7 @@ class StratifiedPlan:
         ledger: Account | None = None,
         entry: str | None = None,
         subset: Subset = None,
+        keep: str | Path | None = None,
     ) -> ResultByLevels:
         """Spend the budget on a pattern marked by `by`; parameters and errors as in `ReleasePlan.release`.
 
@@ -122,15 +131,15 @@ class StratifiedPlan:
         require_mark(pattern, self.by, self.domain)
         require_number(pattern, self.n)
         # What was paid for before is not held to numbers of levels that the points do not have.
-        parts = self._parts(pattern) if paid_before(ledger, entry) else None
-        entry = authorise(self, ledger, entry, rng, subset=subset)
-        try:
-            parts = parts or self._parts(pattern)
-        except InputError:
-            if ledger is not None and entry is not None:
-                ledger.give_up(entry)
-            raise
-        return self.spend(parts, rng, progress, ledger, entry)
+        known = self._parts(pattern) if paid_before(ledger, entry) else None
+
+        def measure(rng: RngLike, name: str | None) -> ResultByLevels:
+            parts = known or self._parts(pattern)
+            releases = {level: plan.measure(parts[level], rng) for level, plan in self.plans.items()}
+            return stratified(releases)(self.by, releases, self.guarantee, name, self.values)
+
+        account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}
+        return spend(self, measure, rng, progress=progress, **account)
 
     def _parts(self, pattern: PointPattern) -> dict[str, PointPattern]:
         """Patterns of the levels, each with the number of points it was planned for."""
@@ -138,32 +147,6 @@ class StratifiedPlan:
         for level, part in parts.items():
             require_number(part, self.plans[level].n)
         return parts
-
-    def spend(
-        self,
-        parts: Mapping[str, PointPattern],
-        rng: RngLike,
-        progress: ProgressLike,
-        ledger: Account | None,
-        entry: str | None,
-    ) -> ResultByLevels:
-        """Release the patterns of the levels under an authorisation that was taken up."""
-        rng = None if rng is None else generator(rng)
-        releases: dict[str, Result] = {}
-        failed = None
-        with announced(progress) as say:
-            for k, (level, plan) in enumerate(self.plans.items()):
-                inner = inner_progress(say, f"{self.by} {level}", k, len(self.plans))
-                try:
-                    releases[level] = plan.release(parts[level], rng, progress=inner)
-                except QualityError as error:
-                    releases[level], failed = cast(Result, error.release), error
-        name = None if entry is None else str(entry)
-        release = stratified(releases)(self.by, releases, self.guarantee, name, self.values)
-        record(release, ledger, entry)
-        if failed is not None:
-            raise QualityError(str(failed), release) from None
-        return release
 
 
 def require_other_mark(by: str, subset: object) -> None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise, require_no_ledger_needed
@@ -109,6 +110,7 @@ class Synthesizer(Settings, Generic[R_co]):
         progress: ProgressLike = None,
         ledger: Account | None = None,
         subset: Subset = None,
+        keep: str | Path | None = None,
         **options: Any,
     ) -> R_co:
         """Spend the budget on a pattern once; see `ReleasePlan.release`, and `check` for the other parameters.
@@ -118,7 +120,7 @@ class Synthesizer(Settings, Generic[R_co]):
         domain = self._domain(pattern)
         relation = self.neighbouring()
         planned = partial(self._planned, domain, expected_n=expected_n, **options)
-        account: dict[str, Any] = {"ledger": ledger, "subset": subset}
+        account: dict[str, Any] = {"ledger": ledger, "subset": subset, "keep": keep}
         if ledger is not None and relation.n_is_public and relation.user_cap is not None:
             # Whatever the labels say, there is a point.
             first = planned(n=1)
@@ -251,6 +253,7 @@ class PointSynthesizer(Synthesizer[R_co]):
         progress: ProgressLike = None,
         ledger: Account | None = None,
         subset: Subset = None,
+        keep: str | Path | None = None,
         **options: Any,
     ) -> ResultByLevels:
         """Spend the budget once on each level of a public mark, in parallel; parameters as in `plan_by`.
@@ -261,9 +264,10 @@ class PointSynthesizer(Synthesizer[R_co]):
         domain, names = self._domain(pattern), level_names(levels)
         require_mark(pattern, mark_name(by))
         require_progress(progress)
+        account: dict[str, Any] = {"ledger": ledger, "subset": subset, "keep": keep}
         if not self.neighbouring().n_is_public:
             plan = self.plan_by(domain, by=by, levels=levels, expected_n=expected_n, **options)
-            return plan.release(pattern, rng, progress=progress, ledger=ledger, subset=subset)
+            return plan.release(pattern, rng, progress=progress, **account)
         self.public_size(1, expected_n)
         require_other_mark(by, subset)
         entry = None
@@ -275,13 +279,10 @@ class PointSynthesizer(Synthesizer[R_co]):
             # Before the levels are counted: one that nobody has would be an answer.
             known: dict[str, Any] = {"n": len(pattern), "levels": {by: dict.fromkeys(names)}}
             most = Ceiling(STRATA, domain, self.ceiling(domain, **options), **known)
-            entry = authorise(most, ledger, None, rng, subset=subset)
-        parts = split(pattern, by, names)
-        n = {name: len(part) for name, part in parts.items()}
+            entry = authorise(most, ledger, None, rng, subset=subset, taken=False)
+        n = {name: len(part) for name, part in split(pattern, by, names).items()}
         plan = self.plan_by(domain, by=by, levels=levels, n=n, expected_n=expected_n, **options)
-        if ledger is not None and entry is not None:
-            ledger.settle(entry, plan.guarantee, domain=domain, levels=plan.levels)
-        return plan.spend(parts, rng, progress, ledger, entry)
+        return plan.release(pattern, rng, progress=progress, entry=entry, **account)
 
     @classmethod
     def require_options(cls, options: ParsedOptions) -> None:

@@ -25,7 +25,7 @@ def sum_up(terms: Iterable[float | Fraction]) -> float:
     given = list(terms)
     if math.inf in given:
         return math.inf
-    exact = sum(map(Fraction, given))
+    exact = sum((Fraction(each) for each in given), Fraction(0))
     nearest = float(exact)
     return math.nextafter(nearest, math.inf) if nearest < exact else nearest
 

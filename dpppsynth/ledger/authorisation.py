@@ -9,10 +9,10 @@ import hashlib
 from typing import Any, Self
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.ledger.document import AUTHORISED, GIVEN_UP, RELEASED, SETTLED
+from dpppsynth.ledger.document import AUTHORISED, GIVEN_UP, MEASURED, SETTLED
 
 # Number of times that the secret is hashed in an event.
-TIMES = {AUTHORISED: 3, SETTLED: 2, GIVEN_UP: 2, RELEASED: 1}
+TIMES = {AUTHORISED: 3, SETTLED: 2, GIVEN_UP: 2, MEASURED: 1}
 
 
 class Authorisation(str):

@@ -20,7 +20,7 @@ from dpppsynth.spatial.domains import canonical_json
 Event = Mapping[str, Any]
 
 SCHEMA_VERSION = 1
-AUTHORISED, SETTLED, GIVEN_UP, RELEASED = "authorised", "settled", "given-up", "released"
+AUTHORISED, SETTLED, GIVEN_UP, MEASURED = "authorised", "settled", "given-up", "measured"
 REMEDY = (
     "Restore it from a backup, and know that what was authorised after the backup counts as spent though it is missing "
     "there: each published certificate names its entry."

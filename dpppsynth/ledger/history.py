@@ -17,7 +17,7 @@ from dpppsynth.core.wording import either
 from dpppsynth.ledger.authorisation import require_proof
 from dpppsynth.ledger.budget import Budget, budget_from_dict, nowhere_worse
 from dpppsynth.ledger.counted_points import CountedPoints, contradiction, counted_points, described
-from dpppsynth.ledger.document import AUTHORISED, GIVEN_UP, RELEASED, SETTLED, Event, damaged, identify
+from dpppsynth.ledger.document import AUTHORISED, GIVEN_UP, MEASURED, SETTLED, Event, damaged, identify
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.spatial.domains import Domain, canonical_json
@@ -54,7 +54,9 @@ class Entry:
     settlement : Guarantee or None
         Guarantee stated by the release that took it up.
     state : str
-        "authorised", or "released" once there was something to publish. Either way it is spent.
+        "authorised", or "measured" once there was something to publish. Either way it is spent.
+    kept : str or None
+        Folder into which what was measured was written before it was recorded.
     certificate, paid : str or None
         Hash of what its certificate states; and without the estimator, which inferring again may change.
     """
@@ -69,6 +71,7 @@ class Entry:
     taken: bool = False
     settlement: Guarantee | None = field(default=None, repr=False)
     state: str = AUTHORISED
+    kept: str | None = field(default=None, repr=False)
     certificate: str | None = None
     paid: str | None = field(default=None, repr=False)
 
@@ -161,7 +164,7 @@ def next_entry(budget: Budget, entries: Mapping[str, Entry], event: Event, head:
     if kind == GIVEN_UP:
         points = None if entry.points is None else entry.points.without_numbers()
         return replace(entry, points=points, settlement=entry.guarantee, taken=True)
-    entry = _settled(budget, entry, event) if kind == SETTLED else _released(entry, event)
+    entry = _settled(budget, entry, event) if kind == SETTLED else _measured(entry, event)
     points = _points(budget, event)
     if entry.points is not None and points is not None:
         _require_same_points(entry.points, points)
@@ -204,13 +207,13 @@ def _settled(budget: Budget, entry: Entry, event: Event) -> Entry:
     return replace(entry, mechanism=event["mechanism"], guarantee=counts, settlement=actual, taken=True)
 
 
-def _released(entry: Entry, event: Event) -> Entry:
+def _measured(entry: Entry, event: Event) -> Entry:
     counts = entry.settlement if event["counts"] == SETTLED else entry.guarantee
     if counts is None:
         msg = "entry: a release counts as what was never settled."
         raise InputError(msg)
-    known = {"certificate": event["certificate"], "paid": event["paid"]}
-    return replace(entry, state=RELEASED, taken=True, guarantee=counts, **known)
+    known = {name: event[name] for name in ("certificate", "paid", "kept")}
+    return replace(entry, state=MEASURED, taken=True, guarantee=counts, **known)
 
 
 def find_entry(entries: Mapping[str, Entry], name: Any) -> Entry:
@@ -223,8 +226,8 @@ def find_entry(entries: Mapping[str, Entry], name: Any) -> Entry:
 
 def require_open(entry: Entry, kind: str) -> None:
     """Refuse to use one authorisation for two releases."""
-    if entry.state == RELEASED or (kind != RELEASED and entry.settlement is not None):
-        done = "recorded as released" if entry.state == RELEASED else "taken up by a release"
+    if entry.state == MEASURED or (kind != MEASURED and entry.settlement is not None):
+        done = "recorded" if entry.state == MEASURED else "taken up by a release"
         msg = f"entry: it was {done} before, and an authorisation covers one release; authorise another."
         raise InputError(msg)
 

@@ -109,6 +109,8 @@ def _shared(relation: Relation, entry: Entry) -> frozenset[str]:
     points = entry.points
     if points is None:
         return frozenset()
-    counted = {points.count_unit} - {None}
-    persons = {getattr(entry.guarantee.relation, "user", None) or points.count_unit} if counted else set()
-    return (points.marks - counted) | (persons - {getattr(relation, "user", None)})
+    if points.count_unit is None:
+        return points.marks
+    persons = getattr(entry.guarantee.relation, "user", None) or points.count_unit
+    own = persons == getattr(relation, "user", None)
+    return points.marks - {points.count_unit} | (frozenset() if own else {persons})

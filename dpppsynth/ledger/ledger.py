@@ -21,7 +21,7 @@ from dpppsynth.ledger.authorisation import Authorisation, proof_of, require_toke
 from dpppsynth.ledger.budget import ROUNDING, Budget
 from dpppsynth.ledger.certificates import proof
 from dpppsynth.ledger.counted_points import counted_points, points_json
-from dpppsynth.ledger.document import AUTHORISED, GIVEN_UP, RELEASED, REMEDY, SETTLED, Event, dump, identify, parse
+from dpppsynth.ledger.document import AUTHORISED, GIVEN_UP, MEASURED, REMEDY, SETTLED, Event, dump, identify, parse
 from dpppsynth.ledger.history import Entry, History, find_entry, place_of, replay, require_open, stored
 from dpppsynth.ledger.joint_guarantee import narrowed, together
 from dpppsynth.privacy.guarantee import Guarantee
@@ -362,8 +362,8 @@ class Ledger(Account):
         """
         self._append(lambda history: _event(GIVEN_UP, *_held(history, entry, GIVEN_UP)))
 
-    def record(self, entry: str, cert: Mapping[str, Any], *, domain: Domain) -> None:
-        """Note that a release happened. What was settled counts from then on, if its certificate proves it.
+    def record(self, entry: str, cert: Mapping[str, Any], *, domain: Domain, kept: str | Path | None = None) -> None:
+        """Note that something was measured. What was settled counts from then on, if its certificate proves it.
 
         Parameters
         ----------
@@ -373,6 +373,8 @@ class Ledger(Account):
             The release's certificate, which names the entry.
         domain : Window or LinearNetwork
             Of the release.
+        kept : str or Path, optional
+            Folder on whose disk the certificate is, with what was paid for.
 
         Raises
         ------
@@ -381,18 +383,19 @@ class Ledger(Account):
             release, or claims what does not follow from its parameters. What was authorised counts then.
         """
         history = self._read()
-        found, _ = _held(history, entry, RELEASED)
+        found, _ = _held(history, entry, MEASURED)
         place_of(domain)
         # Outside the lock: it may take as long as verifying does.
         proved = proof(found, cert, domain, history.budget.relation)
 
         def release(history: History) -> Event:
-            now, token = _held(history, entry, RELEASED)
+            now, token = _held(history, entry, MEASURED)
             if now != found:
                 msg = "entry: it was settled while its certificate was looked at; record it again."
                 raise InputError(msg)
             counts = SETTLED if _lowers(history, now) else AUTHORISED
-            return _event(RELEASED, now, token) | proved | {"counts": counts}
+            where = None if kept is None else str(Path(kept).resolve())
+            return _event(MEASURED, now, token) | proved | {"counts": counts, "kept": where}
 
         self._append(release)
 

@@ -1,16 +1,17 @@
 """Writing a release to disk: plain files that an auditor, QGIS or the next script can open. No pickle."""
 
 import hashlib
-import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 from dpppsynth.contract.result import Result
 from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.progress import Progress, ProgressLike, announced, part_progress
+from dpppsynth.core.output_folder import in_use, make_durable, require_new_folder, scratch_prefix, sync_names
+from dpppsynth.core.progress import Progress, ProgressLike, announced, part_progress, silent
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.types import JsonObject
 from dpppsynth.release import certificate
@@ -19,15 +20,7 @@ from dpppsynth.spatial.patterns import PointPattern
 
 # Contents of a folder that a killed process left behind: nothing is written before it is private.
 WRITING = "writing synthetic patterns"
-UNFINISHED = (
-    "it holds no more than a release does: parts of one, or in `old` a whole one that was being replaced, which may be "
-    "moved back if it is missing."
-)
-
-
-def scratch_prefix(folder: Path) -> str:
-    """Prefix of the temporary folders, beside the target, in which a release is written."""
-    return f".{folder.name}-"
+UNFINISHED = "it holds no more than parts of a release."
 
 
 class Writable(Result, Protocol):
@@ -65,30 +58,52 @@ def save(
 ) -> Path:
     """Write everything into a temporary folder beside `folder`, then rename it into place.
 
-    Names of patterns tell their source, where that is not the released intensity.
+    Names of patterns tell their source, where that is not the released intensity. A folder in which `keep` wrote the
+    same release is completed.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        msg = f"path: {folder} exists and is not an empty folder; choose another, releases are never overwritten."
-        raise InputError(msg)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as err:
-        msg = f"path: cannot make the folder {folder.parent}: {err.strerror}; choose another."
-        raise InputError(msg) from None
-    name_leftovers(folder.parent, scratch_prefix(folder), UNFINISHED)
-    scratch_of = tempfile.TemporaryDirectory(dir=folder.parent, prefix=scratch_prefix(folder))
-    with announced(progress) as say, scratch_of as scratch:
-        work = Path(scratch) / "release"
-        work.mkdir()
-        put(plain_text(release.domain.to_geojson()), work / DOMAIN)
-        release.write(work)
-        for k, pattern in enumerate(patterns):
-            _write_pattern(pattern, work / synthetic(k, source), part_progress(say, WRITING, k, len(patterns)))
-        _write_certificate(release, work, {f.name for f in work.iterdir()})
-        if folder.exists():
-            folder.rmdir()
-        work.replace(folder)
+    mine = is_kept(release, folder)
+    if not mine:
+        require_new_folder(folder)
+    with announced(progress) as say, _draft(folder) as work:
+        _fill(release, work, patterns, source, say)
+        if mine:
+            _move_into(work, folder)
+        else:
+            _rename(work, folder)
     return folder
+
+
+def keep(release: Writable, folder: Path, patterns: list[PointPattern]) -> Path:
+    """Write what was paid for to a new folder; all of it is on the disk when this returns its name.
+
+    Where another process took the folder meanwhile, the name has a number behind it.
+    """
+    with _draft(folder) as work:
+        _fill(release, work, patterns, None, silent)
+        make_durable(work)
+        names = (folder.with_name(f"{folder.name}-{k}") for k in range(2, 10_000))
+        for target in (folder, *names):
+            try:
+                _rename(work, target)
+            except OSError:
+                if not in_use(target):
+                    raise
+            else:
+                sync_names(target.parent)
+                return target
+    msg = f"path: {folder} and all names like it are in use; choose another."
+    raise InputError(msg)
+
+
+def is_kept(release: Result, folder: Path) -> bool:
+    """Whether a folder holds what was paid for of this very release, and nothing that was made of it."""
+    if not (folder / certificate.FILENAME).is_file():
+        return False
+    listed = certificate.read(folder)
+    paid = _hashes(release)
+    drawn = [name for name in listed["files"] if SYNTHETIC.fullmatch(name) and name not in paid]
+    same = {name: listed["files"].get(name) for name in paid} == paid and listed.get("ledger") == release.entry
+    return same and not drawn
 
 
 def append_patterns(
@@ -111,29 +126,58 @@ def append_patterns(
         When a pattern stands in the release already, as drawing with a seed twice would have it: patterns that count as
         independent must not be the same.
     """
-    listed = certificate.read(folder)["files"]
-    known, seen = set(listed), {value for name, value in listed.items() if SYNTHETIC.fullmatch(name)}
-    first = 1 + max((int(match["number"]) for match in map(SYNTHETIC.fullmatch, known) if match), default=-1)
-    name_leftovers(folder.parent, scratch_prefix(folder), UNFINISHED)
-    scratch_of = tempfile.TemporaryDirectory(dir=folder.parent, prefix=scratch_prefix(folder))
-    with announced(progress) as say, scratch_of as scratch:
-        work = Path(scratch) / "release"
-        shutil.copytree(folder, work, symlinks=True, copy_function=_copy)
+    hashes = dict(certificate.read(folder)["files"])
+    seen = {value for name, value in hashes.items() if SYNTHETIC.fullmatch(name)}
+    first = 1 + max((int(match["number"]) for match in map(SYNTHETIC.fullmatch, hashes) if match), default=-1)
+    with announced(progress) as say, _draft(folder) as work:
         for k, pattern in enumerate(patterns, first):
-            known.add(synthetic(k, source))
-            _write_pattern(pattern, work / synthetic(k, source), part_progress(say, WRITING, k - first, len(patterns)))
+            path = work / synthetic(k, source)
+            _write_pattern(pattern, path, part_progress(say, WRITING, k - first, len(patterns)))
+            hashes[path.name] = certificate.file_hash(path)
             # Patterns without points are alike by chance.
-            if len(pattern) and certificate.file_hash(work / synthetic(k, source)) in seen:
+            if len(pattern) and hashes[path.name] in seen:
                 msg = "seed: the release holds a pattern of this seed already; draw with another, or with none."
                 raise InputError(msg)
-        _write_certificate(release, work, known)
-        old = Path(scratch) / "old"
-        folder.replace(old)
-        try:
-            work.replace(folder)
-        except OSError:
-            old.replace(folder)
-            raise
+        certificate.write(state(release, hashes), work)
+        _move_into(work, folder)
+
+
+@contextmanager
+def _draft(folder: Path) -> Iterator[Path]:
+    """A new folder beside the target, in which files are written before they take their places."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        msg = f"path: cannot make the folder {folder.parent}: {err.strerror}; choose another."
+        raise InputError(msg) from None
+    name_leftovers(folder.parent, scratch_prefix(folder), UNFINISHED)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=scratch_prefix(folder)) as scratch:
+        work = Path(scratch) / "release"
+        work.mkdir()
+        yield work
+
+
+def _fill(release: Writable, work: Path, patterns: list[PointPattern], source: str | None, say: Progress) -> None:
+    put(plain_text(release.domain.to_geojson()), work / DOMAIN)
+    release.write(work)
+    for k, pattern in enumerate(patterns):
+        _write_pattern(pattern, work / synthetic(k, source), part_progress(say, WRITING, k, len(patterns)))
+    hashes = {path.name: certificate.file_hash(path) for path in sorted(work.iterdir())}
+    certificate.write(state(release, hashes), work)
+
+
+def _rename(work: Path, folder: Path) -> None:
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+    work.rename(folder)
+
+
+def _move_into(work: Path, folder: Path) -> None:
+    """Give the files of a draft their names in a release; the certificate is the last, as it says which files count."""
+    make_durable(work)
+    for path in sorted(work.iterdir(), key=lambda path: path.name == certificate.FILENAME):
+        path.replace(folder / path.name)
+    sync_names(folder)
 
 
 def _write_pattern(pattern: PointPattern, path: Path, say: Progress) -> None:
@@ -143,19 +187,6 @@ def _write_pattern(pattern: PointPattern, path: Path, say: Progress) -> None:
     write_pattern(pattern, path, progress=say)
 
 
-def _copy(source: str, target: str) -> None:
-    """Copy what lies beside a release, links as such; a pipe or a device would keep the copy busy for ever."""
-    if not Path(source).is_symlink() and not Path(source).is_file():
-        msg = f"release: {source} is no plain file; take it out of the folder."
-        raise InputError(msg)
-    shutil.copy2(source, target, follow_symlinks=False)
-
-
-def _write_certificate(release: Writable, work: Path, names: set[str]) -> None:
-    cert = state(release, {name: certificate.file_hash(work / name) for name in sorted(names)})
-    certificate.write(cert, work)
-
-
 def put(text: str, path: Path) -> None:
     """Write a text file, the same on all systems."""
     path.write_text(text, encoding="utf-8", newline="\n")
@@ -163,5 +194,9 @@ def put(text: str, path: Path) -> None:
 
 def certificate_dict(release: Result) -> JsonObject:
     """The certificate of a release, saved or not, with the files that were paid for alone."""
-    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in release.paid_files().items()}
-    return state(release, hashes)
+    return state(release, _hashes(release))
+
+
+def _hashes(release: Result) -> dict[str, str]:
+    """SHA-256 of the files that were paid for, by name."""
+    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in release.paid_files().items()}

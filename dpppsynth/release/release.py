@@ -1,6 +1,6 @@
 """`Release`: what every result has, whatever the budget bought."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
@@ -39,12 +39,15 @@ class Release:
         What the budget was spent on.
     entry : str or None
         Name of its authorisation in a ledger.
+    kept : Path or None
+        Folder into which what was paid for was written as soon as it was measured.
     """
 
     mechanism: str
     statistic: Measured[Statistic]
     _: KW_ONLY
     entry: str | None = None
+    kept: Path | None = None
 
     def __post_init__(self) -> None:
         require_known(self.mechanism)
@@ -134,6 +137,16 @@ class Release:
         """The certificate, saved or not, with the files that were paid for alone."""
         return folder_writing.certificate_dict(self)
 
+    def keep(self, path: Path) -> Self:
+        """Write what was paid for to a new folder, which is `kept` and on the disk when this returns.
+
+        `save` with the same path completes it, by this release or by the one that `load_release` opens.
+        """
+        return self._kept_with(path, [])
+
+    def _kept_with(self, path: Path, patterns: list[PointPattern]) -> Self:
+        return replace(self, kept=folder_writing.keep(self, path, patterns))
+
     def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
         """Write the release to a new or empty folder."""
         raise NotImplementedError
@@ -156,6 +169,9 @@ class PatternRelease(Release):
     def patterns(self) -> list[PointPattern]:
         """The patterns, as many as were paid for."""
         raise NotImplementedError
+
+    def keep(self, path: Path) -> Self:
+        return self._kept_with(path, self.patterns)
 
     def sample(self, m: int = 1, rng: RngLike = None) -> list[PointPattern]:
         """The first m of the patterns that were paid for, so that loops over mechanisms need not tell them apart.

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from dpppsynth.contract.additive_noise import LatticeStatistic
 from dpppsynth.contract.result import Values
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.stratified_plan import STRATA
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.html_card import html_card
-from dpppsynth.core.progress import ProgressLike, announced, inner_progress
+from dpppsynth.core.progress import Progress, ProgressLike, announced, inner_progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import JsonObject
 from dpppsynth.privacy.guarantee import Guarantee
@@ -40,6 +40,8 @@ class StratifiedRelease:
         Name of its authorisation in a ledger.
     levels : tuple of int or str
         The levels as they stand in files, unless given the names of `releases`.
+    kept : Path or None
+        Folder into which what was paid for was written as soon as it was measured.
     """
 
     by: str
@@ -47,6 +49,7 @@ class StratifiedRelease:
     guarantee: Guarantee
     entry: str | None = None
     levels: Values = ()
+    kept: Path | None = None
     mechanism: ClassVar[str] = STRATA
     # Of reports, which have no levels, alone.
     shuffled: ClassVar[None] = None
@@ -115,6 +118,26 @@ class StratifiedRelease:
         """Source of patterns that names of their files tell: none where all are the same."""
         return _free(self._first).named(source)
 
+    def finish(self, rng: RngLike, say: Progress) -> Self:
+        """The release with all that is to be inferred; what fails at one level leaves the others as they are.
+
+        Raises
+        ------
+        QualityError
+            With the release of all levels.
+        """
+        found: dict[str, Release] = {}
+        failed = None
+        for k, (level, release) in enumerate(self.releases.items()):
+            try:
+                found[level] = release.finish(rng, inner_progress(say, f"{self.by} {level}", k, len(self.releases)))
+            except QualityError as error:
+                found[level], failed = cast(Release, error.release), error
+        finished = replace(self, releases=found)
+        if failed is not None:
+            raise QualityError(str(failed), finished) from None
+        return finished
+
     def infer(self, rng: RngLike = None, *, progress: ProgressLike = None, **changes: Any) -> "StratifiedRelease":
         """Run inference again on every level's private statistic; parameters and errors as in `CoxRelease.infer`."""
         rng = generator(rng)
@@ -147,6 +170,11 @@ class StratifiedRelease:
             return folder_writing.save(self, Path(path), self.patterns, progress=progress)
         drawn = self.sample(patterns, rng, source=source, fixed_n=fixed_n) if patterns else []
         return folder_writing.save(self, Path(path), drawn, self.named(source), progress=progress)
+
+    def keep(self, path: Path) -> Self:
+        """Write what was paid for to a new folder; as in `Release.keep`."""
+        paid = self.patterns if isinstance(self._first, PatternRelease) else []
+        return replace(self, kept=folder_writing.keep(self, path, paid))
 
     def paid_files(self) -> dict[str, str]:
         """Text of the files that hold what the budget was spent on, by name."""

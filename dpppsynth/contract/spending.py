@@ -1,0 +1,94 @@
+"""Spending of a budget: authorise, measure, write what was paid for to disk, record, and only then infer."""
+
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from dpppsynth.contract.account import Account, Planned, Subset, authorise, record
+from dpppsynth.contract.result import Result
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.output_folder import require_new_folder, room_for
+from dpppsynth.core.progress import Progress, ProgressLike, announced
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.spatial.domains import canonical_json
+
+if TYPE_CHECKING:
+    from typing import Self
+
+# Bytes of a certificate, of a released number and of a point in files, generously; and of what is drawn of a posterior
+# for each number.
+CERTIFICATE, NUMBER, POINT, POSTERIOR = 2**18, 32, 200, 2**13
+
+
+class Finishing(Result, Protocol):
+    """A result from which something may still be inferred."""
+
+    def finish(self, rng: RngLike, say: Progress) -> "Self":
+        """The release with all that is to be inferred."""
+
+
+class Spendable(Planned, Protocol):
+    """A plan whose files have a size."""
+
+    @property
+    def file_sizes(self) -> tuple[int, int]:
+        """Bytes of the files that are paid for, and of those that are made of them, about."""
+
+
+F = TypeVar("F", bound=Finishing)
+
+
+def spend(
+    plan: Spendable,
+    measure: Callable[[RngLike, str | None], F],
+    rng: RngLike,
+    *,
+    progress: ProgressLike,
+    ledger: Account | None,
+    entry: str | None,
+    subset: Subset,
+    keep: str | Path | None,
+) -> F:
+    """Release what `measure` finds, which is called once the ledger has authorised it.
+
+    Parameters
+    ----------
+    plan : ReleasePlan or StratifiedPlan
+    measure : callable
+        From randomness and the name of the authorisation to a release from which nothing was inferred.
+    rng, progress, ledger, entry, subset, keep
+        As in `ReleasePlan.release`.
+    """
+    folder = None if keep is None else Path(keep)
+    room: Any = nullcontext(lambda: None)
+    if folder is not None:
+        require_new_folder(folder)
+        room = room_for(folder, *plan.file_sizes)
+    with room as give_back:
+        entry = authorise(plan, ledger, entry, rng, subset=subset)
+        # One generator for all, so that a seeded run's noise and inference do not share a stream.
+        rng = None if rng is None else generator(rng)
+        # Without the ledger's secret: a release is for publication.
+        try:
+            release = measure(rng, None if entry is None else str(entry))
+        except InputError:
+            # Numbers that no points were held against bind no later release.
+            if ledger is not None and entry is not None:
+                with suppress(InputError):
+                    ledger.give_up(entry)
+            raise
+        give_back()
+        release = release if folder is None else release.keep(folder)
+    record(release, ledger, entry)
+    with announced(progress) as say:
+        return release.finish(rng, say)
+
+
+def file_sizes(plan: Any) -> tuple[int, int]:
+    """Bytes of the files of one plan that are paid for, and of those that are made of them, about."""
+    statistic = plan.statistic
+    points = POINT * int(statistic.n or statistic.expected_n or 0)
+    paid = CERTIFICATE + len(canonical_json(plan.domain.to_geojson())) + NUMBER * statistic.size
+    posterior = POSTERIOR * statistic.size if getattr(plan.estimator, "has_posterior", False) else 0
+    return paid + points * statistic.paid_patterns, points + posterior
