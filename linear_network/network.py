@@ -104,7 +104,7 @@ class LinearNetwork(Domain):
         ):
             msg = "labels: need one name per vertex and one key per edge."
             raise InputError(msg)
-        self.stated_scale  # noqa: B018 - a map that stretches lengths too much is refused here
+        self.scale_factor  # noqa: B018 - a map that stretches lengths too much is refused here
 
     def _repr_html_(self) -> str:
         rows = [("vertices", len(self.vertices)), ("edges", len(self.edges)), ("length", f"{self.length:.10g}")]

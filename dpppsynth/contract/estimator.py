@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.statistic import DerivedFile, Parameters, Statistic, require
+from dpppsynth.contract.statistic import DerivedFile, Statistic, require
 from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.spatial.covariates import EFFECT_SD, MEASURES, MOST, Design, is_name
-from dpppsynth.spatial.domains import Domain, canonical_json
+from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.offset import Offset
 
@@ -72,11 +72,6 @@ class Estimator(Generic[P_contra]):
         InputError
         """
         raise NotImplementedError
-
-    @classmethod
-    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        """Work of `beside` on top of the measurement's, as in `Statistic.work`."""
-        return 0.0
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: P_contra, offset: Offset | None) -> Self:

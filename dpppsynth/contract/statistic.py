@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.mesh_sizes import mesh_json
 from dpppsynth.contract.parameter_forms import Form
 from dpppsynth.contract.result import UNFITTED, Fit, Result, Saved, released_fit, released_intensity
@@ -179,14 +178,6 @@ class Statistic:
             When they are those of no release.
         """
         raise NotImplementedError
-
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of `from_parameters`, predicted before any of it is done, in about microseconds.
-
-        Certificates of unknown origin are refused by it; parameters that make no sense may count for nothing.
-        """
-        return mesh_work(parameters.get("mesh"), domain)
 
     def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to make this plan, and derive its guarantee, again."""

@@ -150,7 +150,7 @@ class Synthesizer(Settings, Generic[R_co]):
         domain, others = public
         # Settings are compared by identity, and held with the result: equal arrays are no truth value.
         settings = [getattr(self, each.name) for each in fields(cast(Any, self))]
-        key = [id(each) for each in settings], domain.fingerprint(), domain.stated_scale, others
+        key = [id(each) for each in settings], domain.fingerprint(), domain.scale_factor, others
         return last.get(key, lambda: (make(), settings))[0]
 
     @staticmethod
@@ -371,12 +371,12 @@ def exact_or_guess(n: int | None, size: float | None) -> tuple[int | None, float
 
 
 def require_true_lengths(domain: Domain) -> None:
-    """Refuse anything but a window or a network of which it is known how lengths on the map compare with true ones."""
+    """Refuse anything but a window or a network, and one that states another scale factor than is found."""
     require_domain(domain)
-    if domain.stated_scale != scale_factor(domain.geometry, domain.crs):
+    if domain.scale_factor != scale_factor(domain.geometry, domain.crs):
         msg = (
-            "domain: it comes from a release whose certificate does not state how lengths on its map compare with true "
-            "ones; make it anew, as in Window.from_geojson(domain.to_geojson())."
+            "domain: it comes from a release, which states another scale factor than is found here; make it anew, as "
+            "in Window.from_geojson(domain.to_geojson())."
         )
         raise InputError(msg)
 

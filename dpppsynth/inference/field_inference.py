@@ -13,9 +13,8 @@ import threadpoolctl
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import COVARIATES, OFFSETS, POSTERIOR, Estimator, EstimatorFiles
-from dpppsynth.contract.statistic import DerivedFile, Parameters, require
+from dpppsynth.contract.statistic import DerivedFile, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, silent
 from dpppsynth.core.randomness import RngLike, generator
@@ -25,7 +24,7 @@ from dpppsynth.inference.posterior import Posterior, read_posterior, require_pos
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.covariates import Design
-from dpppsynth.spatial.domains import Domain, canonical_json
+from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.intensity import Intensity, LogLinear, LogLinearMean
 from dpppsynth.spatial.loglinear_integrals import integrate_exp
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
@@ -150,11 +149,6 @@ class FieldInference(Estimator[LatticeStatistic]):
         median = np.median(posterior.flat, axis=0, keepdims=True).astype(float)
         total = self.posterior_mean(posterior).total if n is None else float(n)
         return LogLinear(self.mesh, self.normalise(median, total)[0].astype(float), self.offset)
-
-    @classmethod
-    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        mesh = stated.get("mesh") if isinstance(stated, dict) else None
-        return 0.0 if mesh == parameters.get("mesh") else mesh_work(mesh, domain)
 
     def draws(self, content: bytes | None) -> Posterior | None:
         """Posterior draws in the file of a saved release, where there is one."""

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import (
     EstimatorFiles,
     covariate_rows,
@@ -18,11 +17,11 @@ from dpppsynth.contract.estimator import (
 )
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
-from dpppsynth.contract.statistic import Parameters, require
+from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import flag, one_of, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress
-from dpppsynth.core.types import Json, JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
     INTERCEPT_SD,
@@ -44,7 +43,7 @@ from dpppsynth.models.recipes import are_within, mesh_from_recipe
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import SparsePosterior
 from dpppsynth.spatial.covariates import Design
-from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
@@ -226,10 +225,6 @@ class MaternInference(SparseInference):
             | even_stated(self.even)
             | covariates_stated(self.covariates)
         )
-
-    @classmethod
-    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        return 3 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:

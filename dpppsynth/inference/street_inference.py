@@ -11,7 +11,6 @@ import numpy as np
 import scipy
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import (
     EstimatorFiles,
     covariate_rows,
@@ -22,11 +21,11 @@ from dpppsynth.contract.estimator import (
 )
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
-from dpppsynth.contract.statistic import Parameters, require
+from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step, each_of
-from dpppsynth.core.types import Json, JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
     INTERCEPT_SD,
@@ -56,7 +55,7 @@ from dpppsynth.models.sparse_fields import (
 from dpppsynth.models.sparse_posterior import kept_masses, sparse_posterior
 from dpppsynth.models.street_fields import StreetMatern, Ties, require_few_meeting, street_ties
 from dpppsynth.spatial.covariates import Design
-from dpppsynth.spatial.domains import Domain, Window, canonical_json
+from dpppsynth.spatial.domains import Window, canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
@@ -278,10 +277,6 @@ class StreetInference(SparseInference):
             | even_stated(self.even)
             | covariates_stated(self.covariates)
         )
-
-    @classmethod
-    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        return 2 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:

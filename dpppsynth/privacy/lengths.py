@@ -5,15 +5,13 @@ Here alone a true length becomes one on the map, or back.
 
 import math
 from dataclasses import replace
-from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.crs import CODE, NAMELESS
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.map_scale import STEPS, TOLERANCE, is_plane, lengths_on_map, scale_factor
+from dpppsynth.core.map_scale import STEPS, is_plane, scale_factor
 from dpppsynth.privacy.catalogue import Code, Statement
-from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 
@@ -52,7 +50,7 @@ def true_length(length: float, domain: Domain | None) -> float:
 def lengths_assumed(relation: Relation, domain: Domain | None) -> tuple[Code, ...]:
     """Code about lengths on the map, where the relation has a radius and the domain a map."""
     factor = _factor(domain)
-    if domain is None or domain.crs is None or domain.stated_scale is None or not math.isfinite(relation.reach):
+    if domain is None or domain.crs is None or not math.isfinite(relation.reach):
         return ()
     crs = domain.crs
     # The database that could name others differs by version.
@@ -75,37 +73,8 @@ def require_scale(domain: Domain) -> None:
     InputError
         Also when lengths on the map differ from true ones by more than a twentieth.
     """
-    stated = domain.stated_scale
-    if stated is None:
-        return
+    stated = domain.scale_factor
     found = scale_factor(domain.geometry, domain.crs)
     if not abs(found - stated) <= DOUBT or round(stated * STEPS) / STEPS != stated:
         msg = f"scale_factor: lengths on the map are up to {found:.7g} times true ones, and it states {stated:.7g}."
         raise InputError(msg)
-
-
-def undeclared(guarantee: Guarantee, domain: Domain) -> str:
-    """Sentence about a release whose certificate states no scale factor: its distances are lengths on the map."""
-    relation = guarantee.relation
-    by_length = isinstance(relation, CappedRelation) and (math.isfinite(relation.reach) or guarantee.by_distance)
-    if domain.stated_scale is not None or domain.crs is None or not by_length:
-        return ""
-    radius = f", and so is the radius of {relation.reach:g} {domain.unit}" if math.isfinite(relation.reach) else ""
-    said = f"lengths are those on the map{radius}"
-    try:
-        scale = lengths_on_map(domain.geometry, domain.crs)
-    except InputError:
-        return f"CAUTION: {said}; what they are on the ground cannot be computed"
-    far = scale.largest > 1 + TOLERANCE or scale.smallest < 1 - TOLERANCE
-    start = "CAUTION" if far else "No scale factor is stated"
-    ratio = f"{scale.smallest:.6g} to {scale.largest:.6g} times true lengths here"
-    return f"{start}: {said}; they are {ratio}{_protected(relation.reach / scale.largest, domain.unit)}"
-
-
-def _protected(length: float, unit: str) -> str:
-    """End of a sentence about a radius on the ground, in four digits rounded down."""
-    if math.isinf(length):
-        return ""
-    with localcontext(prec=4, rounding=ROUND_FLOOR):
-        rounded = float(+Decimal(length))
-    return f", so {rounded:.4g} {unit} on the ground are protected everywhere"

@@ -44,7 +44,6 @@ MOST_ENTRIES = {
     ("guarantee", "profile", "rows"): 10_000,
     ("guarantee", "profile", "parts"): 1000,
     ("parameters", "levels"): 1000,
-    ("parameters", "prefixes"): 1000,
     ("parameters", "strata"): 1000,
 }
 LARGE_DELTA = "Its delta is 1/n or more, which publishing one random record whole satisfies: it promises nothing."
@@ -84,12 +83,7 @@ def prefixes(by: str, levels: Sequence[object]) -> list[str]:
     different = len({name.casefold() for name in names}) == len(names)
     if different and all(map(PLAIN.fullmatch, [by, *names])):
         return [f"{by}={name}_" for name in names]
-    return numbered_prefixes(len(names))
-
-
-def numbered_prefixes(number: int) -> list[str]:
-    """Beginnings of the names of the files of so many levels, by number: in older releases those of all."""
-    return [f"level_{k:03d}_" for k in range(number)]
+    return [f"level_{k:03d}_" for k in range(len(names))]
 
 
 def content_hash(certificate: JsonRead) -> str:

@@ -55,8 +55,6 @@ class RederivedRelease:
         Files that follow from the statistics, or whose form does from public parameters.
     written : callable
         Whether bytes are the properties of a synthetic point, as JSON, that such a release writes.
-    remark : str
-        Text that must stand beside the bound.
     shuffled : ShuffledPrivacy or None
         Second statement, on an honest shuffler of reports.
     domain : Window or LinearNetwork or None
@@ -74,7 +72,6 @@ class RederivedRelease:
     possible: Mapping[str, Callable[[Ints], object]] = field(default_factory=dict)
     following: tuple[DerivedFile, ...] = ()
     written: Callable[[bytes], bool] = b"{}".__eq__
-    remark: str = ""
     shuffled: ShuffledPrivacy | None = None
     domain: Domain | None = None
 
@@ -197,14 +194,9 @@ def same_values(claimed: Json, derived: Json) -> bool:
 
 
 def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> RederivedRelease:
-    beside = {"prefixes"} & parameters.keys()
-    require(parameters.keys() == {"by", "levels", "strata"} | beside, "by, levels and strata are stated")
+    require(parameters.keys() == {"by", "levels", "strata"}, "by, levels and strata are stated")
     stated, levels = parameters["strata"], parameters["levels"]
     require(len(set(map(type, levels))) == 1, "levels are whole numbers, or texts")
-    starts = certificate.prefixes(parameters["by"], levels)
-    require(parameters.get("prefixes", starts) == starts, "the files of a level have its name")
-    # Older releases have numbered files, and do not state the beginnings of their names.
-    starts = starts if beside else certificate.numbered_prefixes(len(levels))
     require(
         all(is_known(each["mechanism"]) for each in stated), "each level is released by a mechanism of this version"
     )
@@ -219,7 +211,7 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> Re
     tracks = any(each["parameters"].get("track") for each in stated)
     require(not tracks, "a track is one person's, whose points are not released by levels")
     first = parts[0]
-    own = dict(zip(starts, parts, strict=True))
+    own = dict(zip(certificate.prefixes(parameters["by"], levels), parts, strict=True))
     # The offset is shared, a posterior each level's own.
     others = {name if name in OFFSETS else start + name for start, part in own.items() for name in part.others}
     return RederivedRelease(

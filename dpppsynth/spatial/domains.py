@@ -118,20 +118,15 @@ class Domain(ABC):
         return "unit" if self.crs is None else unit_name(self.crs)
 
     @cached_property
-    def stated_scale(self) -> float | None:
-        """`scale_factor`; None in releases made before certificates stated it, where lengths are those on the map."""
-        return scale_factor(self.geometry, self.crs)
-
-    @property
     def scale_factor(self) -> float:
         """Largest length on the map of one unit of true length, at least 1."""
-        return 1.0 if self.stated_scale is None else self.stated_scale
+        return scale_factor(self.geometry, self.crs)
 
-    def as_stated(self, crs: str | None, scale: float | None) -> Self:
+    def as_stated(self, crs: str | None, scale: float) -> Self:
         """Copy on the map, and with the scale factor, that a release states."""
         same = copy.copy(self)
         object.__setattr__(same, "crs", None if crs is None else projected_crs(crs))
-        same.__dict__["stated_scale"] = scale
+        same.__dict__["scale_factor"] = scale
         return same
 
     @cached_property
@@ -206,7 +201,7 @@ class Window(Domain):
         region = _canonical(self.geometry)
         object.__setattr__(self, "geometry", region)
         object.__setattr__(self, "crs", None if self.crs is None else projected_crs(self.crs))
-        self.stated_scale  # noqa: B018 - a map that stretches lengths too much is refused here
+        self.scale_factor  # noqa: B018 - a map that stretches lengths too much is refused here
 
     @classmethod
     def rectangle(cls, x0: float, y0: float, x1: float, y1: float, crs: CRSLike | None = None) -> Self:

@@ -13,12 +13,12 @@ from dpppsynth.contract.estimator import OFFSETS, Estimator, EstimatorFiles, off
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import Form, one_among
 from dpppsynth.contract.result import UNFITTED, Fit
-from dpppsynth.contract.statistic import Parameters, Releasing, Trial, require
+from dpppsynth.contract.statistic import Releasing, Trial, require
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
 from dpppsynth.core.types import Confidential, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.lgcp_inference import ENGINES
-from dpppsynth.mechanisms.lgcp.field_statistic import FIELD, matrix_work, of_field
+from dpppsynth.mechanisms.lgcp.field_statistic import FIELD, of_field, require_few_vertices
 from dpppsynth.mechanisms.lgcp.words import covariance_row
 from dpppsynth.models.covariances import Covariance, factor
 from dpppsynth.models.draws import blocking
@@ -27,7 +27,6 @@ from dpppsynth.models.nuts import Diagnostics
 from dpppsynth.models.target_posterior import FieldPrior
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation
-from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.loglinear_integrals import integrate_exp
 from dpppsynth.spatial.mesh import Floats, Mesh
@@ -175,15 +174,12 @@ class DrawStatistic(LatticeStatistic):
     bits: ClassVar[int] = 20
 
     def __post_init__(self) -> None:
+        require_few_vertices(self.mesh)
         self.guarantee.require(self.epsilon, self.delta)
 
     def __repr__(self) -> str:
         spent = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
         return f"{type(self).__name__}({self.mesh!r}, {self.relation!r}, {spent}, sampler={self.sampler!r})"
-
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        return super().work(parameters, domain) + matrix_work(parameters, domain)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -7,11 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import AdditiveStatistic, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.effort import vertices
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, Form, const
 from dpppsynth.contract.statistic import Parameters, capped, require
-from dpppsynth.core.errors import PrivacyCheckError
+from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
@@ -56,10 +55,10 @@ COVARIANCE: JsonObject = {
         for kind, more in KINDS.items()
     ],
 }
+# Vertices of a field, and so rows of its matrices.
+MOST_VERTICES = 4000
 # What all of them state.
 FIELD: Form = {"mesh": OBJECT, "covariance": COVARIANCE, "lattice_bits": const(LATTICE_BITS), "delta": GIVEN}
-# Square and cube of the vertices of a field.
-PAIR, TRIPLE = 0.1, 7e-4
 Common = tuple[Mesh, Covariance, CappedRelation, int | None, float | None, float, float]
 
 
@@ -68,6 +67,13 @@ def on_field(parameters: Parameters, relation: Relation, domain: Domain) -> Comm
     p = parameters
     mesh, covariance = mesh_from_recipe(p["mesh"], domain), covariance_from_dict(p["covariance"])
     return mesh, covariance, capped(relation), p["n"], p["expected_n"], p["epsilon"], p["delta"]
+
+
+def require_few_vertices(mesh: Mesh) -> None:
+    """Refuse matrices and pairs of elements that memory does not hold."""
+    if len(mesh.vertices) > MOST_VERTICES:
+        msg = f"mesh: a field has at most {MOST_VERTICES} vertices, got {len(mesh.vertices)}; take a larger spacing."
+        raise InputError(msg)
 
 
 def of_field(plan: LatticeStatistic, covariance: Covariance, delta: float) -> JsonObject:
@@ -88,12 +94,6 @@ def run_of(parameters: Parameters) -> dict[str, Any]:
     engine = parameters["engine"]
     require(engine is None or engine in ENGINES, f"the engine is {' or '.join(ENGINES)}")
     return {"sampler": parameters["sampler"]} | ({} if engine is None else {"engine": engine})
-
-
-def matrix_work(parameters: Parameters, domain: Domain) -> float:
-    """Work with the matrices of a field."""
-    size = vertices(parameters.get("mesh"), domain)
-    return PAIR * size**2 + TRIPLE * size**3
 
 
 # Points whose field values are held in memory at once.
@@ -158,6 +158,7 @@ class FieldMasses(AdditiveStatistic):
     form: ClassVar[Form] = FIELD | {"basis": const("field"), "scale": POSITIVE}
 
     def __post_init__(self) -> None:
+        require_few_vertices(self.mesh)
         budget = min(gaussian_mu(self.epsilon, self.delta), LARGEST_MU)
         if not self.mu <= budget:
             unit = replace(self.covariance, sigma=1.0)
@@ -200,10 +201,6 @@ class FieldMasses(AdditiveStatistic):
         return field_statistic(
             self.mesh, self.covariance, self.relation, delta=self.delta, scale=self.scale, bits=self.bits
         )
-
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        return super().work(parameters, domain) + matrix_work(parameters, domain)
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:

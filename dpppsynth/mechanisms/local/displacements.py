@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.effort import number
 from dpppsynth.contract.parameter_forms import TEXT, WHOLE, Form, const, or_null
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
@@ -39,9 +38,6 @@ from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
-
-# Work of a cell, and of a displacement from it.
-CELL, WAY = 20.0, 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,12 +102,6 @@ class DisplacementStatistic(OneRoundStatistic, WalksStatistic):
     def guarantee(self) -> Guarantee:
         """The bound that every report satisfies."""
         return local_trajectory(self.law)
-
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        clients = parameters.get("randomizer")
-        stated = clients if isinstance(clients, dict) else {}
-        return number(stated.get("cells")) ** 2 * (CELL + WAY * number(stated.get("reach")))
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:

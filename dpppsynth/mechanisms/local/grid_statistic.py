@@ -5,7 +5,6 @@ the oracle's counts, those of the second level after those of the first. The sec
 counts, so anybody can make it again (docs/theory/local.md).
 """
 
-import math
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar, NamedTuple, Self
@@ -13,7 +12,6 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.effort import number
 from dpppsynth.contract.parameter_forms import POSITIVE, TEXT, WHOLE, Form, const, one_among, two
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import elements, instance, one_of, positive, whole
@@ -45,8 +43,6 @@ from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
 
-# Work of a cell.
-VALUE = 1.5
 CUTS = ("even", "adaptive")
 
 
@@ -119,11 +115,6 @@ class GridStatistic(ReportsStatistic):
         object.__setattr__(self, "n", whole("n", self.n, 1, most=2**53))
         self.guarantee.require(self.epsilon, 0.0)
         self.settle_shuffle()
-
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        sides = [number(parameters.get(name, 1)) for name in ("columns", "rows")]
-        return VALUE * (math.prod(sides) + number(parameters.get("cells", 0)))
 
     @property
     def domain(self) -> Domain:

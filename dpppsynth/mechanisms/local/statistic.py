@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.effort import number
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import NULL, OBJECT, WHOLE, Form, const
 from dpppsynth.contract.settings import PRIVACY
@@ -111,8 +110,6 @@ class Shuffle:
         return shuffled_rounds(epsilons, self.reports, self.delta)
 
 
-# Work of a cell in a disk around a location, and of a pair of places in a subset's law.
-DISK, SUBSETS = 2.5, 0.07
 # Clients whose reports are in memory at once.
 BATCH = 1_000_000
 
@@ -345,14 +342,6 @@ class AreaStatistic(OneRoundStatistic):
         inside = np.zeros(self.randomizer.inputs, dtype=bool)
         inside[self.element_values[held(self.mesh.element_measure)]] = True
         return inside
-
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        clients = parameters.get("randomizer")
-        stated = clients if isinstance(clients, dict) else {}
-        law = DISK * number(stated.get("radius")) ** 2
-        law += SUBSETS * number(stated.get("cells")) ** 4 if "subset" in stated else 0.0
-        return super().work(parameters, domain) + law
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.effort import number
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import TEXT, WHOLE, Form, const, or_null, two
 from dpppsynth.contract.statistic import Parameters, require
@@ -35,9 +34,6 @@ from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
 from dpppsynth.spatial.persons import persons
-
-# Work of a cell.
-VALUE = 1.5
 
 # Model of trajectories that was estimated from reports.
 WalkModel = TraceModel | LineModel
@@ -188,10 +184,6 @@ class TraceStatistic(WalksStatistic):
     def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
         first = float(self.protocol.first.total)
         return shuffle.each_round((first, self.protocol.epsilon * (1 - float(FOR_LENGTH))))
-
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        return VALUE * number(parameters.get("cells", 0)) ** 2
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import (
     EstimatorFiles,
     covariate_rows,
@@ -22,10 +21,10 @@ from dpppsynth.contract.estimator import (
     offset_rows,
 )
 from dpppsynth.contract.rules import MATERN_SIGMA
-from dpppsynth.contract.statistic import Parameters, require
+from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.progress import Progress, Step, each_of
-from dpppsynth.core.types import Json, JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import INTERCEPT_SD, field_mesh, files_beside, require_as_written
 from dpppsynth.inference.posterior import Posterior
@@ -40,7 +39,6 @@ from dpppsynth.models.matern_search import FORGOTTEN
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import sparse_posterior
 from dpppsynth.spatial.covariates import Design
-from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
@@ -244,11 +242,6 @@ class MarkedInference(SparseInference):
         }
         offset: JsonObject = {} if self.offset is None else {"offset": self.offset.fingerprint}
         return own | offset | covariates_stated(self.covariates)
-
-    @classmethod
-    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        """Work of the field's mesh, which is made twice."""
-        return 2 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
