@@ -149,11 +149,15 @@ def _summary(ledger: "Ledger") -> dict[str, Any]:
 
 
 def _line(entry: "Entry") -> dict[str, Any]:
+    from dpppsynth.ledger.comparison import standing
+
     return {
         "id": entry.id,
         "at": entry.at,
         "mechanism": entry.mechanism,
         "state": entry.state,
+        "kept": entry.kept,
+        "standing": standing(entry),
         "taken": entry.taken,
         "certificate": entry.certificate,
         "domain": dict(entry.domain),
@@ -167,6 +171,8 @@ def _check(check: "Check") -> dict[str, Any]:
 
 
 def _show(ledger: "Ledger") -> None:
+    from dpppsynth.ledger.comparison import standing
+
     rows = [
         ("budget", f"epsilon {ledger.epsilon:g} at delta {ledger.delta:g}"),
         ("spent", upward(ledger.spent, 4)),
@@ -182,7 +188,7 @@ def _show(ledger: "Ledger") -> None:
             entry.mechanism,
             upward(entry.guarantee.epsilon(), 4),
             f"{entry.guarantee.profile.at:g}",
-            entry.state,
+            standing(entry),
         )
         for entry in ledger.releases
     ]

@@ -34,9 +34,7 @@ def resume(
         say("opening what was paid for")
         opened: Any = load_release(release, limit=not no_limit)
         if not is_kept(opened, folder) or not hasattr(opened, "infer"):
-            msg = (
-                f"release: {folder} is complete; dpppsynth sample {folder} draws further patterns, where they are free"
-            )
+            msg = f"release: {folder} is complete; where patterns are free, dpppsynth sample {folder} draws more"
             raise InputError(msg)
         if inference is not None:
             opened = opened.infer(progress=say, inference=str(inference))

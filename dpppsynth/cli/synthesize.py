@@ -134,9 +134,8 @@ def synthesize(
                 if not method.settings.paid:
                     drawing: dict[str, Any] = {"patterns": patterns, "fixed_n": fixed_n, "source": str(source)}
                     release.save(release.kept, **drawing, progress=say)
-    show_release(
-        release, release.kept, paid=method.settings.paid, verbose=verbose, together=account.together, json=json
-    )
+    folder: Path = release.kept
+    show_release(release, folder, paid=method.settings.paid, verbose=verbose, together=account.together, json=json)
     if method.settings.reports and user is None and not json:
         show_text(EACH_ROW)
     account.report(json=json)

@@ -16,9 +16,10 @@ from dpppsynth.spatial.domains import canonical_json
 if TYPE_CHECKING:
     from typing import Self
 
-# Bytes of a certificate, of a released number and of a point in files, generously; and of what is drawn of a posterior
-# for each number.
-CERTIFICATE, NUMBER, POINT, POSTERIOR = 2**18, 32, 200, 2**13
+# Bytes, generously: of a certificate, of a released number and of a point in files; of the draws of a posterior, and of
+# these for each released number.
+CERTIFICATE, NUMBER, POINT = 2**18, 32, 200
+POSTERIOR, DRAWN = 2**25, 2**10
 
 
 class Finishing(Result, Protocol):
@@ -90,5 +91,5 @@ def file_sizes(plan: Any) -> tuple[int, int]:
     statistic = plan.statistic
     points = POINT * int(statistic.n or statistic.expected_n or 0)
     paid = CERTIFICATE + len(canonical_json(plan.domain.to_geojson())) + NUMBER * statistic.size
-    posterior = POSTERIOR * statistic.size if getattr(plan.estimator, "has_posterior", False) else 0
+    posterior = POSTERIOR + DRAWN * statistic.size if getattr(plan.estimator, "has_posterior", False) else 0
     return paid + points * statistic.paid_patterns, points + posterior

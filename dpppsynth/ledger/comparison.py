@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.ledger.certificates import covers, same_points
+from dpppsynth.ledger.document import AUTHORISED
 from dpppsynth.ledger.history import Entry
 from dpppsynth.ledger.ledger import Ledger
+from dpppsynth.release import certificate
 from dpppsynth.release.certificate import statement_hash
 from dpppsynth.release.verify import Check
 
@@ -36,6 +39,28 @@ def compare(ledger: Ledger, cert: Mapping[str, Any]) -> tuple[Check, ...]:
     enough = here and covers(entry.guarantee, cert, ledger.relation)
     detail = "counted in full" if enough else "the ledger counts less, another domain, or another number of points."
     return Check("entry", True, f"authorised {entry.at}"), _recorded(entry, cert), Check("budget", enough, detail)
+
+
+def standing(entry: Entry) -> str:
+    """What became of an authorisation, in words, by the folder in which its release is kept."""
+    if entry.state == AUTHORISED:
+        return "authorised; nothing was recorded"
+    if entry.kept is None:
+        return "measured"
+    try:
+        found = certificate.read(entry.kept)
+    except (DpppsynthError, OSError):
+        found = {}
+    if found.get("ledger") != entry.id:
+        return f"measured; it is not in {entry.kept} any more"
+    parameters = found["parameters"]
+    inferred = (
+        "estimator" in parameters or "estimator" in parameters.get("strata", [{"parameters": {}}])[0]["parameters"]
+    )
+    drawn = any(
+        certificate.SYNTHETIC.fullmatch(name) or name.endswith(certificate.POSTERIOR) for name in found["files"]
+    )
+    return f"released in {entry.kept}" if drawn or not inferred else f"measured, kept in {entry.kept}"
 
 
 def _recorded(entry: Entry, cert: Mapping[str, Any]) -> Check:
