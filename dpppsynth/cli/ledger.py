@@ -194,6 +194,12 @@ def _show(ledger: "Ledger") -> None:
     ]
     if entries:
         show_table("Releases", entries, ("authorised", "mechanism", "epsilon", "delta", "state"))
+    for entry in ledger.releases:
+        state = standing(entry)
+        if state == "measured" and entry.kept is not None:
+            show_text(f"What was measured at {entry.at} is in {entry.kept}: dpppsynth resume {entry.kept}")
+        if state == "missing":
+            show_text(f"What was measured at {entry.at} is not in {entry.kept} any more.")
     if ledger.guarantee is not None:
         show_text("It is assumed that:")
         for sentence in ledger.guarantee.assumption_texts:

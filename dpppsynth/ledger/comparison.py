@@ -5,7 +5,7 @@ from typing import Any
 
 from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.ledger.certificates import covers, same_points
-from dpppsynth.ledger.document import AUTHORISED
+from dpppsynth.ledger.document import MEASURED
 from dpppsynth.ledger.history import Entry
 from dpppsynth.ledger.ledger import Ledger
 from dpppsynth.release import certificate
@@ -42,25 +42,22 @@ def compare(ledger: Ledger, cert: Mapping[str, Any]) -> tuple[Check, ...]:
 
 
 def standing(entry: Entry) -> str:
-    """What became of an authorisation, in words, by the folder in which its release is kept."""
-    if entry.state == AUTHORISED:
-        return "authorised; nothing was recorded"
+    """What became of an authorisation, by the folder in which its release is kept.
+
+    "authorised" where nothing was recorded, "measured" where only what was paid for is kept, "released", or "missing"
+    where the folder does not hold it any more.
+    """
     if entry.kept is None:
-        return "measured"
+        return entry.state
     try:
         found = certificate.read(entry.kept)
     except (DpppsynthError, OSError):
-        found = {}
+        return "missing"
     if found.get("ledger") != entry.id:
-        return f"measured; it is not in {entry.kept} any more"
-    parameters = found["parameters"]
-    inferred = (
-        "estimator" in parameters or "estimator" in parameters.get("strata", [{"parameters": {}}])[0]["parameters"]
-    )
-    drawn = any(
-        certificate.SYNTHETIC.fullmatch(name) or name.endswith(certificate.POSTERIOR) for name in found["files"]
-    )
-    return f"released in {entry.kept}" if drawn or not inferred else f"measured, kept in {entry.kept}"
+        return "missing"
+    strata = found["parameters"].get("strata", [{"parameters": found["parameters"]}])
+    made = [f for f in found["files"] if certificate.SYNTHETIC.fullmatch(f) or certificate.POSTERIORS.fullmatch(f)]
+    return MEASURED if "estimator" in strata[0]["parameters"] and not made else "released"
 
 
 def _recorded(entry: Entry, cert: Mapping[str, Any]) -> Check:

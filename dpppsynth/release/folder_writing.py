@@ -20,7 +20,7 @@ from dpppsynth.spatial.patterns import PointPattern
 
 # Contents of a folder that a killed process left behind: nothing is written before it is private.
 WRITING = "writing synthetic patterns"
-UNFINISHED = "it holds no more than parts of a release."
+UNFINISHED = "it holds no more than a release does."
 
 
 class Writable(Result, Protocol):

@@ -425,7 +425,7 @@ class TestSettling:
         with pytest.raises(InputError, match="covers one release"):
             record(ledger, recorded, draw(0.5))
         record(ledger, taken, draw(0.5))
-        assert {entry.state for entry in ledger.releases} == {"released"}
+        assert {entry.state for entry in ledger.releases} == {"measured"}
 
     def test_the_place_and_the_relation_are_those_authorised(self, ledger):
         entry = spend(ledger, draw(0.5))
@@ -490,9 +490,9 @@ class TestSettling:
 class TestFile:
     def test_it_holds_what_was_authorised_and_times_of_authorisations_alone(self, used, tmp_path):
         events = json.loads(used)["events"]
-        assert [event["kind"] for event in events] == ["budget", *["authorised"] * 3, "released", "settled"]
+        assert [event["kind"] for event in events] == ["budget", *["authorised"] * 3, "measured", "settled"]
         proved = {"kind", "previous", "entry", "proof", "points"}
-        assert set(events[4]) == proved | {"certificate", "paid", "counts"}
+        assert set(events[4]) == proved | {"certificate", "paid", "counts", "kept"}
         assert set(events[5]) == proved | {"mechanism", "guarantee"}
         assert set(events[1]["domain"]) == {"fingerprint", "crs", "unit"}
         assert json.loads(used)["head"] == identify(events[-1])
@@ -581,11 +581,12 @@ class TestFile:
             **known,
         }
         done = {
-            "kind": "released",
+            "kind": "measured",
             "certificate": HASH,
             "paid": HASH,
             "counts": "settled",
-            "proof": proof_of("a" * 64, "released"),
+            "kept": None,
+            "proof": proof_of("a" * 64, "measured"),
             **known,
         }
         fifth = {**given, "nonce": "f" * 32}
@@ -619,7 +620,7 @@ class TestFile:
             (b'"epsilon": 2.0', b'"epsilon": 2.0, "epsilon": 9.0'),
             (b'"epsilon": 2.0', b'"epsilon": ' + b"9" * 5000),
             (b'"schema_version": 1', b'"schema_version": 0'),
-            (b'"kind": "released"', b'"kind": "refunded"'),
+            (b'"kind": "measured"', b'"kind": "refunded"'),
             (b'"kind": "settled"', b'"kind": "settled", "at": "2026-01-01T00:00:00Z"'),
             (b'"label": null', b'"label": null, "n": 392'),
         ],
@@ -867,9 +868,9 @@ class TestProcesses:
         assert len(settling) > 20
         assert [ended for *_, ended in settling] == [-9] * (len(settling) - 1) + [0]
         stages = [(state, taken) for _, state, taken, _ in settling]
-        assert set(stages) == {("authorised", False), ("authorised", True), ("released", True)}
+        assert set(stages) == {("authorised", False), ("authorised", True), ("measured", True)}
         for spent, state, *_ in settling:
-            assert spent == pytest.approx(0.25 if state == "released" else 1.0)
+            assert spent == pytest.approx(0.25 if state == "measured" else 1.0)
 
     def test_one_authorisation_serves_one_of_two_processes(self, found):
         for first, second, spent in found["owners"]:

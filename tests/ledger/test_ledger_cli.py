@@ -115,7 +115,7 @@ class TestShow:
         assert (found["label"], found["epsilon"], found["delta"], found["adaptive"]) == ("deaths", 2.0, 1e-5, False)
         assert found["relation"] == AlphaNeighbours(25.0).to_dict()
         assert [entry["id"] for entry in found["releases"]] == entries
-        assert [entry["state"] for entry in found["releases"]] == ["released", "authorised"]
+        assert [entry["state"] for entry in found["releases"]] == ["measured", "authorised"]
         assert found["releases"][0]["certificate"] == certificate.statement_hash(cert)
         assert found["assumptions"][0] == text("exact-draw")
         said = spoken(run("show", path))

@@ -65,7 +65,7 @@ class TestWhoMaySettle:
         entry, other = authorised(ledger, taken=taken, n=60), authorised(ledger)
         (known, *_) = ledger.releases
         forged = (known.id, Authorisation(known.id, "0" * 64), Authorisation(known.id, other.token))
-        hashes = (known.claim, proof_of(entry.token, "settled"), proof_of(entry.token, "released"))
+        hashes = (known.claim, proof_of(entry.token, "settled"), proof_of(entry.token, "measured"))
         forged = (*forged, *(Authorisation(known.id, each) for each in hashes))
         before = ledger.path.read_bytes()
         for name in forged:
@@ -103,7 +103,7 @@ class TestWhoMaySettle:
 
         def full(descriptor):
             written = ledger.path.with_name("ledger.json.tmp")
-            if written.exists() and (last := json.loads(written.read_bytes())["events"][-1])["kind"] == "released":
+            if written.exists() and (last := json.loads(written.read_bytes())["events"][-1])["kind"] == "measured":
                 left.append(last["proof"])
                 raise OSError(28, "No space left on device")
 
@@ -123,7 +123,7 @@ class TestWhoMaySettle:
     def test_both_parts_go_to_another_process(self, ledger, copied):
         entry = copied(authorised(ledger))
         SMALL.plan(SQUARE, n=60).release(POINTS, ledger=Ledger.open(ledger.path), entry=entry)
-        assert ledger.releases[0].state == "released"
+        assert ledger.releases[0].state == "measured"
 
 
 class TestWhatCounts:
@@ -237,7 +237,7 @@ class TestWhatCounts:
         plan = replace(dear, epsilon=1.0, bandwidth=None).plan(SQUARE, n=60)
         entry = ledger.authorise(plan.guarantee, mechanism="kernel", domain=SQUARE)
         plan.release(POINTS, ledger=ledger, entry=entry)
-        assert [each.state for each in ledger.releases] == ["released"] * 2
+        assert [each.state for each in ledger.releases] == ["measured"] * 2
         assert ledger.releases[0].guarantee.epsilon() == pytest.approx(0.25, abs=1e-4)
 
 
@@ -314,7 +314,7 @@ def events(tmp_path_factory):
 class TestReplay:
     def test_it_is_what_was_spent(self, events):
         assert [event["kind"] for event in events] == [
-            *("budget", "authorised", "authorised", "settled", "settled", "released", "authorised")
+            *("budget", "authorised", "authorised", "settled", "settled", "measured", "authorised")
         ]
         history = read(chained(events))
         assert [entry.guarantee.epsilon() for entry in history.entries.values()] == pytest.approx(
@@ -339,7 +339,7 @@ class TestReplay:
             elif event.get("entry") == identify(events[1]):
                 records[-1].append(event["kind"])
         lowered = [entry for entry in history.entries.values() if entry.guarantee.epsilon() < 0.99]
-        assert len(lowered) == records.count(["settled", "released"])
+        assert len(lowered) == records.count(["settled", "measured"])
 
     @pytest.mark.parametrize("order", [*itertools.permutations((1, 3, 5))])
     def test_one_order_alone_happened(self, events, order):

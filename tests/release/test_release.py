@@ -331,7 +331,7 @@ class TestFolder:
             with pytest.raises(InputError, match=r"^path: .* exists and is not an empty folder; choose another, rel"):
                 cells.save(path)
         assert contents(tmp_path / "out") == {"notes.txt": b"mine"}
-        with pytest.raises(InputError, match=r"^path: cannot make the folder"):
+        with pytest.raises(InputError, match=r"^path: no folder can be made"):
             cells.save(tmp_path / "out" / "notes.txt" / "public")
 
     @pytest.mark.parametrize("name", ["certificate.json", "synthetic_000.geojson", "domain.geojson"])
@@ -391,8 +391,6 @@ class TestAppend:
         patterns = cells.sample(1)
 
         def failing(self, target):
-            if not self.is_dir():
-                return replace(self, target)
             moves.append(target)
             if len(moves) == moves_before_failure + 1:
                 raise OSError(28, "no such luck")
@@ -402,7 +400,12 @@ class TestAppend:
         with pytest.raises(OSError, match="no such luck"):
             append_patterns(path, cells, patterns)
         monkeypatch.undo()
-        assert contents(path) == before
+        # A pattern without a certificate that lists it is none of the release.
+        after = contents(path)
+        assert {name: after[name] for name in before} == before
+        assert load_release(path).certificate_dict()["mechanism"] == cells.mechanism
+        append_patterns(path, cells, patterns)
+        assert verify(path).holds
         assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
