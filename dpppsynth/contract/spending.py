@@ -90,6 +90,6 @@ def file_sizes(plan: Any) -> tuple[int, int]:
     """Bytes of the files of one plan that are paid for, and of those that are made of them, about."""
     statistic = plan.statistic
     points = POINT * int(statistic.n or statistic.expected_n or 0)
-    paid = CERTIFICATE + len(canonical_json(plan.domain.to_geojson())) + NUMBER * statistic.size
-    posterior = POSTERIOR + DRAWN * statistic.size if getattr(plan.estimator, "has_posterior", False) else 0
+    paid = CERTIFICATE + len(canonical_json(plan.domain.to_geojson())) + NUMBER * statistic.most_numbers
+    posterior = POSTERIOR + DRAWN * statistic.most_numbers if getattr(plan.estimator, "has_posterior", False) else 0
     return paid + points * statistic.paid_patterns, points + posterior

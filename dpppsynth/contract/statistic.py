@@ -159,6 +159,11 @@ class Statistic:
         """Number of released numbers; 0 where only patterns are released."""
         raise NotImplementedError
 
+    @property
+    def most_numbers(self) -> int:
+        """Largest number of released numbers, known before anything is measured."""
+        return self.size
+
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The measurement that a certificate's public parameters describe.

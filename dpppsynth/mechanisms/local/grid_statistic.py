@@ -344,10 +344,18 @@ class AdaptiveGridStatistic(GridStatistic):
         return adaptive_cells(first, counts, sides, margin=self.margin, pieces=self.pieces)
 
     def prepare(self) -> None:
+        self._finest()
+
+    @property
+    def most_numbers(self) -> int:
+        return self.randomizers[0].size + self._finest().size
+
+    def _finest(self) -> FrequencyOracle:
+        """Client mechanism of the finest second level that is possible."""
         most = np.ones(len(self.first))
         constants = {"alpha": self.alpha[1], "sigma": self.sigma, "rounding": self.rounding[1]}
         sides = second_sides(most, self.epsilon, self.n, **constants)  # type: ignore[arg-type]
-        oracle(self.oracle, epsilon=self.epsilon, domain=int((sides**2).sum()))
+        return oracle(self.oracle, epsilon=self.epsilon, domain=int((sides**2).sum()))
 
     def second_round(self, counts: Ints) -> tuple[Rectangles, FrequencyOracle]:
         """Cells and client mechanism of the second round, from the first round's counts of reports."""

@@ -199,6 +199,10 @@ class TraceStatistic(WalksStatistic):
         """Number of counts of both rounds; the longest length is known by now."""
         return self.protocol.first.size + self.protocol.second(whole("longest", self.longest, 1)).size
 
+    @property
+    def most_numbers(self) -> int:
+        return self.protocol.first.size + self.protocol.second(self.protocol.max_length).size
+
     def validate_released(self, lattice: Ints) -> None:
         self.counts(lattice)
 

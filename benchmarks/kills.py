@@ -1,0 +1,218 @@
+"""What becomes of a release that was paid for when its run is stopped: by signals, full disks and little memory.
+
+Every run is `dpppsynth synthesize --ledger` in a process of its own, stopped at a random moment. Afterwards the ledger
+is read. An entry that it calls measured or released must have a folder that `load_release` opens and that, where only
+what was paid for is in it, `dpppsynth resume` completes. Exits with 1 where one has not.
+
+    python benchmarks/kills.py --out docs/results/kills.md
+    python benchmarks/kills.py --kills 40 --disks 0 --memories 0
+"""
+
+import contextlib
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from pages import command_line, fill, table
+
+import dpppsynth as dps
+from dpppsynth.cli import main
+from dpppsynth.core.errors import DpppsynthError
+from dpppsynth.ledger import Ledger
+from dpppsynth.ledger.comparison import standing
+from dpppsynth.privacy import verify
+
+PLACE = ["--window", "0,0,1000,1000", "--crs", "EPSG:27700"]
+MOVES = ["--alpha", "25"]
+# Mechanism and its options; relation of the ledger beside them.
+WAYS = {
+    "lgcp-tents": ["--mechanism", "lgcp-tents", *MOVES],
+    "lgcp-tents, NUTS": ["--mechanism", "lgcp-tents", "--inference", "nuts", *MOVES],
+    "lgcp-tents by levels": ["--mechanism", "lgcp-tents", "--by", "year", "--levels", "1,2", *MOVES],
+    "lgcp-field": ["--mechanism", "lgcp-field", "--delta", "1e-6", *MOVES],
+    "lgcp-posterior-draw": ["--mechanism", "lgcp-posterior-draw", "--delta", "1e-6", *MOVES],
+    "lgcp-clusters": ["--mechanism", "lgcp-clusters", *MOVES],
+    "laplace-cells": ["--mechanism", "laplace-cells", *MOVES],
+    "kernel": ["--mechanism", "kernel", "--delta", "1e-6", *MOVES],
+    "marked-tents": ["--mechanism", "marked-tents", "--types", "kind=a,b", "--no-protect-types", *MOVES],
+    "pair-sums": ["--mechanism", "pair-sums", "--radii", "50", "--pair-cap", "4", *MOVES],
+    "bounded-cells": ["--mechanism", "bounded-cells", "--delta", "1e-6", *MOVES],
+    "planar-laplace": ["--mechanism", "planar-laplace", *MOVES],
+    "heatmap": ["--mechanism", "heatmap", "--user", "person"],
+    "disk-area": ["--mechanism", "disk-area"],
+    "adaptive-grid": ["--mechanism", "adaptive-grid"],
+    "range-hierarchy": ["--mechanism", "range-hierarchy"],
+    "trajectories": ["--mechanism", "trajectories", "--user", "person", "--cells", "4", "--max-length", "3"],
+}
+SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
+POINTS = 300
+RESUMED = "measured, and completed by resume"
+OUTCOMES = ("nothing spent", "authorised", RESUMED, "released", "wrong")
+
+
+def points_file(folder: Path, way: str) -> Path:
+    """A file of made-up points with the columns that a mechanism asks for, and no others."""
+    rng = np.random.default_rng(1)
+    xy = rng.uniform(0, 1000, (POINTS, 2)).round(2)
+    options = WAYS[way]
+    columns = {"x": xy[:, 0], "y": xy[:, 1]}
+    if "--by" in options:
+        columns["year"] = 1 + np.arange(POINTS) % 2
+    if "--types" in options:
+        columns["kind"] = np.where(np.arange(POINTS) % 2, "a", "b")
+    if "--user" in options:
+        columns["person"] = np.arange(POINTS) // 3
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    path = folder / "points.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def ledger_for(folder: Path, way: str) -> Path:
+    """A ledger that admits the release."""
+    if way == "heatmap":
+        relation = dps.privacy.AddRemovePerson("person")
+    else:
+        relation = dps.AlphaNeighbours(25.0, types="public") if way == "marked-tents" else dps.AlphaNeighbours(25.0)
+    path = folder / "ledger.json"
+    Ledger.create(path, epsilon=100.0, delta=1e-5, relation=relation)
+    return path
+
+
+def started(arguments: list[str], memory: int | None = None) -> int:
+    """Number of a process that runs the command line, forked from here so that it loads nothing anew."""
+    child = os.fork()
+    if child:
+        return child
+    for name in SIGNALS[1:]:
+        signal.signal(name, signal.default_int_handler if name == signal.SIGINT else signal.SIG_DFL)
+    with Path(os.devnull).open("w") as silent:
+        for stream in (1, 2):
+            os.dup2(silent.fileno(), stream)
+        if memory is not None:
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+            resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
+        sys.argv = ["dpppsynth", *arguments]
+        code = 1
+        with contextlib.suppress(BaseException):
+            try:
+                main()
+                code = 0
+            except SystemExit as stop:
+                code = stop.code if isinstance(stop.code, int) else 1
+    os._exit(code)
+
+
+def run(folder: Path, way: str, seconds: float | None, kind: signal.Signals | None, memory: int | None = None) -> str:
+    """Outcome of one run: what the ledger says of it and what is left, or "wrong" with the reason."""
+    points, book = points_file(folder, way), ledger_for(folder, way)
+    out = folder / "disk" / "out" if (folder / "disk").exists() else folder / "out"
+    arguments = ["synthesize", str(points), *PLACE, *WAYS[way], "--epsilon", "1", "--ledger", str(book), "--yes"]
+    child = started([*arguments, "--out", str(out)], memory)
+    if kind is not None and seconds is not None:
+        time.sleep(seconds)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, kind)
+    os.waitpid(child, 0)
+    entries = Ledger.open(book).releases
+    return "nothing spent" if not entries else judged(entries[0])
+
+
+def judged(entry) -> str:
+    """State of an entry; "wrong" where it is measured or released and nothing is left that opens."""
+    state = standing(entry)
+    if state == "authorised":
+        return "authorised"
+    if entry.kept is None or state == "missing":
+        return f"wrong: {state}"
+    try:
+        dps.load_release(entry.kept)
+        if state == "measured":
+            child = started(["resume", entry.kept])
+            _, code = os.waitpid(child, 0)
+            if code or standing(entry) != "released" or not verify(entry.kept).holds:
+                return "wrong: it does not resume"
+            return RESUMED
+    except DpppsynthError as error:
+        return f"wrong: {error}"
+    return "released"
+
+
+def duration(way: str) -> float:
+    """Seconds of an undisturbed run."""
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.perf_counter()
+        outcome = run(Path(folder), way, None, None)
+        if outcome != "released":
+            msg = f"{way}: {outcome}"
+            raise RuntimeError(msg)
+        return time.perf_counter() - begin
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: int):
+    """A file system of so many bytes at `disk`; needs the right to mount."""
+    disk = folder / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)], check=True)  # noqa: S603, S607
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)  # noqa: S603, S607
+
+
+def trials(count: int, kind: str, lengths: dict[str, float], rng: random.Random) -> Counter:
+    """Outcomes of so many runs, over all mechanisms in turn."""
+    found: Counter = Counter()
+    ways = list(WAYS)
+    for k in range(count):
+        way = ways[k % len(ways)]
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            if kind == "signals":
+                at = lengths[way] * rng.uniform(0.02, 1.0)
+                outcome = run(folder, way, at, SIGNALS[k % len(SIGNALS)])
+            elif kind == "full disks":
+                with small_disk(folder, rng.randrange(2**14, 2**23)):
+                    outcome = run(folder, way, None, None)
+            else:
+                outcome = run(folder, way, None, None, memory=rng.randrange(2**24, 2**28))
+        if outcome.startswith("wrong"):
+            print(f"{kind}, {way}: {outcome}", flush=True)
+        found[outcome.partition(":")[0]] += 1
+    return found
+
+
+def measured(kills: int, disks: int, memories: int) -> list[tuple[str, Counter]]:
+    """Outcomes by the kind of what stops a run."""
+    rng = random.Random(1)  # noqa: S311 - moments of kills
+    lengths = {way: duration(way) for way in WAYS}
+    counts = {"signals": kills, "full disks": disks, "little memory": memories}
+    return [(kind, trials(count, kind, lengths, rng)) for kind, count in counts.items() if count]
+
+
+def program() -> None:
+    """Run the trials, and write their table."""
+    parser = command_line(__doc__ or "")
+    parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--disks", type=int, default=50)
+    parser.add_argument("--memories", type=int, default=20)
+    options = parser.parse_args()
+    results = measured(options.kills, options.disks, options.memories)
+    rows = [[kind, str(sum(found.values())), *(str(found[each]) for each in OUTCOMES)] for kind, found in results]
+    lines = table(["stopped by", "runs", *OUTCOMES], rows)
+    print("\n".join(lines))
+    fill(options.out, "kills", lines)
+    sys.exit(any(found["wrong"] for _, found in results))
+
+
+if __name__ == "__main__":
+    program()
