@@ -30,7 +30,7 @@ from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.cli.resume import nothing_lost
 from dpppsynth.contract.cautions import cautions
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.output_folder import require_new_folder
+from dpppsynth.core.output_folder import require_new_folder, require_room
 
 if TYPE_CHECKING:
     from dpppsynth.contract.account import Ceiling
@@ -91,6 +91,7 @@ def synthesize(
     require_snap(domain, snap)
     settled = people.plan(method, domain, patterns) if people.stated or not known else None
     planned = settled or people.require(method, domain, patterns)
+    require_room(out, sum(planned.file_sizes))
     chosen = values_of(subset)
     people.require_other_mark(chosen)
     warned = cautions(planned.guarantee, domain, None) if settled is None else doubts(settled)

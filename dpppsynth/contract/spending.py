@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from dpppsynth.contract.account import Account, Planned, Subset, authorise, record
 from dpppsynth.contract.result import Result
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.output_folder import require_new_folder, room_for
+from dpppsynth.core.output_folder import require_new_folder, require_room, room_held
 from dpppsynth.core.progress import Progress, ProgressLike, announced
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.spatial.domains import canonical_json
@@ -16,10 +16,10 @@ from dpppsynth.spatial.domains import canonical_json
 if TYPE_CHECKING:
     from typing import Self
 
-# Bytes, generously: of a certificate, of a released number and of a point in files; of the draws of a posterior, and of
-# these for each released number.
-CERTIFICATE, NUMBER, POINT = 2**18, 32, 200
-POSTERIOR, DRAWN = 2**25, 2**10
+# Bytes, generously: of a certificate, of a released number, of a point and of a number in the draws of a posterior.
+CERTIFICATE, NUMBER, POINT, DRAWN = 2**17, 32, 200, 4
+# Vertices of a field for each released number, and numbers that are kept of its draws.
+VERTICES, KEPT = 8, 5_000_000
 
 
 class Finishing(Result, Protocol):
@@ -65,7 +65,8 @@ def spend(
     room: Any = nullcontext(lambda: None)
     if folder is not None:
         require_new_folder(folder)
-        room = room_for(folder, *plan.file_sizes)
+        require_room(folder, sum(plan.file_sizes))
+        room = room_held(folder, plan.file_sizes[0])
     with room as give_back:
         entry = authorise(plan, ledger, entry, rng, subset=subset)
         # One generator for all, so that a seeded run's noise and inference do not share a stream.
@@ -91,5 +92,7 @@ def file_sizes(plan: Any) -> tuple[int, int]:
     statistic = plan.statistic
     points = POINT * int(statistic.n or statistic.expected_n or 0)
     paid = CERTIFICATE + len(canonical_json(plan.domain.to_geojson())) + NUMBER * statistic.most_numbers
-    posterior = POSTERIOR + DRAWN * statistic.most_numbers if getattr(plan.estimator, "has_posterior", False) else 0
-    return paid + points * statistic.paid_patterns, points + posterior
+    inferred = getattr(plan.estimator, "has_posterior", False)
+    vertices = VERTICES * statistic.most_numbers
+    drawn = vertices * min(2000, max(64, KEPT // max(vertices, 1))) if inferred else 0
+    return paid + points * statistic.paid_patterns, points + DRAWN * drawn

@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from dpppsynth.core.errors import InputError
@@ -33,35 +33,33 @@ def scratch_prefix(folder: Path) -> str:
     return f".{folder.name}-"
 
 
-@contextmanager
-def room_for(folder: Path, small: int, large: int) -> Iterator[Callable[[], None]]:
-    """Hold bytes of the disk for a folder, which the function that is given gives back right before they are needed.
+def require_room(folder: Path, size: int) -> None:
+    """Refuse a disk that has no room for so many bytes, with an InputError."""
+    above = _existing(folder)
+    free = shutil.disk_usage(above).free
+    if free < size:
+        msg = (
+            f"path: {free / 1e6:,.1f} MB are free in {above}, and about {size / 1e6:,.1f} are needed; make room, or "
+            "choose another disk."
+        )
+        raise InputError(msg)
 
-    Parameters
-    ----------
-    folder : Path
-    small : int
-        Bytes that are held.
-    large : int
-        Bytes that must be free besides, for files that are written later.
+
+@contextmanager
+def room_held(folder: Path, size: int) -> Iterator[Callable[[], None]]:
+    """Hold bytes of the disk for a folder; the function that is given gives them back right before they are needed.
 
     Raises
     ------
     InputError
-        When the disk has too little room.
+        When nothing can be written there.
     """
     above = _existing(folder)
-    free = shutil.disk_usage(above).free
-    if free < small + large:
-        msg = (
-            f"path: {free / 1e6:,.0f} MB are free in {above}, and about {(small + large) / 1e6:,.0f} are needed; make "
-            "room, or choose another disk."
-        )
-        raise InputError(msg)
-    with tempfile.TemporaryDirectory(dir=above, prefix=scratch_prefix(folder)) as scratch:
-        held = Path(scratch) / "room"
+    with ExitStack() as made:
         try:
-            held.write_bytes(bytes(small))
+            scratch = tempfile.TemporaryDirectory(dir=above, prefix=scratch_prefix(folder))
+            held = Path(made.enter_context(scratch)) / "room"
+            held.write_bytes(bytes(size))
             _sync(held)
         except OSError as err:
             msg = f"path: cannot write in {above}: {err.strerror}; choose another disk."
