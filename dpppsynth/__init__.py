@@ -56,12 +56,6 @@ Every error raised on purpose is a `DpppsynthError`. Names load when first used,
 
 import lazy_loader
 
-_lazy_getattr, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-
-def __getattr__(name: str) -> object:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("dpppsynth")
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+# A name of the package, and no part of what it offers.
+__all__.remove("__version__")

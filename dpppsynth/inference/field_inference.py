@@ -26,9 +26,8 @@ from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.intensity import Intensity, LogLinear, LogLinearMean
-from dpppsynth.spatial.loglinear_integrals import integrate_exp
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
-from dpppsynth.spatial.offset import Offset, weighted_pieces
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, integrate_exp
+from dpppsynth.spatial.offset import Offset, nowhere
 
 # Standard deviation of the intercept's prior where n is secret (log scale).
 INTERCEPT_SD = 2.0
@@ -94,7 +93,7 @@ class FieldInference(Estimator[LatticeStatistic]):
     @cached_property
     def pieces(self) -> Pieces:
         """Pieces over which intensities integrate."""
-        return weighted_pieces(self.mesh, self.offset)
+        return self.mesh.weighted_pieces(self.offset)
 
     def centre(self, plan: LatticeStatistic) -> float:
         """Prior mean of the field: any where n is public, the level of the guess where it is secret."""
@@ -215,6 +214,12 @@ def require_as_written(model: FieldInference, stated: JsonRead, rule: str) -> No
     """
     own = canonical_json(model.to_dict() | {"offset": None})
     require(own == canonical_json({**stated, "offset": None}), rule)
+
+
+def require_somewhere(measure: Floats) -> None:
+    """InputError unless integrals (V,) of basis functions times an offset have a positive finite sum."""
+    if not 0 < measure.sum() < np.inf:
+        raise nowhere()
 
 
 def even_stated(even: bool) -> JsonObject:

@@ -30,6 +30,7 @@ from dpppsynth.inference.field_inference import (
     require_even,
     require_few,
     require_scales,
+    require_somewhere,
 )
 from dpppsynth.inference.posterior import FitNotes, Posterior
 from dpppsynth.models import nuts
@@ -46,7 +47,7 @@ from dpppsynth.models.matern_search import NEGLIGIBLE
 from dpppsynth.models.nuts import FieldDensity
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
-from dpppsynth.spatial.offset import Offset, require_somewhere
+from dpppsynth.spatial.offset import Offset
 
 INFERENCES, ENGINES = ("nuts", "laplace"), ("nutpie", "pymc")
 # Settings on a certificate.

@@ -17,8 +17,7 @@ from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.workers import in_time
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.catalogue import same_code
-from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
-from dpppsynth.privacy.lengths import require_scale
+from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict, require_scale
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_from_dict

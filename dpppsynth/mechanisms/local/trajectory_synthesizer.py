@@ -5,10 +5,10 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
-from dpppsynth.contract.account import Account, Ceiling, Subset, authorise
+from dpppsynth.contract.account import Account, Ceiling, Subset
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Estimator, EstimatorFiles, among
-from dpppsynth.contract.release_plan import ReleasePlan
+from dpppsynth.contract.release_plan import ReleasePlan, authorise
 from dpppsynth.contract.settings import EPSILON, PRIVACY, ParsedOptions, setting
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.arguments import flag, instance, whole
