@@ -66,10 +66,10 @@ def superposition(
     require_bandwidth(bandwidth)
     bandwidth, rate = float(bandwidth), children_rate(patterns, relation)
     profile = PoissonGaussianDP(_reach(window, relation) / bandwidth, rate, delta)
-    curve = (
+    curve = [
         (d, PoissonGaussianDP(float(d) / bandwidth, patterns, delta).epsilon(delta))
         for d in np.linspace(0, window.diameter, 41)[1:]
-    )
+    ]
     return Guarantee(
         relation,
         profile,
