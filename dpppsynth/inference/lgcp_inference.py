@@ -279,12 +279,9 @@ class LGCPInference(FieldInference):
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
         mesh, offset = _validated(stated, plan.mesh)
-        if "covariance" in stated:
-            # Made once, to see that it is a covariance there.
-            model = cls.from_dict({**stated, "mesh": mesh.recipe}, plan, None)
-            require_as_written(model, stated, "a covariance's parameters are numbers as they are written")
-        scales = [*stated["length_scales"], *("even" in stated) * (NO_RANGE,)]
-        return files_beside(mesh, scales, offset)
+        model = cls.from_dict({**stated, "mesh": mesh.recipe}, plan, None)
+        require_as_written(model, stated, "settings of a field are numbers as they are written")
+        return files_beside(model, offset)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

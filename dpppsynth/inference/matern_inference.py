@@ -242,7 +242,7 @@ class MaternInference(SparseInference):
         model = cls.from_dict(stated, plan, None)
         require_as_written(model, stated, "a Matern field's ranges and smoothness are numbers as they are written")
         model.require(plan)
-        return files_beside(model.mesh, model.scales, offset_of(stated), model.covariates)
+        return files_beside(model, offset_of(stated))
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

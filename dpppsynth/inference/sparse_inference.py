@@ -254,7 +254,7 @@ class PrecisionInference(SparseInference):
         require(isinstance(digest, str) and DIGEST.fullmatch(digest) is not None, "the precision is a SHA-256")
         model = cls.from_dict(stated, plan, None)
         model.require(plan)
-        return files_beside(model.mesh, model.scales, offset_of(stated))
+        return files_beside(model, offset_of(stated))
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

@@ -260,8 +260,7 @@ class MarkedInference(SparseInference):
         model = cls.from_dict(stated, plan, None)
         require_as_written(model, stated, "settings of a field with marks are numbers as they are written")
         model.require(plan)
-        # Of the mesh the vertices are looked at.
-        return files_beside(cast(Mesh, model.mesh), model.scales, offset, model.covariates, model.places)
+        return files_beside(model, offset)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
