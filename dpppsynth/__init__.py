@@ -56,6 +56,5 @@ Every error raised on purpose is a `DpppsynthError`. Names load when first used,
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-# A name of the package, and no part of what it offers.
-__all__.remove("__version__")
+__getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
+__all__ = [name for name in _names if name != "__version__"]
