@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Estimator, EstimatorFiles, among
+from dpppsynth.contract.estimator import Estimator
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.units import short_unit
@@ -80,14 +80,6 @@ class Reconstruction(Estimator[HeatmapStatistic]):
     def to_dict(self) -> JsonObject:
         """JSON form, as it stands on a certificate."""
         return {"kind": self.kind, "fit": self.fit}
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: HeatmapStatistic) -> EstimatorFiles:
-        """No files of its own; InputError for an unknown fit."""
-        known = [{"kind": cls.kind, "fit": fit} for fit in FITS]
-        among(stated, known, f"the estimator is reconstruction by {' or '.join(FITS)}")
-        cls(stated["fit"]).require(plan)
-        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: HeatmapStatistic, offset: Offset | None) -> Self:

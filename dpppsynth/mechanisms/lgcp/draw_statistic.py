@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import OFFSETS, Estimator, EstimatorFiles, offset_of, offset_rows
+from dpppsynth.contract.estimator import Estimator, offset_rows
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import Form, one_among
 from dpppsynth.contract.result import UNFITTED, Fit
-from dpppsynth.contract.statistic import Releasing, Trial, require
+from dpppsynth.contract.statistic import Releasing, Trial
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
 from dpppsynth.core.types import Confidential, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
@@ -62,12 +62,6 @@ class Drawn(Estimator[LatticeStatistic]):
 
     def to_dict(self) -> JsonObject:
         return {"kind": self.kind, "offset": None if self.offset is None else self.offset.fingerprint}
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
-        require(stated.keys() == {"kind", "offset"}, "a drawn field has an offset and no other setting")
-        offset = offset_of(stated)
-        return EstimatorFiles(frozenset() if offset is None else OFFSETS, offset)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Estimator, EstimatorFiles, among
+from dpppsynth.contract.estimator import Estimator
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InformationWarning, QualityError
 from dpppsynth.core.types import JsonObject, JsonRead
@@ -80,14 +80,8 @@ class ReportEstimator(Estimator[AreaStatistic]):
         return {"kind": self.kind, "settings": dict(self.settings)}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: AreaStatistic) -> EstimatorFiles:
-        settled = {"kind": cls.kind, "settings": plan.randomizer.settings(**stated.get("settings", {}))}
-        among(stated, [settled], "the estimator has all its settings")
-        return EstimatorFiles()
-
-    @classmethod
     def from_dict(cls, stated: JsonRead, plan: AreaStatistic, offset: Offset | None) -> Self:
-        return cls(stated["settings"])
+        return cls(plan.randomizer.settings(**stated["settings"]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,12 +163,6 @@ class GridEstimator(Estimator[GridStatistic]):
 
     def to_dict(self) -> JsonObject:
         return {"kind": self.kind, "post": self.post, "consistent": self.consistent}
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: GridStatistic) -> EstimatorFiles:
-        known = [{"kind": cls.kind, "post": post, "consistent": both} for post in POSTS for both in (False, True)]
-        among(stated, known, f"the estimator is a grid's, with post {' or '.join(POSTS)}")
-        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: GridStatistic, offset: Offset | None) -> Self:

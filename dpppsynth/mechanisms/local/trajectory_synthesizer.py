@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Estimator, EstimatorFiles, among
+from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.release_plan import ReleasePlan, authorise
 from dpppsynth.contract.settings import EPSILON, PRIVACY, ParsedOptions, setting
 from dpppsynth.contract.synthesizer import Synthesizer
@@ -59,11 +59,6 @@ class TraceEstimator(Estimator[WalksStatistic]):
 
     def table_rows(self) -> Rows:
         return [("intensity", "expected visits of random walks that were fitted to the reports")]
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: WalksStatistic) -> EstimatorFiles:
-        among(stated, [{"kind": cls.kind}], "the estimator has no settings")
-        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: WalksStatistic, offset: Offset | None) -> Self:
