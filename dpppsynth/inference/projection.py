@@ -50,7 +50,7 @@ class Projection(Estimator[AdditiveStatistic]):
             require_few_made_up(made_up, MOST_MADE_UP, plan.epsilon, of="points", remedy="a coarser mesh")
 
     def intensity(self, statistic: PrivateStatistic[AdditiveStatistic]) -> PiecewiseConstant | PiecewiseLinear:
-        plan = statistic.plan
+        plan = statistic.definition
         if self.postprocess == "keep-n" and plan.n is None:
             msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
             raise InputError(msg)

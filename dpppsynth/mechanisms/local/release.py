@@ -63,10 +63,10 @@ class ReportEstimator(Estimator[AreaStatistic]):
 
     def shares(self, statistic: PrivateStatistic[AreaStatistic]) -> Floats:
         """(inputs,) estimated shares of the values; they sum to one."""
-        return statistic.plan.shares(statistic, self.settings)
+        return statistic.definition.shares(statistic, self.settings)
 
     def intensity(self, statistic: PrivateStatistic[AreaStatistic]) -> PiecewiseConstant:
-        plan = statistic.plan
+        plan = statistic.definition
         masses = plan.n * self.shares(statistic)[plan.element_values]
         return PiecewiseConstant(plan.mesh, masses / plan.mesh.element_measure)
 
@@ -99,7 +99,7 @@ class LocalRelease(CoxRelease[AreaStatistic]):
     @cached_property
     def distribution(self) -> Floats:
         """(nx, ny) estimated share of the persons in each cell, i along x and j along y, with sum one."""
-        plan, intensity = self.statistic.plan, cast("PiecewiseConstant", self.intensity)
+        plan, intensity = self.statistic.definition, cast("PiecewiseConstant", self.intensity)
         shares = np.zeros(plan.randomizer.inputs)
         shares[plan.element_values] = intensity.values * plan.mesh.element_measure / plan.n
         return shares.reshape(plan.shape)
@@ -113,7 +113,7 @@ class LocalRelease(CoxRelease[AreaStatistic]):
         **settings
             Of the published estimator, such as `tolerance=0.01`.
         """
-        law = self.statistic.plan.randomizer
+        law = self.statistic.definition.randomizer
         return replace(self, estimator=ReportEstimator(law.settings(estimator=estimator, **settings)))
 
 
@@ -141,10 +141,10 @@ class GridEstimator(Estimator[GridStatistic]):
 
     def fitted(self, statistic: PrivateStatistic[GridStatistic]) -> Fitted:
         """Cells and unbiased estimates of the persons in them."""
-        return statistic.plan.fitted(statistic.lattice, consistent=self.consistent)
+        return statistic.definition.fitted(statistic.lattice, consistent=self.consistent)
 
     def intensity(self, statistic: PrivateStatistic[GridStatistic]) -> PiecewiseConstant:
-        plan = statistic.plan
+        plan = statistic.definition
         if self.post == FIELD:
             # Devices that send a report need no field.
             from dpppsynth.mechanisms.local.grid_field import field_intensity
@@ -211,5 +211,5 @@ class GridRelease(CoxRelease[GridStatistic]):
         intensity = cast(PiecewiseConstant, self.intensity)
         find = cast(CellFinder, intensity.mesh.find)  # type: ignore[attr-defined]
         grid, measure = cast(Rectangles, find.grid), intensity.mesh.element_measure
-        window = self.statistic.plan.window
+        window = self.statistic.definition.window
         return rectangle_integrals(grid, window, find.cells, intensity.values, measure, rectangles)

@@ -52,10 +52,10 @@ class TraceEstimator(Estimator[WalksStatistic]):
 
     def model(self, statistic: PrivateStatistic[WalksStatistic]) -> WalkModel:
         """The walks."""
-        return statistic.plan.model(statistic.lattice)
+        return statistic.definition.model(statistic.lattice)
 
     def intensity(self, statistic: PrivateStatistic[WalksStatistic]) -> PiecewiseConstant:
-        return self.model(statistic).intensity(statistic.plan.window)
+        return self.model(statistic).intensity(statistic.definition.window)
 
     def table_rows(self) -> Rows:
         return [("intensity", "expected visits of random walks that were fitted to the reports")]
