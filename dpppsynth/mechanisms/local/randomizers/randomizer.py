@@ -322,7 +322,7 @@ KINDS = {
     "optimized-unary": ("unary", "OptimizedUnary"),
     "symmetric-unary": ("unary", "SymmetricUnary"),
     "hadamard-response": ("hadamard", "HadamardResponse"),
-    "subset-selection": ("subset_selection", "SubsetSelection"),
+    "subset-selection": ("unary", "SubsetSelection"),
     "projective-response": ("projective", "ProjectiveResponse"),
     "disk-area": ("area", "DiskArea"),
     "hybrid-area": ("area", "HybridArea"),
