@@ -1,12 +1,13 @@
 """`Estimator`: from what was measured to an intensity, as post-processing, and settings that certificates state."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.statistic import DerivedFile, Statistic, require
+from dpppsynth.contract.statistic import FileCheck, Statistic, require
 from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.spatial.covariates import EFFECT_SD, MEASURES, MOST, Design, is_name
@@ -23,7 +24,8 @@ class EstimatorFiles(NamedTuple):
     files: frozenset[str] = frozenset()
     # Fingerprint of the public offset.
     offset: str | None = None
-    following: tuple[DerivedFile, ...] = ()
+    # Checks of some of them, which read them as the release will be opened.
+    following: Mapping[str, FileCheck] = {}
 
 
 class Estimator(Generic[P_contra]):

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpppsynth.contract.account import Account, Levels, Subset, authorise, paid_before, record
+from dpppsynth.contract.account import Account, Levels, Subset
 from dpppsynth.contract.registry import stratified
-from dpppsynth.contract.release_plan import ReleasePlan
+from dpppsynth.contract.release_plan import ReleasePlan, authorise, paid_before, record
 from dpppsynth.contract.result import Result, ResultByLevels, Values
 from dpppsynth.core.arguments import shown, writable
 from dpppsynth.core.errors import InputError, QualityError

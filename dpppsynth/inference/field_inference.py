@@ -3,7 +3,7 @@
 It may fail, be run again, be tuned on the release. `LGCPInference` has dense priors, `MaternInference` sparse ones.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -14,21 +14,20 @@ from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import COVARIATES, OFFSETS, POSTERIOR, Estimator, EstimatorFiles
-from dpppsynth.contract.statistic import DerivedFile, require
+from dpppsynth.contract.statistic import FileCheck, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, silent
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.inference.array_files import read_covariates
-from dpppsynth.inference.posterior import Posterior, read_posterior, require_posterior
+from dpppsynth.inference.posterior import Posterior, read_posterior
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.intensity import Intensity, LogLinear, LogLinearMean
-from dpppsynth.spatial.loglinear_integrals import integrate_exp
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
-from dpppsynth.spatial.offset import Offset, weighted_pieces
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, integrate_exp
+from dpppsynth.spatial.offset import Offset, nowhere
 
 # Standard deviation of the intercept's prior where n is secret (log scale).
 INTERCEPT_SD = 2.0
@@ -94,7 +93,7 @@ class FieldInference(Estimator[LatticeStatistic]):
     @cached_property
     def pieces(self) -> Pieces:
         """Pieces over which intensities integrate."""
-        return weighted_pieces(self.mesh, self.offset)
+        return self.mesh.weighted_pieces(self.offset)
 
     def centre(self, plan: LatticeStatistic) -> float:
         """Prior mean of the field: any where n is public, the level of the guess where it is secret."""
@@ -153,7 +152,7 @@ class FieldInference(Estimator[LatticeStatistic]):
     def draws(self, content: bytes | None) -> Posterior | None:
         """Posterior draws in the file of a saved release, where there is one."""
         effects = 0 if self.covariates is None else len(self.covariates.names)
-        return None if content is None else read_posterior(content, len(self.mesh.vertices), self.scales, effects)
+        return None if content is None else read_posterior(content, self.mesh, self.scales, effects)
 
     def reopened(self, content: bytes | None) -> Self:
         """The estimator with the covariates in the file of a saved release, where there is one."""
@@ -184,24 +183,12 @@ def field_mesh(recipe: Json, tents: Mesh) -> Mesh:
     return mesh_from_recipe(recipe, tents.domain)
 
 
-def files_beside(
-    mesh: Mesh,
-    scales: Sequence[float],
-    offset: str | None,
-    covariates: Design | None = None,
-    places: Mesh | None = None,
-) -> EstimatorFiles:
-    """Posterior draws on a mesh, made with some of the length scales or ranges, offset and covariates where there are.
-
-    These are as they are stated; covariates are at other places where these are given.
-    """
-    files = {POSTERIOR} | (set() if offset is None else OFFSETS) | (set() if covariates is None else {COVARIATES})
-    effects = 0 if covariates is None else len(covariates.names)
-    follow = [DerivedFile(POSTERIOR, (), lambda content, _: require_posterior(content, mesh, scales, effects))]
-    if covariates is not None:
-        vertices = len((places or mesh).vertices)
-        follow.append(DerivedFile(COVARIATES, (), lambda content, _: read_covariates(content, covariates, vertices)))
-    return EstimatorFiles(frozenset(files), offset, tuple(follow))
+def files_beside(model: FieldInference, offset: str | None) -> EstimatorFiles:
+    """Posterior draws of a model as it is stated, covariates where it has some, and an offset of this fingerprint."""
+    read: dict[str, FileCheck] = {POSTERIOR: lambda content, _: model.draws(content)}
+    if model.covariates is not None:
+        read[COVARIATES] = lambda content, _: model.reopened(content)
+    return EstimatorFiles(frozenset(read) | (frozenset() if offset is None else OFFSETS), offset, read)
 
 
 def require_as_written(model: FieldInference, stated: JsonRead, rule: str) -> None:
@@ -215,6 +202,12 @@ def require_as_written(model: FieldInference, stated: JsonRead, rule: str) -> No
     """
     own = canonical_json(model.to_dict() | {"offset": None})
     require(own == canonical_json({**stated, "offset": None}), rule)
+
+
+def require_somewhere(measure: Floats) -> None:
+    """InputError unless integrals (V,) of basis functions times an offset have a positive finite sum."""
+    if not 0 < measure.sum() < np.inf:
+        raise nowhere()
 
 
 def even_stated(even: bool) -> JsonObject:

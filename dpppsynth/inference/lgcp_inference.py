@@ -30,6 +30,7 @@ from dpppsynth.inference.field_inference import (
     require_even,
     require_few,
     require_scales,
+    require_somewhere,
 )
 from dpppsynth.inference.posterior import FitNotes, Posterior
 from dpppsynth.models import nuts
@@ -46,7 +47,7 @@ from dpppsynth.models.matern_search import NEGLIGIBLE
 from dpppsynth.models.nuts import FieldDensity
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
-from dpppsynth.spatial.offset import Offset, require_somewhere
+from dpppsynth.spatial.offset import Offset
 
 INFERENCES, ENGINES = ("nuts", "laplace"), ("nutpie", "pymc")
 # Settings on a certificate.
@@ -278,12 +279,9 @@ class LGCPInference(FieldInference):
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
         mesh, offset = _validated(stated, plan.mesh)
-        if "covariance" in stated:
-            # Made once, to see that it is a covariance there.
-            model = cls.from_dict({**stated, "mesh": mesh.recipe}, plan, None)
-            require_as_written(model, stated, "a covariance's parameters are numbers as they are written")
-        scales = [*stated["length_scales"], *("even" in stated) * (NO_RANGE,)]
-        return files_beside(mesh, scales, offset)
+        model = cls.from_dict({**stated, "mesh": mesh.recipe}, plan, None)
+        require_as_written(model, stated, "settings of a field are numbers as they are written")
+        return files_beside(model, offset)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

@@ -33,6 +33,7 @@ from dpppsynth.inference.field_inference import (
     require_even,
     require_few,
     require_scales,
+    require_somewhere,
 )
 from dpppsynth.inference.posterior import Posterior
 from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
@@ -45,7 +46,7 @@ from dpppsynth.models.sparse_posterior import SparsePosterior
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Mesh
-from dpppsynth.spatial.offset import Offset, require_somewhere
+from dpppsynth.spatial.offset import Offset
 
 # Settings on a certificate.
 STATED = {"kind", "mesh", "ranges", "smoothness", "sigma", "offset", "inference"}
@@ -241,7 +242,7 @@ class MaternInference(SparseInference):
         model = cls.from_dict(stated, plan, None)
         require_as_written(model, stated, "a Matern field's ranges and smoothness are numbers as they are written")
         model.require(plan)
-        return files_beside(model.mesh, model.scales, offset_of(stated), model.covariates)
+        return files_beside(model, offset_of(stated))
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

@@ -19,16 +19,23 @@ from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.inference.field_inference import EVEN, INTERCEPT_SD, NO_RANGE, FieldInference, apportion, files_beside
+from dpppsynth.inference.field_inference import (
+    EVEN,
+    INTERCEPT_SD,
+    NO_RANGE,
+    FieldInference,
+    apportion,
+    files_beside,
+    require_somewhere,
+)
 from dpppsynth.inference.posterior import FitNotes, Posterior
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.sparse_fields import SparseField, constant, field_of_precision, with_effects
 from dpppsynth.models.sparse_posterior import SparsePosterior, kept_masses, sparse_posterior
 from dpppsynth.spatial.domains import canonical_json
-from dpppsynth.spatial.loglinear_integrals import gauss_rule
-from dpppsynth.spatial.mesh import Floats, Mesh
-from dpppsynth.spatial.offset import Offset, require_somewhere
+from dpppsynth.spatial.mesh import Floats, Mesh, gauss_rule
+from dpppsynth.spatial.offset import Offset
 
 # NUTS would take hours with so many unknowns.
 INFERENCES = ("laplace",)
@@ -247,7 +254,7 @@ class PrecisionInference(SparseInference):
         require(isinstance(digest, str) and DIGEST.fullmatch(digest) is not None, "the precision is a SHA-256")
         model = cls.from_dict(stated, plan, None)
         model.require(plan)
-        return files_beside(model.mesh, model.scales, offset_of(stated))
+        return files_beside(model, offset_of(stated))
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

@@ -34,6 +34,7 @@ from dpppsynth.inference.field_inference import (
     files_beside,
     require_as_written,
     require_even,
+    require_somewhere,
 )
 from dpppsynth.inference.posterior import Posterior
 from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
@@ -57,7 +58,7 @@ from dpppsynth.models.street_fields import StreetMatern, Ties, require_few_meeti
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Window, canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
-from dpppsynth.spatial.offset import Offset, require_somewhere
+from dpppsynth.spatial.offset import Offset
 
 # Settings on a certificate.
 STATED = {"kind", "mesh", "plane", "ranges", "street_sigmas", "street_ranges", "detours"}
@@ -292,7 +293,7 @@ class StreetInference(SparseInference):
         model = cls.from_dict(stated, plan, None)
         require_as_written(model, stated, "settings of a field along streets are numbers as they are written")
         model.require(plan)
-        return files_beside(model.mesh, model.scales, offset_of(stated), model.covariates)
+        return files_beside(model, offset_of(stated))
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

@@ -12,7 +12,7 @@ import pytest
 
 from dpppsynth.contract import registry
 from dpppsynth.contract.estimator import Estimator
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.stratified_plan import STRATA

@@ -17,6 +17,7 @@ from dpppsynth.contract.statistic import Releasing, Trial, require
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
 from dpppsynth.core.types import Confidential, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
+from dpppsynth.inference.field_inference import require_somewhere
 from dpppsynth.inference.lgcp_inference import ENGINES
 from dpppsynth.mechanisms.lgcp.field_statistic import FIELD, of_field, require_few_vertices
 from dpppsynth.mechanisms.lgcp.words import covariance_row
@@ -28,9 +29,8 @@ from dpppsynth.models.target_posterior import FieldPrior
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.intensity import LogLinear
-from dpppsynth.spatial.loglinear_integrals import integrate_exp
-from dpppsynth.spatial.mesh import Floats, Mesh
-from dpppsynth.spatial.offset import Offset, require_somewhere, weighted_pieces
+from dpppsynth.spatial.mesh import Floats, Mesh, integrate_exp
+from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 
 
@@ -52,7 +52,7 @@ class Drawn(Estimator[LatticeStatistic]):
 
         The posterior takes the integral to be a sum over vertices; between them exp of a linear function lies below it.
         """
-        mesh, pieces = draw.plan.mesh, weighted_pieces(draw.plan.mesh, self.offset)
+        mesh, pieces = draw.plan.mesh, draw.plan.mesh.weighted_pieces(self.offset)
         shape = draw.values - draw.values.max()
         lost = mesh.integrate(pieces) @ np.exp(shape) / integrate_exp(mesh, pieces, shape[None])[0]
         return LogLinear(mesh, draw.values + np.log(lost), self.offset)
@@ -222,7 +222,7 @@ class DrawStatistic(LatticeStatistic):
     def prior(self) -> FieldPrior:
         """Gaussian prior of intercept and field: the intercept is wide, centred at the homogeneous intensity."""
         size = float(self.n if self.n is not None else self.expected_n or 1.0)
-        measure = self.mesh.integrate(weighted_pieces(self.mesh, self.offset))
+        measure = self.mesh.integrate(self.mesh.weighted_pieces(self.offset))
         require_somewhere(measure)
         share = self.mesh.measure / self.mesh.measure.sum()
         measure = np.maximum(measure, FLOOR * measure.sum() * share)

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from dpppsynth.contract.account import Account, Ceiling, Subset, authorise
-from dpppsynth.contract.release_plan import ReleasePlan
+from dpppsynth.contract.account import Account, Ceiling, Subset
+from dpppsynth.contract.release_plan import ReleasePlan, authorise
 from dpppsynth.contract.settings import EPSILON, PRIVACY, ParsedOptions, setting
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.arguments import instance, whole

@@ -26,7 +26,13 @@ from dpppsynth.core.arguments import one_of
 from dpppsynth.core.progress import Progress, Step, each_of
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.inference.field_inference import INTERCEPT_SD, field_mesh, files_beside, require_as_written
+from dpppsynth.inference.field_inference import (
+    INTERCEPT_SD,
+    field_mesh,
+    files_beside,
+    require_as_written,
+    require_somewhere,
+)
 from dpppsynth.inference.posterior import Posterior
 from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.inference.street_inference import ROUGHLY, climb_grid, require_increasing
@@ -40,7 +46,7 @@ from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern
 from dpppsynth.models.sparse_posterior import sparse_posterior
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.mesh import Floats, Mesh
-from dpppsynth.spatial.offset import Offset, require_somewhere
+from dpppsynth.spatial.offset import Offset
 
 # Settings on a certificate.
 AVERAGED = ("ranges", "owns", "time_sigmas", "togethers")
@@ -254,8 +260,7 @@ class MarkedInference(SparseInference):
         model = cls.from_dict(stated, plan, None)
         require_as_written(model, stated, "settings of a field with marks are numbers as they are written")
         model.require(plan)
-        # Of the mesh the vertices are looked at.
-        return files_beside(cast(Mesh, model.mesh), model.scales, offset, model.covariates, model.places)
+        return files_beside(model, offset)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
