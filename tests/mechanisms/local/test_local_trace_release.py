@@ -24,11 +24,12 @@ from dpppsynth.mechanisms.local.audit_clients import COUNT
 from dpppsynth.mechanisms.local.audit_trajectories import hard_walks
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.randomizers.unary import pack
+from dpppsynth.mechanisms.local.release import TraceRelease
 from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
 from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts, TraceProtocol
 from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic, number_of_trajectories
-from dpppsynth.mechanisms.local.trajectory_synthesizer import CombinedTraces, TraceRelease
+from dpppsynth.mechanisms.local.trajectory_synthesizer import CombinedTraces
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Local, PureDP, ReplaceOne, verify
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.release import certificate, load_release
