@@ -133,7 +133,7 @@ class FieldInference(Estimator[LatticeStatistic]):
         return fields.astype(np.float32)
 
     def intensity(self, statistic: PrivateStatistic[LatticeStatistic]) -> Intensity:
-        return self.posterior_median(self.fit(statistic), statistic.plan.n)
+        return self.posterior_median(self.fit(statistic), statistic.definition.n)
 
     def posterior_mean(self, posterior: Posterior) -> LogLinearMean:
         """Posterior mean intensity, from which single draws can be taken."""

@@ -115,7 +115,9 @@ class LGCPInference(FieldInference):
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> MassLikelihood:
         """Likelihood of the field given the private statistic; a field statistic's is set to uniform masses."""
-        return statistic.plan.likelihood(statistic, self.measure, self.mesh.shares(statistic.plan.mesh).toarray())
+        return statistic.definition.likelihood(
+            statistic, self.measure, self.mesh.shares(statistic.definition.mesh).toarray()
+        )
 
     def _require_own(self, own: Covariance) -> None:
         if (own.sigma, (own.length_scale,)) != (self.sigma, self.length_scales):
@@ -135,7 +137,7 @@ class LGCPInference(FieldInference):
         return np.hstack([root, np.full((len(root), 1), INTERCEPT_SD)]) if intercept else root
 
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
+        plan, likelihood, centre = statistic.definition, self.likelihood(statistic), self.centre(statistic.definition)
         say("Laplace approximations")
         roots = [self.prior_factor(scale, intercept=plan.n is None) for scale in self.length_scales]
         roots += self.even * [np.full((len(self.mesh.vertices), 1), INTERCEPT_SD)]

@@ -148,12 +148,12 @@ class MaternInference(SparseInference):
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         """Likelihood of the field given noised counts or tents."""
-        plan = cast(LaplaceMasses, statistic.plan)
+        plan = cast(LaplaceMasses, statistic.definition)
         # Noised counts and tents have this likelihood.
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, plan.shares(self.mesh, self.pieces)))
 
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        plan, likelihood = statistic.plan, self.likelihood(statistic)
+        plan, likelihood = statistic.definition, self.likelihood(statistic)
         start = self.started(likelihood, self.centre(plan))
         places: dict[int, SparsePosterior] = {}
         for k, sigma in enumerate((self.sigma, *self.sigmas)):

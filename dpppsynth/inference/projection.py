@@ -53,7 +53,7 @@ class Projection(Estimator[AdditiveStatistic]):
             require_few_made_up(made_up, MOST_MADE_UP, plan.epsilon, of="points", remedy="a coarser mesh")
 
     def intensity(self, statistic: PrivateStatistic[AdditiveStatistic]) -> PiecewiseConstant | PiecewiseLinear:
-        plan = statistic.plan
+        plan = statistic.definition
         cells = plan.basis == "cells"
         measure = plan.mesh.element_measure if cells else plan.mesh.measure
         whole = held(measure)

@@ -203,7 +203,7 @@ class PrecisionInference(SparseInference):
         if self.precision is None:
             msg = f"precision: the release states its digest alone; give the matrix {self.digest[:12]}, or another."
             raise QualityError(msg)
-        plan = statistic.plan
+        plan = statistic.definition
         self.require(plan)
         # Noised tents have this likelihood.
         likelihood = cast(NoisyMasses, plan.likelihood(statistic, self.measure, self.mesh.shares(plan.mesh)))

@@ -154,7 +154,7 @@ class StreetInference(SparseInference):
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         """Likelihood of the field given noised counts or tents."""
-        plan = statistic.plan
+        plan = statistic.definition
         self.require(plan)
         count = len(self.mesh.elements)
         shares = scipy.sparse.eye_array(count, format="csr") if plan.basis == "cells" else self.mesh.shares(plan.mesh)
@@ -162,7 +162,7 @@ class StreetInference(SparseInference):
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares))
 
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
+        plan, likelihood, centre = statistic.definition, self.likelihood(statistic), self.centre(statistic.definition)
         tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
         # From the middle to a neighbour or two along each axis, about.
         tries = 1 + 3 * len(AVERAGED)

@@ -12,7 +12,7 @@ from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import Estimator, offset_rows
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import Form, one_among
-from dpppsynth.contract.result import UNFITTED, Fit
+from dpppsynth.contract.result import UNFITTED, FitSummary
 from dpppsynth.contract.statistic import Releasing, Trial
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
 from dpppsynth.core.types import Confidential, JsonObject, JsonRead
@@ -52,7 +52,7 @@ class Drawn(Estimator[LatticeStatistic]):
 
         The posterior takes the integral to be a sum over vertices; between them exp of a linear function lies below it.
         """
-        mesh, pieces = draw.plan.mesh, draw.plan.mesh.weighted_pieces(self.offset)
+        mesh, pieces = draw.definition.mesh, draw.definition.mesh.weighted_pieces(self.offset)
         shape = draw.values - draw.values.max()
         lost = mesh.integrate(pieces) @ np.exp(shape) / integrate_exp(mesh, pieces, shape[None])[0]
         return LogLinear(mesh, draw.values + np.log(lost), self.offset)
@@ -210,7 +210,7 @@ class DrawStatistic(LatticeStatistic):
         fit = self.fit(pattern, rng)
         estimate = Drawn(self.offset).intensity(fit.draw)
         found = fit.diagnostics
-        return Trial(estimate, fit.attempts, UNFITTED if found is None else Fit(found.rhat, found.ess))
+        return Trial(estimate, fit.attempts, UNFITTED if found is None else FitSummary(found.rhat, found.ess))
 
     @cached_property
     def prior(self) -> FieldPrior:

@@ -23,10 +23,18 @@ from dpppsynth.mechanisms.local.cell_synthesizers import (
 from dpppsynth.mechanisms.local.displacements import DisplacementStatistic, LineTrace
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, UniformGridStatistic
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
-from dpppsynth.mechanisms.local.release import GridEstimator, GridRelease, LocalRelease, ReportEstimator
+from dpppsynth.mechanisms.local.release import (
+    GridEstimator,
+    GridRelease,
+    LineEstimator,
+    LocalRelease,
+    ReportEstimator,
+    TraceEstimator,
+    TraceRelease,
+)
 from dpppsynth.mechanisms.local.statistic import AreaStatistic, ReportsStatistic
 from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic
-from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace, LineEstimator, TraceEstimator, TraceRelease
+from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.spatial.mesh import Ints
 
 OWN = "Every person's location was turned into a random report on its own"

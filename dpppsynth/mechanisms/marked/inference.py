@@ -147,7 +147,7 @@ class MarkedInference(SparseInference):
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         """Likelihood of the field given the noised masses."""
-        plan = cast(MarkedMasses, statistic.plan)
+        plan = cast(MarkedMasses, statistic.definition)
         each = sp.eye_array(self.grid.shape[0] * self.grid.shape[1])
         return plan.likelihood(statistic, self.measure, sp.kron(each, self.grid.space.shares(plan.mesh), format="csr"))
 
@@ -168,7 +168,7 @@ class MarkedInference(SparseInference):
         return None if times is None else clock_field(times, self.time_range)
 
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
+        plan, likelihood, centre = statistic.definition, self.likelihood(statistic), self.centre(statistic.definition)
         tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
         # From the middle to a neighbour or two along each axis, about.
         tries = 1 + 3 * len(AVERAGED)
