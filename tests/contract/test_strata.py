@@ -378,7 +378,7 @@ class TestRelease:
 
     def test_one_certificate_has_so_many_levels(self):
         plan = SYNTHESIZERS["cells"].plan(WINDOW, n=50)
-        with pytest.raises(InputError, match="levels: one certificate has at most 1000, got 1001"):
+        with pytest.raises(InputError, match="levels: at most 1000 are released under one certificate, got 1001"):
             StratifiedPlan("year", dict.fromkeys(map(str, range(1001)), plan))
 
     def test_fixed_numbers_by_level(self):
