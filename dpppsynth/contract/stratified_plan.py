@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.contract.account import Account, Levels, Subset, paid_before
+from dpppsynth.contract.account import Account, Levels, Subset
 from dpppsynth.contract.registry import stratified
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.result import ResultByLevels, Values
-from dpppsynth.contract.spending import spend
+from dpppsynth.contract.spending import paid_before, spend
 from dpppsynth.core.arguments import shown, writable
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
@@ -29,6 +29,7 @@ from dpppsynth.spatial.patterns import PointPattern, require_number
 
 # Name on certificates of releases by levels of a mark.
 STRATA = "strata"
+MOST_LEVELS = 1000
 # Names that released files need for themselves.
 TAKEN = ("x", "y", "geometry")
 # Whole numbers up to which all floats are known.
@@ -55,6 +56,11 @@ class StratifiedPlan:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values) or tuple(self.plans))
+        if len(self.plans) > MOST_LEVELS:
+            msg = (
+                f"levels: at most {MOST_LEVELS} are released under one certificate, got {len(self.plans)}; take fewer."
+            )
+            raise InputError(msg)
         # Promises that have no common bound are refused before a point is touched.
         _ = self.guarantee
 

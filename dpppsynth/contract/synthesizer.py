@@ -7,12 +7,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
-from dpppsynth.contract.account import Account, Ceiling, Subset, authorise, require_no_ledger_needed
+from dpppsynth.contract.account import Account, Ceiling, Subset
 from dpppsynth.contract.object_options import relation_of, require_relation
 from dpppsynth.contract.rehearsal import Rehearsal
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.result import MechanismResult, ResultByLevels
 from dpppsynth.contract.settings import ParsedOptions, Settings
+from dpppsynth.contract.spending import authorise, require_no_ledger_needed
 from dpppsynth.contract.statistic import measured_number
 from dpppsynth.contract.stratified_plan import (
     STRATA,
@@ -30,7 +31,6 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.map_scale import scale_factor
 from dpppsynth.core.progress import ProgressLike, require_progress
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.core.wording import mention
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import require_small_delta
@@ -141,10 +141,6 @@ class Synthesizer(Settings, Generic[R_co]):
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
         raise NotImplementedError
 
-    @cached_property
-    def _last_plan(self) -> SingleEntryCache[tuple[ReleasePlan, object]]:
-        return SingleEntryCache()
-
     def _planned(self, domain: Domain, **options: Any) -> ReleasePlan:
         """The plan for these public parameters: the last one that was made here, where it was made for the same ones.
 
@@ -153,17 +149,29 @@ class Synthesizer(Settings, Generic[R_co]):
         if not isinstance(domain, Domain) or not all(isinstance(each, PLAIN) for each in options.values()):
             return self.plan(domain, **options)
         public = sorted((name, type(value).__name__, value) for name, value in options.items())
-        return self._again(self._last_plan, (domain, public), lambda: self.plan(domain, **options))
+        return self._again("plan", (domain, public), lambda: self.plan(domain, **options))
 
-    def _again(
-        self, last: SingleEntryCache[tuple[T, object]], public: tuple[Domain, object], make: Callable[[], T]
-    ) -> T:
-        """The last result, where it was made on the same domain, from the same settings and other public parameters."""
+    def _again(self, name: str, public: tuple[Domain, object], make: Callable[[], T]) -> T:
+        """The last result of a name, where it was made on the same domain, from the same settings and public facts.
+
+        Threads that ask at once may compute twice, and never see the result of another question.
+        """
         domain, others = public
         # Settings are compared by identity, and held with the result: equal arrays are no truth value.
         settings = [getattr(self, each.name) for each in fields(cast(Any, self))]
         key = [id(each) for each in settings], domain.fingerprint(), domain.scale_factor, others
-        return last.get(key, lambda: (make(), settings))[0]
+        held = self._held.get(name)
+        if held is None or held[0] != key:
+            held = self._held[name] = key, make(), settings
+        return cast(T, held[1])
+
+    @cached_property
+    def _held(self) -> dict[str, tuple[object, object, object]]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State without results that are held: copies to other processes begin without any."""
+        return {name: value for name, value in self.__dict__.items() if name != "_held"}
 
     @staticmethod
     def _domain(pattern: object) -> Domain:

@@ -1,4 +1,4 @@
-"""Worker processes that end with the process that started them, work shared among threads, and time limits."""
+"""Worker processes that end with the process that started them, threads, code compiled for them, and time limits."""
 
 import ctypes
 import os
@@ -58,6 +58,7 @@ def _end_when_told(end: "Connection") -> None:
         os._exit(1)
 
 
+F = TypeVar("F", bound=Callable[..., object])
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -78,6 +79,16 @@ def in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], *, mos
     cores = os.cpu_count() or 1
     with ThreadPoolExecutor(min(cores, most or cores)) as pool:
         return list(pool.map(function, waiting))
+
+
+def compiled(function: F) -> F:
+    """Compile a function when it is first called, to run beside other threads, and keep the code where possible."""
+    from numba import njit
+
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # there is no folder to keep compiled code in
+        return njit(nogil=True)(function)
 
 
 def in_time(function: Callable[[], Result], seconds: float) -> Result:

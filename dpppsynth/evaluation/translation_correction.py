@@ -25,8 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.sorted_search import BUCKETS, add, compiled, number_below, table
+from dpppsynth.core.sorted_search import BUCKETS, add, number_below, table
 from dpppsynth.core.types import Floats, Ints
+from dpppsynth.core.workers import compiled
 from dpppsynth.evaluation.isotropic_correction import MOST, border
 from dpppsynth.evaluation.pairs import Cells, partners
 from dpppsynth.spatial.domains import Window

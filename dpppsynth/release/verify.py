@@ -5,25 +5,28 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from shapely.errors import ShapelyError
 
 from dpppsynth.contract.estimator import COVARIATES, OFFSETS
+from dpppsynth.contract.statistic import require
 from dpppsynth.contract.stratified_plan import STRATA
+from dpppsynth.core.crs import crs_member
 from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
-from dpppsynth.core.published_files import REMEDY
+from dpppsynth.core.published_files import REMEDY, strict_json
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.workers import in_time
+from dpppsynth.io.reading import parse_synthetic
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.catalogue import same_code
-from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
-from dpppsynth.privacy.lengths import require_scale
+from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict, require_scale
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_from_dict
 from dpppsynth.privacy.truncated.error_bounds import LARGEST
-from dpppsynth.release import certificate, contents
+from dpppsynth.release import certificate
 from dpppsynth.release.offset_file import offset_name, read_offset
 from dpppsynth.release.rederive import RederivedRelease, has_form, knows, rederive, same_values, spends, stated_budget
 from dpppsynth.spatial.domains import Domain, canonical_json
@@ -270,14 +273,30 @@ def _misplaced(found: certificate.Published, derived: RederivedRelease, released
                 follows(found.content(file), np.concatenate(numbers))
         except (*UNUSABLE, ArithmeticError, ShapelyError):
             return f"{file} does not follow from what was drawn."
-    # The guarantee was derived for it.
-    domain = _domain(found)
     for name in filter(certificate.SYNTHETIC.fullmatch, listed):
         try:
-            contents.require_pattern(found.content(name), domain, derived.written)
+            _require_pattern(found.content(name), name, derived)
         except UNUSABLE:
             return f"{name} is no synthetic pattern, or holds something else beside it."
     return None
+
+
+def _require_pattern(content: bytes, name: str, derived: RederivedRelease) -> None:
+    """Refuse what is no pattern in the domain, with the marks of such a release and nothing beside them."""
+    domain, marks = cast(Domain, derived.domain), {*derived.mark_names}
+    document = strict_json(content)
+    closed = document.keys() == {"type", "crs", "features"} and document["crs"] == crs_member(domain.crs)
+    closed = closed and all(
+        each.keys() == {"type", "properties", "geometry"}
+        and each["properties"].keys() == marks
+        and each["geometry"].keys() == {"type", "coordinates"}
+        and len(each["geometry"]["coordinates"]) == 2
+        for each in document["features"]
+    )
+    require(closed, "a pattern is a collection of points with their marks")
+    pattern = parse_synthetic(content, name, domain, marks=derived.mark_names)
+    if len(pattern):
+        derived.require_marks(pattern.marks or {})
 
 
 def _domain(found: certificate.Published) -> Domain:

@@ -12,7 +12,7 @@ import pytest
 
 from dpppsynth.contract import registry
 from dpppsynth.contract.estimator import Estimator
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.stratified_plan import STRATA
@@ -52,7 +52,7 @@ def test_records_are_complete(name):
     assert record.statistic.apply_noise is Statistic.apply_noise, "conformance looks at what passes through here"
     for estimator in record.estimators:
         assert issubclass(estimator, Estimator)
-        assert estimator.beside.__func__ is not Estimator.beside.__func__
+        assert estimator.from_dict.__func__ is not Estimator.from_dict.__func__
         assert record.estimator(estimator.kind) is estimator
     with pytest.raises(InputError, match="the estimator is"):
         record.estimator("no-such")

@@ -33,7 +33,7 @@ from dpppsynth.linear_network import network_mesh
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy import moved_points, smallest_move_bound, verify
-from dpppsynth.privacy.lengths import on_map
+from dpppsynth.privacy.guarantee import on_map
 from dpppsynth.release import certificate
 
 # Lengths on this map are 1.04 times true ones.

@@ -19,6 +19,7 @@ from dpppsynth.mechanisms.local.bound import local_trajectory
 from dpppsynth.mechanisms.local.randomizers.displacements import MOST_CELLS, DisplacementLaw, displacement_of
 from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
 from dpppsynth.mechanisms.local.randomizers.randomizer import randomizer_from_dict
+from dpppsynth.mechanisms.local.release import LineEstimator
 from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.statistic import (
     SHUFFLE_DELTA,
@@ -31,7 +32,7 @@ from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, number_of_rep
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
 from dpppsynth.mechanisms.local.trajectories.walks import LineModel
 from dpppsynth.mechanisms.local.trajectory_statistic import WalksStatistic, checked_user
-from dpppsynth.mechanisms.local.trajectory_synthesizer import LineEstimator, OfTrajectories
+from dpppsynth.mechanisms.local.trajectory_synthesizer import OfTrajectories
 from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation

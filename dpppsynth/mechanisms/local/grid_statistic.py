@@ -25,7 +25,7 @@ from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, clipped_frequencies, first_side, second_sides, split_users
 from dpppsynth.mechanisms.local.one_report import require_no_marks
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.oracle_choice import oracle
+from dpppsynth.mechanisms.local.randomizers.oracles import oracle
 from dpppsynth.mechanisms.local.statistic import (
     OneRoundStatistic,
     ReportsStatistic,

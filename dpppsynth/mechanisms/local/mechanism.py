@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from dpppsynth.contract.examples import Example, N, ring, square
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.contract.result import Result
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.mechanisms.local.audit import AdaptiveGridAudit, CellsAudit, DisplacementAudit, GridAudit
@@ -23,10 +23,18 @@ from dpppsynth.mechanisms.local.cell_synthesizers import (
 from dpppsynth.mechanisms.local.displacements import DisplacementStatistic, LineTrace
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, UniformGridStatistic
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
-from dpppsynth.mechanisms.local.release import GridEstimator, GridRelease, LocalRelease, ReportEstimator
+from dpppsynth.mechanisms.local.release import (
+    GridEstimator,
+    GridRelease,
+    LineEstimator,
+    LocalRelease,
+    ReportEstimator,
+    TraceEstimator,
+    TraceRelease,
+)
 from dpppsynth.mechanisms.local.statistic import AreaStatistic, ReportsStatistic
 from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic
-from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace, LineEstimator, TraceEstimator, TraceRelease
+from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.spatial.mesh import Ints
 
 OWN = "Every person's location was turned into a random report on its own"

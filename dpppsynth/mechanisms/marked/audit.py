@@ -18,7 +18,7 @@ from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.marked.bound import time_on_clock
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
-from dpppsynth.privacy.lengths import on_map
+from dpppsynth.privacy.guarantee import on_map
 from dpppsynth.privacy.profiles import Profile, PureDP
 from dpppsynth.privacy.relations import CappedRelation, MovedPoint, Relation
 from dpppsynth.spatial.mark_space import Marks

@@ -39,8 +39,7 @@ from dpppsynth.mechanisms.local.trajectories.paths import (
 )
 from dpppsynth.mechanisms.local.trajectories.protocol import RoundLaw
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
-from dpppsynth.mechanisms.local.trajectory_files import TraceRound
-from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
+from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace, TraceRound
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Local
 from dpppsynth.spatial.domains import Window

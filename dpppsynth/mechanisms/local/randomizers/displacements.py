@@ -11,7 +11,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle
+from dpppsynth.mechanisms.local.randomizers.oracles import best_oracle
 from dpppsynth.mechanisms.local.randomizers.questions import QuestionsLaw
 from dpppsynth.spatial.simplex import norm_sub, possible
 

@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 
 from dpppsynth.core.arguments import elements, instance, plain_array, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.spatial.domains import LARGEST, Window, as_reals
 from dpppsynth.spatial.grid_cells import cell_places
 from dpppsynth.spatial.mesh import Floats, Ints
+
+# Cells along a side of a grid.
+MOST_SIDE = 1024
 
 # The neighbours of a cell, in the order in which moves are numbered: along x, then along y.
 MOVES = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y])
@@ -44,7 +46,7 @@ class GridTrajectories:
     offsets: Ints
 
     def __post_init__(self) -> None:
-        d = whole("cells", self.cells, 1, most=grid_limits.TRAJECTORIES_SIDE)
+        d = whole("cells", self.cells, 1, most=MOST_SIDE)
         values = plain_array(self.values)
         flat = values is not None and values.ndim == 1 and values.dtype.kind in "iu" and len(values) > 0
         if values is None or not flat or values.min() < 0 or values.max() >= d * d:
@@ -212,7 +214,7 @@ class Trajectories:
         InputError
             When a point lies outside the window.
         """
-        cells = whole("cells", cells, 1, most=grid_limits.TRAJECTORIES_SIDE)
+        cells = whole("cells", cells, 1, most=MOST_SIDE)
         if not instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one").contains(self.xy).all():
             msg = (
                 "window: there are points outside it; take a public window that holds them all, or move each to the "

@@ -9,9 +9,8 @@ import numpy as np
 from dpppsynth.core.arguments import plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.displacements import displaced
-from dpppsynth.mechanisms.local.trajectories.paths import MOVES, GridTrajectories, neighbouring_cells, starts
+from dpppsynth.mechanisms.local.trajectories.paths import MOST_SIDE, MOVES, GridTrajectories, neighbouring_cells, starts
 from dpppsynth.models.regular_meshes import grid_cells, regular_squares
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
@@ -60,7 +59,7 @@ class TraceModel:
     moves: Floats = field(repr=False)
 
     def __post_init__(self) -> None:
-        size = whole("cells", self.cells, 1, most=grid_limits.TRAJECTORIES_SIDE) ** 2
+        size = whole("cells", self.cells, 1, most=MOST_SIDE) ** 2
         whole("n", self.n, 1, most=2**53)
         for name, shape in (("starts", (size,)), ("ends", (size,)), ("lengths", None), ("moves", (size, len(MOVES)))):
             object.__setattr__(self, name, _weights(name, getattr(self, name), shape))
