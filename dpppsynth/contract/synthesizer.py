@@ -118,18 +118,32 @@ class Synthesizer(Settings, Generic[R_co]):
         Where labels of persons tell how many points count, a `ledger` authorises `ceiling` before they are read.
         """
         domain = self._domain(pattern)
-        relation = self.neighbouring()
         planned = partial(self._planned, domain, expected_n=expected_n, **options)
         account: dict[str, Any] = {"ledger": ledger, "subset": subset, "keep": keep}
-        if ledger is not None and relation.n_is_public and relation.user_cap is not None:
-            # Whatever the labels say, there is a point.
-            first = planned(n=1)
+        if ledger is not None and self.labels_tell_n:
+            first = planned(n=self.fewest)
             first.statistic.require_columns(pattern)
             most = Ceiling(first.mechanism, domain, self.ceiling(domain, **options))
             account["entry"] = authorise(most, ledger, None, rng, subset=subset, taken=False)
-        plan = planned(n=measured_number(relation, pattern) if relation.n_is_public else None)
+        plan = planned(n=self.number_of(pattern))
         # The class that the mechanism's record names, which is the one that this class is declared with.
         return cast(R_co, plan.release(pattern, rng, progress=progress, **account))
+
+    @property
+    def labels_tell_n(self) -> bool:
+        """Whether the public number of a pattern hangs on labels of persons."""
+        relation = self.neighbouring()
+        return relation.n_is_public and relation.user_cap is not None
+
+    @property
+    def fewest(self) -> int:
+        """Smallest number that a plan may be made for."""
+        return 1
+
+    def number_of(self, pattern: PointPattern) -> int | None:
+        """The public number in a pattern that a plan is made for; None where it is secret."""
+        relation = self.neighbouring()
+        return measured_number(relation, pattern) if relation.n_is_public else None
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
         """The most that a release may spend, whatever the number of points.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InputError
 
 
@@ -54,10 +55,11 @@ def room_held(folder: Path, size: int) -> Iterator[Callable[[], None]]:
     InputError
         When nothing can be written there.
     """
-    above = _existing(folder)
+    above, prefix = _existing(folder), f".{folder.name}.room-"
+    name_leftovers(above, prefix, "it holds nothing but zeros.")
     with ExitStack() as made:
         try:
-            scratch = tempfile.TemporaryDirectory(dir=above, prefix=scratch_prefix(folder))
+            scratch = tempfile.TemporaryDirectory(dir=above, prefix=prefix)
             held = Path(made.enter_context(scratch)) / "room"
             held.write_bytes(bytes(size))
             _sync(held)

@@ -280,7 +280,7 @@ class CoxRelease(StatisticRelease[L]):
         try:
             with announced(progress) as say:
                 return self.with_posterior(model, rng, say)
-        except (ArithmeticError, MemoryError, RuntimeError, ValueError, QualityError) as error:
+        except (ArithmeticError, MemoryError, OSError, RuntimeError, ValueError, QualityError) as error:
             # The statistic was paid for, and must outlive whatever went wrong with it.
             kept = replace(self, estimator=model, draws=None)
             reason = str(error) if isinstance(error, QualityError) else f"{FAILED} ({type(error).__name__})."

@@ -2,18 +2,15 @@
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.contract.account import Account, Ceiling, Subset
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, PRIVACY, ParsedOptions, setting
-from dpppsynth.contract.spending import authorise
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.errors import InformationWarning, InputError, outside
-from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import local_round, local_trajectories
 from dpppsynth.mechanisms.local.release import TraceEstimator, TraceRelease
@@ -34,7 +31,7 @@ from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, Local, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Ints
-from dpppsynth.spatial.patterns import PointPattern, require_match
+from dpppsynth.spatial.patterns import PointPattern
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,45 +143,17 @@ class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
         when = "" if asked is self else " in this round"
         return f"One report for each person of the column {user!r}{when}, about all of their rows in their order."
 
-    def release(
-        self,
-        pattern: PointPattern,
-        rng: RngLike = None,
-        *,
-        expected_n: float | None = None,
-        progress: ProgressLike = None,
-        ledger: Account | None = None,
-        subset: Subset = None,
-        **options: Any,
-    ) -> TraceRelease:
-        """Run one client for every trajectory of a pattern, and make a release of their reports.
+    @property
+    def labels_tell_n(self) -> bool:
+        return self.user is not None
 
-        Parameters
-        ----------
-        pattern : PointPattern
-            With the mark `user` and no other; the points of a trajectory in the order of its visits.
-        rng : None, int or Generator
-            None for a private release. Anything else makes it reproducible, not private, and marks it so.
-        expected_n : None
-            The number of trajectories is public, and taken from the pattern.
-        progress : callable, optional
-        ledger : Ledger, optional
-            Must authorise the release before the pattern is touched.
-        subset : dict, optional
-            As in `ReleasePlan.release`.
-        """
-        domain = self._domain(pattern)
-        require_match(pattern, domain, None, self.user)
-        # Errors in public parameters cost no budget.
-        self.plan(domain, n=self.shuffled or 1, expected_n=expected_n, **options)
-        entry = None
-        if ledger is not None:
-            # Before trajectories are counted: labels that cannot tell them would be an answer.
-            most = Ceiling(self.basis, domain, self.ceiling(domain))
-            entry = authorise(most, ledger, None, rng, subset=subset, taken=False)
-        plan = self.plan(domain, n=number_of_trajectories(pattern, self.user), **options)
-        spent: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset}
-        return cast(TraceRelease, plan.release(pattern, rng, progress=progress, **spent))
+    @property
+    def fewest(self) -> int:
+        return self.shuffled or 1
+
+    def number_of(self, pattern: PointPattern) -> int:
+        """The number of trajectories of a pattern with the mark `user` and no other, in the order of their visits."""
+        return number_of_trajectories(pattern, self.user)
 
 
 @dataclass(frozen=True)
