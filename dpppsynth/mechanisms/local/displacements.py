@@ -112,15 +112,10 @@ class DisplacementStatistic(OneRoundStatistic, WalksStatistic):
         plan.require_relation(relation)
         return plan
 
-    def parameters(self) -> JsonObject:
+    def own_parameters(self) -> JsonObject:
         return {
-            "basis": self.basis,
             "randomizer": self.law.parameters(),
             "user": self.user,
-            "epsilon": self.epsilon,
-            "n": self.n,
-            "expected_n": None,
-            **self.shuffled_parameters(),
         }
 
     @property
@@ -260,7 +255,6 @@ class LineTrace(OfTrajectories, LocalMechanism):
             n is public here.
         """
         window, number = require_window(domain), number_of_reports(n, expected_n)
-        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
         return ReleasePlan(
-            self.basis, DisplacementStatistic(window, self.randomizer, number, self.user, shuffle), LineEstimator()
+            self.basis, DisplacementStatistic(window, self.randomizer, number, self.user, self.shuffle), LineEstimator()
         )

@@ -330,8 +330,7 @@ class LDPTrace(OfTrajectories):
             Number of persons who report in either round; all of them unless given.
         """
         window, number = require_window(domain), number_of_reports(n, expected_n)
-        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
-        split: dict[str, Any] = {"clients": clients, "user": self.user, "shuffle": shuffle}
+        split: dict[str, Any] = {"clients": clients, "user": self.user, "shuffle": self.shuffle}
         plan = TraceStatistic(window, self.epsilon, self.cells, self.max_length, number, **split)
         return ReleasePlan(plan.basis, plan, TraceEstimator())
 
