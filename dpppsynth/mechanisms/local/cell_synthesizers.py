@@ -192,7 +192,6 @@ class SEMGeoI(CellMechanism):
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> Relation:
-        """The promise to the sender of a report, whatever the domain."""
         cells = cls.cells if options["cells"] is None else options["cells"]
         return GeoIndistinguishability(cells, user=cls.user_column(options))
 

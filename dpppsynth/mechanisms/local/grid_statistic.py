@@ -163,9 +163,9 @@ class GridStatistic(ReportsStatistic):
         raise NotImplementedError
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        statistic = super().restore(data)
-        self.fitted(statistic.lattice)
-        return statistic
+        # Says, before numbers are counted, where the first level's counts lead to another second level.
+        self.fitted(np.array(data["lattice"], dtype=np.int64))
+        return super().restore(data)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -421,7 +421,6 @@ class AdaptiveGridStatistic(GridStatistic):
         return one, Level(grid, clients, second, self.reports[1])
 
     def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
-        """Cells and unbiased estimates of the persons in them."""
         first, second = self.parts(lattice)
         grid, clients = self.second_round(first)
         if self.cells not in (None, len(grid)):

@@ -148,7 +148,6 @@ class Round(GridMechanism):
         return self.grid.locate(self._places(xy, outside))
 
     def clients(self, values: Any, rng: RngLike = None) -> Reports:
-        """Reports of many persons at once, from points (n, 2) or the numbers of their cells (n,)."""
         given = plain_array(values)
         return super().clients(values if given is None or given.ndim != 2 else self.values(values), rng)
 
@@ -340,7 +339,6 @@ class AdaptiveGrid(GridMechanism):
         raise InputError(msg)
 
     def asked(self, domain: Any, n: int | None, after: str | None) -> Any:
-        """The first round, or the second where the first one's counts are given."""
         persons = number_of_reports(n, None)
         first = self.first(persons)
         return first if after is None else self.second(first_counts(after, first, self.own_window(domain)), persons)
@@ -350,7 +348,6 @@ class AdaptiveGrid(GridMechanism):
         return {ROUND: "1" if after is None else "2"}
 
     def combined(self, domain: Any, n: int | None, after: str, counts: Any) -> Any:
-        """Counts of both rounds together."""
         persons = number_of_reports(n, None)
         return self.combine(first_counts(after, self.first(persons), domain), counts, persons)
 

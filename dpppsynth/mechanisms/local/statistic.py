@@ -250,7 +250,6 @@ class OneRoundStatistic(ReportsStatistic):
 
     @property
     def size(self) -> int:
-        """Number of counts."""
         size: int = self.randomizer.size
         return size
 
@@ -262,7 +261,6 @@ class OneRoundStatistic(ReportsStatistic):
         raise NotImplementedError
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every person, and count their reports."""
         source = generator(rng)
         values = self.values(self.admitted(pattern, source))
         counts = self.apply_noise(partial(tally, self.randomizer, rng=source), values)
@@ -363,7 +361,6 @@ class AreaStatistic(OneRoundStatistic):
         }
 
     def values(self, pattern: PointPattern) -> Ints:
-        """(n,) value of every point's client. As sensitive as the points."""
         require_no_marks(instance("pattern", pattern, PointPattern))
         require_match(pattern, self.domain, self.n)
         return self.element_values[self.mesh.locate(pattern.positions)]

@@ -75,7 +75,6 @@ class ReportSettings(Settings):
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> Relation:
-        """The promise to the sender of a report, whatever the domain."""
         return Local(user=cls.user_column(options))
 
     @classmethod
@@ -418,17 +417,6 @@ class CellMechanism(LocalMechanism):
         return np.asarray(self.randomizer.estimate(values, n, **chosen)).reshape(self.cells, self.cells)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone.
-
-        Parameters
-        ----------
-        domain : Window
-            The grid divides its bounding box, in both directions into the same number of cells.
-        n : int
-            Public number of reports.
-        expected_n : None
-            n is public here.
-        """
         plan = AreaStatistic(
             self.mesh(domain), self.randomizer, number_of_reports(n, expected_n), self.shuffle, self.user
         )

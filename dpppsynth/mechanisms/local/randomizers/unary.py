@@ -89,7 +89,6 @@ class BitOracle(FrequencyOracle):
         return not len(words) or bool(words.min() >= 0 and words.max() < 2**WORD and words[:, -1].max() < last)
 
     def count(self, reports: Ints) -> Ints:
-        """(domain,) number of reports with the bit of each value set."""
         checked, counts = self._checked(reports), np.zeros(self.domain, dtype=np.int64)
         for part in self._parts(len(checked)):
             counts += unpack(checked[part], self.domain).sum(axis=0, dtype=np.int64)
