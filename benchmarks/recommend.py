@@ -219,7 +219,7 @@ def distance(outcome: Any) -> float:
     """Total variation distance to the truth."""
     where, release = place(outcome.scenario.place), outcome.release
     if isinstance(release, PoissonRelease):
-        return where.distance(release.statistic.plan.density(outcome.original, where.xy))
+        return where.distance(release.statistic.definition.density(outcome.original, where.xy))
     return where.distance(release.intensity(where.xy))
 
 

@@ -185,7 +185,7 @@ def _intensity(
     if not isinstance(release, CoxRelease):
         return {}
     words = registry.of(release).words
-    axes = {"mesh": plot_mesh(release.mesh, title=f"Mesh of the {release.statistic.plan.basis}{of}")}
+    axes = {"mesh": plot_mesh(release.mesh, title=f"Mesh of the {release.statistic.definition.basis}{of}")}
     if release.inferred:
         axes["intensity"] = plot_intensity(
             release.intensity, title=f"{words.title}{of}", of=words.counts, scale=scale, **marks

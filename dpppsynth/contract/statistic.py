@@ -8,7 +8,7 @@ import numpy as np
 
 from dpppsynth.contract.mesh_sizes import mesh_json
 from dpppsynth.contract.parameter_forms import Form
-from dpppsynth.contract.result import UNFITTED, Fit, Result, Saved, released_fit, released_intensity
+from dpppsynth.contract.result import UNFITTED, FitSummary, Result, Saved, released_fit, released_intensity
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.types import JsonObject, JsonRead
@@ -37,7 +37,7 @@ class Measured(Protocol[P_co]):
     """The outcome of a measurement: public from then on."""
 
     @property
-    def plan(self) -> P_co:
+    def definition(self) -> P_co:
         """The measurement."""
 
     @property
@@ -59,7 +59,7 @@ class Trial:
         From coordinates (k, 2) to the intensity that was released, or drawn from; None where distances are given.
     attempts : int or None
         Attempts of the exact sampler.
-    fit : Fit
+    fit : FitSummary
         Diagnostics of what was inferred, or of a draw by NUTS.
     distances : (float, float) or None
         From the surrogate to what was released, and to what needs no data, in a measure of the mechanism's own.
@@ -67,7 +67,7 @@ class Trial:
 
     estimate: Callable[[Floats], Floats] | None
     attempts: int | None = None
-    fit: Fit = UNFITTED
+    fit: FitSummary = UNFITTED
     distances: tuple[float, float] | None = None
 
 

@@ -13,15 +13,14 @@ import threadpoolctl
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import COVARIATES, OFFSETS, POSTERIOR, Estimator, EstimatorFiles
+from dpppsynth.contract.estimator import COVARIATES, POSTERIOR, Estimator
 from dpppsynth.contract.statistic import FileCheck, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, silent
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.core.types import Json, JsonObject, JsonRead
+from dpppsynth.core.types import Json, JsonObject
 from dpppsynth.inference.array_files import read_covariates
 from dpppsynth.inference.posterior import Posterior, read_posterior
-from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import canonical_json
@@ -134,7 +133,7 @@ class FieldInference(Estimator[LatticeStatistic]):
         return fields.astype(np.float32)
 
     def intensity(self, statistic: PrivateStatistic[LatticeStatistic]) -> Intensity:
-        return self.posterior_median(self.fit(statistic), statistic.plan.n)
+        return self.posterior_median(self.fit(statistic), statistic.definition.n)
 
     def posterior_mean(self, posterior: Posterior) -> LogLinearMean:
         """Posterior mean intensity, from which single draws can be taken."""
@@ -148,6 +147,11 @@ class FieldInference(Estimator[LatticeStatistic]):
         median = np.median(posterior.flat, axis=0, keepdims=True).astype(float)
         total = self.posterior_mean(posterior).total if n is None else float(n)
         return LogLinear(self.mesh, self.normalise(median, total)[0].astype(float), self.offset)
+
+    @property
+    def following(self) -> dict[str, FileCheck]:
+        read: dict[str, FileCheck] = {POSTERIOR: lambda content, _: self.draws(content)}
+        return read if self.covariates is None else read | {COVARIATES: lambda content, _: self.reopened(content)}
 
     def draws(self, content: bytes | None) -> Posterior | None:
         """Posterior draws in the file of a saved release, where there is one."""
@@ -183,27 +187,6 @@ def field_mesh(recipe: Json, tents: Mesh) -> Mesh:
     return mesh_from_recipe(recipe, tents.domain)
 
 
-def files_beside(model: FieldInference, offset: str | None) -> EstimatorFiles:
-    """Posterior draws of a model as it is stated, covariates where it has some, and an offset of this fingerprint."""
-    read: dict[str, FileCheck] = {POSTERIOR: lambda content, _: model.draws(content)}
-    if model.covariates is not None:
-        read[COVARIATES] = lambda content, _: model.reopened(content)
-    return EstimatorFiles(frozenset(read) | (frozenset() if offset is None else OFFSETS), offset, read)
-
-
-def require_as_written(model: FieldInference, stated: JsonRead, rule: str) -> None:
-    """Refuse settings that read as a model's but are written otherwise: 1 and true are no 1.0 here.
-
-    The offset, which is read from its own file, is left aside.
-
-    Raises
-    ------
-    InputError
-    """
-    own = canonical_json(model.to_dict() | {"offset": None})
-    require(own == canonical_json({**stated, "offset": None}), rule)
-
-
 def require_somewhere(measure: Floats) -> None:
     """InputError unless integrals (V,) of basis functions times an offset have a positive finite sum."""
     if not 0 < measure.sum() < np.inf:
@@ -215,11 +198,6 @@ def even_stated(even: bool) -> JsonObject:
     return {"even": True} if even else {}
 
 
-def require_even(stated: Mapping[str, Any]) -> None:
-    """Refuse a certificate that speaks of an even field among the priors other than with true."""
-    require(stated.get("even", True) is True, "an even field among the priors is stated as true, or not at all")
-
-
 def require_few(name: str, scales: tuple[float, ...]) -> None:
     """Refuse length scales, or ranges, that are not a few positive numbers."""
     if not isinstance(scales, tuple) or not scales or not all(0 < scale < np.inf for scale in scales):
@@ -228,20 +206,6 @@ def require_few(name: str, scales: tuple[float, ...]) -> None:
     if len(scales) > MOST_SCALES:
         msg = f"{name}: needs at most {MOST_SCALES}, got {len(scales)}; leave some out."
         raise InputError(msg)
-
-
-def require_scales(stated: Mapping[str, Any], name: str) -> None:
-    """Refuse a standard deviation or length scales on a certificate that no field has."""
-    require(_positive(stated["sigma"]), "sigma is a positive number")
-    scales, words = stated[name], name.replace("_", " ")
-    few = isinstance(scales, list) and 0 < len(scales) <= MOST_SCALES
-    require(few and all(map(_positive, scales)), f"there are 1 to {MOST_SCALES} {words}, positive numbers")
-
-
-def _positive(value: Json) -> bool:
-    """Whether a value is a number that a covariance takes as a positive parameter."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and SMALLEST_PARAMETER <= value <= LARGEST_PARAMETER
 
 
 def apportion(share: Floats, seats: int) -> Ints:

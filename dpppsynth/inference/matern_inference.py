@@ -8,11 +8,9 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import (
-    EstimatorFiles,
     covariate_rows,
     covariates_of,
     covariates_stated,
-    offset_of,
     offset_rows,
 )
 from dpppsynth.contract.mesh_sizes import mesh_words
@@ -28,11 +26,7 @@ from dpppsynth.inference.field_inference import (
     NO_RANGE,
     even_stated,
     field_mesh,
-    files_beside,
-    require_as_written,
-    require_even,
     require_few,
-    require_scales,
     require_somewhere,
 )
 from dpppsynth.inference.posterior import Posterior
@@ -48,8 +42,6 @@ from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
 
-# Settings on a certificate.
-STATED = {"kind", "mesh", "ranges", "smoothness", "sigma", "offset", "inference"}
 # Times the memory that the factors of a smoother field take.
 SMOOTH = 4
 
@@ -156,12 +148,12 @@ class MaternInference(SparseInference):
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         """Likelihood of the field given noised counts or tents."""
-        plan = cast(LaplaceMasses, statistic.plan)
+        plan = cast(LaplaceMasses, statistic.definition)
         # Noised counts and tents have this likelihood.
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, plan.shares(self.mesh, self.pieces)))
 
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        plan, likelihood = statistic.plan, self.likelihood(statistic)
+        plan, likelihood = statistic.definition, self.likelihood(statistic)
         start = self.started(likelihood, self.centre(plan))
         places: dict[int, SparsePosterior] = {}
         for k, sigma in enumerate((self.sigma, *self.sigmas)):
@@ -228,26 +220,10 @@ class MaternInference(SparseInference):
         )
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
-        require_even(stated)
-        require(
-            stated.keys() - {"even", "covariates", "sigmas"} == STATED,
-            f"a Matern field states exactly {', '.join(sorted(STATED))}",
-        )
-        require_scales(stated, "ranges")
-        if "sigmas" in stated:
-            require_scales(stated, "sigmas")
-        if plan.basis != "cells":
-            field_mesh(stated["mesh"], plan.mesh)
-        model = cls.from_dict(stated, plan, None)
-        require_as_written(model, stated, "a Matern field's ranges and smoothness are numbers as they are written")
-        model.require(plan)
-        return files_beside(model, offset_of(stated))
-
-    @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
+        nested = plan.basis == "cells"
         return cls(
-            mesh=mesh_from_recipe(stated["mesh"], plan.domain),
+            mesh=mesh_from_recipe(stated["mesh"], plan.domain) if nested else field_mesh(stated["mesh"], plan.mesh),
             ranges=tuple(stated["ranges"]),
             smoothness=tuple(stated["smoothness"]),
             sigma=stated["sigma"],

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from dpppsynth.contract.estimator import POSTERIOR
-from dpppsynth.contract.result import Fit
+from dpppsynth.contract.result import FitSummary
 from dpppsynth.contract.statistic import require
 from dpppsynth.core.errors import InputError, TooLargeError
 from dpppsynth.inference.array_files import Variable, array_file, read_arrays
@@ -59,11 +59,11 @@ class FitNotes:
         self.pareto_k[place], self.profile[place] = check.pareto_k, check.profile
 
     @property
-    def worst(self) -> Fit:
+    def worst(self) -> FitSummary:
         """The worst diagnostics of fits with a twentieth of the draws or more; None where nothing is known."""
         counted = ~(self.weight < COUNTED)
         far = np.abs(self.profile - NOMINAL)
-        return Fit(
+        return FitSummary(
             _worst(self.rhat, self.rhat, counted),
             _worst(self.ess, -self.ess, counted),
             _worst(self.pareto_k, self.pareto_k, counted),

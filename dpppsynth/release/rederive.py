@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from dpppsynth.contract.estimator import OFFSETS, EstimatorFiles
+from dpppsynth.contract.estimator import OFFSETS, AnyEstimator
 from dpppsynth.contract.registry import is_known, mechanism
 from dpppsynth.contract.statistic import FileCheck, Parameters, Statistic, require, require_kept_cap
 from dpppsynth.contract.stratified_plan import STRATA
@@ -147,16 +147,15 @@ def rederive(name: str, parameters: Parameters, relation: Relation, domain: Doma
         msg = "relation: this mechanism measures neither times nor types, of which it speaks."
         raise InputError(msg)
     plan = described.statistic.from_parameters(parameters, relation, domain, mechanism=name)
-    beside = EstimatorFiles()
-    own = plan.parameters()
+    own, estimator, offset = plan.parameters(), None, None
     named = set(own)
     if described.estimators:
         named.add("estimator")
         stated = parameters["estimator"]
-        beside = described.estimator(stated["kind"]).beside(stated, plan)
+        estimator, offset = described.estimator(stated["kind"]).as_stated(stated, plan), stated.get("offset")
     require(parameters.keys() == named, f"exactly {', '.join(sorted(named))} are stated")
     _require_consistent(parameters, own)
-    return _derived(plan, beside)
+    return _derived(plan, estimator, offset)
 
 
 def _require_consistent(parameters: Parameters, own: Parameters) -> None:
@@ -173,9 +172,9 @@ def _require_sizes(parameters: Parameters, relation: Relation) -> None:
     require(not (guessed and relation.n_is_public), "expected_n takes the place of n where n is secret")
 
 
-def _derived(plan: Statistic, beside: EstimatorFiles) -> RederivedRelease:
-    following = {**plan.following, **beside.following}
-    files = {file for file in plan.following if not certificate.SYNTHETIC.fullmatch(file)}
+def _derived(plan: Statistic, estimator: AnyEstimator | None, offset: str | None) -> RederivedRelease:
+    following = {**plan.following, **({} if estimator is None else estimator.following)}
+    files = {file for file in following if not certificate.SYNTHETIC.fullmatch(file)}
     return RederivedRelease(
         plan.guarantee.in_unit(plan.domain.unit),
         plan.noise_name(),
@@ -183,8 +182,8 @@ def _derived(plan: Statistic, beside: EstimatorFiles) -> RederivedRelease:
         {certificate.STATISTIC: plan.size} if plan.size else {},
         plan.paid_patterns,
         plan.has_patterns,
-        others=frozenset(files) | beside.files,
-        offset=beside.offset,
+        others=frozenset(files | (set() if offset is None else OFFSETS)),
+        offset=offset,
         possible={certificate.STATISTIC: plan.validate_released} if plan.size else {},
         following=tuple(DerivedFile(file, (certificate.STATISTIC,), check) for file, check in following.items()),
         mark_names=plan.mark_names,

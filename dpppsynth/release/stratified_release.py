@@ -97,7 +97,7 @@ class StratifiedRelease:
     @property
     def plans(self) -> list[Statistic]:
         """Measurements of all levels."""
-        return [release.statistic.plan for release in self.releases.values()]
+        return [release.statistic.definition for release in self.releases.values()]
 
     @property
     def patterns(self) -> list[PointPattern]:

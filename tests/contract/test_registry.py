@@ -52,7 +52,7 @@ def test_records_are_complete(name):
     assert record.statistic.apply_noise is Statistic.apply_noise, "conformance looks at what passes through here"
     for estimator in record.estimators:
         assert issubclass(estimator, Estimator)
-        assert estimator.beside.__func__ is not Estimator.beside.__func__
+        assert estimator.from_dict.__func__ is not Estimator.from_dict.__func__
         assert record.estimator(estimator.kind) is estimator
     with pytest.raises(InputError, match="the estimator is"):
         record.estimator("no-such")

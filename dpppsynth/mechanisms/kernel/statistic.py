@@ -270,7 +270,7 @@ class PrivatePatterns(Generic[P_co]):
 
     Attributes
     ----------
-    plan : PatternStatistic
+    definition : PatternStatistic
     patterns : tuple of PointPattern
     noise : str
         Name of the randomness.
@@ -278,10 +278,10 @@ class PrivatePatterns(Generic[P_co]):
         True when the patterns can be reproduced: then nothing is private.
     """
 
-    plan: P_co
+    definition: P_co
     patterns: tuple[PointPattern, ...]
     noise: str
     seeded: bool
 
     def __repr__(self) -> str:
-        return f"PrivatePatterns({self.plan.domain!r})"
+        return f"PrivatePatterns({self.definition.domain!r})"

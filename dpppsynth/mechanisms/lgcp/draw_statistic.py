@@ -9,19 +9,19 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import OFFSETS, Estimator, EstimatorFiles, offset_of, offset_rows
+from dpppsynth.contract.estimator import Estimator, offset_rows
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import Form, one_among
-from dpppsynth.contract.result import UNFITTED, Fit
-from dpppsynth.contract.statistic import Releasing, Trial, require
+from dpppsynth.contract.result import UNFITTED, FitSummary
+from dpppsynth.contract.statistic import Releasing, Trial
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
 from dpppsynth.core.types import Confidential, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import require_somewhere
 from dpppsynth.inference.lgcp_inference import ENGINES
-from dpppsynth.mechanisms.lgcp.field_statistic import FIELD, of_field, require_few_vertices
+from dpppsynth.mechanisms.lgcp.field_statistic import FIELD, of_field
 from dpppsynth.mechanisms.lgcp.words import covariance_row
-from dpppsynth.models.covariances import Covariance, factor
+from dpppsynth.models.covariances import Covariance, factor, require_few_vertices
 from dpppsynth.models.draws import blocking
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.nuts import Diagnostics
@@ -52,7 +52,7 @@ class Drawn(Estimator[LatticeStatistic]):
 
         The posterior takes the integral to be a sum over vertices; between them exp of a linear function lies below it.
         """
-        mesh, pieces = draw.plan.mesh, draw.plan.mesh.weighted_pieces(self.offset)
+        mesh, pieces = draw.definition.mesh, draw.definition.mesh.weighted_pieces(self.offset)
         shape = draw.values - draw.values.max()
         lost = mesh.integrate(pieces) @ np.exp(shape) / integrate_exp(mesh, pieces, shape[None])[0]
         return LogLinear(mesh, draw.values + np.log(lost), self.offset)
@@ -62,12 +62,6 @@ class Drawn(Estimator[LatticeStatistic]):
 
     def to_dict(self) -> JsonObject:
         return {"kind": self.kind, "offset": None if self.offset is None else self.offset.fingerprint}
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
-        require(stated.keys() == {"kind", "offset"}, "a drawn field has an offset and no other setting")
-        offset = offset_of(stated)
-        return EstimatorFiles(frozenset() if offset is None else OFFSETS, offset)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
@@ -216,7 +210,7 @@ class DrawStatistic(LatticeStatistic):
         fit = self.fit(pattern, rng)
         estimate = Drawn(self.offset).intensity(fit.draw)
         found = fit.diagnostics
-        return Trial(estimate, fit.attempts, UNFITTED if found is None else Fit(found.rhat, found.ess))
+        return Trial(estimate, fit.attempts, UNFITTED if found is None else FitSummary(found.rhat, found.ess))
 
     @cached_property
     def prior(self) -> FieldPrior:

@@ -10,7 +10,7 @@ from dpppsynth.contract.additive_noise import AdditiveStatistic, LatticeStatisti
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, Form, const
 from dpppsynth.contract.statistic import Parameters, capped, require
-from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.errors import PrivacyCheckError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
@@ -24,7 +24,7 @@ from dpppsynth.mechanisms.lgcp.bound.fields import (
     largest_field_sigma,
 )
 from dpppsynth.mechanisms.lgcp.words import covariance_row
-from dpppsynth.models.covariances import Covariance, covariance_from_dict, factor, square_root
+from dpppsynth.models.covariances import Covariance, covariance_from_dict, factor, require_few_vertices, square_root
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy import bounds
@@ -55,8 +55,6 @@ COVARIANCE: JsonObject = {
         for kind, more in KINDS.items()
     ],
 }
-# Vertices of a field, and so rows of its matrices.
-MOST_VERTICES = 4000
 # What all of them state.
 FIELD: Form = {"mesh": OBJECT, "covariance": COVARIANCE, "lattice_bits": const(LATTICE_BITS), "delta": GIVEN}
 Common = tuple[Mesh, Covariance, CappedRelation, int | None, float | None, float, float]
@@ -67,13 +65,6 @@ def on_field(parameters: Parameters, relation: Relation, domain: Domain) -> Comm
     p = parameters
     mesh, covariance = mesh_from_recipe(p["mesh"], domain), covariance_from_dict(p["covariance"])
     return mesh, covariance, capped(relation), p["n"], p["expected_n"], p["epsilon"], p["delta"]
-
-
-def require_few_vertices(mesh: Mesh) -> None:
-    """Refuse matrices and pairs of elements that memory does not hold."""
-    if len(mesh.vertices) > MOST_VERTICES:
-        msg = f"mesh: a field has at most {MOST_VERTICES} vertices, got {len(mesh.vertices)}; take a larger spacing."
-        raise InputError(msg)
 
 
 def of_field(plan: LatticeStatistic, covariance: Covariance, delta: float) -> JsonObject:

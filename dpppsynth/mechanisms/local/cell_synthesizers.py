@@ -205,7 +205,7 @@ class HierarchyRelease(LocalRelease):
 
     def query(self, rectangles: Any) -> Floats:
         """(R,) estimated numbers of persons in rectangles (R, 4) of x0, y0, x1, y1: integrals of the intensity."""
-        plan, intensity = self.statistic.plan, cast("PiecewiseConstant", self.intensity)
+        plan, intensity = self.statistic.definition, cast("PiecewiseConstant", self.intensity)
         own, (columns, rows) = window(plan.domain), plan.shape
         i, j = grid_cells(plan.mesh).T
         grid, measure = uniform_grid(own.bounds, columns, rows), plan.mesh.element_measure

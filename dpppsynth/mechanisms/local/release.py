@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Estimator, EstimatorFiles, among
+from dpppsynth.contract.estimator import Estimator
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InformationWarning, InputError, QualityError
 from dpppsynth.core.randomness import RngLike
@@ -70,10 +70,10 @@ class ReportEstimator(Estimator[AreaStatistic]):
 
     def shares(self, statistic: PrivateStatistic[AreaStatistic]) -> Floats:
         """(inputs,) estimated shares of the values; they sum to one."""
-        return statistic.plan.shares(statistic, self.settings)
+        return statistic.definition.shares(statistic, self.settings)
 
     def intensity(self, statistic: PrivateStatistic[AreaStatistic]) -> PiecewiseConstant:
-        plan = statistic.plan
+        plan = statistic.definition
         masses = plan.n * self.shares(statistic)[plan.element_values]
         return PiecewiseConstant(plan.mesh, masses / plan.mesh.element_measure)
 
@@ -87,14 +87,8 @@ class ReportEstimator(Estimator[AreaStatistic]):
         return {"kind": self.kind, "settings": dict(self.settings)}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: AreaStatistic) -> EstimatorFiles:
-        settled = {"kind": cls.kind, "settings": plan.randomizer.settings(**stated.get("settings", {}))}
-        among(stated, [settled], "the estimator has all its settings")
-        return EstimatorFiles()
-
-    @classmethod
     def from_dict(cls, stated: JsonRead, plan: AreaStatistic, offset: Offset | None) -> Self:
-        return cls(stated["settings"])
+        return cls(plan.randomizer.settings(**stated["settings"]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,7 +100,7 @@ class LocalRelease(CoxRelease[AreaStatistic]):
     @cached_property
     def distribution(self) -> Floats:
         """(nx, ny) estimated share of the persons in each cell, i along x and j along y, with sum one."""
-        plan, intensity = self.statistic.plan, cast("PiecewiseConstant", self.intensity)
+        plan, intensity = self.statistic.definition, cast("PiecewiseConstant", self.intensity)
         shares = np.zeros(plan.randomizer.inputs)
         shares[plan.element_values] = intensity.values * plan.mesh.element_measure / plan.n
         return shares.reshape(plan.shape)
@@ -120,7 +114,7 @@ class LocalRelease(CoxRelease[AreaStatistic]):
         **settings
             Of the published estimator, such as `tolerance=0.01`.
         """
-        law = self.statistic.plan.randomizer
+        law = self.statistic.definition.randomizer
         return replace(self, estimator=ReportEstimator(law.settings(estimator=estimator, **settings)))
 
 
@@ -148,10 +142,10 @@ class GridEstimator(Estimator[GridStatistic]):
 
     def fitted(self, statistic: PrivateStatistic[GridStatistic]) -> Fitted:
         """Cells and unbiased estimates of the persons in them."""
-        return statistic.plan.fitted(statistic.lattice, consistent=self.consistent)
+        return statistic.definition.fitted(statistic.lattice, consistent=self.consistent)
 
     def intensity(self, statistic: PrivateStatistic[GridStatistic]) -> PiecewiseConstant:
-        plan = statistic.plan
+        plan = statistic.definition
         if self.post == FIELD:
             # Devices that send a report need no field.
             from dpppsynth.mechanisms.local.grid_field import field_intensity
@@ -176,12 +170,6 @@ class GridEstimator(Estimator[GridStatistic]):
 
     def to_dict(self) -> JsonObject:
         return {"kind": self.kind, "post": self.post, "consistent": self.consistent}
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: GridStatistic) -> EstimatorFiles:
-        known = [{"kind": cls.kind, "post": post, "consistent": both} for post in POSTS for both in (False, True)]
-        among(stated, known, f"the estimator is a grid's, with post {' or '.join(POSTS)}")
-        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: GridStatistic, offset: Offset | None) -> Self:
@@ -218,7 +206,7 @@ class GridRelease(CoxRelease[GridStatistic]):
         intensity = cast(PiecewiseConstant, self.intensity)
         find = cast(CellFinder, intensity.mesh.find)  # type: ignore[attr-defined]
         grid, measure = cast(Rectangles, find.grid), intensity.mesh.element_measure
-        window = self.statistic.plan.window
+        window = self.statistic.definition.window
         return rectangle_integrals(grid, window, find.cells, intensity.values, measure, rectangles)
 
 
@@ -230,18 +218,13 @@ class TraceEstimator(Estimator[WalksStatistic]):
 
     def model(self, statistic: PrivateStatistic[WalksStatistic]) -> WalkModel:
         """The walks."""
-        return statistic.plan.model(statistic.lattice)
+        return statistic.definition.model(statistic.lattice)
 
     def intensity(self, statistic: PrivateStatistic[WalksStatistic]) -> PiecewiseConstant:
-        return self.model(statistic).intensity(statistic.plan.window)
+        return self.model(statistic).intensity(statistic.definition.window)
 
     def table_rows(self) -> Rows:
         return [("intensity", "expected visits of random walks that were fitted to the reports")]
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: WalksStatistic) -> EstimatorFiles:
-        among(stated, [{"kind": cls.kind}], "the estimator has no settings")
-        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: WalksStatistic, offset: Offset | None) -> Self:

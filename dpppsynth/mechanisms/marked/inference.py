@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import (
-    EstimatorFiles,
     covariate_rows,
     covariates_of,
     covariates_stated,
-    offset_of,
     offset_rows,
 )
 from dpppsynth.contract.rules import MATERN_SIGMA
@@ -29,8 +27,6 @@ from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
     INTERCEPT_SD,
     field_mesh,
-    files_beside,
-    require_as_written,
     require_somewhere,
 )
 from dpppsynth.inference.posterior import Posterior
@@ -50,7 +46,6 @@ from dpppsynth.spatial.offset import Offset
 
 # Settings on a certificate.
 AVERAGED = ("ranges", "owns", "time_sigmas", "togethers")
-STATED = {"kind", "mesh", *AVERAGED, "time_range", "sigma", "inference"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,7 +147,7 @@ class MarkedInference(SparseInference):
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         """Likelihood of the field given the noised masses."""
-        plan = cast(MarkedMasses, statistic.plan)
+        plan = cast(MarkedMasses, statistic.definition)
         each = sp.eye_array(self.grid.shape[0] * self.grid.shape[1])
         return plan.likelihood(statistic, self.measure, sp.kron(each, self.grid.space.shares(plan.mesh), format="csr"))
 
@@ -173,7 +168,7 @@ class MarkedInference(SparseInference):
         return None if times is None else clock_field(times, self.time_range)
 
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
+        plan, likelihood, centre = statistic.definition, self.likelihood(statistic), self.centre(statistic.definition)
         tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
         # From the middle to a neighbour or two along each axis, about.
         tries = 1 + 3 * len(AVERAGED)
@@ -237,30 +232,17 @@ class MarkedInference(SparseInference):
         return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in AVERAGED}}
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate; without an offset or covariates as on older ones."""
+        """JSON form, as it stands on a certificate."""
         own: JsonObject = {
             "kind": self.kind,
             "mesh": self.grid.recipe,
             **{name: list(getattr(self, name)) for name in AVERAGED},
             "time_range": self.time_range,
             "sigma": self.sigma,
+            "offset": None if self.offset is None else self.offset.fingerprint,
             "inference": self.inference,
         }
-        offset: JsonObject = {} if self.offset is None else {"offset": self.offset.fingerprint}
-        return own | offset | covariates_stated(self.covariates)
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
-        """The posterior draws, and the offset and covariates where there are any."""
-        own = stated.keys() - {"offset", "covariates"}
-        require(own == STATED, f"a field with marks states exactly {', '.join(sorted(STATED))}")
-        offset = offset_of({"offset": None, **stated})
-        require(("offset" in stated) == (offset is not None), "a field with marks states its offset, or none")
-        require(all(isinstance(stated[name], list) for name in AVERAGED), "what is averaged over stands in lists")
-        model = cls.from_dict(stated, plan, None)
-        require_as_written(model, stated, "settings of a field with marks are numbers as they are written")
-        model.require(plan)
-        return files_beside(model, offset)
+        return own | covariates_stated(self.covariates)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

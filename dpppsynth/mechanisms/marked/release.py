@@ -76,7 +76,7 @@ class MarkedRelease(CoxRelease[MarkedMasses]):
     @property
     def marks(self) -> Marks:
         """Public types and range of times."""
-        return self.statistic.plan.marks
+        return self.statistic.definition.marks
 
     @cached_property
     def risk(self) -> RelativeRisk:

@@ -258,7 +258,7 @@ class TestPatterns:
     def test_a_secret_number_of_points_stays_one(self):
         secret = LGCPSynthesizer(1.0, relation=AddRemove(), clusters=0.3, **FAST)
         released = secret.release(thomas(), 3, expected_n=500)
-        assert released.statistic.plan.n is None
+        assert released.statistic.definition.n is None
         assert released.clusters.none < 0.2
         with pytest.raises(InputError, match="fixed_n"):
             released.sample(1, 1, fixed_n=True)

@@ -342,7 +342,7 @@ class TestAdaptiveGrids:
 
     def test_another_second_level_does_not_load(self, tmp_path):
         release = self.KINDS[1].release(PATTERN)
-        plan = replace(release.statistic.plan, cells=release.statistic.plan.cells + 1)
+        plan = replace(release.statistic.definition, cells=release.statistic.definition.cells + 1)
         with pytest.raises(InputError, match="lead to another second level"):
             plan.restore(release.statistic.to_dict())
 

@@ -233,7 +233,7 @@ class TestRelease:
     @pytest.mark.slow
     def test_a_secret_number_is_estimated(self):
         release = made(relation=AddRemove())
-        assert release.statistic.plan.n is None
+        assert release.statistic.definition.n is None
         assert release.intensity.total == pytest.approx(N, rel=0.15)
 
     def test_streets(self):
