@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpppsynth.contract.stratified_plan import StratifiedPlan
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.io import read_synthetic
@@ -374,6 +375,11 @@ class TestRelease:
         plan = SYNTHESIZERS["cells"].plan_by(WINDOW, by="year", levels=levels, n=dict.fromkeys(levels, 50))
         assert plan.values == values
         assert certificate.prefixes("year", plan.values) == beginnings
+
+    def test_one_certificate_has_so_many_levels(self):
+        plan = SYNTHESIZERS["cells"].plan(WINDOW, n=50)
+        with pytest.raises(InputError, match="levels: at most 1000 are released under one certificate, got 1001"):
+            StratifiedPlan("year", dict.fromkeys(map(str, range(1001)), plan))
 
     def test_fixed_numbers_by_level(self):
         (pattern,) = by_year(SYNTHESIZERS["cells"], rng=1).sample(1, 2, fixed_n=True)
