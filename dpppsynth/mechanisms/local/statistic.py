@@ -202,9 +202,19 @@ class ReportsStatistic(LatticeStatistic):
         if self.shuffle is not None:
             instance("shuffle", self.shuffle, Shuffle, "Shuffle(10_000, 1e-8) is one").require(self.n, self.together)
 
-    def shuffled_parameters(self) -> JsonObject:
-        """Public numbers of a shuffler, for the certificate."""
-        return {} if self.shuffle is None else {"shuffled": self.shuffle.to_dict()}
+    def parameters(self) -> JsonObject:
+        shuffled = {} if self.shuffle is None else {"shuffled": self.shuffle.to_dict()}
+        common = {"epsilon": self.epsilon, "n": self.n, "expected_n": None}
+        return {"basis": self.basis, **self.own_parameters(), **common, **shuffled}
+
+    def own_parameters(self) -> JsonObject:
+        """Public parameters that not all counts of reports have."""
+        raise NotImplementedError
+
+    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
+        statistic = super().restore(data)
+        self.validate_released(statistic.lattice)
+        return statistic
 
 
 class OneRoundStatistic(ReportsStatistic):
@@ -240,7 +250,6 @@ class OneRoundStatistic(ReportsStatistic):
 
     @property
     def size(self) -> int:
-        """Number of counts."""
         size: int = self.randomizer.size
         return size
 
@@ -252,7 +261,6 @@ class OneRoundStatistic(ReportsStatistic):
         raise NotImplementedError
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every person, and count their reports."""
         source = generator(rng)
         values = self.values(self.admitted(pattern, source))
         counts = self.apply_noise(partial(tally, self.randomizer, rng=source), values)
@@ -261,11 +269,6 @@ class OneRoundStatistic(ReportsStatistic):
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
         """Counts (size,) of n reports as what was released."""
         return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), randomness_name(seeded), seeded)
-
-    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        statistic = super().restore(data)
-        self.randomizer.counts_of(statistic.lattice, self.n)
-        return statistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -351,19 +354,13 @@ class AreaStatistic(OneRoundStatistic):
         plan.require_relation(relation)
         return plan
 
-    def parameters(self) -> JsonObject:
+    def own_parameters(self) -> JsonObject:
         return {
-            "basis": self.basis,
             "mesh": self.mesh.recipe,
             "randomizer": self.randomizer.parameters(),
-            "epsilon": self.epsilon,
-            "n": self.n,
-            "expected_n": None,
-            **self.shuffled_parameters(),
         }
 
     def values(self, pattern: PointPattern) -> Ints:
-        """(n,) value of every point's client. As sensitive as the points."""
         require_no_marks(instance("pattern", pattern, PointPattern))
         require_match(pattern, self.domain, self.n)
         return self.element_values[self.mesh.locate(pattern.positions)]

@@ -165,7 +165,6 @@ class AreaRandomizer(CellRandomizer):
         return reports
 
     def count(self, reports: Ints) -> Ints:
-        """(size,) numbers of reports of each output cell, in lexicographic order."""
         cells, counts = self.rows(reports), np.zeros(self.size, dtype=np.int64)
         for part in _chunks(len(cells)):
             counts += np.bincount(self._places(cells[part]), minlength=self.size)

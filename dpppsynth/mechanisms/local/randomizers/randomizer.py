@@ -272,23 +272,6 @@ class CellRandomizer(Randomizer):
         return {"estimator": FIELD}
 
     def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
-        """(inputs,) estimated shares of the cells, non-negative and with sum one.
-
-        Parameters
-        ----------
-        counts : (size,) array of int
-        n : int
-            Number of reports.
-        inside : (inputs,) array of bool, optional
-            Cells that anybody can be in; the others get nothing.
-        **settings
-            As `settings` names them.
-
-        Raises
-        ------
-        InputError
-            Counts are none of this mechanism or of another number of reports, or a setting breaks its rule.
-        """
         chosen = self.settings(**settings)
         if chosen.pop("estimator", self.published) == self.published:
             return self.published_estimate(counts, n, inside=inside, **chosen)

@@ -217,18 +217,7 @@ class SubsetExponential(CellRandomizer):
         return MatrixChannel((self.cells, self.cells), np.ascontiguousarray(table))
 
     def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
-        """(m,) estimated shares: what explains the hits, least squares, without its negative part.
-
-        Parameters
-        ----------
-        counts : (m + 1,) array of int
-        n : int
-            Number of reports, empty ones too.
-        inside : (m,) array of bool, optional
-            Cells that anybody can be in.
-        **settings
-            None are known.
-        """
+        """(m,) estimated shares: what explains the hits, least squares, without its negative part."""
         self.published_settings(**settings)
         reported, kept = self.reported(counts), possible(inside, self.inputs)
         if whole("n", n, 1) != reported:
