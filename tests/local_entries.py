@@ -121,9 +121,6 @@ GRIDS = {
         grids.pooled_levels,
         {"grid": FINER, "first": np.ones(9), "second": np.ones(36), "first_weight": 1.0, "second_weight": 2.0},
     ),
-    "local_consistency": (
-        grids.local_consistency, {"grid": FINER, "first": np.ones(9), "second": np.ones(36), "n1": 5, "n2": 5},
-    ),
     "group_sizes": (grids.group_sizes, {"n": 100, "sigma": 0.2}),
     "split_users": (grids.split_users, {"n": 100, "sigma": 0.2, "rng": 1}),
     "clipped_frequencies": (grids.clipped_frequencies, {"counts": [30.0, -2.0], "reports": 28}),
@@ -296,7 +293,6 @@ LOCAL = {
     "Trajectories.path": (WALKS.path, {"which": 1}),
     "Trajectories.on_grid": (WALKS.on_grid, {"window": SQUARE, "cells": 3}),
     "GridTrajectories": (local.GridTrajectories, {"cells": 3, "values": [0, 1, 4], "offsets": [0, 2, 3]}),
-    "GridTrajectories.truncated": (CELLS.truncated, {"longest": 3}),
     "GridTrajectories.part": (CELLS.part, {"first": 0, "last": 1}),
     "LDPTrace": (local.LDPTrace, {"epsilon": 2.0, "cells": 3, "max_length": 5, "user": "trajectory"}),
     "LineTrace": (local.LineTrace, {"epsilon": 2.0, "cells": 3, "reach": 2, "user": "trajectory"}),

@@ -2,7 +2,7 @@
 
 import hashlib
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -28,24 +28,6 @@ class Writable(Result, Protocol):
 
     def write(self, folder: Path) -> None:
         """Write what the budget was spent on and what was made of it, beside domain, patterns and certificate."""
-
-
-def state(release: Result, hashes: Mapping[str, str]) -> JsonObject:
-    """The certificate of a release whose files have the given SHA-256, by name."""
-    domain = release.domain
-    place = {"file": DOMAIN, "fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
-    return certificate.build(
-        mechanism=release.mechanism,
-        parameters=release.parameters(),
-        guarantee=release.guarantee,
-        domain=place | {"scale_factor": domain.scale_factor},
-        noise=release.noise,
-        seeded=release.seeded,
-        warning=release.warning,
-        hashes=hashes,
-        entry=release.entry,
-        shuffled=release.shuffled,
-    )
 
 
 def save(
@@ -138,7 +120,7 @@ def append_patterns(
             if len(pattern) and hashes[path.name] in seen:
                 msg = "seed: the release holds a pattern of this seed already; draw with another, or with none."
                 raise InputError(msg)
-        certificate.write(state(release, hashes), work)
+        certificate.write(certificate.build(release, hashes), work)
         _move_into(work, folder)
 
 
@@ -163,7 +145,7 @@ def _fill(release: Writable, work: Path, patterns: list[PointPattern], source: s
     for k, pattern in enumerate(patterns):
         _write_pattern(pattern, work / synthetic(k, source), part_progress(say, WRITING, k, len(patterns)))
     hashes = {path.name: certificate.file_hash(path) for path in sorted(work.iterdir())}
-    certificate.write(state(release, hashes), work)
+    certificate.write(certificate.build(release, hashes), work)
 
 
 def _rename(work: Path, folder: Path) -> None:
@@ -194,7 +176,7 @@ def put(text: str, path: Path) -> None:
 
 def certificate_dict(release: Result) -> JsonObject:
     """The certificate of a release, saved or not, with the files that were paid for alone."""
-    return state(release, _hashes(release))
+    return certificate.build(release, _hashes(release))
 
 
 def _hashes(release: Result) -> dict[str, str]:

@@ -89,8 +89,8 @@ MESH = Setting(name="spacing", option="--spacing", kind=float, **SPACING)
 INFERRED = ("auto", "tents", "cells", "field")
 
 
-# Plans of mechanisms that release one draw, by their names; filled by the module of draws, which the registry loads.
-PLANNERS_OF_DRAWS: dict[str, Callable[..., ReleasePlan]] = {}
+# Functions that plan one draw, by mechanism; loaded when one is asked for, since the models of draws are other ones.
+PLANNERS_OF_DRAWS = f"{registry.HOME}.lgcp.draws:PLANNERS"
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +261,6 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
 
     @classmethod
     def require_options(cls, options: ParsedOptions) -> None:
-        """Refuse what does not belong to the mechanism, and parameters of another covariance; InputError."""
         mechanism = cls.preset(options)["mechanism"]
         if options["inference"] is not None and mechanism not in INFERRED:
             msg = f"inference: --mechanism {options.mechanism} draws its field at once; leave --inference out"
@@ -271,7 +270,6 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> CappedRelation:
-        """The relation, which must be said; InputError."""
         if options["relation"] is None and options["alpha"] is None:
             msg = "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one or add-remove"
             raise InputError(msg)
@@ -279,7 +277,6 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
 
     @classmethod
     def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
-        """Relation, mesh, covariance, offset and covariates."""
         made = super().objects(options, domain) | {"mesh": tent_mesh(options, domain)} | layers_of(options, domain)
         covariance = covariance_of(options, domain)
         if covariance is not None:
@@ -439,9 +436,8 @@ def planned(s: LGCPSynthesizer, domain: Domain, n: int | None, expected_n: float
         return (_cells if cells else _tents)(s, domain, n, size)
     if s.mechanism == "field":
         return _field(s, domain, n, size)
-    # Loaded when a draw is asked for: its models are other ones.
-    registry.mechanism(f"lgcp-{s.mechanism}")
-    return PLANNERS_OF_DRAWS[s.mechanism](s, domain, n, size)
+    planners: Mapping[str, Callable[..., ReleasePlan]] = registry.loaded(PLANNERS_OF_DRAWS)
+    return planners[s.mechanism](s, domain, n, size)
 
 
 def _cells(s: LGCPSynthesizer, network: Domain, n: int | None, size: float) -> ReleasePlan:

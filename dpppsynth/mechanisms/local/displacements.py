@@ -101,7 +101,6 @@ class DisplacementStatistic(OneRoundStatistic, WalksStatistic):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The bound that every report satisfies."""
         return local_trajectory(self.law)
 
     @classmethod
@@ -112,15 +111,10 @@ class DisplacementStatistic(OneRoundStatistic, WalksStatistic):
         plan.require_relation(relation)
         return plan
 
-    def parameters(self) -> JsonObject:
+    def own_parameters(self) -> JsonObject:
         return {
-            "basis": self.basis,
             "randomizer": self.law.parameters(),
             "user": self.user,
-            "epsilon": self.epsilon,
-            "n": self.n,
-            "expected_n": None,
-            **self.shuffled_parameters(),
         }
 
     @property
@@ -133,7 +127,6 @@ class DisplacementStatistic(OneRoundStatistic, WalksStatistic):
         return pattern
 
     def values(self, pattern: PointPattern) -> Ints:
-        """(T,) values of the clients with these trajectories, whose points are in the order of their visits."""
         return trajectory_values(self.law, self.walks(pattern))
 
     def model(self, lattice: Ints) -> LineModel:
@@ -249,18 +242,7 @@ class LineTrace(OfTrajectories, LocalMechanism):
         return LineModel(cells=self.cells, n=own.n, starts=starts, displacements=moves, reach=self.reach, inside=inside)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone.
-
-        Parameters
-        ----------
-        domain : Window
-        n : int
-            Public number of trajectories.
-        expected_n : None
-            n is public here.
-        """
         window, number = require_window(domain), number_of_reports(n, expected_n)
-        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
         return ReleasePlan(
-            self.basis, DisplacementStatistic(window, self.randomizer, number, self.user, shuffle), LineEstimator()
+            self.basis, DisplacementStatistic(window, self.randomizer, number, self.user, self.shuffle), LineEstimator()
         )

@@ -163,9 +163,9 @@ class GridStatistic(ReportsStatistic):
         raise NotImplementedError
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        statistic = super().restore(data)
-        self.fitted(statistic.lattice)
-        return statistic
+        # Says, before numbers are counted, where the first level's counts lead to another second level.
+        self.fitted(np.array(data["lattice"], dtype=np.int64))
+        return super().restore(data)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -206,16 +206,11 @@ class UniformGridStatistic(OneRoundStatistic, GridStatistic):
         plan.require_relation(relation)
         return plan
 
-    def parameters(self) -> JsonObject:
+    def own_parameters(self) -> JsonObject:
         return {
-            "basis": self.basis,
             "columns": self.columns,
             "rows": self.rows,
             "oracle": self.oracle,
-            "epsilon": self.epsilon,
-            "n": self.n,
-            "expected_n": None,
-            **self.shuffled_parameters(),
         }
 
     @property
@@ -390,9 +385,8 @@ class AdaptiveGridStatistic(GridStatistic):
         for (clients, reports), counts in zip(self._rounds, self.parts(lattice), strict=True):
             clients.counts_of(counts, reports)
 
-    def parameters(self) -> JsonObject:
+    def own_parameters(self) -> JsonObject:
         return {
-            "basis": self.basis,
             "reports": list(self.reports),
             "cuts": self.cuts,
             "alpha": list(self.alpha),
@@ -402,10 +396,6 @@ class AdaptiveGridStatistic(GridStatistic):
             "pieces": self.pieces,
             "oracle": self.oracle,
             "cells": self.cells,
-            "epsilon": self.epsilon,
-            "n": self.n,
-            "expected_n": None,
-            **self.shuffled_parameters(),
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
@@ -439,7 +429,6 @@ class AdaptiveGridStatistic(GridStatistic):
         return one, Level(grid, clients, second, self.reports[1])
 
     def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
-        """Cells and unbiased estimates of the persons in them."""
         first, second = self.parts(lattice)
         grid, clients = self.second_round(first)
         if self.cells not in (None, len(grid)):

@@ -22,8 +22,8 @@ from dpppsynth.mechanisms.local.grid_statistic import Fitted, GridStatistic
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, checked_queries
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
+from dpppsynth.mechanisms.local.trajectories.walks import WalkModel
 from dpppsynth.mechanisms.local.trajectory_statistic import (
-    WalkModel,
     WalksStatistic,
 )
 from dpppsynth.models.regular_meshes import CellFinder, rectangle_mesh

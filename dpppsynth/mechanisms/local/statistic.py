@@ -25,12 +25,12 @@ from dpppsynth.mechanisms.local.bound import REPORTS, SEEDED, local_report, squa
 from dpppsynth.mechanisms.local.one_report import require_no_marks
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer, randomizer_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe
-from dpppsynth.models.regular_meshes import cells_along, grid_cells
+from dpppsynth.models.regular_meshes import cells_along, grid_cells, regular_squares
 from dpppsynth.privacy.bounds import void_delta
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_reports, shuffled_rounds
-from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.intensity import held
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
@@ -123,6 +123,17 @@ def tally(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Int
     return counts
 
 
+def grid_mesh(window: Window, cells: int) -> Mesh:
+    """The grid over a window as a mesh of regular squares."""
+    return regular_squares(window, shape=(cells + 1, cells + 1))
+
+
+def grid_values(mesh: Mesh, cells: int) -> Ints:
+    """(T,) cell `i * cells + j` of each element of such a mesh."""
+    i, j = grid_cells(mesh).T
+    return np.asarray(i * cells + j, dtype=np.int64)
+
+
 def drawn_by(relation: Relation) -> str | None:
     """Mark by which a relation tells persons, of each of whom one point is drawn."""
     return None if relation.user_cap is None else relation.user_cap.user
@@ -136,16 +147,8 @@ def randomness_name(seeded: bool) -> str:
 class ReportsStatistic(LatticeStatistic):
     """Base of plans to count reports: the counts are whole, and their number is public."""
 
-    if TYPE_CHECKING:
-
-        @property
-        def n(self) -> int:
-            """Public number of persons, or of trajectories."""
-
-        @property
-        def shuffle(self) -> Shuffle | None:
-            """Public numbers of a shuffler, where something is stated of one."""
-
+    n: int
+    shuffle: Shuffle | None
     # Of all counts of reports.
     form: ClassVar[Form] = {"n": WHOLE, "expected_n": NULL, "shuffled": Shuffle.form}
     optional: ClassVar[frozenset[str]] = frozenset({"shuffled"})
@@ -202,9 +205,19 @@ class ReportsStatistic(LatticeStatistic):
         if self.shuffle is not None:
             instance("shuffle", self.shuffle, Shuffle, "Shuffle(10_000, 1e-8) is one").require(self.n, self.together)
 
-    def shuffled_parameters(self) -> JsonObject:
-        """Public numbers of a shuffler, for the certificate."""
-        return {} if self.shuffle is None else {"shuffled": self.shuffle.to_dict()}
+    def parameters(self) -> JsonObject:
+        shuffled = {} if self.shuffle is None else {"shuffled": self.shuffle.to_dict()}
+        common = {"epsilon": self.epsilon, "n": self.n, "expected_n": None}
+        return {"basis": self.basis, **self.own_parameters(), **common, **shuffled}
+
+    def own_parameters(self) -> JsonObject:
+        """Public parameters that not all counts of reports have."""
+        raise NotImplementedError
+
+    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
+        statistic = super().restore(data)
+        self.validate_released(statistic.lattice)
+        return statistic
 
 
 class OneRoundStatistic(ReportsStatistic):
@@ -240,7 +253,6 @@ class OneRoundStatistic(ReportsStatistic):
 
     @property
     def size(self) -> int:
-        """Number of counts."""
         size: int = self.randomizer.size
         return size
 
@@ -252,7 +264,6 @@ class OneRoundStatistic(ReportsStatistic):
         raise NotImplementedError
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every person, and count their reports."""
         source = generator(rng)
         values = self.values(self.admitted(pattern, source))
         counts = self.apply_noise(partial(tally, self.randomizer, rng=source), values)
@@ -261,11 +272,6 @@ class OneRoundStatistic(ReportsStatistic):
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
         """Counts (size,) of n reports as what was released."""
         return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), randomness_name(seeded), seeded)
-
-    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        statistic = super().restore(data)
-        self.randomizer.counts_of(statistic.lattice, self.n)
-        return statistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -333,8 +339,7 @@ class AreaStatistic(OneRoundStatistic):
     @cached_property
     def element_values(self) -> Ints:
         """(T,) value of the clients in each element of the mesh."""
-        i, j = grid_cells(self.mesh).T
-        return np.asarray(i * self.shape[1] + j, dtype=np.int64)
+        return grid_values(self.mesh, self.shape[1])
 
     @cached_property
     def inside(self) -> Any:
@@ -351,19 +356,13 @@ class AreaStatistic(OneRoundStatistic):
         plan.require_relation(relation)
         return plan
 
-    def parameters(self) -> JsonObject:
+    def own_parameters(self) -> JsonObject:
         return {
-            "basis": self.basis,
             "mesh": self.mesh.recipe,
             "randomizer": self.randomizer.parameters(),
-            "epsilon": self.epsilon,
-            "n": self.n,
-            "expected_n": None,
-            **self.shuffled_parameters(),
         }
 
     def values(self, pattern: PointPattern) -> Ints:
-        """(n,) value of every point's client. As sensitive as the points."""
         require_no_marks(instance("pattern", pattern, PointPattern))
         require_match(pattern, self.domain, self.n)
         return self.element_values[self.mesh.locate(pattern.positions)]

@@ -58,6 +58,11 @@ class ReportSettings(Settings):
         "--user COLUMN",
     }
 
+    @property
+    def shuffle(self) -> Shuffle | None:
+        """Public numbers of a shuffler; InputError where only one of both settings is given."""
+        return Shuffle.of(self.shuffled, self.shuffle_delta)
+
     @classmethod
     def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
         """The window, where the mechanism is made for one."""
@@ -70,7 +75,6 @@ class ReportSettings(Settings):
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> Relation:
-        """The promise to the sender of a report, whatever the domain."""
         return Local(user=cls.user_column(options))
 
     @classmethod
@@ -133,10 +137,9 @@ class ReportSettings(Settings):
             msg = f"n: more persons report in this round than the {n} it says; give the public number of all of them"
             raise InputError(msg)
         self.plan(domain, n=n or drawn)
-        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
-        if shuffle is not None:
+        if self.shuffle is not None:
             # A round may have fewer persons than its share of n.
-            shuffle.require(n or drawn, drawn)
+            self.shuffle.require(n or drawn, drawn)
 
 
 # Cells along a side: beyond, an estimate would not fit into memory.
@@ -414,19 +417,9 @@ class CellMechanism(LocalMechanism):
         return np.asarray(self.randomizer.estimate(values, n, **chosen)).reshape(self.cells, self.cells)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone.
-
-        Parameters
-        ----------
-        domain : Window
-            The grid divides its bounding box, in both directions into the same number of cells.
-        n : int
-            Public number of reports.
-        expected_n : None
-            n is public here.
-        """
-        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
-        plan = AreaStatistic(self.mesh(domain), self.randomizer, number_of_reports(n, expected_n), shuffle, self.user)
+        plan = AreaStatistic(
+            self.mesh(domain), self.randomizer, number_of_reports(n, expected_n), self.shuffle, self.user
+        )
         return ReleasePlan(self.randomizer.kind, plan, ReportEstimator(self.settings()))
 
     def mesh(self, domain: Domain) -> Any:

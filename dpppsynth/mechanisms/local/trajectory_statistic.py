@@ -18,15 +18,14 @@ from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.core.types import JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
-from dpppsynth.mechanisms.local.statistic import ReportsStatistic, Shuffle, randomness_name
+from dpppsynth.mechanisms.local.statistic import ReportsStatistic, Shuffle, grid_mesh, grid_values, randomness_name
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
 from dpppsynth.mechanisms.local.trajectories.protocol import FOR_LENGTH, RoundLaw, TraceCounts, TraceProtocol
-from dpppsynth.mechanisms.local.trajectories.walks import LineModel, TraceModel
+from dpppsynth.mechanisms.local.trajectories.walks import TraceModel, WalkModel
 from dpppsynth.models.recipes import window
-from dpppsynth.models.regular_meshes import grid_cells, regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
@@ -34,9 +33,6 @@ from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
 from dpppsynth.spatial.persons import persons
-
-# Model of trajectories that was estimated from reports.
-WalkModel = TraceModel | LineModel
 
 
 class WalksStatistic(ReportsStatistic):
@@ -206,18 +202,13 @@ class TraceStatistic(WalksStatistic):
     def validate_released(self, lattice: Ints) -> None:
         self.counts(lattice)
 
-    def parameters(self) -> JsonObject:
+    def own_parameters(self) -> JsonObject:
         return {
-            "basis": self.basis,
             "cells": self.protocol.cells,
             "max_length": self.protocol.max_length,
             "clients": list(self.clients),
             "user": self.user,
             "longest": self.longest,
-            "epsilon": self.protocol.epsilon,
-            "n": self.n,
-            "expected_n": None,
-            **self.shuffled_parameters(),
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
@@ -251,22 +242,6 @@ class TraceStatistic(WalksStatistic):
 
     def model(self, lattice: Ints) -> TraceModel:
         return self.protocol.model(*self.counts(lattice), n=self.n, inside=self.inside)
-
-    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        statistic = super().restore(data)
-        self.counts(statistic.lattice)
-        return statistic
-
-
-def grid_mesh(window: Window, cells: int) -> Mesh:
-    """The grid over a window as a mesh of regular squares."""
-    return regular_squares(window, shape=(cells + 1, cells + 1))
-
-
-def grid_values(mesh: Mesh, cells: int) -> Ints:
-    """(T,) cell `i * cells + j` of each element of such a mesh."""
-    i, j = grid_cells(mesh).T
-    return np.asarray(i * cells + j, dtype=np.int64)
 
 
 def number_of_trajectories(pattern: PointPattern, user: str | None) -> int:

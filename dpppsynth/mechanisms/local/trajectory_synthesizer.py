@@ -130,12 +130,10 @@ class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> Relation:
-        """One person's trajectory is another one."""
         return Local(TRAJECTORY)
 
     @classmethod
     def number_in(cls, options: ParsedOptions, pattern: PointPattern) -> int:
-        """The number of trajectories."""
         return number_of_trajectories(pattern, cls.user_column(options))
 
     def reporters(self, asked: Any, user: str) -> str:
@@ -231,13 +229,11 @@ class LDPTrace(OfTrajectories):
         return self.protocol.longest(_answers("lengths", lengths, self.protocol.first))
 
     def asked(self, domain: Any, n: int | None, after: str | None) -> Any:
-        """The first round, or the second where the first one's counts are given."""
         if after is None:
             return self.first
         return self.second(self.longest(first_counts(after, self.first, domain)))
 
     def combined(self, domain: Any, n: int | None, after: str, counts: Any) -> Any:
-        """Counts of both rounds together."""
         return self.combine(first_counts(after, self.first, domain), counts, n)
 
     def both_rounds(self) -> Guarantee:
@@ -291,17 +287,13 @@ class LDPTrace(OfTrajectories):
 
         Parameters
         ----------
-        domain : Window
-        n : int
-            Public number of trajectories.
-        expected_n : None
-            n is public here.
+        domain, n, expected_n
+            As in `check`; n is the public number of trajectories.
         clients : (int, int), optional
             Number of persons who report in either round; all of them unless given.
         """
         window, number = require_window(domain), number_of_reports(n, expected_n)
-        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
-        split: dict[str, Any] = {"clients": clients, "user": self.user, "shuffle": shuffle}
+        split: dict[str, Any] = {"clients": clients, "user": self.user, "shuffle": self.shuffle}
         plan = TraceStatistic(window, self.epsilon, self.cells, self.max_length, number, **split)
         return ReleasePlan(plan.basis, plan, TraceEstimator())
 

@@ -12,6 +12,7 @@ from baselines.range_queries import average_query_error, query_workload, true_an
 from scipy import stats
 
 from dpppsynth import load_release, local, randomizers
+from dpppsynth.client import Client
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.grids import even_cells, uniform_grid
@@ -20,8 +21,7 @@ from dpppsynth.models.regular_meshes import rectangle_mesh
 from dpppsynth.privacy import GeoIndistinguishability, Local, ReplaceOne, local_rounds, verify
 from dpppsynth.privacy.relations import AlphaNeighbours, relation_from_dict
 from dpppsynth.randomizers import LocalHashing, RandomizedResponse, randomizer_from_dict
-from dpppsynth.release.certificate import content_hash, file_hash
-from dpppsynth.release.folder_writing import state
+from dpppsynth.release.certificate import build, content_hash, file_hash
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.patterns import PointPattern
@@ -419,11 +419,12 @@ class TestSettings:
         mechanism = local.AdvancedAdaptiveGrid(CUT, epsilon=3.0)
         first = mechanism.first(4000).simulate(HOMES[:2000], rng=1)
         two = mechanism.second(first, 4000)
-        device = local.SecondRound.from_json(two.to_json())
-        assert two.aggregate([device.client(xy) for xy in HOMES[2000:2005]]).n == 5
-        for text in ("", "{}", "[1]", two.to_json().replace('"columns"', '"column"')):
+        text = local.description(two, two.window)
+        device = Client.from_json(text)
+        assert two.aggregate([device.report(xy) for xy in HOMES[2000:2005]]).n == 5
+        for changed in ("", "{}", "[1]", text.replace('"columns"', '"column"')):
             with pytest.raises(InputError):
-                local.SecondRound.from_json(text)
+                Client.from_json(changed)
 
     def test_an_idle_machine_adds_nothing(self):
         mechanism = CELLS["disk"]
@@ -447,7 +448,7 @@ def with_one_at(place, n=300):
 
 def public(release):
     """All that a release states, but the cells of a second round, which follow from noised counts."""
-    stated = state(release, {})
+    stated = build(release, {})
     stated["parameters"].pop("cells", None)
     return stated | {"content_hash": None, "words": repr(release)}
 
@@ -516,7 +517,7 @@ class TestPersonsOutside:
         for how in ({"rng": 1}, {"fast": True}, {"rng": np.random.default_rng(2), "fast": True}):
             counts = mechanism.simulate(with_one_at(AWAY), outside="drop", **how)
             assert counts.n == 299
-            assert state(counts.release(), {})["releasable"] is False
+            assert build(counts.release(), {})["releasable"] is False
 
     @pytest.mark.parametrize("mechanism", ON_GRIDS.values(), ids=ON_GRIDS)
     def test_all_that_is_public_is_the_same_of_neighbours(self, mechanism):

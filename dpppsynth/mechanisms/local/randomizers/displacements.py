@@ -120,14 +120,6 @@ class DisplacementLaw(QuestionsLaw):
         return shares, moves
 
     def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
-        """(inputs,) estimated shares, of starts and displacements that are independent.
-
-        Parameters
-        ----------
-        counts : (size,) array of int
-        n : int
-        inside : (inputs,) array of bool, optional
-        """
         self.settings(**settings)
         mask = possible(inside, self.inputs).reshape(-1, self.displacements)
         shares, moves = self.parts(counts, n, inside=mask.any(axis=1))

@@ -190,7 +190,6 @@ class RandomizedResponse(ResponseOracle):
         return lone_clone_probability(self.spent)
 
     def matrix(self) -> Floats:
-        """(domain, domain) probabilities of every report given each value."""
         self._room(self.domain)
         return self._response.matrix()
 
@@ -203,7 +202,6 @@ class RandomizedResponse(ResponseOracle):
         return checked
 
     def count(self, reports: Ints) -> Ints:
-        """(domain,) number of reports of each value."""
         return np.bincount(self._checked(reports)[:, 0], minlength=self.domain).astype(np.int64)
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:

@@ -66,20 +66,44 @@ MOST_BITS = 12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class UnaryOracle(FrequencyOracle):
-    """Base of both: 62 bits in a word, the own bit and the others with their probabilities of being set.
+class BitOracle(FrequencyOracle):
+    """Base of oracles whose reports have one bit for each value, 62 in a word."""
 
-    Counts are the reports with each bit set. `fast_counts` have exactly their law.
-    """
+    @property
+    def _pool(self) -> int:
+        """Number of bits."""
+        return self.domain
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of the words."""
-        return tuple(f"word_{k}" for k in range(-(-self.domain // WORD)))
+        return tuple(f"word_{k}" for k in range(-(-self._pool // WORD)))
 
     @property
     def _width(self) -> int:
-        return self.domain
+        return self._pool
+
+    def _fits(self, words: Ints) -> bool:
+        """Whether words (n, columns) have no other bits than those of values."""
+        last = 2 ** (self._pool - WORD * (words.shape[1] - 1))
+        return not len(words) or bool(words.min() >= 0 and words.max() < 2**WORD and words[:, -1].max() < last)
+
+    def count(self, reports: Ints) -> Ints:
+        checked, counts = self._checked(reports), np.zeros(self.domain, dtype=np.int64)
+        for part in self._batches(len(checked)):
+            counts += unpack(checked[part], self.domain).sum(axis=0, dtype=np.int64)
+        return counts
+
+    def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
+        return bit(reports, value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnaryOracle(BitOracle):
+    """Base of unary encodings: the own bit and the others with their probabilities of being set.
+
+    Counts are the reports with each bit set. `fast_counts` have exactly their law.
+    """
 
     @cached_property
     def _law(self) -> BinaryLaw:
@@ -115,21 +139,10 @@ class UnaryOracle(FrequencyOracle):
 
     def _checked(self, reports: Any) -> Ints:
         checked = self.rows(reports)
-        last = self.domain - WORD * (checked.shape[1] - 1)
-        if len(checked) and (checked.min() < 0 or checked.max() >= 2**WORD or checked[:, -1].max() >= 2**last):
+        if not self._fits(checked):
             msg = f"reports: must be words of {WORD} bits that stand for {self.domain} values; some have more bits."
             raise InputError(msg)
         return checked
-
-    def count(self, reports: Ints) -> Ints:
-        """(domain,) number of reports with the bit of each value set."""
-        checked, counts = self._checked(reports), np.zeros(self.domain, dtype=np.int64)
-        for part in self._parts(len(checked)):
-            counts += unpack(checked[part], self.domain).sum(axis=0, dtype=np.int64)
-        return counts
-
-    def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
-        return bit(reports, value)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -208,7 +221,7 @@ def selected_size(epsilon: float, domain: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SubsetSelection(DesignOracle):
+class SubsetSelection(DesignOracle, BitOracle):
     """Subset selection: of all subsets of k values those with the own one are `e^epsilon` times as likely.
 
     No oracle has a smaller total variance; reports are long, one bit for each value. With k = 1 it is randomised
@@ -253,15 +266,6 @@ class SubsetSelection(DesignOracle):
         one = Fraction(self.subset, self._pool)
         return one, one * Fraction(self.subset - 1, self._pool - 1)
 
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the words, 62 values in each."""
-        return tuple(f"word_{k}" for k in range(-(-self._pool // WORD)))
-
-    @property
-    def _width(self) -> int:
-        return self._pool
-
     def matrix(self) -> Floats:
         """(C(domain, subset), domain) probabilities of all subsets, in lexicographic order."""
         rows = math.comb(self._pool, self.subset)
@@ -288,25 +292,14 @@ class SubsetSelection(DesignOracle):
 
     def _checked(self, reports: Any) -> Ints:
         checked = self.rows(reports)
-        last = self._pool - WORD * (checked.shape[1] - 1)
-        words = len(checked) == 0 or (checked.min() >= 0 and checked.max() < 2**WORD and checked[:, -1].max() < 2**last)
-        if not words or any((self._members(checked[part]) != self.subset).any() for part in self._parts(len(checked))):
+        parts = self._batches(len(checked))
+        if not self._fits(checked) or any((self._members(checked[part]) != self.subset).any() for part in parts):
             msg = f"reports: must be words of {WORD} bits with {self.subset} of {self._pool} set; some are not."
             raise InputError(msg)
         return checked
 
     def _members(self, words: Ints) -> Ints:
         return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
-
-    def count(self, reports: Ints) -> Ints:
-        """(domain,) number of reports with each value."""
-        checked, counts = self._checked(reports), np.zeros(self.domain, dtype=np.int64)
-        for part in self._parts(len(checked)):
-            counts += unpack(checked[part], self.domain).sum(axis=0, dtype=np.int64)
-        return counts
-
-    def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
-        return bit(reports, value)
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
         """Counts with exactly the law of counts of reports (up to floating point), for experiments.

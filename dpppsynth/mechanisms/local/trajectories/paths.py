@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -74,18 +73,13 @@ class GridTrajectories:
         counts = np.bincount(self.values, minlength=self.cells**2)
         return counts.reshape(self.cells, self.cells) / len(self.values)
 
-    @cached_property
-    def _owner(self) -> Ints:
-        """(n,) trajectory of each point."""
-        return np.repeat(np.arange(len(self)), self.lengths)
-
     def mobility(self, longest: int | None = None) -> "GridTrajectories":
         """The same trajectories as moves between neighbouring cells: stays dropped, jumps filled in straight.
 
         Parameters
         ----------
         longest : int, optional
-            Cells of each after which nothing is filled in: `truncated`, without the memory for what it leaves out.
+            Cells of each that are kept; nothing is filled in after them.
         """
         place = np.column_stack(np.divmod(self.values, self.cells))
         way = np.diff(place, axis=0, prepend=place[:1])
@@ -103,12 +97,6 @@ class GridTrajectories:
         filled = place[last] - (2 * left[:, None] * way[last] + size) // (2 * size)
         lengths = np.add.reduceat(kept, self.offsets[:-1])
         return GridTrajectories(self.cells, filled[:, 0] * self.cells + filled[:, 1], starts(lengths))
-
-    def truncated(self, longest: int) -> "GridTrajectories":
-        """The first so many cells of each trajectory."""
-        longest = whole("longest", longest, 1, most=2**53)
-        position = np.arange(len(self.values)) - self.offsets[self._owner]
-        return GridTrajectories(self.cells, self.values[position < longest], starts(np.minimum(self.lengths, longest)))
 
     def part(self, first: int, last: int) -> "GridTrajectories":
         """Trajectories from number `first` to before number `last`."""

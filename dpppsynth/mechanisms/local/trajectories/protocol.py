@@ -98,7 +98,6 @@ class RoundLaw(Randomizer):
 
     @property
     def size(self) -> int:
-        """Number of counts that an aggregator keeps."""
         return sum(each.randomizer.size for each in self.parts)
 
     @cached_property
@@ -164,7 +163,6 @@ class RoundLaw(Randomizer):
         return {part.name: rows.reshape(len(rows) * part.times, rows.shape[1] // part.times) for part, rows in each}
 
     def count(self, reports: Ints) -> Ints:
-        """(size,) counts of reports (n, columns)."""
         words = self.words(reports)
         return np.concatenate([part.randomizer.count(words[part.name]) for part in self.parts])
 
