@@ -10,10 +10,12 @@ from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.statistic import FileCheck, Statistic, require
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
+from dpppsynth.privacy.catalogue import LAYER, Code, Statement
 from dpppsynth.spatial.covariates import EFFECT_SD, MEASURES, MOST, Design, is_name
 from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.public_layers import is_source
 
 P_contra = TypeVar("P_contra", bound=Statistic, contravariant=True)
 
@@ -78,7 +80,7 @@ class Estimator(Generic[P_contra]):
         found.require(plan)
         own = found.to_dict()
         if "offset" in own:
-            own["offset"] = offset_of(stated)
+            own |= _offset_as_stated(stated)
         require(canonical_json(own) == canonical_json(stated), "an estimator states its settings, as they are written")
         return found
 
@@ -91,6 +93,7 @@ AnyEstimator = Estimator[Any]
 POSTERIOR, COVARIATES, OFFSET, OFFSET_RASTER = "posterior.nc", "covariates.nc", "offset.geojson", "offset.nc"
 OFFSETS = frozenset({OFFSET, OFFSET_RASTER})
 DIGEST = re.compile("[0-9a-f]{64}")
+PUBLIC_ESTIMATOR = "public-estimator"
 
 
 def offset_of(estimator: JsonRead) -> str | None:
@@ -101,13 +104,48 @@ def offset_of(estimator: JsonRead) -> str | None:
     return None if offset is None else str(offset)
 
 
+def offset_stated(offset: Offset | None) -> JsonObject:
+    """Entries of a certificate for an offset: its fingerprint, and its source where one is named."""
+    if offset is None:
+        return {"offset": None}
+    return {"offset": offset.fingerprint} | ({"offset_source": offset.source} if offset.source else {})
+
+
+def _offset_as_stated(estimator: JsonRead) -> JsonObject:
+    """The same entries as they are stated; InputError for others."""
+    found: JsonObject = {"offset": offset_of(estimator)}
+    if "offset_source" not in estimator:
+        return found
+    require(found["offset"] is not None and is_source(estimator["offset_source"]), "an offset's source is a text")
+    return found | {"offset_source": estimator["offset_source"]}
+
+
+def assumed_of(estimator: JsonRead | None) -> tuple[Code, ...]:
+    """Codes of what an estimator takes for granted, by its JSON form: that its settings and layers are public."""
+    if estimator is None:
+        return ()
+    covariates = estimator.get("covariates") or {}
+    layers = (
+        ("offset", estimator.get("offset"), estimator.get("offset_source")),
+        ("covariates", covariates.get("fingerprint"), covariates.get("source")),
+    )
+    stated = [
+        Statement(LAYER, layer=name, sha256=digest, source=source or "none is named")
+        for name, digest, source in layers
+        if digest is not None
+    ]
+    return (PUBLIC_ESTIMATOR, *stated)
+
+
 def covariates_of(estimator: JsonRead) -> Design | None:
     """Covariates that a field states, without their values, which have a file of their own."""
     if "covariates" not in estimator:
         return None
     stated = estimator["covariates"]
     fields = {"names", "mean", "sd", "over", "prior_sd", "fingerprint"}
-    require(isinstance(stated, dict) and stated.keys() == fields, f"covariates state {', '.join(sorted(fields))}")
+    known = isinstance(stated, dict) and stated.keys() - {"source"} == fields
+    require(known, f"covariates state {', '.join(sorted(fields))}, and may state a source")
+    require("source" not in stated or is_source(stated["source"]), "the source of covariates is a text")
     names, mean, sd = (stated[name] for name in ("names", "mean", "sd"))
     lists = all(isinstance(each, list) and len(each) == len(names) for each in (names, mean, sd))
     require(lists and 0 < len(names) <= MOST, f"there are 1 to {MOST} covariates, each with its mean and its sd")
@@ -120,7 +158,8 @@ def covariates_of(estimator: JsonRead) -> Design | None:
     require(stated["over"] in over, f"covariates are standardised over the {' or '.join(sorted(over))}")
     digest = stated["fingerprint"]
     require(isinstance(digest, str) and DIGEST.fullmatch(digest) is not None, "the fingerprint is a SHA-256")
-    return Design(tuple(names), tuple(mean), tuple(sd), stated["over"], stated["prior_sd"], None, digest)
+    source = stated.get("source", "")
+    return Design(tuple(names), tuple(mean), tuple(sd), stated["over"], stated["prior_sd"], None, digest, source)
 
 
 def covariates_stated(covariates: Design | None) -> JsonObject:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpppsynth.contract.account import Account, Subset
 from dpppsynth.contract.cautions import cautions
-from dpppsynth.contract.estimator import AnyEstimator
+from dpppsynth.contract.estimator import AnyEstimator, assumed_of
 from dpppsynth.contract.partial_sums import Partial, batches_of, require_whole, total
 from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
@@ -82,7 +82,8 @@ class ReleasePlan:
     @property
     def guarantee(self) -> Guarantee:
         """The bound of this release."""
-        return self.statistic.guarantee.in_unit(self.domain.unit)
+        stated = None if self.estimator is None else self.estimator.to_dict()
+        return self.statistic.guarantee.assuming(assumed_of(stated)).in_unit(self.domain.unit)
 
     @property
     def shuffled(self) -> ShuffledPrivacy | None:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import offset_rows
+from dpppsynth.contract.estimator import offset_rows, offset_stated
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import FIELD_SIGMA
 from dpppsynth.core.arguments import flag, one_of, positive
@@ -263,7 +263,7 @@ class LGCPInference(FieldInference):
                 "mesh": self.mesh.recipe,
                 "length_scales": list(self.length_scales),
                 "sigma": self.sigma,
-                "offset": None if self.offset is None else self.offset.fingerprint,
+                **offset_stated(self.offset),
                 "inference": self.inference,
                 "engine": self.engine,
             }

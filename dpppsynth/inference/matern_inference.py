@@ -12,6 +12,7 @@ from dpppsynth.contract.estimator import (
     covariates_of,
     covariates_stated,
     offset_rows,
+    offset_stated,
 )
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
@@ -211,7 +212,7 @@ class MaternInference(SparseInference):
                 "ranges": list(self.ranges),
                 "smoothness": list(self.smoothness),
                 "sigma": self.sigma,
-                "offset": None if self.offset is None else self.offset.fingerprint,
+                **offset_stated(self.offset),
                 "inference": self.inference,
             }
             | ({"sigmas": list(self.sigmas)} if self.sigmas else {})

@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import DIGEST, offset_rows
+from dpppsynth.contract.estimator import DIGEST, offset_rows, offset_stated
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import one_of
@@ -236,7 +236,7 @@ class PrecisionInference(SparseInference):
             "kind": self.kind,
             "mesh": self.mesh.recipe,
             "precision": self.digest,
-            "offset": None if self.offset is None else self.offset.fingerprint,
+            **offset_stated(self.offset),
             "inference": self.inference,
         }
 

@@ -16,6 +16,7 @@ from dpppsynth.contract.estimator import (
     covariates_of,
     covariates_stated,
     offset_rows,
+    offset_stated,
 )
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
@@ -263,7 +264,7 @@ class StreetInference(SparseInference):
                 "plane": list(self.plane),
                 **{name: list(getattr(self, name)) for name in AVERAGED},
                 "sigma": self.sigma,
-                "offset": None if self.offset is None else self.offset.fingerprint,
+                **offset_stated(self.offset),
                 "inference": self.inference,
             }
             | even_stated(self.even)

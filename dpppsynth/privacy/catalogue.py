@@ -149,6 +149,12 @@ ASSUMPTIONS = {
     "public-pair-settings": (
         "Radii, caps, lattices and shares of the budget were chosen without looking at the points."
     ),
+    "public-estimator": (
+        "Settings of the estimator were chosen without looking at the points; what was released may be looked at."
+    ),
+    "public-layer": (
+        "The layer of the {layer} (SHA-256 {sha256}, source: {source}) is public: nothing of the points went into it."
+    ),
     "public-settings": "Window, mesh, privacy radius and budget were chosen without looking at the points.",
     "public-settings-on-network": (
         "Network, snapping tolerance, mesh, privacy radius and budget were chosen without looking at the points."
@@ -205,6 +211,7 @@ ONE_REPORT = "one-report-each"
 TWO_ROUNDS = "one-report-each-round"
 SEED = "secret-randomness"
 REALS = "real-arithmetic"
+LAYER = "public-layer"
 
 
 @dataclass(frozen=True, init=False)

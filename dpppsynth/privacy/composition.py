@@ -23,7 +23,7 @@ from dpppsynth.core.arguments import instance, positive, probability, several
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import sum_up
 from dpppsynth.core.wording import mention
-from dpppsynth.privacy.catalogue import Statement, text
+from dpppsynth.privacy.catalogue import LAYER, Code, Statement, text
 from dpppsynth.privacy.composed import Composed, merged_profiles
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
@@ -86,7 +86,7 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
     first = each_level[0]
     require_all_points(first.relation)
     for other in each_level[1:]:
-        if (other.relation, other.theorem, other.assumptions) != (first.relation, first.theorem, first.assumptions):
+        if (other.relation, other.theorem, _own(other)) != (first.relation, first.theorem, _own(first)):
             msg = "levels: all of them must be released by one mechanism, under one relation."
             raise InputError(msg)
     last = STRATA if first.relation.n_is_public else INHABITED
@@ -99,14 +99,20 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
             f"{mention('max_points_per_person', '1')}, or another bound."
         )
         raise InputError(msg)
+    shared = dict.fromkeys(code for each in each_level for code in each.assumptions)
     return Guarantee(
         first.relation,
         weakest([each.profile for each in each_level]),
         Statement("parallel-levels", of=first.theorem, by=by),
-        (*first.assumptions, Statement(LEVELS, by=by), Statement(last, by=by)),
+        (*shared, Statement(LEVELS, by=by), Statement(last, by=by)),
         _curve([each.by_distance for each in each_level]),
         first.unit,
     )
+
+
+def _own(guarantee: Guarantee) -> tuple[Code, ...]:
+    """Assumptions beside those on public layers, which each level has on a mesh of its own."""
+    return tuple(code for code in guarantee.assumptions if not (isinstance(code, Statement) and code.code == LAYER))
 
 
 def require_all_points(relation: Relation) -> None:

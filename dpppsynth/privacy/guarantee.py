@@ -4,7 +4,7 @@ Here alone a true length becomes one on the map, or back (docs/theory/scale.md).
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Self
@@ -119,6 +119,11 @@ class Guarantee:
     def in_unit(self, unit: str) -> Self:
         """The same with lengths in a unit, `domain.unit`."""
         return self if unit == self.unit else replace(self, unit=unit)
+
+    def assuming(self, codes: Iterable[Code]) -> Self:
+        """The same on further assumptions."""
+        more = tuple(dict.fromkeys((*self.assumptions, *codes)))
+        return self if more == self.assumptions else replace(self, assumptions=more)
 
     @property
     def theorem_text(self) -> str:

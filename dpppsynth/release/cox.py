@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import COVARIATES, POSTERIOR, Estimator
+from dpppsynth.contract.estimator import COVARIATES, POSTERIOR, Estimator, assumed_of
 from dpppsynth.contract.result import UNFITTED, FitSummary, Saved
 from dpppsynth.core.arguments import one_of, probability, real_array
 from dpppsynth.core.errors import InputError, QualityError
@@ -21,6 +21,7 @@ from dpppsynth.core.types import JsonObject
 from dpppsynth.inference.array_files import covariates_file
 from dpppsynth.inference.field_inference import FieldInference
 from dpppsynth.inference.posterior import FitNotes, Posterior
+from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release.offset_file import write_offset
 from dpppsynth.release.release import StatisticRelease
 from dpppsynth.spatial.intensity import Intensity
@@ -106,6 +107,11 @@ class CoxRelease(StatisticRelease[L]):
 
     def parameters(self) -> JsonObject:
         return super().parameters() | {"estimator": self.estimator.to_dict()}
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee, on what the estimator takes for granted as well."""
+        return super().guarantee.assuming(assumed_of(self.estimator.to_dict()))
 
     @property
     def mesh(self) -> Mesh:

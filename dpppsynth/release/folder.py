@@ -199,7 +199,7 @@ def plan_of(found: Published, domain: Domain, relation: Relation, name: str, par
     if not described.estimators:
         return PublishedPlan(name, plan, None)
     stated = parameters["estimator"]
-    offset = None if stated.get("offset") is None else _offset(found)
+    offset = None if stated.get("offset") is None else _offset(found).from_source(stated.get("offset_source", ""))
     estimator = described.estimator(stated["kind"]).from_dict(stated, plan, offset)
     return PublishedPlan(name, plan.with_offset(offset), estimator)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from dpppsynth.contract.estimator import OFFSETS, AnyEstimator
+from dpppsynth.contract.estimator import OFFSETS, AnyEstimator, assumed_of
 from dpppsynth.contract.registry import is_known, mechanism
 from dpppsynth.contract.statistic import FileCheck, Parameters, Statistic, require, require_kept_cap
 from dpppsynth.contract.stratified_plan import STRATA
@@ -132,15 +132,15 @@ def rederive(name: str, parameters: Parameters, relation: Relation, domain: Doma
         msg = "relation: this mechanism measures neither times nor types, of which it speaks."
         raise InputError(msg)
     plan = described.statistic.from_parameters(parameters, relation, domain, mechanism=name)
-    own, estimator, offset = plan.parameters(), None, None
+    own, estimator, stated = plan.parameters(), None, None
     named = set(own)
     if described.estimators:
         named.add("estimator")
         stated = parameters["estimator"]
-        estimator, offset = described.estimator(stated["kind"]).as_stated(stated, plan), stated.get("offset")
+        estimator = described.estimator(stated["kind"]).as_stated(stated, plan)
     require(parameters.keys() == named, f"exactly {', '.join(sorted(named))} are stated")
     _require_consistent(parameters, own)
-    return _derived(plan, estimator, offset)
+    return _derived(plan, estimator, stated)
 
 
 def _require_consistent(parameters: Parameters, own: Parameters) -> None:
@@ -157,11 +157,12 @@ def _require_sizes(parameters: Parameters, relation: Relation) -> None:
     require(not (guessed and relation.n_is_public), "expected_n takes the place of n where n is secret")
 
 
-def _derived(plan: Statistic, estimator: AnyEstimator | None, offset: str | None) -> RederivedRelease:
+def _derived(plan: Statistic, estimator: AnyEstimator | None, stated: JsonRead | None) -> RederivedRelease:
+    offset = None if stated is None else stated.get("offset")
     following = {**plan.following, **({} if estimator is None else estimator.following)}
     files = {file for file in following if not certificate.SYNTHETIC.fullmatch(file)}
     return RederivedRelease(
-        plan.guarantee.in_unit(plan.domain.unit),
+        plan.guarantee.assuming(assumed_of(stated)).in_unit(plan.domain.unit),
         plan,
         {certificate.STATISTIC: plan} if plan.size else {},
         others=frozenset(files | (set() if offset is None else OFFSETS)),

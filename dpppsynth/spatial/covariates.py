@@ -16,7 +16,7 @@ from dpppsynth.core.types import Floats, Ints, JsonObject
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh, Pieces
 from dpppsynth.spatial.offset import Offset
-from dpppsynth.spatial.public_layers import SLIVERS, FunctionLayer, PolygonLayer, PublicLayer
+from dpppsynth.spatial.public_layers import SLIVERS, FunctionLayer, PolygonLayer, PublicLayer, layer_source
 
 # Standard deviation of the prior of an effect, per standard deviation of its covariate, on the log scale.
 EFFECT_SD = 2.0
@@ -40,6 +40,8 @@ class Covariates(Mapping[str, PublicLayer]):
     layers : mapping
         By name: a `RasterLayer`, a `PolygonLayer`, a pair of a GeoDataFrame of polygons and a column, or a function
         from coordinates (n, 2) to values (n,). All of it must be public.
+    source : str
+        Where the layers were published, for certificates.
 
     Raises
     ------
@@ -52,7 +54,7 @@ class Covariates(Mapping[str, PublicLayer]):
     Covariates('distance to pump')
     """
 
-    def __init__(self, layers: Mapping[str, Any]) -> None:
+    def __init__(self, layers: Mapping[str, Any], *, source: str = "") -> None:
         if not isinstance(layers, Mapping) or not 0 < len(layers) <= MOST:
             msg = f'covariates: needs 1 to {MOST} layers by name, such as {{"distance to pump": function}}.'
             raise InputError(msg)
@@ -60,6 +62,7 @@ class Covariates(Mapping[str, PublicLayer]):
             if not is_name(name):
                 msg = f"covariates: a name needs 1 to {LONGEST_NAME} printable characters, got {type(name).__name__}."
                 raise InputError(msg)
+        self.source = layer_source(source)
         self._layers = {name: _layer(name, given) for name, given in layers.items()}
 
     def __getitem__(self, name: str) -> PublicLayer:
@@ -110,7 +113,8 @@ class Covariates(Mapping[str, PublicLayer]):
         standard = (raw - mean) / sd
         self._require_apart(standard.T @ (weight[:, None] * standard))
         over = "offset" if offset is not None else "window" if isinstance(mesh.domain, Window) else "network"
-        return Design(tuple(self), tuple(mean.tolist()), tuple(sd.tolist()), over).holding(places.averages(standard))
+        found = Design(tuple(self), tuple(mean.tolist()), tuple(sd.tolist()), over, source=self.source)
+        return found.holding(places.averages(standard))
 
     def _values(self, name: str, places: "_Places", domain: Domain) -> Floats:
         values = self[name](places.xy)
@@ -177,6 +181,8 @@ class Design:
         At the mesh's vertices; None where only a certificate has been read.
     fingerprint : str
         SHA-256 of names and values.
+    source : str
+        Where the layers were published.
     """
 
     names: tuple[str, ...]
@@ -186,6 +192,7 @@ class Design:
     prior_sd: float = EFFECT_SD
     values: Floats | None = None
     fingerprint: str = ""
+    source: str = ""
 
     def holding(self, values: Floats) -> "Design":
         """With values (V, p), and their fingerprint."""
@@ -200,7 +207,7 @@ class Design:
             "over": self.over,
             "prior_sd": self.prior_sd,
             "fingerprint": self.fingerprint,
-        }
+        } | ({"source": self.source} if self.source else {})
 
 
 def fingerprint(names: tuple[str, ...], values: Floats) -> str:

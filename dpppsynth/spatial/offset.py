@@ -17,7 +17,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats
 from dpppsynth.spatial.domains import Domain, Window, as_reals, canonical_json
 from dpppsynth.spatial.mesh import Mesh, Pieces
-from dpppsynth.spatial.public_layers import PolygonLayer, named, outside_value
+from dpppsynth.spatial.public_layers import PolygonLayer, layer_source, named, outside_value
 from dpppsynth.spatial.raster_layers import Bounds, RasterLayer, raster_bounds, read_geotiff
 
 # Meanings of the values of a layer.
@@ -54,6 +54,8 @@ class Offset:
         Non-overlapping, in the window's coordinates.
     values : (P,) array
         Densities, non-negative; only their proportions matter.
+    source : str
+        Where it was published, for certificates; as in the other ways to make an offset.
 
     Raises
     ------
@@ -62,29 +64,36 @@ class Offset:
 
     layer: PolygonLayer | RasterLayer
     meaning: str
+    source: str
     _cut: weakref.WeakKeyDictionary[Mesh, Pieces]
     _bounds: weakref.WeakKeyDictionary[Mesh, Floats | float]
 
-    def __init__(self, polygons: Any, values: npt.ArrayLike) -> None:
-        self.__setstate__(_settled(PolygonLayer(polygons, values, outside=0.0, label="offset"), "density"))
+    def __init__(self, polygons: Any, values: npt.ArrayLike, *, source: str = "") -> None:
+        self.__setstate__(_settled(PolygonLayer(polygons, values, outside=0.0, label="offset"), "density", source))
 
     @classmethod
-    def of(cls, layer: PolygonLayer | RasterLayer, as_: str = "density") -> "Offset":
+    def of(cls, layer: PolygonLayer | RasterLayer, as_: str = "density", *, source: str = "") -> "Offset":
         """Offset from the values of a layer, which are densities, or counts of its polygons or cells."""
         made = cls.__new__(cls)
-        made.__setstate__(_settled(layer, one_of("as_", as_, MEANINGS)))
+        made.__setstate__(_settled(layer, one_of("as_", as_, MEANINGS), source))
         return made
+
+    def from_source(self, source: str) -> "Offset":
+        """The same offset, published by a source."""
+        return Offset.of(self.layer, source=source)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was found on meshes, which is found again."""
-        return {"layer": self.layer, "meaning": self.meaning}
+        return {"layer": self.layer, "meaning": self.meaning, "source": self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._cut, self._bounds = weakref.WeakKeyDictionary(), weakref.WeakKeyDictionary()
 
     @classmethod
-    def from_geodataframe(cls, layer: Any, column: str, as_: str = "density", *, fill: float | None = None) -> "Offset":
+    def from_geodataframe(
+        cls, layer: Any, column: str, as_: str = "density", *, fill: float | None = None, source: str = ""
+    ) -> "Offset":
         """Offset from a GeoDataFrame of polygons and the name of a numeric column.
 
         Parameters
@@ -100,7 +109,7 @@ class Offset:
         ------
         InputError
         """
-        return cls.of(PolygonLayer.from_geodataframe(layer, column, fill=fill, label="offset"), as_)
+        return cls.of(PolygonLayer.from_geodataframe(layer, column, fill=fill, label="offset"), as_, source=source)
 
     @classmethod
     def from_grid(
@@ -111,6 +120,7 @@ class Offset:
         *,
         crs: str | None = None,
         fill: float | None = None,
+        source: str = "",
     ) -> "Offset":
         """Offset from a raster (rows, columns), first row at the top, covering `bounds` = (x0, y0, x1, y1).
 
@@ -135,7 +145,7 @@ class Offset:
         raster = np.where(np.isnan(raster), outside, raster)
         made = RasterLayer(raster, bounds, outside=outside, crs=crs, label="offset")
         few = raster.size <= FEW_CELLS and not np.isnan(raster).any()
-        return cls.of(_boxes(made) if few else made, as_)
+        return cls.of(_boxes(made) if few else made, as_, source=source)
 
     @classmethod
     def from_geotiff(
@@ -146,6 +156,7 @@ class Offset:
         band: int | None = None,
         fill: float | None = None,
         crs: str | None = None,
+        source: str = "",
     ) -> "Offset":
         """Offset from a band of a GeoTIFF file, which needs `pip install "dpppsynth[raster]"`.
 
@@ -165,7 +176,7 @@ class Offset:
         ------
         InputError
         """
-        return cls.of(read_geotiff(path, band=band, fill=fill, crs=crs), as_)
+        return cls.of(read_geotiff(path, band=band, fill=fill, crs=crs), as_, source=source)
 
     def on(self, domain: Domain) -> "Offset":
         """The offset on a domain, where it must have a value everywhere.
@@ -193,7 +204,7 @@ class Offset:
             return self
         if not layer.values.max() > 0:
             raise nowhere()
-        return Offset.of(layer)
+        return Offset.of(layer, source=self.source)
 
     @property
     def values(self) -> Floats:
@@ -267,7 +278,7 @@ class Offset:
         return told.hexdigest()
 
 
-def _settled(layer: PolygonLayer | RasterLayer, meaning: str) -> dict[str, Any]:
+def _settled(layer: PolygonLayer | RasterLayer, meaning: str, source: str) -> dict[str, Any]:
     """State of an offset: the layer with densities for values, and what these were."""
     # NaN where no value is known.
     least, most = (each.reduce(layer.values, axis=None) for each in (np.fmin, np.fmax))
@@ -280,7 +291,7 @@ def _settled(layer: PolygonLayer | RasterLayer, meaning: str) -> dict[str, Any]:
         raise InputError(msg)
     if meaning == "counts":
         layer = layer.with_values(layer.values / layer.sizes, layer.outside)
-    return {"layer": layer, "meaning": meaning}
+    return {"layer": layer, "meaning": meaning, "source": layer_source(source)}
 
 
 def _boxes(raster: RasterLayer) -> PolygonLayer:

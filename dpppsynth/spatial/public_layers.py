@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import shapely
 
-from dpppsynth.core.arguments import real, shown
+from dpppsynth.core.arguments import real, shown, writable
 from dpppsynth.core.crs import NAMELESS, crs_label, same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats
@@ -17,6 +17,23 @@ from dpppsynth.spatial.mesh import Mesh, Pieces
 
 # Share of a domain that a layer may lack: slivers between neighbours that were digitised apart.
 SLIVERS = 1e-6
+
+
+# Characters of the words on where a layer was published.
+LONGEST_SOURCE = 300
+
+
+def is_source(source: object) -> bool:
+    """Whether a text may say where a layer was published."""
+    return isinstance(source, str) and writable(source) and 0 < len(source) <= LONGEST_SOURCE
+
+
+def layer_source(source: object) -> str:
+    """Words on where a layer was published, none where nothing is said; InputError for others."""
+    if source == "" or is_source(source):
+        return str(source)
+    msg = f"source: needs at most {LONGEST_SOURCE} printable characters, such as 'Census 2021', got {shown(source)}."
+    raise InputError(msg)
 
 
 class PublicLayer:

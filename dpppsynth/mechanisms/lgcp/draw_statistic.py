@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import Estimator, offset_rows
+from dpppsynth.contract.estimator import Estimator, offset_rows, offset_stated
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import Form, one_among
 from dpppsynth.contract.result import UNFITTED, FitSummary
@@ -61,7 +61,7 @@ class Drawn(Estimator[LatticeStatistic]):
         return offset_rows(self.offset)
 
     def to_dict(self) -> JsonObject:
-        return {"kind": self.kind, "offset": None if self.offset is None else self.offset.fingerprint}
+        return {"kind": self.kind, **offset_stated(self.offset)}
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

@@ -17,6 +17,7 @@ from dpppsynth.contract.estimator import (
     covariates_of,
     covariates_stated,
     offset_rows,
+    offset_stated,
 )
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import require
@@ -239,7 +240,7 @@ class MarkedInference(SparseInference):
             **{name: list(getattr(self, name)) for name in AVERAGED},
             "time_range": self.time_range,
             "sigma": self.sigma,
-            "offset": None if self.offset is None else self.offset.fingerprint,
+            **offset_stated(self.offset),
             "inference": self.inference,
         }
         return own | covariates_stated(self.covariates)
