@@ -95,7 +95,7 @@ def all_as_real(q: np.ndarray) -> Interval:
 
 def noisy_counts(release: dps.CoxRelease) -> dict[str, Interval]:
     """Noisy counts as they are, before anything is clipped: unbiased, with noise of a known variance."""
-    cells = release.statistic.plan.mesh
+    cells = release.statistic.definition.mesh
     counts, scale = release.statistic.masses, release.statistic.noise_scale
     variance = 2 * np.exp(-1 / scale) / (1 - np.exp(-1 / scale)) ** 2
     centres = np.array([cells.vertices[each].mean(axis=0) for each in cells.elements])

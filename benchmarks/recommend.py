@@ -219,7 +219,7 @@ def distance(outcome: Any) -> float:
     """Total variation distance to the truth."""
     where, release = place(outcome.scenario.place), outcome.release
     if isinstance(release, PoissonRelease):
-        return where.distance(release.statistic.plan.density(outcome.original, where.xy))
+        return where.distance(release.statistic.definition.density(outcome.original, where.xy))
     return where.distance(release.intensity(where.xy))
 
 
@@ -276,12 +276,13 @@ def changed(mechanism: str, what: str, factor: float, scenario: Posed, epsilon: 
     domain, where = place(scenario.place).domain, domain_of(scenario.place)
     relation = relation_of(scenario.word, domain.extent)
     rule = planned(mechanism, where, scenario.word, epsilon, n).made
-    made, scale = synthesizer(mechanism, relation, epsilon), factor * rules.of(domain).length_scale(domain, n)
+    own = rules.BY_DOMAIN[type(domain)]
+    made, scale = synthesizer(mechanism, relation, epsilon), factor * own.length_scale(domain, n)
     if what == "bandwidth":
         made = replace(made, bandwidth=factor * rule.statistic.bandwidth)
     elif what == "spacing":
         spacing = factor * np.max(settings(rule)["spacing"])
-        mesh = rules.of(domain).spaced_mesh(domain, "cells" if mechanism == "laplace-cells" else "tents", spacing)
+        mesh = own.spaced_mesh(domain, "cells" if mechanism == "laplace-cells" else "tents", spacing)
         made = replace(made, mesh=mesh)
     elif mechanism == "lgcp-field":
         # Only of the field that the budget is spent on: behind it the posterior averages as always.

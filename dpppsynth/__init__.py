@@ -56,12 +56,5 @@ Every error raised on purpose is a `DpppsynthError`. Names load when first used,
 
 import lazy_loader
 
-_lazy_getattr, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-
-def __getattr__(name: str) -> object:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("dpppsynth")
-    return _lazy_getattr(name)
+__getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
+__all__ = [name for name in _names if name != "__version__"]

@@ -24,6 +24,7 @@ from .core.errors import InputError as InputError
 from .core.errors import PrivacyCheckError as PrivacyCheckError
 from .core.errors import QualityError as QualityError
 from .core.errors import ReleaseBlocked as ReleaseBlocked
+from .core.version import __version__ as __version__
 from .evaluation.combining import Combined as Combined
 from .evaluation.combining import combine as combine
 from .evaluation.recommendation import Recommendation as Recommendation
@@ -68,5 +69,3 @@ from .spatial.mark_space import Types as Types
 from .spatial.mesh import Mesh as Mesh
 from .spatial.offset import Offset as Offset
 from .spatial.patterns import PointPattern as PointPattern
-
-__version__: str

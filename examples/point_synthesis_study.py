@@ -301,14 +301,14 @@ def bound_39(
         budget: dict[str, Any] = {"mechanism": "kim-lim-3.9", "delta": delta, "allow_large_delta": True}
         return Anew(dps.LGCPSynthesizer(epsilon, alpha=scenario.alpha, mesh=mesh, **budget))
     ratio = kim_lim_ratio(mesh, scenario.alpha, epsilon=epsilon, delta=delta, corollary=True)
-    sigma = ratio * rules.of(scenario.domain).length_scale(scenario.domain, n)
+    sigma = ratio * rules.BY_DOMAIN[type(scenario.domain)].length_scale(scenario.domain, n)
     return posterior_draw(scenario, epsilon, delta, n, sigma=sigma, mesh=mesh)
 
 
 def bound_38(scenario: Scenario, epsilon: float, delta: float, n: int) -> Any:
     """The same under Theorem 3.8, whose delta is quadratic in sigma."""
     mesh = segments(scenario)
-    covariance = PoweredExponential(1e-6, rules.of(scenario.domain).length_scale(scenario.domain, n), 1.0)
+    covariance = PoweredExponential(1e-6, rules.BY_DOMAIN[type(scenario.domain)].length_scale(scenario.domain, n), 1.0)
     tiny = kim_lim_38(mesh, covariance, scenario.alpha, epsilon=epsilon).delta(epsilon)
     sigma = covariance.sigma * np.sqrt(delta / tiny)
     return posterior_draw(scenario, epsilon, delta, n, sigma=float(sigma), mesh=mesh)

@@ -27,7 +27,7 @@ from dpppsynth.linear_network.skeleton import (
     require_connected,
     skeleton,
 )
-from dpppsynth.spatial.domains import OnMap, as_reals
+from dpppsynth.spatial.domains import Domain, as_reals
 from dpppsynth.spatial.patterns import PointPattern
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearNetwork(OnMap):
+class LinearNetwork(Domain):
     """A connected network of edges with positive length: the public streets on which a pattern lives.
 
     A position on it is a pair (edge number, distance from the edge's first vertex).
@@ -104,7 +104,7 @@ class LinearNetwork(OnMap):
         ):
             msg = "labels: need one name per vertex and one key per edge."
             raise InputError(msg)
-        self.stated_scale  # noqa: B018 - a map that stretches lengths too much is refused here
+        self.scale_factor  # noqa: B018 - a map that stretches lengths too much is refused here
 
     def _repr_html_(self) -> str:
         rows = [("vertices", len(self.vertices)), ("edges", len(self.edges)), ("length", f"{self.length:.10g}")]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpppsynth.core.sorted_search import BUCKETS, add, compiled, number_below, table
+from dpppsynth.core.sorted_search import BUCKETS, add, number_below, table
 from dpppsynth.core.types import Floats, Ints
+from dpppsynth.core.workers import compiled
 
 
 @compiled

@@ -59,7 +59,7 @@ def _contiguous(values: Floats) -> Floats:
 @cache
 def _compiled(law: str) -> Callable[..., Any]:
     """The formula of `likelihood.py` for one law; kept beside that file, or where Numba keeps code of a user."""
-    from dpppsynth.core.sorted_search import compiled
+    from dpppsynth.core.workers import compiled
 
     _register()
     return compiled(formulas.LOG_POSTERIORS[law])

@@ -32,6 +32,8 @@ CAP_BITS = 20
 MOST_STEPS, LEAST_STEPS, MOST_PAIRS = 16, 4, 12_500_000
 # Radii in diameters of the domain: smaller ones would ask for too fine a lattice.
 SMALLEST = 1e-6
+# Pieces that streets are cut into to count places around each.
+MOST_PIECES = 10_000_000
 
 
 def require_radius(radius: float, domain: Domain, *, name: str = "radii") -> None:
@@ -125,14 +127,12 @@ def _busiest(middles: Floats, lengths: Floats, side: float) -> tuple[float, floa
 def _pieces(network: LinearNetwork, radius: float) -> tuple[np.ndarray, Floats]:
     """Pieces of at most half a radius of each edge (E,), and the coordinates of their middles (k, 2)."""
     parts = np.maximum(np.ceil(network.lengths / (radius / 2)), 1).astype(np.int64)
+    if parts.sum() > MOST_PIECES:
+        msg = f"radii: {radius:g} {network.unit} cuts streets into more than {MOST_PIECES} pieces; take a larger one."
+        raise InputError(msg)
     edge = np.repeat(np.arange(len(parts)), parts)
     within = np.arange(len(edge)) - np.repeat(np.cumsum(parts) - parts, parts)
     return parts, network.coordinates(np.column_stack([edge, (within + 0.5) / parts[edge] * network.lengths[edge]]))
-
-
-def pieces_work(network: LinearNetwork, radius: float) -> float:
-    """Pieces that such a network is cut into, about."""
-    return len(network.lengths) + 2 * network.length / radius if radius > 0 else math.inf
 
 
 # Units of a share are at most 2^16.

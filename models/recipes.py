@@ -30,13 +30,8 @@ def domain_from_geojson(data: Mapping[str, Any]) -> Domain:
     return LinearNetwork.from_geojson(data) if kinds == {"LineString"} else Window.from_geojson(data)
 
 
-def domain_of_release(data: Mapping[str, Any], scale_factor: float | None) -> Domain:
-    """Domain of a saved release, with the scale factor on its certificate; None where it states none.
-
-    What a map may stretch lengths by was settled when the release was made: here nothing is refused.
-    """
-    if "crs" not in data:
-        return domain_from_geojson(data)
+def domain_of_release(data: Mapping[str, Any], scale_factor: float) -> Domain:
+    """Domain of a saved release, with the scale factor on its certificate, which is not compared here."""
     return domain_from_geojson({**data, "crs": None}).as_stated(crs_from_member(data["crs"]), scale_factor)
 
 

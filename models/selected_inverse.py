@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.sorted_search import compiled
+from dpppsynth.core.workers import compiled
 from dpppsynth.spatial.mesh import Floats
 
 

@@ -296,7 +296,6 @@ LOCAL = {
     "Trajectories.path": (WALKS.path, {"which": 1}),
     "Trajectories.on_grid": (WALKS.on_grid, {"window": SQUARE, "cells": 3}),
     "GridTrajectories": (local.GridTrajectories, {"cells": 3, "values": [0, 1, 4], "offsets": [0, 2, 3]}),
-    "GridTrajectories.truncated": (CELLS.truncated, {"longest": 3}),
     "GridTrajectories.part": (CELLS.part, {"first": 0, "last": 1}),
     "LDPTrace": (local.LDPTrace, {"epsilon": 2.0, "cells": 3, "max_length": 5, "user": "trajectory"}),
     "LineTrace": (local.LineTrace, {"epsilon": 2.0, "cells": 3, "reach": 2, "user": "trajectory"}),

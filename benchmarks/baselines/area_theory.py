@@ -17,9 +17,8 @@ from dpppsynth.core.arguments import finite, plain_array, positive, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.footprint import LONGEST as LONGEST_SIDE
-from dpppsynth.mechanisms.local.randomizers.footprint import SMALL, high_shares, moments, reached
+from dpppsynth.mechanisms.local.randomizers.footprint import MOST_BOX, MOST_SIDE, SMALL, high_shares, moments, reached
 
 # Epsilons and lengths whose exponentials and squares neither overflow nor vanish, together.
 LARGEST_EPSILON, SHORTEST, LONGEST, MOST_RATIO = 500.0, 1e-40, 1e40, 1e6
@@ -292,8 +291,8 @@ def closed_form_sizes(radius: int, cells: int) -> FootprintSizes:
     [16.64582472, 60.35417528]
     """
     radius, cells = (
-        whole("radius", radius, 0, most=grid_limits.AREA_BOX),
-        whole("cells", cells, 1, most=grid_limits.AREA_SIDE),
+        whole("radius", radius, 0, most=MOST_BOX),
+        whole("cells", cells, 1, most=MOST_SIDE),
     )
     parts = footprint_parts(radius)
     split = float(parts.mixed @ parts.times)
@@ -380,7 +379,7 @@ def discrete_radius(epsilon: float, cells: int) -> int:
     [0, 3, 5]
     """
     epsilon = float(positive("epsilon", epsilon, most=MOST_EPSILON))
-    cells = whole("cells", cells, 1, most=grid_limits.AREA_SIDE)
+    cells = whole("cells", cells, 1, most=MOST_SIDE)
     # Below, the maximiser stays where it is while the bound drowns in rounding.
     bounds = [_grid_bound(radius, max(epsilon, SMALL), cells) for radius in range(2 * cells + 1)]
     return int(np.argmax(bounds))

@@ -14,9 +14,16 @@ import numpy as np
 
 from dpppsynth.core.arguments import positive, probability, whole
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.grids.cuts import Agreeing, even_cells, pooled_levels
-from dpppsynth.mechanisms.local.grids.rectangles import Bounds, Rectangles, checked_bounds, reals, uniform_grid, users
+from dpppsynth.mechanisms.local.grids.rectangles import (
+    MOST_CELLS,
+    Bounds,
+    Rectangles,
+    checked_bounds,
+    reals,
+    uniform_grid,
+    users,
+)
 from dpppsynth.mechanisms.local.grids.sides import LARGEST_EPSILON, SMALL, rounded_sides
 from dpppsynth.privacy.bounds import DISCRETE, ONE_RELEASE, laplace_scale
 from dpppsynth.privacy.guarantee import Guarantee
@@ -78,7 +85,7 @@ def central_second_sides(counts: Any, epsilon: float, *, c2: float = CENTRAL_C2)
 def _central(epsilon: float, n: int, c: float, name: str) -> float:
     epsilon, c = positive("epsilon", epsilon, remedy=SMALL), positive(name, c, remedy="10 and 5 are usual")
     # No grid has so many cells; what is beyond need not be told apart.
-    return min(float(grid_limits.CELLS), math.sqrt(n) * math.sqrt(epsilon) / math.sqrt(c))
+    return min(float(MOST_CELLS), math.sqrt(n) * math.sqrt(epsilon) / math.sqrt(c))
 
 
 def central_consistency(grid: Rectangles, first: Any, second: Any, share: float = 0.5) -> Agreeing:

@@ -12,8 +12,7 @@ from baselines.baseline_arguments import checked_epsilon, noise_scale
 from dpppsynth.core.arguments import one_of, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.grids.rectangles import reals
+from dpppsynth.mechanisms.local.grids.rectangles import MOST_CELLS, reals
 from dpppsynth.privacy.truncated.truncated_laplace import LARGEST, in_range
 from dpppsynth.spatial.mesh import Floats
 
@@ -123,7 +122,7 @@ def hay_tree(
     (3.0, True)
     """
     bins, epsilon = reals("counts", counts, (None,)), checked_epsilon(epsilon)
-    branching = whole("branching", branching, 2, most=grid_limits.CELLS, remedy="2 is usual")
+    branching = whole("branching", branching, 2, most=MOST_CELLS, remedy="2 is usual")
     one_of("relation", relation, ("add-remove", "replace-one"))
     if not len(bins):
         msg = "counts: needs at least one bin, got none."
@@ -162,7 +161,7 @@ def tree_consistency(nodes: Any, *, branching: int = 2) -> Floats:
     >>> tree_consistency([20, 9, 8, 3, 5, 6, 1]).round(5).tolist()
     [18.42857, 9.71429, 8.71429, 3.85714, 5.85714, 6.85714, 1.85714]
     """
-    branching = whole("branching", branching, 2, most=grid_limits.CELLS, remedy="2 is usual")
+    branching = whole("branching", branching, 2, most=MOST_CELLS, remedy="2 is usual")
     noisy = _levels(reals("nodes", nodes, (None,)), branching)
     pooled = [noisy[-1]]
     for height, level in enumerate(reversed(noisy[:-1]), 2):
@@ -213,8 +212,8 @@ def _tree_of_sums(bins: Floats, branching: int) -> list[Floats]:
     number = 1
     while number < len(bins):
         number *= branching
-    if number > grid_limits.CELLS:
-        msg = f"branching: fills the tree up to more than {grid_limits.CELLS} bins; take a smaller one."
+    if number > MOST_CELLS:
+        msg = f"branching: fills the tree up to more than {MOST_CELLS} bins; take a smaller one."
         raise InputError(msg)
     levels = [np.append(bins, np.zeros(number - len(bins)))]
     while len(levels[0]) > 1:

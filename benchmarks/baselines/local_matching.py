@@ -17,12 +17,11 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import flag, instance, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
 from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential
-from dpppsynth.mechanisms.local.randomizers.subset_law import all_subsets, mean_distance, ratios, shells
+from dpppsynth.mechanisms.local.randomizers.subset_law import MOST_SIDE, all_subsets, mean_distance, ratios, shells
 
 # Subsets that a brute force looks at, and probabilities held in memory at once.
 MOST_SUBSETS, BATCH = 10**6, 2**21
@@ -91,7 +90,7 @@ def local_privacy(randomizer: Randomizer, *, empty: bool = False, most: int = MO
     instance("randomizer", randomizer, Randomizer, "DiskArea(...) or SubsetExponential(...) make one")
     empty, most = flag("empty", empty), whole("most", most, 1)
     cells = math.isqrt(randomizer.inputs)
-    most_cells = grid_limits.SHELLS_SIDE
+    most_cells = MOST_SIDE
     if cells**2 != randomizer.inputs or cells > most_cells:
         msg = (
             f"randomizer: its values must be the cells of a square grid of at most {most_cells} x {most_cells} cells, "

@@ -12,9 +12,9 @@ from dpppsynth.core.arguments import one_of, positive, real, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.grids.rectangles import (
     LARGEST,
+    MOST_CELLS,
     checked_bounds,
     checked_queries,
     reals,
@@ -50,7 +50,7 @@ def query_workload(
     [[0.0, 0.0, 2.0, 1.0]]
     """
     x0, y0, x1, y1 = checked_bounds(bounds)
-    rho, count = _share(area_share), whole("count", count, 1, most=grid_limits.CELLS)
+    rho, count = _share(area_share), whole("count", count, 1, most=MOST_CELLS)
     one_of("shape", shape, SHAPES)
     uniform = generator(rng)
     wide = np.full(count, math.sqrt(rho)) if shape == "proportional" else rho + (1 - rho) * uniform.random(count)

@@ -121,7 +121,7 @@ def _compared(part: Any, loaded: Any, folder: Path, start: str) -> Iterator[tupl
         yield "pattern", _same_patterns(part.patterns, loaded.patterns)
     if hasattr(part.statistic, "lattice"):
         yield "statistic", bool(np.array_equal(part.statistic.lattice, loaded.statistic.lattice))
-        yield from mechanism(part.mechanism).audit(part.statistic.plan).files(part.statistic.lattice, read)
+        yield from mechanism(part.mechanism).audit(part.statistic.definition).files(part.statistic.lattice, read)
     if isinstance(part, CoxRelease) and inferred(part):
         yield "intensity", _same_intensity(part, loaded)
 

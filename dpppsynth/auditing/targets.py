@@ -142,7 +142,7 @@ def target_of_published(found: certificate.Published, more: tuple[AuditStatistic
     cert = found.certificate
     claim = guarantee_from_dict(cert["guarantee"])
     try:
-        domain = domain_of_release(found.document(cert["domain"]["file"]), cert["domain"].get("scale_factor"))
+        domain = domain_of_release(found.document(cert["domain"]["file"]), cert["domain"]["scale_factor"])
         return _of_plan(_rebuilt(found, claim.relation, domain), claim, None, more)
     except DpppsynthError:
         raise

@@ -185,7 +185,7 @@ def _intensity(
     if not isinstance(release, CoxRelease):
         return {}
     words = registry.of(release).words
-    axes = {"mesh": plot_mesh(release.mesh, title=f"Mesh of the {release.statistic.plan.basis}{of}")}
+    axes = {"mesh": plot_mesh(release.mesh, title=f"Mesh of the {release.statistic.definition.basis}{of}")}
     if release.inferred:
         axes["intensity"] = plot_intensity(
             release.intensity, title=f"{words.title}{of}", of=words.counts, scale=scale, **marks
@@ -242,14 +242,11 @@ def _level(pattern: "PointPattern", by: str, level: str) -> "PointPattern":
 
 def _landmarks(path: Path, domain: "Domain") -> "PointPattern":
     """Read public places, in the domain or outside it; a file without a CRS is taken to be in the domain's."""
-    from dpppsynth.core.crs import crs_member
     from dpppsynth.io import read_pattern
-    from dpppsynth.models.recipes import domain_of_release
     from dpppsynth.spatial.domains import Window
     from dpppsynth.spatial.tables.formats import read_table
 
     # Beyond the domain no lengths are compared with true ones: none are measured among landmarks.
-    plane = Window.rectangle(-1e9, -1e9, 1e9, 1e9).to_geojson()
-    everywhere = domain_of_release(plane | {"crs": crs_member(domain.crs)}, None)
+    everywhere = Window.rectangle(-1e9, -1e9, 1e9, 1e9).as_stated(domain.crs, 1.0)
     named = read_table(path).crs is not None
     return read_pattern(path, everywhere, to_crs=domain.crs if named else None)

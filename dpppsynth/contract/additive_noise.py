@@ -293,7 +293,7 @@ class PrivateStatistic(Generic[P_co]):
 
     Attributes
     ----------
-    plan : LatticeStatistic
+    definition : LatticeStatistic
     lattice : (V,) or (T,) array of int
         Noised values in lattice units.
     noise : str
@@ -302,7 +302,7 @@ class PrivateStatistic(Generic[P_co]):
         True when the noise can be reproduced: then nothing is private.
     """
 
-    plan: P_co
+    definition: P_co
     lattice: Ints
     noise: str
     seeded: bool
@@ -311,23 +311,25 @@ class PrivateStatistic(Generic[P_co]):
         self.lattice.flags.writeable = False
 
     def __repr__(self: "PrivateStatistic[LatticeStatistic]") -> str:
-        return f"PrivateStatistic({self.plan.basis} on {getattr(self.plan, 'mesh', self.plan.domain)!r})"
+        return (
+            f"PrivateStatistic({self.definition.basis} on {getattr(self.definition, 'mesh', self.definition.domain)!r})"
+        )
 
     @property
     def values(self: "PrivateStatistic[LatticeStatistic]") -> Floats:
         """(V,) or (T,) noised numbers: masses in points, or the smoothed masses of a field statistic."""
-        return self.lattice / 2.0**self.plan.bits
+        return self.lattice / 2.0**self.definition.bits
 
     @property
     def masses(self: "PrivateStatistic[LatticeStatistic]") -> Floats:
         """The values that are masses: of cells and tents."""
-        return self.plan.masses(self.lattice)
+        return self.definition.masses(self.lattice)
 
     @property
     def noise_scale(self: "PrivateStatistic[AdditiveStatistic]") -> float:
-        """The plan's `noise_scale`."""
-        return self.plan.noise_scale
+        """The definition's `noise_scale`."""
+        return self.definition.noise_scale
 
     def to_dict(self) -> JsonObject:
-        """JSON form; the plan stands on the certificate."""
+        """JSON form; the definition stands on the certificate."""
         return {"lattice": self.lattice.tolist(), "noise": self.noise, "seeded": self.seeded}

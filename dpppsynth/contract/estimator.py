@@ -1,29 +1,21 @@
 """`Estimator`: from what was measured to an intensity, as post-processing, and settings that certificates state."""
 
 import re
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.statistic import DerivedFile, Parameters, Statistic, require
-from dpppsynth.core.types import Json, JsonObject, JsonRead
+from dpppsynth.contract.statistic import FileCheck, Statistic, require
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.spatial.covariates import EFFECT_SD, MEASURES, MOST, Design, is_name
-from dpppsynth.spatial.domains import Domain, canonical_json
+from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.offset import Offset
 
 P_contra = TypeVar("P_contra", bound=Statistic, contravariant=True)
-
-
-class EstimatorFiles(NamedTuple):
-    """Files that an estimator brings into a release, beside domain, statistic and synthetic patterns."""
-
-    files: frozenset[str] = frozenset()
-    # Fingerprint of the public offset.
-    offset: str | None = None
-    following: tuple[DerivedFile, ...] = ()
 
 
 class Estimator(Generic[P_contra]):
@@ -63,25 +55,32 @@ class Estimator(Generic[P_contra]):
         """JSON form, as it stands on a certificate."""
         return {"kind": self.kind}
 
+    @property
+    def following(self) -> Mapping[str, FileCheck]:
+        """Files that it brings into a release beside a public offset, and checks that read them as they are opened."""
+        return {}
+
     @classmethod
-    def beside(cls, stated: JsonRead, plan: P_contra) -> EstimatorFiles:
-        """Files beside a release that states this estimator; anything but exactly its settings is refused.
+    def from_dict(cls, stated: JsonRead, plan: P_contra, offset: Offset | None) -> Self:
+        """The estimator that is stated for a plan, with the offset of the release."""
+        raise NotImplementedError
+
+    @classmethod
+    def as_stated(cls, stated: JsonRead, plan: P_contra) -> Self:
+        """The estimator without its offset, which has a file of its own; 1 and true are no 1.0 here.
 
         Raises
         ------
         InputError
+            When anything but exactly its settings is stated.
         """
-        raise NotImplementedError
-
-    @classmethod
-    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        """Work of `beside` on top of the measurement's, as in `Statistic.work`."""
-        return 0.0
-
-    @classmethod
-    def from_dict(cls, stated: JsonRead, plan: P_contra, offset: Offset | None) -> Self:
-        """The estimator that `beside` found to be stated, with the offset of the release."""
-        raise NotImplementedError
+        found = cls.from_dict(stated, plan, None)
+        found.require(plan)
+        own = found.to_dict()
+        if "offset" in own:
+            own["offset"] = offset_of(stated)
+        require(canonical_json(own) == canonical_json(stated), "an estimator states its settings, as they are written")
+        return found
 
 
 # The estimator of a plan, where it is not said of which: the mechanism's record has it fit the plan's measurement.
@@ -92,11 +91,6 @@ AnyEstimator = Estimator[Any]
 POSTERIOR, COVARIATES, OFFSET, OFFSET_RASTER = "posterior.nc", "covariates.nc", "offset.geojson", "offset.nc"
 OFFSETS = frozenset({OFFSET, OFFSET_RASTER})
 DIGEST = re.compile("[0-9a-f]{64}")
-
-
-def among(estimator: Json, known: list[JsonObject], rule: str) -> None:
-    """Refuse an estimator that is not word for word one of those known; 1 is not true here, nor 1.0."""
-    require(canonical_json(estimator) in map(canonical_json, known), rule)
 
 
 def offset_of(estimator: JsonRead) -> str | None:

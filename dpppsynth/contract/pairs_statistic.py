@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.statistic import Parameters
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import JsonObject, JsonRead
-from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.models.pair_sums import PairStatistic, pieces_work, require_few, require_radius
+from dpppsynth.models.pair_sums import PairStatistic, require_few, require_radius
 from dpppsynth.privacy.bounds import laplace_scale, pair_sums_sensitivity
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace, laplace_noise, require_room
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -157,13 +154,6 @@ class PairsStatistic(LatticeStatistic):
         @property
         def caps(self) -> tuple[int, ...]:
             """Cap of each radius."""
-
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        found, radii = super().work(parameters, domain), parameters.get("radii")
-        if not isinstance(domain, LinearNetwork) or not isinstance(radii, list):
-            return found
-        return found + sum(pieces_work(domain, float(each)) for each in radii if isinstance(each, int | float))
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
         """The released numbers from their JSON form.

@@ -118,7 +118,7 @@ def rehearse(
         )
         raise InputError(msg)
     # A mesh of its own: what to expect of a mechanism is not measured on its own mesh.
-    rule = rules.of(plan.domain)
+    rule = rules.BY_DOMAIN[type(plan.domain)]
     mesh = rule.fine_mesh(plan.domain)
     scale = rule.length_scale(plan.domain, size)
     covariance = getattr(plan, "covariance", None)

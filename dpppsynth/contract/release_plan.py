@@ -1,12 +1,13 @@
 """`ReleasePlan`: a release settled from public parameters, and the one way to spend its budget."""
 
 import hashlib
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dpppsynth.contract.account import Account, Subset, authorise, record
+from dpppsynth.contract.account import Account, Planned, Subset, points_of
 from dpppsynth.contract.cautions import cautions
 from dpppsynth.contract.estimator import AnyEstimator
 from dpppsynth.contract.partial_sums import Partial, batches_of, require_whole, total
@@ -14,10 +15,11 @@ from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
 from dpppsynth.contract.result import Result
 from dpppsynth.contract.statistic import Measured, Statistic, counted_few, require_kept_cap
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import DpppsynthError, InformationWarning, InputError, outside
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.progress import ProgressLike, announced, require_progress
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.wording import mention
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain, canonical_json
@@ -262,3 +264,80 @@ class ReleasePlan:
         """Run the mechanism on surrogate patterns drawn from public parameters; see `Rehearsal`."""
         with announced(progress) as say:
             return rehearse(self.mechanism, self.statistic, self.release, generator(rng), say)
+
+
+def authorise(
+    plan: Planned,
+    ledger: Account | None,
+    entry: str | None,
+    rng: RngLike,
+    *,
+    subset: Subset = None,
+    taken: bool = True,
+) -> str | None:
+    """The ledger's name for its authorisation of a plan, which nothing else can take up; None without a ledger.
+
+    Parameters
+    ----------
+    plan : ReleasePlan, StratifiedPlan or Ceiling
+    ledger : Ledger, optional
+    entry : str, optional
+        Of an authorisation that was given before the data were read, for at least what the plan spends.
+    rng : None, int or Generator
+    subset : dict, optional
+        Mark and value of the points, where they are not all points of the domain.
+    taken : bool
+        False where the plan only stands in for one that will take the authorisation up.
+
+    Raises
+    ------
+    BudgetError
+        When the budget does not suffice.
+    InputError
+        When the release is seeded, or the ledger cannot account for it.
+    """
+    if ledger is None:
+        require_no_ledger_needed(entry=entry, subset=subset)
+        return None
+    if not isinstance(ledger, Account):
+        got = type(ledger).__name__
+        msg = f"ledger: needs a Ledger, got {got}; open it with Ledger.open('ledger.json')."
+        raise InputError(msg)
+    if rng is not None:
+        msg = (
+            "rng: a seeded release is not private, and no ledger can account for it; leave rng= or "
+            f"{mention('ledger')} out."
+        )
+        raise InputError(msg)
+    points = points_of(plan, subset)
+    if entry is None:
+        return ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **points, taken=taken)
+    ledger.settle(entry, plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **points)
+    return entry
+
+
+def paid_before(ledger: object, entry: str | None) -> bool:
+    """Whether a ledger gave an authorisation before the release began."""
+    return isinstance(ledger, Account) and entry is not None and ledger.knows(entry)
+
+
+def require_no_ledger_needed(**given: object) -> None:
+    """Refuse what is said to a ledger where there is none."""
+    for name, value in given.items():
+        if value is not None:
+            msg = f"{name}: it is for a ledger; give the {mention('ledger')} as well, which authorises the release."
+            raise InputError(msg)
+
+
+def record(release: Result, ledger: Account | None, entry: str | None) -> None:
+    """Tell the ledger that an authorised release happened. What was paid for is never lost because that fails."""
+    if ledger is None or entry is None:
+        return
+    try:
+        ledger.record(entry, release.certificate_dict(), domain=release.domain)
+    except (DpppsynthError, OSError):
+        msg = (
+            "ledger: the release could not be recorded. It counts as spent, at all that was authorised for it; its "
+            "certificate names the entry."
+        )
+        warnings.warn(msg, InformationWarning, stacklevel=outside())

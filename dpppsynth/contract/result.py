@@ -219,7 +219,7 @@ class Counted(Protocol):
         """The counts, and smoothed ones where `filtered`; InputError where there is nothing to smooth over."""
 
 
-class Fit(NamedTuple):
+class FitSummary(NamedTuple):
     """Diagnostics of the fits behind a posterior, each the worst of those with a twentieth of the draws or more.
 
     Attributes
@@ -237,21 +237,13 @@ class Fit(NamedTuple):
 
 
 # Where nothing was inferred.
-UNFITTED = Fit()
+UNFITTED = FitSummary()
 
 
-@runtime_checkable
-class Fitted(Protocol):
-    """A result with diagnostics of what was inferred."""
-
-    @property
-    def fit(self) -> Fit:
-        """The worst of them."""
-
-
-def released_fit(release: Result) -> Fit:
+def released_fit(release: Result) -> FitSummary:
     """Diagnostics of a release; none known where nothing was inferred."""
-    return release.fit if isinstance(release, Fitted) else UNFITTED
+    found: FitSummary = getattr(release, "fit", UNFITTED)
+    return found
 
 
 def released_intensity(release: Result) -> Intensity:

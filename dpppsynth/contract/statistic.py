@@ -1,15 +1,14 @@
 """`Statistic`: what the budget is spent on, settled from public parameters; `Measured`: what came out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
-from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.mesh_sizes import mesh_json
 from dpppsynth.contract.parameter_forms import Form
-from dpppsynth.contract.result import UNFITTED, Fit, Result, Saved, released_fit, released_intensity
+from dpppsynth.contract.result import UNFITTED, FitSummary, Result, Saved, released_fit, released_intensity
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.types import JsonObject, JsonRead
@@ -27,27 +26,18 @@ from dpppsynth.spatial.person_points import few_points_each, number_of_few
 Releasing = Callable[[PointPattern, np.random.Generator], Result]
 # Public parameters, as they stand on a certificate.
 Parameters = JsonRead
+# Refuses the bytes of a file that do not go with the released numbers.
+FileCheck = Callable[[bytes, Ints], object]
 Exact = TypeVar("Exact")
 Drawn = TypeVar("Drawn")
 P_co = TypeVar("P_co", bound="Statistic", covariant=True)
-
-
-class DerivedFile(NamedTuple):
-    """A file of a release that follows from its statistics, and the check that refuses it where it does not.
-
-    The check takes the file's bytes, and the statistics' numbers one after the other.
-    """
-
-    file: str
-    statistics: tuple[str, ...]
-    check: Callable[[bytes, Ints], object]
 
 
 class Measured(Protocol[P_co]):
     """The outcome of a measurement: public from then on."""
 
     @property
-    def plan(self) -> P_co:
+    def definition(self) -> P_co:
         """The measurement."""
 
     @property
@@ -69,7 +59,7 @@ class Trial:
         From coordinates (k, 2) to the intensity that was released, or drawn from; None where distances are given.
     attempts : int or None
         Attempts of the exact sampler.
-    fit : Fit
+    fit : FitSummary
         Diagnostics of what was inferred, or of a draw by NUTS.
     distances : (float, float) or None
         From the surrogate to what was released, and to what needs no data, in a measure of the mechanism's own.
@@ -77,7 +67,7 @@ class Trial:
 
     estimate: Callable[[Floats], Floats] | None
     attempts: int | None = None
-    fit: Fit = UNFITTED
+    fit: FitSummary = UNFITTED
     distances: tuple[float, float] | None = None
 
 
@@ -179,14 +169,6 @@ class Statistic:
             When they are those of no release.
         """
         raise NotImplementedError
-
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of `from_parameters`, predicted before any of it is done, in about microseconds.
-
-        Certificates of unknown origin are refused by it; parameters that make no sense may count for nothing.
-        """
-        return mesh_work(parameters.get("mesh"), domain)
 
     def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to make this plan, and derive its guarantee, again."""
@@ -314,9 +296,9 @@ class Statistic:
         """
 
     @property
-    def following(self) -> tuple[DerivedFile, ...]:
-        """Files of a release that follow from its numbers."""
-        return ()
+    def following(self) -> Mapping[str, FileCheck]:
+        """Files of a release that follow from its numbers, or are read by them, and their checks."""
+        return {}
 
     def table_rows(self) -> Rows:
         """The measurement in words, for the table of `dpppsynth check`; its public parameters unless said better."""
@@ -328,9 +310,8 @@ class Statistic:
         scale = {} if noise is None else {"noise_scale": noise}
         return scale if mesh is None else scale | {"mesh": mesh_json(mesh)}
 
-    def accepts_properties(self, properties: bytes) -> bool:
-        """Whether these are the properties of a synthetic point, as JSON, that its releases write."""
-        return properties == b"{}"
+    def require_marks(self, marks: Mapping[str, Any]) -> None:
+        """Refuse marks (n,) of synthetic points, of the names there are, that its releases do not have."""
 
     def with_offset(self, offset: Offset | None) -> Self:
         """The plan with the public offset, of which a certificate states the fingerprint with its estimator."""

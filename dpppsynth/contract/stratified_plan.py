@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpppsynth.contract.account import Account, Levels, Subset, authorise, paid_before, record
+from dpppsynth.contract.account import Account, Levels, Subset
 from dpppsynth.contract.registry import stratified
-from dpppsynth.contract.release_plan import ReleasePlan
+from dpppsynth.contract.release_plan import ReleasePlan, authorise, paid_before, record
 from dpppsynth.contract.result import Result, ResultByLevels, Values
 from dpppsynth.core.arguments import shown, writable
 from dpppsynth.core.errors import InputError, QualityError
@@ -27,6 +27,7 @@ from dpppsynth.spatial.patterns import PointPattern, require_number
 
 # Name on certificates of releases by levels of a mark.
 STRATA = "strata"
+MOST_LEVELS = 1000
 # Names that released files need for themselves.
 TAKEN = ("x", "y", "geometry")
 # Whole numbers up to which all floats are known.
@@ -53,6 +54,11 @@ class StratifiedPlan:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values) or tuple(self.plans))
+        if len(self.plans) > MOST_LEVELS:
+            msg = (
+                f"levels: at most {MOST_LEVELS} are released under one certificate, got {len(self.plans)}; take fewer."
+            )
+            raise InputError(msg)
         # Promises that have no common bound are refused before a point is touched.
         _ = self.guarantee
 

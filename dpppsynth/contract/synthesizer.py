@@ -6,10 +6,10 @@ from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
-from dpppsynth.contract.account import Account, Ceiling, Subset, authorise, require_no_ledger_needed
+from dpppsynth.contract.account import Account, Ceiling, Subset
 from dpppsynth.contract.object_options import relation_of, require_relation
 from dpppsynth.contract.rehearsal import Rehearsal
-from dpppsynth.contract.release_plan import ReleasePlan
+from dpppsynth.contract.release_plan import ReleasePlan, authorise, require_no_ledger_needed
 from dpppsynth.contract.result import MechanismResult, ResultByLevels
 from dpppsynth.contract.settings import ParsedOptions, Settings
 from dpppsynth.contract.statistic import measured_number
@@ -29,7 +29,6 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.map_scale import scale_factor
 from dpppsynth.core.progress import ProgressLike, require_progress
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.core.wording import mention
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import require_small_delta
@@ -129,10 +128,6 @@ class Synthesizer(Settings, Generic[R_co]):
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
         raise NotImplementedError
 
-    @cached_property
-    def _last_plan(self) -> SingleEntryCache[tuple[ReleasePlan, object]]:
-        return SingleEntryCache()
-
     def _planned(self, domain: Domain, **options: Any) -> ReleasePlan:
         """The plan for these public parameters: the last one that was made here, where it was made for the same ones.
 
@@ -141,17 +136,29 @@ class Synthesizer(Settings, Generic[R_co]):
         if not isinstance(domain, Domain) or not all(isinstance(each, PLAIN) for each in options.values()):
             return self.plan(domain, **options)
         public = sorted((name, type(value).__name__, value) for name, value in options.items())
-        return self._again(self._last_plan, (domain, public), lambda: self.plan(domain, **options))
+        return self._again("plan", (domain, public), lambda: self.plan(domain, **options))
 
-    def _again(
-        self, last: SingleEntryCache[tuple[T, object]], public: tuple[Domain, object], make: Callable[[], T]
-    ) -> T:
-        """The last result, where it was made on the same domain, from the same settings and other public parameters."""
+    def _again(self, name: str, public: tuple[Domain, object], make: Callable[[], T]) -> T:
+        """The last result of a name, where it was made on the same domain, from the same settings and public facts.
+
+        Threads that ask at once may compute twice, and never see the result of another question.
+        """
         domain, others = public
         # Settings are compared by identity, and held with the result: equal arrays are no truth value.
         settings = [getattr(self, each.name) for each in fields(cast(Any, self))]
-        key = [id(each) for each in settings], domain.fingerprint(), domain.stated_scale, others
-        return last.get(key, lambda: (make(), settings))[0]
+        key = [id(each) for each in settings], domain.fingerprint(), domain.scale_factor, others
+        held = self._held.get(name)
+        if held is None or held[0] != key:
+            held = self._held[name] = key, make(), settings
+        return cast(T, held[1])
+
+    @cached_property
+    def _held(self) -> dict[str, tuple[object, object, object]]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State without results that are held: copies to other processes begin without any."""
+        return {name: value for name, value in self.__dict__.items() if name != "_held"}
 
     @staticmethod
     def _domain(pattern: object) -> Domain:
@@ -371,12 +378,12 @@ def exact_or_guess(n: int | None, size: float | None) -> tuple[int | None, float
 
 
 def require_true_lengths(domain: Domain) -> None:
-    """Refuse anything but a window or a network of which it is known how lengths on the map compare with true ones."""
+    """Refuse anything but a window or a network, and one that states another scale factor than is found."""
     require_domain(domain)
-    if domain.stated_scale != scale_factor(domain.geometry, domain.crs):
+    if domain.scale_factor != scale_factor(domain.geometry, domain.crs):
         msg = (
-            "domain: it comes from a release whose certificate does not state how lengths on its map compare with true "
-            "ones; make it anew, as in Window.from_geojson(domain.to_geojson())."
+            "domain: it comes from a release, which states another scale factor than is found here; make it anew, as "
+            "in Window.from_geojson(domain.to_geojson())."
         )
         raise InputError(msg)
 

@@ -5,24 +5,12 @@ Importing this module imports numba, so that it is imported where it is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
 import numpy as np
-from numba import njit
 
 from dpppsynth.core.types import Floats, Ints
+from dpppsynth.core.workers import compiled
 
 BUCKETS = 1024
-F = TypeVar("F", bound=Callable[..., object])
-
-
-def compiled(function: F) -> F:
-    """Compile a function when it is first called, to run beside other threads, and keep the code where possible."""
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # there is no folder to keep compiled code in
-        return njit(nogil=True)(function)
 
 
 @compiled

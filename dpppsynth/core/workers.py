@@ -1,11 +1,13 @@
-"""Worker processes that end with the process that started them, and work shared among threads."""
+"""Worker processes that end with the process that started them, threads, code compiled for them, and time limits."""
 
+import ctypes
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ def _end_when_told(end: "Connection") -> None:
         os._exit(1)
 
 
+F = TypeVar("F", bound=Callable[..., object])
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -76,3 +79,40 @@ def in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], *, mos
     cores = os.cpu_count() or 1
     with ThreadPoolExecutor(min(cores, most or cores)) as pool:
         return list(pool.map(function, waiting))
+
+
+def compiled(function: F) -> F:
+    """Compile a function when it is first called, to run beside other threads, and keep the code where possible."""
+    from numba import njit
+
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # there is no folder to keep compiled code in
+        return njit(nogil=True)(function)
+
+
+def in_time(function: Callable[[], Result], seconds: float) -> Result:
+    """Result of a function; beyond some seconds it is made to end, and TimeoutError raised.
+
+    It runs in a thread, which ends at its next step in Python; nobody waits for that.
+    """
+    outcome: Future[Result] = Future()
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            outcome.set_result(context.run(function))
+        except BaseException as error:  # noqa: BLE001 - raised again by who waits
+            outcome.set_exception(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        thread.join(seconds)
+    finally:
+        if thread.is_alive():
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+    if not outcome.done():
+        msg = f"not done within {seconds:g} seconds"
+        raise TimeoutError(msg)
+    return outcome.result()

@@ -10,8 +10,9 @@ import math
 import numpy as np
 import shapely
 
-from dpppsynth.core.sorted_search import BUCKETS, add, compiled, table
+from dpppsynth.core.sorted_search import BUCKETS, add, table
 from dpppsynth.core.types import Floats, Ints
+from dpppsynth.core.workers import compiled
 from dpppsynth.evaluation.pairs import Cells, partners
 from dpppsynth.spatial.domains import Window
 

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpppsynth.core.sorted_search import BUCKETS, add, compiled, number_below, table
+from dpppsynth.core.sorted_search import BUCKETS, add, number_below, table
 from dpppsynth.core.types import Floats, Ints
+from dpppsynth.core.workers import compiled
 
 # Cells along the reach, where there are points enough to fill them.
 FINENESS = 8

@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpppsynth.core.sorted_search import BUCKETS, add, compiled, table
+from dpppsynth.core.sorted_search import BUCKETS, add, table
 from dpppsynth.core.types import Floats
+from dpppsynth.core.workers import compiled
 from dpppsynth.evaluation.isotropic_correction import MOST, border
 from dpppsynth.evaluation.pairs import Cells, partners
 from dpppsynth.spatial.domains import Window

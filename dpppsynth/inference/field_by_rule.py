@@ -34,7 +34,7 @@ def statistic_mesh(
     postprocess: str, domain: Domain, basis: str, size: float | None, epsilon: float, relation: CappedRelation
 ) -> Mesh:
     """Mesh of what is measured, by the rule of its estimate."""
-    rule = rules.of(domain)
+    rule = rules.BY_DOMAIN[type(domain)]
     choose = rule.field_statistic_mesh if postprocess == FIELD else rule.mesh
     mesh: Mesh = choose(domain, basis, need_size(size), epsilon, relation)
     return mesh

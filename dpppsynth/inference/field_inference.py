@@ -3,7 +3,7 @@
 It may fail, be run again, be tuned on the release. `LGCPInference` has dense priors, `MaternInference` sparse ones.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -13,23 +13,20 @@ import threadpoolctl
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.effort import mesh_work
-from dpppsynth.contract.estimator import COVARIATES, OFFSETS, POSTERIOR, Estimator, EstimatorFiles
-from dpppsynth.contract.statistic import DerivedFile, Parameters, require
+from dpppsynth.contract.estimator import COVARIATES, POSTERIOR, Estimator
+from dpppsynth.contract.statistic import FileCheck, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, silent
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.core.types import Json, JsonObject, JsonRead
+from dpppsynth.core.types import Json, JsonObject
 from dpppsynth.inference.array_files import read_covariates
-from dpppsynth.inference.posterior import Posterior, read_posterior, require_posterior
-from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
+from dpppsynth.inference.posterior import Posterior, read_posterior
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.covariates import Design
-from dpppsynth.spatial.domains import Domain, canonical_json
+from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.intensity import Intensity, LogLinear, LogLinearMean
-from dpppsynth.spatial.loglinear_integrals import integrate_exp
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
-from dpppsynth.spatial.offset import Offset, weighted_pieces
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, integrate_exp
+from dpppsynth.spatial.offset import Offset, nowhere
 
 # Standard deviation of the intercept's prior where n is secret (log scale).
 INTERCEPT_SD = 2.0
@@ -95,7 +92,7 @@ class FieldInference(Estimator[LatticeStatistic]):
     @cached_property
     def pieces(self) -> Pieces:
         """Pieces over which intensities integrate."""
-        return weighted_pieces(self.mesh, self.offset)
+        return self.mesh.weighted_pieces(self.offset)
 
     def centre(self, plan: LatticeStatistic) -> float:
         """Prior mean of the field: any where n is public, the level of the guess where it is secret."""
@@ -136,7 +133,7 @@ class FieldInference(Estimator[LatticeStatistic]):
         return fields.astype(np.float32)
 
     def intensity(self, statistic: PrivateStatistic[LatticeStatistic]) -> Intensity:
-        return self.posterior_median(self.fit(statistic), statistic.plan.n)
+        return self.posterior_median(self.fit(statistic), statistic.definition.n)
 
     def posterior_mean(self, posterior: Posterior) -> LogLinearMean:
         """Posterior mean intensity, from which single draws can be taken."""
@@ -151,15 +148,15 @@ class FieldInference(Estimator[LatticeStatistic]):
         total = self.posterior_mean(posterior).total if n is None else float(n)
         return LogLinear(self.mesh, self.normalise(median, total)[0].astype(float), self.offset)
 
-    @classmethod
-    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        mesh = stated.get("mesh") if isinstance(stated, dict) else None
-        return 0.0 if mesh == parameters.get("mesh") else mesh_work(mesh, domain)
+    @property
+    def following(self) -> dict[str, FileCheck]:
+        read: dict[str, FileCheck] = {POSTERIOR: lambda content, _: self.draws(content)}
+        return read if self.covariates is None else read | {COVARIATES: lambda content, _: self.reopened(content)}
 
     def draws(self, content: bytes | None) -> Posterior | None:
         """Posterior draws in the file of a saved release, where there is one."""
         effects = 0 if self.covariates is None else len(self.covariates.names)
-        return None if content is None else read_posterior(content, len(self.mesh.vertices), self.scales, effects)
+        return None if content is None else read_posterior(content, self.mesh, self.scales, effects)
 
     def reopened(self, content: bytes | None) -> Self:
         """The estimator with the covariates in the file of a saved release, where there is one."""
@@ -190,47 +187,15 @@ def field_mesh(recipe: Json, tents: Mesh) -> Mesh:
     return mesh_from_recipe(recipe, tents.domain)
 
 
-def files_beside(
-    mesh: Mesh,
-    scales: Sequence[float],
-    offset: str | None,
-    covariates: Design | None = None,
-    places: Mesh | None = None,
-) -> EstimatorFiles:
-    """Posterior draws on a mesh, made with some of the length scales or ranges, offset and covariates where there are.
-
-    These are as they are stated; covariates are at other places where these are given.
-    """
-    files = {POSTERIOR} | (set() if offset is None else OFFSETS) | (set() if covariates is None else {COVARIATES})
-    effects = 0 if covariates is None else len(covariates.names)
-    follow = [DerivedFile(POSTERIOR, (), lambda content, _: require_posterior(content, mesh, scales, effects))]
-    if covariates is not None:
-        vertices = len((places or mesh).vertices)
-        follow.append(DerivedFile(COVARIATES, (), lambda content, _: read_covariates(content, covariates, vertices)))
-    return EstimatorFiles(frozenset(files), offset, tuple(follow))
-
-
-def require_as_written(model: FieldInference, stated: JsonRead, rule: str) -> None:
-    """Refuse settings that read as a model's but are written otherwise: 1 and true are no 1.0 here.
-
-    The offset, which is read from its own file, is left aside.
-
-    Raises
-    ------
-    InputError
-    """
-    own = canonical_json(model.to_dict() | {"offset": None})
-    require(own == canonical_json({**stated, "offset": None}), rule)
+def require_somewhere(measure: Floats) -> None:
+    """InputError unless integrals (V,) of basis functions times an offset have a positive finite sum."""
+    if not 0 < measure.sum() < np.inf:
+        raise nowhere()
 
 
 def even_stated(even: bool) -> JsonObject:
     """Entry of a certificate for an even field among the priors; none where there is none, as on older ones."""
     return {"even": True} if even else {}
-
-
-def require_even(stated: Mapping[str, Any]) -> None:
-    """Refuse a certificate that speaks of an even field among the priors other than with true."""
-    require(stated.get("even", True) is True, "an even field among the priors is stated as true, or not at all")
 
 
 def require_few(name: str, scales: tuple[float, ...]) -> None:
@@ -241,20 +206,6 @@ def require_few(name: str, scales: tuple[float, ...]) -> None:
     if len(scales) > MOST_SCALES:
         msg = f"{name}: needs at most {MOST_SCALES}, got {len(scales)}; leave some out."
         raise InputError(msg)
-
-
-def require_scales(stated: Mapping[str, Any], name: str) -> None:
-    """Refuse a standard deviation or length scales on a certificate that no field has."""
-    require(_positive(stated["sigma"]), "sigma is a positive number")
-    scales, words = stated[name], name.replace("_", " ")
-    few = isinstance(scales, list) and 0 < len(scales) <= MOST_SCALES
-    require(few and all(map(_positive, scales)), f"there are 1 to {MOST_SCALES} {words}, positive numbers")
-
-
-def _positive(value: Json) -> bool:
-    """Whether a value is a number that a covariance takes as a positive parameter."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and SMALLEST_PARAMETER <= value <= LARGEST_PARAMETER
 
 
 def apportion(share: Floats, seats: int) -> Ints:

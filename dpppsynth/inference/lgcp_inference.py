@@ -8,10 +8,9 @@ import numpy as np
 import scipy
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import EstimatorFiles, offset_of, offset_rows
+from dpppsynth.contract.estimator import offset_rows
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import FIELD_SIGMA
-from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import flag, one_of, positive
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, Step
@@ -25,11 +24,8 @@ from dpppsynth.inference.field_inference import (
     apportion,
     even_stated,
     field_mesh,
-    files_beside,
-    require_as_written,
-    require_even,
     require_few,
-    require_scales,
+    require_somewhere,
 )
 from dpppsynth.inference.posterior import FitNotes, Posterior
 from dpppsynth.models import nuts
@@ -44,13 +40,10 @@ from dpppsynth.models.laplace_approximation import LaplacePosterior, check_appro
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.models.matern_search import NEGLIGIBLE
 from dpppsynth.models.nuts import FieldDensity
-from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
-from dpppsynth.spatial.offset import Offset, require_somewhere
+from dpppsynth.spatial.offset import Offset
 
 INFERENCES, ENGINES = ("nuts", "laplace"), ("nutpie", "pymc")
-# Settings on a certificate.
-STATED = {"kind", "mesh", "length_scales", "sigma", "offset", "inference", "engine"}
 # Times the covariance of a field statistic is taken again at the masses estimated with it.
 ROUNDS = 2
 # Draws by which each Laplace approximation is checked.
@@ -101,6 +94,7 @@ class LGCPInference(FieldInference):
 
     def __post_init__(self) -> None:
         require_few("length_scales", self.length_scales)
+        object.__setattr__(self, "length_scales", tuple(map(float, self.length_scales)))
         positive("sigma", self.sigma)
         one_of("inference", self.inference, INFERENCES)
         one_of("engine", self.engine, ENGINES)
@@ -121,7 +115,9 @@ class LGCPInference(FieldInference):
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> MassLikelihood:
         """Likelihood of the field given the private statistic; a field statistic's is set to uniform masses."""
-        return statistic.plan.likelihood(statistic, self.measure, self.mesh.shares(statistic.plan.mesh).toarray())
+        return statistic.definition.likelihood(
+            statistic, self.measure, self.mesh.shares(statistic.definition.mesh).toarray()
+        )
 
     def _require_own(self, own: Covariance) -> None:
         if (own.sigma, (own.length_scale,)) != (self.sigma, self.length_scales):
@@ -141,7 +137,7 @@ class LGCPInference(FieldInference):
         return np.hstack([root, np.full((len(root), 1), INTERCEPT_SD)]) if intercept else root
 
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
+        plan, likelihood, centre = statistic.definition, self.likelihood(statistic), self.centre(statistic.definition)
         say("Laplace approximations")
         roots = [self.prior_factor(scale, intercept=plan.n is None) for scale in self.length_scales]
         roots += self.even * [np.full((len(self.mesh.vertices), 1), INTERCEPT_SD)]
@@ -276,19 +272,9 @@ class LGCPInference(FieldInference):
         )
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
-        mesh, offset = _validated(stated, plan.mesh)
-        if "covariance" in stated:
-            # Made once, to see that it is a covariance there.
-            model = cls.from_dict({**stated, "mesh": mesh.recipe}, plan, None)
-            require_as_written(model, stated, "a covariance's parameters are numbers as they are written")
-        scales = [*stated["length_scales"], *("even" in stated) * (NO_RANGE,)]
-        return files_beside(mesh, scales, offset)
-
-    @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         return cls(
-            mesh=mesh_from_recipe(stated["mesh"], plan.domain),
+            mesh=field_mesh(stated["mesh"], plan.mesh),
             length_scales=tuple(stated["length_scales"]),
             sigma=stated["sigma"],
             offset=offset,
@@ -297,18 +283,6 @@ class LGCPInference(FieldInference):
             own=covariance_from_dict(stated["covariance"]) if "covariance" in stated else None,
             even="even" in stated,
         )
-
-
-def _validated(estimator: JsonRead, tents: Mesh) -> tuple[Mesh, str | None]:
-    """Mesh and offset of a field model for a statistic on a mesh, with all of its settings validated."""
-    require(
-        estimator.keys() - {"covariance", "even"} == STATED, f"a field model states exactly {', '.join(sorted(STATED))}"
-    )
-    require_even(estimator)
-    require_scales(estimator, "length_scales")
-    require(estimator["inference"] in INFERENCES, f"inference is {' or '.join(INFERENCES)}")
-    require(estimator["engine"] in ENGINES, f"the engine is {' or '.join(ENGINES)}")
-    return field_mesh(estimator["mesh"], tents), offset_of(estimator)
 
 
 def _widened(basis: Floats, width: int) -> Floats:

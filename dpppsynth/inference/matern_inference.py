@@ -7,33 +7,27 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import (
-    EstimatorFiles,
     covariate_rows,
     covariates_of,
     covariates_stated,
-    offset_of,
     offset_rows,
 )
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
-from dpppsynth.contract.statistic import Parameters, require
+from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import flag, one_of, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress
-from dpppsynth.core.types import Json, JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
     INTERCEPT_SD,
     NO_RANGE,
     even_stated,
     field_mesh,
-    files_beside,
-    require_as_written,
-    require_even,
     require_few,
-    require_scales,
+    require_somewhere,
 )
 from dpppsynth.inference.posterior import Posterior
 from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
@@ -44,12 +38,10 @@ from dpppsynth.models.recipes import are_within, mesh_from_recipe
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import SparsePosterior
 from dpppsynth.spatial.covariates import Design
-from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Mesh
-from dpppsynth.spatial.offset import Offset, require_somewhere
+from dpppsynth.spatial.offset import Offset
 
-# Settings on a certificate.
-STATED = {"kind", "mesh", "ranges", "smoothness", "sigma", "offset", "inference"}
 # Times the memory that the factors of a smoother field take.
 SMOOTH = 4
 
@@ -156,12 +148,12 @@ class MaternInference(SparseInference):
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         """Likelihood of the field given noised counts or tents."""
-        plan = cast(LaplaceMasses, statistic.plan)
+        plan = cast(LaplaceMasses, statistic.definition)
         # Noised counts and tents have this likelihood.
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, plan.shares(self.mesh, self.pieces)))
 
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        plan, likelihood = statistic.plan, self.likelihood(statistic)
+        plan, likelihood = statistic.definition, self.likelihood(statistic)
         start = self.started(likelihood, self.centre(plan))
         places: dict[int, SparsePosterior] = {}
         for k, sigma in enumerate((self.sigma, *self.sigmas)):
@@ -228,30 +220,10 @@ class MaternInference(SparseInference):
         )
 
     @classmethod
-    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        return 3 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
-        require_even(stated)
-        require(
-            stated.keys() - {"even", "covariates", "sigmas"} == STATED,
-            f"a Matern field states exactly {', '.join(sorted(STATED))}",
-        )
-        require_scales(stated, "ranges")
-        if "sigmas" in stated:
-            require_scales(stated, "sigmas")
-        if plan.basis != "cells":
-            field_mesh(stated["mesh"], plan.mesh)
-        model = cls.from_dict(stated, plan, None)
-        require_as_written(model, stated, "a Matern field's ranges and smoothness are numbers as they are written")
-        model.require(plan)
-        return files_beside(model.mesh, model.scales, offset_of(stated), model.covariates)
-
-    @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
+        nested = plan.basis == "cells"
         return cls(
-            mesh=mesh_from_recipe(stated["mesh"], plan.domain),
+            mesh=mesh_from_recipe(stated["mesh"], plan.domain) if nested else field_mesh(stated["mesh"], plan.mesh),
             ranges=tuple(stated["ranges"]),
             smoothness=tuple(stated["smoothness"]),
             sigma=stated["sigma"],

@@ -1,6 +1,6 @@
 """Posterior draws of a log-intensity, what is known of their fit, and their file in a saved release."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from dpppsynth.contract.estimator import POSTERIOR
-from dpppsynth.contract.result import Fit
+from dpppsynth.contract.result import FitSummary
 from dpppsynth.contract.statistic import require
 from dpppsynth.core.errors import InputError, TooLargeError
 from dpppsynth.inference.array_files import Variable, array_file, read_arrays
@@ -59,11 +59,11 @@ class FitNotes:
         self.pareto_k[place], self.profile[place] = check.pareto_k, check.profile
 
     @property
-    def worst(self) -> Fit:
+    def worst(self) -> FitSummary:
         """The worst diagnostics of fits with a twentieth of the draws or more; None where nothing is known."""
         counted = ~(self.weight < COUNTED)
         far = np.abs(self.profile - NOMINAL)
-        return Fit(
+        return FitSummary(
             _worst(self.rhat, self.rhat, counted),
             _worst(self.ess, -self.ess, counted),
             _worst(self.pareto_k, self.pareto_k, counted),
@@ -155,15 +155,15 @@ KINDS |= {"length_scale": "<f8 2", "log_intensity": "<f4 3"}
 EFFECTS = {"covariate": "<i4 1", "effect": "<f8 3"}
 
 
-def read_posterior(content: bytes, vertices: int, scales: Sequence[float], effects: int = 0) -> Posterior:
-    """Draws at so many vertices, made with some of these length scales and so many covariates, from a netCDF file.
+def read_posterior(content: bytes, mesh: Mesh, scales: Sequence[float], effects: int = 0) -> Posterior:
+    """Draws on a mesh, made with some of these length scales and so many covariates, from a netCDF file.
 
     Raises
     ------
     InputError
     """
     try:
-        return _read(content, vertices, scales, effects)[0]
+        return _read(content, mesh.vertices, scales, effects)
     except TooLargeError:
         raise
     except ValueError:
@@ -171,27 +171,21 @@ def read_posterior(content: bytes, vertices: int, scales: Sequence[float], effec
         raise InputError(msg) from None
 
 
-def require_posterior(content: bytes, mesh: Mesh, scales: Sequence[float], effects: int = 0) -> None:
-    """Refuse bytes that are not those of posterior draws on a mesh; ValueError."""
-    _, found = _read(content, len(mesh.vertices), scales, effects)
-    there = np.allclose(np.column_stack([found["x"], found["y"]]), mesh.vertices, rtol=1e-12, atol=0)
-    require(there, "vertices lie where the mesh has them")
-
-
-def _read(
-    content: bytes, vertices: int, scales: Sequence[float], effects: int
-) -> tuple[Posterior, Mapping[str, NDArray[Any]]]:
-    """The draws, and all arrays of their file."""
+def _read(content: bytes, vertices: Floats, scales: Sequence[float], effects: int) -> Posterior:
     known = KINDS | (EFFECTS if effects else {})
     found, told = read_arrays(content, GROUP, known, dict.fromkeys(FitNotes.unknown(scales).notes, len(scales)))
     fits = FitNotes(**{name.removeprefix("fit_"): values for name, values in told.items()})
     posterior = Posterior(found["log_intensity"], found["length_scale"], fits, found.get("effect"))
     chains, draws, places = posterior.fields.shape
-    require(places == vertices and min(chains, draws) > 0, "draws are on the mesh of the field")
+    require(places == len(vertices) and min(chains, draws) > 0, "draws are on the mesh of the field")
     require(posterior.length_scale.shape == (chains, draws), "every draw has a length scale")
-    sizes = {"chain": chains, "draw": draws, "vertex": vertices} | ({"covariate": effects} if effects else {})
+    sizes = {"chain": chains, "draw": draws, "vertex": places} | ({"covariate": effects} if effects else {})
     numbered = all(np.array_equal(found[name], np.arange(size)) for name, size in sizes.items())
-    require(numbered and len(found["x"]) == len(found["y"]) == vertices, "chains, draws and vertices are numbered")
+    require(numbered, "chains, draws and vertices are numbered")
+    there = len(found["x"]) == len(found["y"]) == places and np.allclose(
+        np.column_stack([found["x"], found["y"]]), vertices, rtol=1e-12, atol=0
+    )
+    require(there, "vertices lie where the mesh has them")
     finite = np.isfinite(posterior.fields).all() and np.isin(posterior.length_scale, scales).all()
     require(bool(finite), "fields are finite, and made with length scales of the model")
     if posterior.effects is not None:
@@ -201,4 +195,4 @@ def _read(
     stated = np.array_equal(fits.length_scale, np.asarray(scales, dtype=np.float64))
     plain = bool((np.isnan(noted) | (noted >= -1)).all())
     require(stated and plain, "what is known of the fits are numbers, one for each length scale of the model")
-    return posterior, found
+    return posterior

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import AdditiveStatistic, PrivateStatistic, require_few_made_up
-from dpppsynth.contract.estimator import Estimator, EstimatorFiles, among
+from dpppsynth.contract.estimator import Estimator
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject, JsonRead
@@ -44,16 +44,16 @@ class Projection(Estimator[AdditiveStatistic]):
         one_of("postprocess", self.postprocess, POSTPROCESSES)
 
     def require(self, plan: AdditiveStatistic) -> None:
+        if self.postprocess == "keep-n" and plan.n is None:
+            msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
+            raise InputError(msg)
         if self.postprocess == "clip":
             places = len(plan.mesh.elements if plan.basis == "cells" else plan.mesh.vertices)
             made_up = places * plan.noise_scale / 2
             require_few_made_up(made_up, MOST_MADE_UP, plan.epsilon, of="points", remedy="a coarser mesh")
 
     def intensity(self, statistic: PrivateStatistic[AdditiveStatistic]) -> PiecewiseConstant | PiecewiseLinear:
-        plan = statistic.plan
-        if self.postprocess == "keep-n" and plan.n is None:
-            msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
-            raise InputError(msg)
+        plan = statistic.definition
         cells = plan.basis == "cells"
         measure = plan.mesh.element_measure if cells else plan.mesh.measure
         whole = held(measure)
@@ -68,12 +68,6 @@ class Projection(Estimator[AdditiveStatistic]):
 
     def to_dict(self) -> JsonObject:
         return {"kind": self.kind, "postprocess": self.postprocess}
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: AdditiveStatistic) -> EstimatorFiles:
-        known = [{"kind": cls.kind, "postprocess": post} for post in POSTPROCESSES[: 1 if plan.n is None else 2]]
-        among(stated, known, "negative counts are clipped, or where n is public made to sum to it")
-        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: AdditiveStatistic, offset: Offset | None) -> Self:

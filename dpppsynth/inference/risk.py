@@ -12,9 +12,8 @@ from dpppsynth.core.arguments import positive, probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.intensity import LogLinearMean
-from dpppsynth.spatial.loglinear_integrals import chunks, integrate_exp
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh
-from dpppsynth.spatial.offset import Offset, weighted_pieces
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, chunks, integrate_exp
+from dpppsynth.spatial.offset import Offset
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +43,7 @@ class RelativeRisk:
     @cached_property
     def surface(self) -> LogLinearMean:
         """Risk as an average of log-linear functions, draw by draw."""
-        pieces = weighted_pieces(self.mesh, self.offset)
+        pieces = self.mesh.weighted_pieces(self.offset)
         average = self.average
         if average is None:
             average = integrate_exp(self.mesh, pieces, self.fields) / pieces.weight.sum()

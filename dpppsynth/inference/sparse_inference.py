@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import DIGEST, EstimatorFiles, offset_of, offset_rows
+from dpppsynth.contract.estimator import DIGEST, offset_rows
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import one_of
@@ -19,16 +19,22 @@ from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.inference.field_inference import EVEN, INTERCEPT_SD, NO_RANGE, FieldInference, apportion, files_beside
+from dpppsynth.inference.field_inference import (
+    EVEN,
+    INTERCEPT_SD,
+    NO_RANGE,
+    FieldInference,
+    apportion,
+    require_somewhere,
+)
 from dpppsynth.inference.posterior import FitNotes, Posterior
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.sparse_fields import SparseField, constant, field_of_precision, with_effects
 from dpppsynth.models.sparse_posterior import SparsePosterior, kept_masses, sparse_posterior
 from dpppsynth.spatial.domains import canonical_json
-from dpppsynth.spatial.loglinear_integrals import gauss_rule
-from dpppsynth.spatial.mesh import Floats, Mesh
-from dpppsynth.spatial.offset import Offset, require_somewhere
+from dpppsynth.spatial.mesh import Floats, Mesh, gauss_rule
+from dpppsynth.spatial.offset import Offset
 
 # NUTS would take hours with so many unknowns.
 INFERENCES = ("laplace",)
@@ -137,10 +143,6 @@ def drawn_totals(masses: NoisyMasses, draws: int, rng: np.random.Generator) -> F
     return np.maximum(1.0, rng.normal(total, spread, draws))
 
 
-# Settings on a certificate.
-STATED = {"kind", "mesh", "precision", "offset", "inference"}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class PrecisionInference(SparseInference):
     """Prior of any sparse positive definite precision at the tents' vertices; Laplace approximation of its posterior.
@@ -201,7 +203,7 @@ class PrecisionInference(SparseInference):
         if self.precision is None:
             msg = f"precision: the release states its digest alone; give the matrix {self.digest[:12]}, or another."
             raise QualityError(msg)
-        plan = statistic.plan
+        plan = statistic.definition
         self.require(plan)
         # Noised tents have this likelihood.
         likelihood = cast(NoisyMasses, plan.likelihood(statistic, self.measure, self.mesh.shares(plan.mesh)))
@@ -239,19 +241,10 @@ class PrecisionInference(SparseInference):
         }
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
-        require(stated.keys() == STATED, f"a field of a given precision states exactly {', '.join(sorted(STATED))}")
-        same = canonical_json(stated["mesh"]) == canonical_json(plan.mesh.recipe)
-        require(same, "the mesh of a given precision is the statistic's")
+    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         digest = stated["precision"]
         require(isinstance(digest, str) and DIGEST.fullmatch(digest) is not None, "the precision is a SHA-256")
-        model = cls.from_dict(stated, plan, None)
-        model.require(plan)
-        return files_beside(model.mesh, model.scales, offset_of(stated))
-
-    @classmethod
-    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
-        return cls(plan.mesh, None, offset, stated["inference"], stated["precision"])
+        return cls(plan.mesh, None, offset, stated["inference"], digest)
 
 
 def fingerprint(precision: "scipy.sparse.csc_array") -> str:

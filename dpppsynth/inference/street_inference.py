@@ -11,30 +11,24 @@ import numpy as np
 import scipy
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import (
-    EstimatorFiles,
     covariate_rows,
     covariates_of,
     covariates_stated,
-    offset_of,
     offset_rows,
 )
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
-from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step, each_of
-from dpppsynth.core.types import Json, JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
     INTERCEPT_SD,
     NO_RANGE,
     even_stated,
-    files_beside,
-    require_as_written,
-    require_even,
+    require_somewhere,
 )
 from dpppsynth.inference.posterior import Posterior
 from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
@@ -56,13 +50,10 @@ from dpppsynth.models.sparse_fields import (
 from dpppsynth.models.sparse_posterior import kept_masses, sparse_posterior
 from dpppsynth.models.street_fields import StreetMatern, Ties, require_few_meeting, street_ties
 from dpppsynth.spatial.covariates import Design
-from dpppsynth.spatial.domains import Domain, Window, canonical_json
+from dpppsynth.spatial.domains import Window, canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
-from dpppsynth.spatial.offset import Offset, require_somewhere
+from dpppsynth.spatial.offset import Offset
 
-# Settings on a certificate.
-STATED = {"kind", "mesh", "plane", "ranges", "street_sigmas", "street_ranges", "detours"}
-STATED |= {"sigma", "offset", "inference"}
 # Vertices along a side of the plane's triangles, at most; smoothness of the field of the plane.
 MOST_PLANE = 300
 PLANE_SMOOTHNESS = 1.0
@@ -163,7 +154,7 @@ class StreetInference(SparseInference):
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         """Likelihood of the field given noised counts or tents."""
-        plan = statistic.plan
+        plan = statistic.definition
         self.require(plan)
         count = len(self.mesh.elements)
         shares = scipy.sparse.eye_array(count, format="csr") if plan.basis == "cells" else self.mesh.shares(plan.mesh)
@@ -171,7 +162,7 @@ class StreetInference(SparseInference):
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares))
 
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
+        plan, likelihood, centre = statistic.definition, self.likelihood(statistic), self.centre(statistic.definition)
         tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
         # From the middle to a neighbour or two along each axis, about.
         tries = 1 + 3 * len(AVERAGED)
@@ -278,26 +269,6 @@ class StreetInference(SparseInference):
             | even_stated(self.even)
             | covariates_stated(self.covariates)
         )
-
-    @classmethod
-    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        return 2 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
-        require_even(stated)
-        require(
-            stated.keys() - {"even", "covariates"} == STATED,
-            f"a field along streets states exactly {', '.join(sorted(STATED))}",
-        )
-        require(
-            all(isinstance(stated[name], list) for name in (*AVERAGED, "plane")),
-            "what is averaged over stands in lists",
-        )
-        model = cls.from_dict(stated, plan, None)
-        require_as_written(model, stated, "settings of a field along streets are numbers as they are written")
-        model.require(plan)
-        return files_beside(model.mesh, model.scales, offset_of(stated), model.covariates)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

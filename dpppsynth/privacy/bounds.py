@@ -11,8 +11,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention, named
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.catalogue import Code, Statement
-from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.lengths import Curve, lengths_assumed, on_ground, on_map
+from dpppsynth.privacy.guarantee import Curve, Guarantee, PureDP, lengths_assumed, on_ground, on_map
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh

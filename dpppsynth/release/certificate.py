@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from dpppsynth.core.errors import InputError, TooLargeError
-from dpppsynth.core.published_files import MEBI, REMEDY, PublishedFolder, plain_text, reason, strict_json
+from dpppsynth.core.published_files import MEBI, PublishedFolder, plain_text, reason, strict_json
 from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.privacy.bounds import Size, all_points, void_delta
 from dpppsynth.privacy.guarantee import Guarantee
@@ -35,18 +35,8 @@ STATISTICS = re.compile(r"(level_\d+_|[\w.-]+=[\w.-]+_)?statistic\.json", re.ASC
 POSTERIORS = re.compile(r"(level_\d+_|[\w.-]+=[\w.-]+_)?posterior\.nc", re.ASCII)
 # Marks and levels that may stand in names of files on all systems.
 PLAIN = re.compile(r"[A-Za-z0-9][\w.-]{0,59}", re.ASCII)
-# Bytes of a certificate, and entries of its lists, which the schema describes one by one.
+# Bytes of a certificate.
 MOST_CERTIFICATE = 16 * MEBI
-MOST_ENTRIES = {
-    ("files",): 20_000,
-    ("guarantee", "assumes"): 1000,
-    ("guarantee", "by_distance"): 10_000,
-    ("guarantee", "profile", "rows"): 10_000,
-    ("guarantee", "profile", "parts"): 1000,
-    ("parameters", "levels"): 1000,
-    ("parameters", "prefixes"): 1000,
-    ("parameters", "strata"): 1000,
-}
 LARGE_DELTA = "Its delta is 1/n or more, which publishing one random record whole satisfies: it promises nothing."
 UNSURE_DELTA = (
     "Its delta may be 1/n or more, for the number of points n is secret, which publishing one random record whole "
@@ -84,12 +74,7 @@ def prefixes(by: str, levels: Sequence[object]) -> list[str]:
     different = len({name.casefold() for name in names}) == len(names)
     if different and all(map(PLAIN.fullmatch, [by, *names])):
         return [f"{by}={name}_" for name in names]
-    return numbered_prefixes(len(names))
-
-
-def numbered_prefixes(number: int) -> list[str]:
-    """Beginnings of the names of the files of so many levels, by number: in older releases those of all."""
-    return [f"level_{k:03d}_" for k in range(number)]
+    return [f"level_{k:03d}_" for k in range(len(names))]
 
 
 def content_hash(certificate: JsonRead) -> str:
@@ -290,7 +275,7 @@ def _read(path: Path, folder: PublishedFolder) -> JsonObject:
         raise TooLargeError(msg) from None
     except (OSError, ValueError, RecursionError) as err:
         raise _unreadable(path, err) from None
-    _require_schema(data, path, limit=folder.limit)
+    _require_schema(data, path)
     return dict(data)
 
 
@@ -299,26 +284,14 @@ def _unreadable(path: Path, error: Exception) -> InputError:
     return InputError(f"certificate: cannot read {path}: {why}.")
 
 
-def _require_schema(data: Json, path: Path, *, limit: bool) -> None:
+def _require_schema(data: Json, path: Path) -> None:
     import jsonschema
 
-    # A schema takes its time over long lists, so these are looked at first.
-    for place, most in MOST_ENTRIES.items() if limit else ():
-        if _length(data, place) > most:
-            msg = f"certificate: {path} has more than {most} entries at {'/'.join(place)}: {REMEDY}."
-            raise TooLargeError(msg)
     problem = next(jsonschema.Draft202012Validator(schema()).iter_errors(data), None)
     if problem is not None:
         where = "/".join(map(str, problem.absolute_path)) or "top level"
         msg = f"certificate: {path} is not a certificate of version {SCHEMA_VERSION} (at {where}: {problem.validator})."
         raise InputError(msg)
-
-
-def _length(data: Json, place: tuple[str, ...]) -> int:
-    """Entries of a list or mapping in a document; none where there is no such thing."""
-    for key in place:
-        data = data.get(key) if isinstance(data, dict) else None
-    return len(data) if isinstance(data, dict | list) else 0
 
 
 def parameters_make_sense(parameters: JsonRead) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import COVARIATES, POSTERIOR, Estimator
-from dpppsynth.contract.result import UNFITTED, Fit, Saved
+from dpppsynth.contract.result import UNFITTED, FitSummary, Saved
 from dpppsynth.core.arguments import one_of, probability, real_array
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, ProgressLike, announced
@@ -110,13 +110,13 @@ class CoxRelease(StatisticRelease[L]):
     @property
     def mesh(self) -> Mesh:
         """Mesh of what was measured."""
-        return self.statistic.plan.mesh
+        return self.statistic.definition.mesh
 
     @cached_property
     def intensity(self) -> Intensity:
         """Private intensity per unit area or length, callable at points (n, 2): the median of a posterior, if any."""
         if self.estimator.has_posterior:
-            return self._field_model().posterior_median(self._require_draws(), self.statistic.plan.n)
+            return self._field_model().posterior_median(self._require_draws(), self.statistic.definition.n)
         return self.estimator.intensity(self.statistic)
 
     @property
@@ -192,7 +192,7 @@ class CoxRelease(StatisticRelease[L]):
         return pd.DataFrame(asdict(fits))
 
     @property
-    def fit(self) -> Fit:
+    def fit(self) -> FitSummary:
         """The worst of the diagnostics; none known without a posterior."""
         fits = None if self.draws is None else self.draws.fits
         return UNFITTED if fits is None else fits.worst
@@ -231,7 +231,7 @@ class CoxRelease(StatisticRelease[L]):
         if isinstance(m, bool) or not isinstance(m, Real) or not 0 <= m < float("inf") or m != int(m):
             msg = f"m: needs a whole number of patterns, got {m!r}."
             raise InputError(msg)
-        n = self.statistic.plan.n
+        n = self.statistic.definition.n
         if fixed_n and n is None:
             msg = "fixed_n: the relation keeps the number of points secret; leave it out."
             raise InputError(msg)
@@ -249,7 +249,7 @@ class CoxRelease(StatisticRelease[L]):
             return [self.intensity] * m
         model, draws = self._field_model(), self._require_draws()
         if source == "median":
-            return [model.posterior_median(draws, self.statistic.plan.n)] * m
+            return [model.posterior_median(draws, self.statistic.definition.n)] * m
         mean = model.posterior_mean(draws)
         if source == "mean":
             return [mean] * m

@@ -115,9 +115,6 @@ def load_verified(found: Published, verification: Verification) -> Release | Str
     """Load the release in a folder which `verify_opened` has just looked at; errors as in `load_release`."""
     failed = [c for c in verification.checks if not c.holds and c.name != "randomness"]
     reasons = " ".join(f"{c.name}: {c.detail}" for c in failed)
-    if failed and all(c.too_large for c in failed):
-        msg = f"release: {found.folder.path} was not verified; {reasons}"
-        raise TooLargeError(msg)
     if failed:
         msg = f"release: {found.folder.path} is not as it was released; {reasons}"
         raise PrivacyCheckError(msg)
@@ -141,13 +138,12 @@ def _require_restated(release: Release | StratifiedRelease, cert: JsonObject) ->
 def _load(found: Published) -> Release | StratifiedRelease:
     cert = found.certificate
     name, parameters = cert["mechanism"], cert["parameters"]
-    domain = domain_of_release(_json(found, DOMAIN), cert["domain"].get("scale_factor"))
+    domain = domain_of_release(_json(found, DOMAIN), cert["domain"]["scale_factor"])
     guarantee = guarantee_from_dict(cert["guarantee"]).in_unit(domain.unit)
     if name != STRATA:
         return replace(_opened(found, domain, guarantee.relation, name, parameters), entry=cert.get("ledger"))
     by, levels = parameters["by"], parameters["levels"]
-    starts = parameters.get("prefixes") or certificate.numbered_prefixes(len(levels))
-    parts = zip(starts, levels, parameters["strata"], strict=True)
+    parts = zip(certificate.prefixes(by, levels), levels, parameters["strata"], strict=True)
     releases = {
         str(level): _opened(
             found,
@@ -164,7 +160,7 @@ def _load(found: Published) -> Release | StratifiedRelease:
     together: StratifiedRelease = instance(
         "release", kind(by, releases, guarantee, cert.get("ledger"), tuple(levels)), StratifiedRelease
     )
-    return together if "prefixes" in parameters else replace(together, numbered=True)
+    return together
 
 
 def _opened(

@@ -3,19 +3,17 @@
 import hashlib
 import shutil
 import tempfile
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
 from dpppsynth.contract.result import Result
 from dpppsynth.core.atomic_files import name_leftovers
-from dpppsynth.core.errors import InformationWarning, InputError
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, ProgressLike, announced, part_progress
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.types import JsonObject
 from dpppsynth.release import certificate
-from dpppsynth.release import work as effort
 from dpppsynth.release.certificate import DOMAIN, SYNTHETIC, synthetic
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -43,12 +41,11 @@ def state(release: Result, hashes: Mapping[str, str]) -> JsonObject:
     """The certificate of a release whose files have the given SHA-256, by name."""
     domain = release.domain
     place = {"file": DOMAIN, "fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
-    scale = {} if domain.stated_scale is None else {"scale_factor": domain.stated_scale}
     return certificate.build(
         mechanism=release.mechanism,
         parameters=release.parameters(),
         guarantee=release.guarantee,
-        domain=place | scale,
+        domain=place | {"scale_factor": domain.scale_factor},
         noise=release.noise,
         seeded=release.seeded,
         warning=release.warning,
@@ -91,15 +88,7 @@ def save(
         if folder.exists():
             folder.rmdir()
         work.replace(folder)
-    _warn_of_excess(release)
     return folder
-
-
-def _warn_of_excess(release: Writable) -> None:
-    """Tell whoever saves what others will have to ask for."""
-    excess = effort.too_large(release.mechanism, release.parameters(), release.domain)
-    if excess is not None:
-        warnings.warn(f"release: {excess}", InformationWarning, stacklevel=4)
 
 
 def append_patterns(

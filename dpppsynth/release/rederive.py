@@ -4,15 +4,15 @@ Parameters that are not exactly those of the mechanism are refused, so that a ce
 other than the one whose bound it states.
 """
 
-import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
+from typing import Any, NamedTuple
 
-from dpppsynth.contract.estimator import OFFSETS, EstimatorFiles
+from dpppsynth.contract.estimator import OFFSETS, AnyEstimator
 from dpppsynth.contract.registry import is_known, mechanism
-from dpppsynth.contract.statistic import DerivedFile, Parameters, Statistic, require, require_kept_cap
+from dpppsynth.contract.statistic import FileCheck, Parameters, Statistic, require, require_kept_cap
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import InputError
@@ -28,6 +28,14 @@ from dpppsynth.spatial.mesh import Ints
 
 # Public parameters of every mechanism.
 COMMON = ("epsilon", "n", "expected_n")
+
+
+class DerivedFile(NamedTuple):
+    """A file of a release, and the statistics whose numbers its check takes one after the other."""
+
+    file: str
+    statistics: tuple[str, ...]
+    check: FileCheck
 
 
 @dataclass(frozen=True)
@@ -52,11 +60,11 @@ class RederivedRelease:
     possible : dict of str to callable
         By file of statistics, refuses numbers (an array) that no run gives, where that follows from public parameters.
     following : tuple of DerivedFile
-        Files that follow from the statistics, or whose form does from public parameters.
-    written : callable
-        Whether bytes are the properties of a synthetic point, as JSON, that such a release writes.
-    remark : str
-        Text that must stand beside the bound.
+        Files that follow from the statistics.
+    mark_names : tuple of str
+        Marks of synthetic points.
+    require_marks : callable
+        Refuses marks of other values than such a release has.
     shuffled : ShuffledPrivacy or None
         Second statement, on an honest shuffler of reports.
     domain : Window or LinearNetwork or None
@@ -73,8 +81,8 @@ class RederivedRelease:
     offset: str | None = None
     possible: Mapping[str, Callable[[Ints], object]] = field(default_factory=dict)
     following: tuple[DerivedFile, ...] = ()
-    written: Callable[[bytes], bool] = b"{}".__eq__
-    remark: str = ""
+    mark_names: tuple[str, ...] = ()
+    require_marks: Callable[[Mapping[str, Any]], object] = len
     shuffled: ShuffledPrivacy | None = None
     domain: Domain | None = None
 
@@ -139,16 +147,15 @@ def rederive(name: str, parameters: Parameters, relation: Relation, domain: Doma
         msg = "relation: this mechanism measures neither times nor types, of which it speaks."
         raise InputError(msg)
     plan = described.statistic.from_parameters(parameters, relation, domain, mechanism=name)
-    beside = EstimatorFiles()
-    own = plan.parameters()
+    own, estimator, offset = plan.parameters(), None, None
     named = set(own)
     if described.estimators:
         named.add("estimator")
         stated = parameters["estimator"]
-        beside = described.estimator(stated["kind"]).beside(stated, plan)
+        estimator, offset = described.estimator(stated["kind"]).as_stated(stated, plan), stated.get("offset")
     require(parameters.keys() == named, f"exactly {', '.join(sorted(named))} are stated")
     _require_consistent(parameters, own)
-    return _derived(plan, beside)
+    return _derived(plan, estimator, offset)
 
 
 def _require_consistent(parameters: Parameters, own: Parameters) -> None:
@@ -165,8 +172,9 @@ def _require_sizes(parameters: Parameters, relation: Relation) -> None:
     require(not (guessed and relation.n_is_public), "expected_n takes the place of n where n is secret")
 
 
-def _derived(plan: Statistic, beside: EstimatorFiles) -> RederivedRelease:
-    files = {each.file for each in plan.following if not certificate.SYNTHETIC.fullmatch(each.file)}
+def _derived(plan: Statistic, estimator: AnyEstimator | None, offset: str | None) -> RederivedRelease:
+    following = {**plan.following, **({} if estimator is None else estimator.following)}
+    files = {file for file in following if not certificate.SYNTHETIC.fullmatch(file)}
     return RederivedRelease(
         plan.guarantee.in_unit(plan.domain.unit),
         plan.noise_name(),
@@ -174,11 +182,12 @@ def _derived(plan: Statistic, beside: EstimatorFiles) -> RederivedRelease:
         {certificate.STATISTIC: plan.size} if plan.size else {},
         plan.paid_patterns,
         plan.has_patterns,
-        others=frozenset(files) | beside.files,
-        offset=beside.offset,
+        others=frozenset(files | (set() if offset is None else OFFSETS)),
+        offset=offset,
         possible={certificate.STATISTIC: plan.validate_released} if plan.size else {},
-        following=(*plan.following, *beside.following),
-        written=plan.accepts_properties,
+        following=tuple(DerivedFile(file, (certificate.STATISTIC,), check) for file, check in following.items()),
+        mark_names=plan.mark_names,
+        require_marks=plan.require_marks,
         shuffled=plan.shuffled,
     )
 
@@ -197,14 +206,9 @@ def same_values(claimed: Json, derived: Json) -> bool:
 
 
 def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> RederivedRelease:
-    beside = {"prefixes"} & parameters.keys()
-    require(parameters.keys() == {"by", "levels", "strata"} | beside, "by, levels and strata are stated")
+    require(parameters.keys() == {"by", "levels", "strata"}, "by, levels and strata are stated")
     stated, levels = parameters["strata"], parameters["levels"]
     require(len(set(map(type, levels))) == 1, "levels are whole numbers, or texts")
-    starts = certificate.prefixes(parameters["by"], levels)
-    require(parameters.get("prefixes", starts) == starts, "the files of a level have its name")
-    # Older releases have numbered files, and do not state the beginnings of their names.
-    starts = starts if beside else certificate.numbered_prefixes(len(levels))
     require(
         all(is_known(each["mechanism"]) for each in stated), "each level is released by a mechanism of this version"
     )
@@ -219,7 +223,7 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> Re
     tracks = any(each["parameters"].get("track") for each in stated)
     require(not tracks, "a track is one person's, whose points are not released by levels")
     first = parts[0]
-    own = dict(zip(starts, parts, strict=True))
+    own = dict(zip(certificate.prefixes(parameters["by"], levels), parts, strict=True))
     # The offset is shared, a posterior each level's own.
     others = {name if name in OFFSETS else start + name for start, part in own.items() for name in part.others}
     return RederivedRelease(
@@ -233,8 +237,13 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> Re
         offset=first.offset,
         possible={start + name: check for start, part in own.items() for name, check in part.possible.items()},
         following=_following(own),
-        written={json.dumps({parameters["by"]: level}).encode() for level in levels}.__contains__,
+        mark_names=(parameters["by"],),
+        require_marks=partial(_require_levels, parameters["by"], levels),
     )
+
+
+def _require_levels(by: str, levels: Sequence[object], marks: Mapping[str, Any]) -> None:
+    require(set(marks[by].tolist()) <= set(levels), "points are of the levels that there are")
 
 
 def _following(parts: Mapping[str, RederivedRelease]) -> tuple[DerivedFile, ...]:

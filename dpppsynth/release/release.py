@@ -77,22 +77,22 @@ class Release:
     @property
     def guarantee(self) -> Guarantee:
         """The guarantee, proved from public parameters before the data were touched."""
-        return self.statistic.plan.guarantee.in_unit(self.domain.unit)
+        return self.statistic.definition.guarantee.in_unit(self.domain.unit)
 
     @property
     def shuffled(self) -> ShuffledPrivacy | None:
         """Second statement on reports that an honest shuffler mixes; None where none was asked for."""
-        return self.statistic.plan.shuffled
+        return self.statistic.definition.shuffled
 
     @property
     def mark_names(self) -> tuple[str, ...]:
         """Names of the marks on synthetic patterns."""
-        return self.statistic.plan.mark_names
+        return self.statistic.definition.mark_names
 
     @property
     def domain(self) -> Domain:
         """Public window."""
-        return self.statistic.plan.domain
+        return self.statistic.definition.domain
 
     @property
     def seeded(self) -> bool:
@@ -112,16 +112,16 @@ class Release:
     @property
     def size(self) -> Size:
         """Number of points where it is public, else None; and the public guess of it, if any."""
-        return self.statistic.plan.n, self.statistic.plan.expected_n
+        return self.statistic.definition.n, self.statistic.definition.expected_n
 
     @property
     def plans(self) -> list[Statistic]:
         """Measurements of all levels, here one."""
-        return [self.statistic.plan]
+        return [self.statistic.definition]
 
     def parameters(self) -> JsonObject:
         """Public parameters, as they stand on the certificate."""
-        return self.statistic.plan.parameters()
+        return self.statistic.definition.parameters()
 
     def paid_files(self) -> dict[str, str]:
         """Text of the files that hold what the budget was spent on, by name: sampling leaves them as they are."""

@@ -40,8 +40,6 @@ class StratifiedRelease:
         Name of its authorisation in a ledger.
     levels : tuple of int or str
         The levels as they stand in files, unless given the names of `releases`.
-    numbered : bool
-        Whether the files of levels have numbers in their names, as older releases have, and not the levels.
     """
 
     by: str
@@ -49,7 +47,6 @@ class StratifiedRelease:
     guarantee: Guarantee
     entry: str | None = None
     levels: Values = ()
-    numbered: bool = False
     mechanism: ClassVar[str] = STRATA
     # Of reports, which have no levels, alone.
     shuffled: ClassVar[None] = None
@@ -73,8 +70,6 @@ class StratifiedRelease:
     @property
     def prefixes(self) -> list[str]:
         """Beginnings of the names of the files of each level."""
-        if self.numbered:
-            return certificate.numbered_prefixes(len(self.levels))
         return certificate.prefixes(self.by, self.levels)
 
     @property
@@ -102,7 +97,7 @@ class StratifiedRelease:
     @property
     def plans(self) -> list[Statistic]:
         """Measurements of all levels."""
-        return [release.statistic.plan for release in self.releases.values()]
+        return [release.statistic.definition for release in self.releases.values()]
 
     @property
     def patterns(self) -> list[PointPattern]:
@@ -135,8 +130,7 @@ class StratifiedRelease:
         strata = [
             {"mechanism": release.mechanism, "parameters": release.parameters()} for release in self.releases.values()
         ]
-        named = {} if self.numbered else {"prefixes": self.prefixes}
-        return {"by": self.by, "levels": list(self.levels), "strata": strata} | named
+        return {"by": self.by, "levels": list(self.levels), "strata": strata}
 
     def save(
         self,

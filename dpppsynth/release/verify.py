@@ -1,28 +1,32 @@
 """Verification of a certificate without the data: its bound, its hash and its files."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from shapely.errors import ShapelyError
 
 from dpppsynth.contract.estimator import COVARIATES, OFFSETS
+from dpppsynth.contract.statistic import require
 from dpppsynth.contract.stratified_plan import STRATA
+from dpppsynth.core.crs import crs_member
 from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
-from dpppsynth.core.published_files import REMEDY
+from dpppsynth.core.published_files import REMEDY, strict_json
 from dpppsynth.core.types import JsonObject, JsonRead
+from dpppsynth.core.workers import in_time
+from dpppsynth.io.reading import parse_synthetic
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.catalogue import same_code
-from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
-from dpppsynth.privacy.lengths import require_scale, undeclared
+from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict, require_scale
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_from_dict
 from dpppsynth.privacy.truncated.error_bounds import LARGEST
-from dpppsynth.release import certificate, contents, work
+from dpppsynth.release import certificate
 from dpppsynth.release.offset_file import offset_name, read_offset
 from dpppsynth.release.rederive import RederivedRelease, has_form, knows, rederive, same_values, spends, stated_budget
 from dpppsynth.spatial.domains import Domain, canonical_json
@@ -30,19 +34,19 @@ from dpppsynth.spatial.mesh import Ints
 
 # Share by which an epsilon that was rounded up to six digits may be below the one found on another machine.
 LAST_DIGIT = 2e-5
-MANY = f"the domain file has more numbers than are read unasked: {REMEDY}."
+# Seconds that a release of unknown origin may take.
+SECONDS = 60.0
 # Errors of reading and using JSON of unknown content.
 UNUSABLE = (OSError, LookupError, AttributeError, TypeError, ValueError, RecursionError)
 
 
 @dataclass(frozen=True)
 class Check:
-    """One item of a verification; a check that was too large to be made does not hold."""
+    """One item of a verification."""
 
     name: str
     holds: bool
     detail: str
-    too_large: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,17 +74,12 @@ class Verification:
         """Whether every check holds."""
         return all(check.holds for check in self.checks)
 
-    @property
-    def too_large(self) -> bool:
-        """Whether the only faults are checks that would take more work than the limit allows."""
-        return not self.holds and all(check.holds or check.too_large for check in self.checks)
-
     def require(self) -> None:
-        """Raise `PrivacyCheckError` with the checks that do not hold, or `TooLargeError` where they only take long."""
+        """Raise `PrivacyCheckError` with the checks that do not hold."""
         failed = [f"{c.name}: {c.detail}" for c in self.checks if not c.holds]
         if failed:
-            msg = f"certificate {'was not verified' if self.too_large else 'does not hold'}. " + " ".join(failed)
-            raise (TooLargeError if self.too_large else PrivacyCheckError)(msg)
+            msg = "certificate does not hold. " + " ".join(failed)
+            raise PrivacyCheckError(msg)
 
 
 def verify(path: str | Path, *, limit: bool = True) -> Verification:
@@ -93,8 +92,8 @@ def verify(path: str | Path, *, limit: bool = True) -> Verification:
     ----------
     path : str or Path
     limit : bool
-        Do no more than some seconds of work for a document of unknown origin: what takes more is reported as too large
-        to verify. False takes every release as large as it is.
+        Take a minute at most, and no very large files: the origin is unknown. False takes every release as large as it
+        is.
 
     Raises
     ------
@@ -102,7 +101,7 @@ def verify(path: str | Path, *, limit: bool = True) -> Verification:
         When there is no readable certificate at `path`. A certificate that is readable but wrong is reported in the
         result instead.
     TooLargeError
-        When the certificate itself is larger than any that a release needs.
+        When a file is larger than most releases need, or more time than a minute.
     """
     with certificate.published(path, limit=limit) as found:
         return verify_opened(found)
@@ -110,6 +109,16 @@ def verify(path: str | Path, *, limit: bool = True) -> Verification:
 
 def verify_opened(found: certificate.Published) -> Verification:
     """Verify an open folder, from which the release may then be read."""
+    if not found.folder.limit:
+        return _verified(found)
+    try:
+        return in_time(partial(_verified, found), SECONDS)
+    except TimeoutError:
+        msg = f"certificate: {found.path} takes more than {SECONDS:g} seconds; it is {REMEDY}."
+        raise TooLargeError(msg) from None
+
+
+def _verified(found: certificate.Published) -> Verification:
     cert = found.certificate
     try:
         claimed = guarantee_from_dict(cert["guarantee"])
@@ -120,9 +129,9 @@ def verify_opened(found: certificate.Published) -> Verification:
     derived = _derive(found)
     checks = (
         _check_content(cert, derived),
-        _limited("files", partial(_check_files, found, derived)),
+        _check_files(found, derived),
         _check_seed(cert),
-        _limited("statistic", partial(_check_statistic, found, derived)),
+        _check_statistic(found, derived),
         _check_bound(cert, derived),
         *_check_shuffled(cert, derived),
     )
@@ -130,14 +139,7 @@ def verify_opened(found: certificate.Published) -> Verification:
     return Verification(claimed if domain is None else claimed.in_unit(domain.unit), checks, second, domain)
 
 
-def _limited(name: str, check: Callable[[], Check]) -> Check:
-    try:
-        return check()
-    except TooLargeError as err:
-        return Check(name, False, str(err), too_large=True)
-
-
-def _check_content(cert: JsonRead, derived: "RederivedRelease | str | Check") -> Check:
+def _check_content(cert: JsonRead, derived: RederivedRelease | str) -> Check:
     """Check that nothing was edited, and that the description of randomness is one of those known."""
     unedited = certificate.content_hash(cert) == cert["content_hash"]
     if isinstance(derived, RederivedRelease) and cert["noise"] != derived.source(seeded=cert["seeded"]):
@@ -147,7 +149,7 @@ def _check_content(cert: JsonRead, derived: "RederivedRelease | str | Check") ->
     return Check("content", unedited, "unedited" if unedited else "some field was edited after the release.")
 
 
-def _check_files(found: certificate.Published, derived: "RederivedRelease | str | Check") -> Check:
+def _check_files(found: certificate.Published, derived: RederivedRelease | str) -> Check:
     """Check that all listed files are there unchanged and belong to such a release."""
     listed, domain = found.certificate["files"], found.certificate["domain"]["file"]
     wrong = [name for name, digest in listed.items() if not _unchanged(found, name, digest)]
@@ -213,16 +215,14 @@ def _promises_nothing(parameters: JsonRead) -> str | None:
     """Warning that the joint delta of all levels promises nothing, if these are parameters of a release."""
     if not certificate.parameters_make_sense(parameters):
         return None
-    parts = work.levels(parameters)
+    parts = [part["parameters"] for part in parameters.get("strata", [])] or [parameters]
     delta = max(stated_budget(part)[1] for part in parts)
     return certificate.large_delta(delta, [(part["n"], part["expected_n"]) for part in parts])
 
 
-def _check_statistic(found: certificate.Published, derived: "RederivedRelease | str | Check") -> Check:
+def _check_statistic(found: certificate.Published, derived: RederivedRelease | str) -> Check:
     """Check that the released statistic has the size and the noise that the certificate states."""
     cert = found.certificate
-    if isinstance(derived, Check):
-        return replace(derived, name="statistic")
     # Where nothing can be derived, the bound does not hold; what stands in the usual file is looked at all the same.
     expected = derived.released if isinstance(derived, RederivedRelease) else {certificate.STATISTIC: -1}
     released, numbers = {}, 0
@@ -273,22 +273,38 @@ def _misplaced(found: certificate.Published, derived: RederivedRelease, released
                 follows(found.content(file), np.concatenate(numbers))
         except (*UNUSABLE, ArithmeticError, ShapelyError):
             return f"{file} does not follow from what was drawn."
-    # The guarantee was derived for it.
-    domain = _domain(found)
     for name in filter(certificate.SYNTHETIC.fullmatch, listed):
         try:
-            contents.require_pattern(found.content(name), domain, derived.written)
+            _require_pattern(found.content(name), name, derived)
         except UNUSABLE:
             return f"{name} is no synthetic pattern, or holds something else beside it."
     return None
 
 
+def _require_pattern(content: bytes, name: str, derived: RederivedRelease) -> None:
+    """Refuse what is no pattern in the domain, with the marks of such a release and nothing beside them."""
+    domain, marks = cast(Domain, derived.domain), {*derived.mark_names}
+    document = strict_json(content)
+    closed = document.keys() == {"type", "crs", "features"} and document["crs"] == crs_member(domain.crs)
+    closed = closed and all(
+        each.keys() == {"type", "properties", "geometry"}
+        and each["properties"].keys() == marks
+        and each["geometry"].keys() == {"type", "coordinates"}
+        and len(each["geometry"]["coordinates"]) == 2
+        for each in document["features"]
+    )
+    require(closed, "a pattern is a collection of points with their marks")
+    pattern = parse_synthetic(content, name, domain, marks=derived.mark_names)
+    if len(pattern):
+        derived.require_marks(pattern.marks or {})
+
+
 def _domain(found: certificate.Published) -> Domain:
     stated = found.certificate["domain"]
-    return domain_of_release(found.document(stated["file"]), stated.get("scale_factor"))
+    return domain_of_release(found.document(stated["file"]), stated["scale_factor"])
 
 
-def _derive(found: certificate.Published) -> "RederivedRelease | str | Check":
+def _derive(found: certificate.Published) -> RederivedRelease | str:
     """The guarantee that follows from the parameters and the domain file, or why none does."""
     cert = found.certificate
     if not knows(cert["mechanism"]):
@@ -298,16 +314,11 @@ def _derive(found: certificate.Published) -> "RederivedRelease | str | Check":
     stated = cert["domain"]
     try:
         written = found.document(stated["file"])
-        _require_little(found, work.number_of_coordinates(written) <= work.MOST_COORDINATES, MANY)
         domain = _domain(found)
-        too_much = work.too_large(cert["mechanism"], cert["parameters"], domain)
-        _require_little(found, too_much is None, too_much or "")
         require_scale(domain)
         derived = rederive(
             cert["mechanism"], cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain
         )
-    except TooLargeError as err:
-        return Check("bound", False, str(err), too_large=True)
     except PrivacyCheckError as err:
         return f"its parameters are not those of a release that holds: {err}"
     except InputError as err:
@@ -318,19 +329,11 @@ def _derive(found: certificate.Published) -> "RederivedRelease | str | Check":
         return "the domain file holds something else beside the domain."
     if (domain.fingerprint(), domain.crs, domain.unit) != (stated["fingerprint"], stated["crs"], stated["unit"]):
         return "the domain file is not the domain of the certificate."
-    return replace(derived, remark=undeclared(derived.guarantee, domain), domain=domain)
+    return replace(derived, domain=domain)
 
 
-def _require_little(found: certificate.Published, little: bool, otherwise: str) -> None:
-    """Refuse work beyond what is done unasked, unless it was asked for."""
-    if found.folder.limit and not little:
-        raise TooLargeError(otherwise)
-
-
-def _check_bound(cert: JsonRead, derived: "RederivedRelease | str | Check") -> Check:
+def _check_bound(cert: JsonRead, derived: RederivedRelease | str) -> Check:
     """Compare the derived guarantee, field by field, with the claim."""
-    if isinstance(derived, Check):
-        return derived
     if isinstance(derived, str):
         return Check("bound", False, derived)
     guarantee, said = derived.guarantee, cert["guarantee"]
@@ -342,11 +345,10 @@ def _check_bound(cert: JsonRead, derived: "RederivedRelease | str | Check") -> C
         return Check("bound", False, f"the parameters give epsilon = {epsilon:.6g}, the claim differs.")
     if not same_code(claimed.assumptions, guarantee.assumptions):
         return Check("bound", False, f"epsilon = {epsilon:.6g} follows, but on other assumptions than it states.")
-    remark = f". {derived.remark}" if derived.remark else ""
-    return Check("bound", True, f"epsilon = {epsilon:.6g} follows from the public parameters{remark}")
+    return Check("bound", True, f"epsilon = {epsilon:.6g} follows from the public parameters")
 
 
-def _check_shuffled(cert: JsonRead, derived: "RederivedRelease | str | Check") -> tuple[Check, ...]:
+def _check_shuffled(cert: JsonRead, derived: RederivedRelease | str) -> tuple[Check, ...]:
     """Compare the second statement that follows from the parameters with that on the certificate, if there is any."""
     said, own = cert.get("shuffled"), derived.shuffled if isinstance(derived, RederivedRelease) else None
     if said is None and own is None:

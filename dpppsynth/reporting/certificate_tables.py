@@ -75,10 +75,7 @@ def domain_rows(domain: Domain) -> list[Row]:
 
 
 def _on_map(domain: Domain) -> str:
-    stated = domain.stated_scale
-    if stated is None:
-        return "not compared with true ones; a privacy radius is a length on the map"
-    return f"at most {exact(stated)} times true ones; a privacy radius is a true length"
+    return f"at most {exact(domain.scale_factor)} times true ones; a privacy radius is a true length"
 
 
 def guarantee_rows(subject: Subject) -> list[Row]:

@@ -9,7 +9,6 @@ from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.interpretation import averaged, chance, guesses, likelihood, rare
-from dpppsynth.privacy.lengths import undeclared
 from dpppsynth.privacy.relations import PUBLIC, AddRemove, AddRemovePerson, CappedRelation, Local, MovedPoint, Relation
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.reporting import local_privacy as local
@@ -76,8 +75,7 @@ def promise(
     guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any], costs: Sequence[str] = ()
 ) -> list[str]:
     """Paragraphs of the guarantee: its weaknesses, persons, limits of an attacker, costs of bounds, and its proof."""
-    map_lengths = undeclared(guarantee, domain)
-    start = [*cautions(guarantee, parameters), *([f"{map_lengths}."] if map_lengths else [])]
+    start = cautions(guarantee, parameters)
     if local.by_reports(guarantee.relation):
         return [*start, local.whom(guarantee.relation), local.limit(guarantee, domain), local.proof_basis(guarantee)]
     return [*start, _whom(guarantee), _limit(guarantee, domain), *costs, _firmness(guarantee)]

@@ -11,6 +11,7 @@ import copy
 import hashlib
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,92 +36,117 @@ if TYPE_CHECKING:
 LARGEST = 1e12
 
 
-@runtime_checkable
-class Domain(Protocol):
-    """Interface of regions: `Window` in the plane, `LinearNetwork` on streets.
+class Domain(ABC):
+    """Base of regions: `Window` in the plane, `LinearNetwork` on streets.
 
     Points have coordinates in the plane, and a position in the domain: on a window the same pair of numbers, on a
     network the number of an edge and the distance along it.
     """
 
-    @property
-    def crs(self) -> str | None:
-        """Coordinate reference system, such as ``"EPSG:27700"``."""
+    # Fields of one kind, properties of another; a property here would be the default of a field there.
+    if TYPE_CHECKING:
+
+        @property
+        def crs(self) -> str | None:
+            """Coordinate reference system, such as ``"EPSG:27700"``."""
+
+        @property
+        def geometry(self) -> Any:
+            """The whole domain as one shapely geometry."""
 
     @property
-    def unit(self) -> str:
-        """Name of the unit of length."""
-
-    @property
+    @abstractmethod
     def rule(self) -> str:
         """Rule that points must keep, and the remedy for others, in the words of a message."""
 
     @property
-    def scale_factor(self) -> float:
-        """Largest length on the map of one unit of true length, at least 1."""
-
-    @property
-    def stated_scale(self) -> float | None:
-        """`scale_factor`; None in releases made before certificates stated it, where lengths are those on the map."""
-
-    def as_stated(self, crs: str | None, scale: float | None) -> Domain:
-        """Copy on the map, and with the scale factor, that a release states."""
-
-    @property
-    def geometry(self) -> Any:
-        """The whole domain as one shapely geometry."""
-
-    @property
-    def bounds(self) -> tuple[float, float, float, float]:
-        """Bounding box (x0, y0, x1, y1)."""
-
-    @property
+    @abstractmethod
     def size(self) -> float:
         """Area of a window, length of a network: an intensity is a number of points per unit of it."""
 
     @property
+    @abstractmethod
     def extent(self) -> float:
         """A length that rules scale with: on windows the square root of the area."""
 
     @property
+    @abstractmethod
     def diameter(self) -> float:
         """Largest distance between two points, in a straight line on windows and along the edges on networks."""
 
     @property
+    @abstractmethod
     def longest_path(self) -> float:
         """Length that no shortest path between two points exceeds; infinite where none is known."""
 
     @property
+    @abstractmethod
     def is_rectangle(self) -> bool:
         """Whether the domain is a rectangle with sides along the axes."""
 
-    @property
-    def resolution(self) -> float:
-        """Spacing of the public grid of released positions."""
-
+    @abstractmethod
     def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
         """Tell for each row of an (n, 2) array whether the point belongs to the domain."""
 
+    @abstractmethod
     def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) positions of coordinates (n, 2)."""
 
+    @abstractmethod
     def coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) coordinates of positions (n, 2)."""
 
+    @abstractmethod
     def released_coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) coordinates of released positions (n, 2), with few decimals; in the domain to rounding."""
 
+    @abstractmethod
     def on_grid(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, 2) positions rounded to the public grid; some may leave the domain."""
 
+    @abstractmethod
     def holds(self, positions: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Tell which positions (n, 2) belong to the domain."""
 
+    @abstractmethod
     def to_geojson(self) -> dict[str, Any]:
         """Describe the domain as GeoJSON."""
 
+    @cached_property
+    def unit(self) -> str:
+        """Name of the unit of length."""
+        return "unit" if self.crs is None else unit_name(self.crs)
+
+    @cached_property
+    def scale_factor(self) -> float:
+        """Largest length on the map of one unit of true length, at least 1."""
+        return scale_factor(self.geometry, self.crs)
+
+    def as_stated(self, crs: str | None, scale: float) -> Self:
+        """Copy on the map, and with the scale factor, that a release states."""
+        same = copy.copy(self)
+        object.__setattr__(same, "crs", None if crs is None else projected_crs(crs))
+        same.__dict__["scale_factor"] = scale
+        return same
+
+    @cached_property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Bounding box (x0, y0, x1, y1)."""
+        x0, y0, x1, y1 = (float(v) for v in self.geometry.bounds)
+        return x0, y0, x1, y1
+
+    @cached_property
+    def resolution(self) -> float:
+        """Spacing of the public grid of released positions: the largest power of ten <= diameter * 1e-7."""
+        return public_grid(self.diameter)
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()
+
     def fingerprint(self) -> str:
         """Return a digest that equal domains share."""
+        return self._fingerprint
 
 
 def require_domain(domain: object) -> None:
@@ -139,47 +165,8 @@ class Snapping(Protocol):
         """Tell which points (n, 2) are near enough."""
 
 
-class OnMap:
-    """Figures of a domain on the map of its CRS, which windows and networks share."""
-
-    @cached_property
-    def unit(self: Domain) -> str:
-        return "unit" if self.crs is None else unit_name(self.crs)
-
-    @cached_property
-    def stated_scale(self: Domain) -> float | None:
-        return scale_factor(self.geometry, self.crs)
-
-    @property
-    def scale_factor(self: Domain) -> float:
-        return 1.0 if self.stated_scale is None else self.stated_scale
-
-    def as_stated(self, crs: str | None, scale: float | None) -> Self:
-        same = copy.copy(self)
-        object.__setattr__(same, "crs", None if crs is None else projected_crs(crs))
-        same.__dict__["stated_scale"] = scale
-        return same
-
-    @cached_property
-    def bounds(self: Domain) -> tuple[float, float, float, float]:
-        x0, y0, x1, y1 = (float(v) for v in self.geometry.bounds)
-        return x0, y0, x1, y1
-
-    @cached_property
-    def resolution(self: Domain) -> float:
-        """Spacing of the public grid of released positions: the largest power of ten <= diameter * 1e-7."""
-        return public_grid(self.diameter)
-
-    @cached_property
-    def _fingerprint(self: Any) -> str:
-        return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()
-
-    def fingerprint(self) -> str:
-        return self._fingerprint
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Window(OnMap):
+class Window(Domain):
     """A planar region with positive area: the public window in which a pattern is observed.
 
     Build it with `Window.rectangle`, `Window.polygon` or `Window.from_geojson`.
@@ -214,7 +201,7 @@ class Window(OnMap):
         region = _canonical(self.geometry)
         object.__setattr__(self, "geometry", region)
         object.__setattr__(self, "crs", None if self.crs is None else projected_crs(self.crs))
-        self.stated_scale  # noqa: B018 - a map that stretches lengths too much is refused here
+        self.scale_factor  # noqa: B018 - a map that stretches lengths too much is refused here
 
     @classmethod
     def rectangle(cls, x0: float, y0: float, x1: float, y1: float, crs: CRSLike | None = None) -> Self:
@@ -327,8 +314,11 @@ class Window(OnMap):
     def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
         return np.asarray(xy, dtype=np.float64).reshape(-1, 2)
 
-    coordinates = positions
-    released_coordinates = positions
+    def coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
+        return self.positions(positions)
+
+    def released_coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
+        return self.positions(positions)
 
     def on_grid(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
         return nearest_multiples(positions, self.resolution)

@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.spatial.loglinear_integrals import chunks, gauss_exp, integrate_exp
-from dpppsynth.spatial.mesh import Mesh, Pieces
-from dpppsynth.spatial.offset import Offset, weighted_pieces
+from dpppsynth.spatial.mesh import Mesh, Pieces, chunks, gauss_exp, integrate_exp
+from dpppsynth.spatial.offset import Offset
 
 # Cells and tents with less than this share of the average measure get no mass.
 SPECK = 1e-4
@@ -160,7 +159,7 @@ class LogLinear(_OnMesh):
     @cached_property
     def pieces(self) -> Pieces:
         """Pieces over which the total is taken."""
-        return weighted_pieces(self.mesh, self.offset)
+        return self.mesh.weighted_pieces(self.offset)
 
     @cached_property
     def total(self) -> float:
@@ -217,7 +216,7 @@ class LogLinearMean(_OnMesh):
     @cached_property
     def totals(self) -> Floats:
         """(K,) integrals of the draws."""
-        return integrate_exp(self.mesh, weighted_pieces(self.mesh, self.offset), self.fields)
+        return integrate_exp(self.mesh, self.mesh.weighted_pieces(self.offset), self.fields)
 
     @property
     def total(self) -> float:

@@ -26,19 +26,12 @@ MEANINGS = ("density", "counts")
 FEW_CELLS = 1000
 
 
-def weighted_pieces(mesh: Mesh, offset: "Offset | None") -> Pieces:
-    """Pieces over which an intensity on the mesh integrates: the mesh's own, or cut and weighted by the offset."""
-    return mesh.pieces if offset is None else offset.restrict(mesh)
-
-
-def require_somewhere(measure: Floats) -> None:
-    """InputError unless integrals (V,) of basis functions times an offset have a positive finite sum."""
-    if not 0 < measure.sum() < np.inf:
-        msg = (
-            "offset: its integral over the window must be positive and finite, and it is zero everywhere there, or far "
-            "too large; check its coordinates, CRS and values."
-        )
-        raise InputError(msg)
+def nowhere() -> InputError:
+    """Refusal of an offset whose integral is zero, or too large."""
+    return InputError(
+        "offset: its integral over the window must be positive and finite, and it is zero everywhere there, or far "
+        "too large; check its coordinates, CRS and values."
+    )
 
 
 def require_offset(offset: object) -> None:
@@ -199,7 +192,7 @@ class Offset:
         if layer is self.layer:
             return self
         if not layer.values.max() > 0:
-            require_somewhere(np.zeros(1))
+            raise nowhere()
         return Offset.of(layer)
 
     @property

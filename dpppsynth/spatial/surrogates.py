@@ -10,8 +10,7 @@ import numpy as np
 
 from dpppsynth.core.types import Floats
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseLinear
-from dpppsynth.spatial.loglinear_integrals import integrate_exp
-from dpppsynth.spatial.mesh import Mesh
+from dpppsynth.spatial.mesh import Mesh, integrate_exp
 
 # Surrogates are the same in every run, so that what they decide is the same too.
 SEED = 20260101

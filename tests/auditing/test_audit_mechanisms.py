@@ -185,7 +185,7 @@ def test_mechanism_stays_below_its_claim(mechanism, relation, epsilon, domain):
     assert not result.violated, result
     assert result.claimed == pytest.approx(epsilon, rel=1e-3)
     again = pickle.loads(pickle.dumps(made))
-    assert len(again.run(again.pair[0]).plan.domain.bounds) == 4
+    assert len(again.run(again.pair[0]).definition.domain.bounds) == 4
 
 
 @pytest.mark.slow

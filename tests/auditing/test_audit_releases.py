@@ -143,7 +143,7 @@ def forging(made, forge):
 
 def exactly(statistic, pattern):
     """The statistic of these points before the noise."""
-    return replace(statistic, lattice=statistic.plan.exact(pattern.positions))
+    return replace(statistic, lattice=statistic.definition.exact(pattern.positions))
 
 
 def publishes_exact(release, pattern):

@@ -174,7 +174,7 @@ def observe(case, pattern, folder, capfd):
     own = [line for line in recorder.lines if not line.startswith(("numba", "pytensor", "asyncio", "matplotlib"))]
     return {
         "repr": [repr(release), *(repr(getattr(part, name, "")) for part in parts(release) for name in PUBLIC)],
-        "plan": [repr(part.statistic.plan) for part in parts(release)],
+        "plan": [repr(part.statistic.definition) for part in parts(release)],
         "guarantee": str(release.guarantee),
         "values": [
             part.intensity(points(3, 50, case.window).xy).tolist()
@@ -300,7 +300,7 @@ def leaked(where, measured, pattern):
         case "noise name":
             return replace(measured, noise=f"{measured.noise} {secret}")
         case "plan":
-            return replace(measured, plan=replace(TYPICAL.known_plan.statistic, expected_n=float(secret)))
+            return replace(measured, definition=replace(TYPICAL.known_plan.statistic, expected_n=float(secret)))
         case "log":
             logging.getLogger("dpppsynth").debug("%s points", secret)
         case "warning":
@@ -377,7 +377,7 @@ class TestReachable:
     def test_planted_leaks_are_seen(self, hide, found):
         pattern = TYPICAL.patterns()[0]
         release = TYPICAL.release(pattern)
-        mesh = release.statistic.plan.mesh
+        mesh = release.statistic.definition.mesh
         mesh.__dict__["_cache"] = hide(pattern, mesh)
         assert found in sensitive(TYPICAL, pattern, release)
 
@@ -392,7 +392,7 @@ class TestWords:
         pattern = case.patterns()[0]
         release = seeded_release(case)
         words = [repr(getattr(part, name, "")) for part in parts(release) for name in PUBLIC]
-        words += [repr(release), *(repr(part.statistic.plan) for part in parts(release))]
+        words += [repr(release), *(repr(part.statistic.definition) for part in parts(release))]
         words += [str(release.guarantee), repr(case.known_plan), repr(case.synthesizer)]
         text = " ".join(words)
         assert not re.search(rf"\b{N}\b", text) or not case.hides_n

@@ -67,8 +67,8 @@ def test_lengths_scale_with_the_extent():
 
 
 def test_rules_follow_the_domain():
-    assert rules.of(SOHO) is network_rules
-    assert rules.of(Window.rectangle(0, 0, 1, 1)) is planar_rules
+    assert rules.BY_DOMAIN[type(SOHO)] is network_rules
+    assert rules.BY_DOMAIN[Window] is planar_rules
     public = {
         name
         for name in vars(planar_rules)

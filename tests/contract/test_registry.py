@@ -12,7 +12,7 @@ import pytest
 
 from dpppsynth.contract import registry
 from dpppsynth.contract.estimator import Estimator
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.stratified_plan import STRATA
@@ -52,7 +52,7 @@ def test_records_are_complete(name):
     assert record.statistic.apply_noise is Statistic.apply_noise, "conformance looks at what passes through here"
     for estimator in record.estimators:
         assert issubclass(estimator, Estimator)
-        assert estimator.beside.__func__ is not Estimator.beside.__func__
+        assert estimator.from_dict.__func__ is not Estimator.from_dict.__func__
         assert record.estimator(estimator.kind) is estimator
     with pytest.raises(InputError, match="the estimator is"):
         record.estimator("no-such")
@@ -132,7 +132,7 @@ def test_plans_are_made_again_from_their_parameters(name):
     cert = json.loads((STORED / name / "certificate.json").read_text(encoding="utf-8"))
     written = json.loads((STORED / name / cert["domain"]["file"]).read_text(encoding="utf-8"))
     domain, claimed = (
-        domain_of_release(written, cert["domain"].get("scale_factor")),
+        domain_of_release(written, cert["domain"]["scale_factor"]),
         guarantee_from_dict(cert["guarantee"]),
     )
     for mechanism, stated in parts(cert):
@@ -147,7 +147,7 @@ def test_plans_are_made_again_from_their_parameters(name):
 def test_parameters_of_no_mechanism_are_refused():
     cert = json.loads((STORED / "lgcp-lipschitz" / "certificate.json").read_text(encoding="utf-8"))
     written = json.loads((STORED / "lgcp-lipschitz" / cert["domain"]["file"]).read_text(encoding="utf-8"))
-    domain = domain_of_release(written, cert["domain"].get("scale_factor"))
+    domain = domain_of_release(written, cert["domain"]["scale_factor"])
     claim = cert["mechanism"], cert["parameters"], guarantee_from_dict(cert["guarantee"]).relation, domain
     assert rederive(*claim).guarantee.epsilon() > 0
     cert["parameters"]["remark"] = "harmless"
@@ -172,7 +172,7 @@ class TestBudget:
 
     def test_a_larger_budget_of_all_levels(self, stated):
         written = json.loads((STORED / "lgcp-lipschitz" / stated["domain"]["file"]).read_text(encoding="utf-8"))
-        domain = domain_of_release(written, stated["domain"].get("scale_factor"))
+        domain = domain_of_release(written, stated["domain"]["scale_factor"])
         part = {"mechanism": "lgcp-lipschitz", "parameters": stated["parameters"]}
         levels = {"by": "year", "levels": ["2021", "2022"], "strata": [part, part]}
         relation = guarantee_from_dict(stated["guarantee"]).relation

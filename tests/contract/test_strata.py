@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpppsynth.contract.stratified_plan import StratifiedPlan
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.io import read_synthetic
@@ -270,7 +271,7 @@ class TestLevels:
         release = by_year(LaplaceSynthesizer(1e6, postprocess="plain"))
         for k, (level, n) in enumerate(YEARS.items()):
             part = release.releases[str(level)]
-            assert part.statistic.plan.n == n
+            assert part.statistic.definition.n == n
             assert part.intensity(np.array([[150.0, 150.0]]) + 330 * k)[0] > 0.3 * n / 300**2
             assert part.intensity.total == pytest.approx(n, rel=1e-4)
 
@@ -316,7 +317,7 @@ class TestLevels:
         synthesizer = LaplaceSynthesizer(1.0, relation=AddRemove(), postprocess="plain")
         for guess in (100.0, dict.fromkeys(YEARS, 100.0)):
             release = by_year(synthesizer, expected_n=guess)
-            assert {part.statistic.plan.expected_n for part in release.releases.values()} == {100.0}
+            assert {part.statistic.definition.expected_n for part in release.releases.values()} == {100.0}
 
 
 class TestRelease:
@@ -375,6 +376,11 @@ class TestRelease:
         assert plan.values == values
         assert certificate.prefixes("year", plan.values) == beginnings
 
+    def test_one_certificate_has_so_many_levels(self):
+        plan = SYNTHESIZERS["cells"].plan(WINDOW, n=50)
+        with pytest.raises(InputError, match="levels: at most 1000 are released under one certificate, got 1001"):
+            StratifiedPlan("year", dict.fromkeys(map(str, range(1001)), plan))
+
     def test_fixed_numbers_by_level(self):
         (pattern,) = by_year(SYNTHESIZERS["cells"], rng=1).sample(1, 2, fixed_n=True)
         counts = dict(zip(*np.unique(pattern.marks["year"], return_counts=True), strict=True))
@@ -388,9 +394,9 @@ class TestRelease:
     def test_a_kernel_pays_for_all_patterns_at_once(self):
         release = by_year(SYNTHESIZERS["kernel"], patterns=3)
         assert len(release.patterns) == 3
-        wider = release.releases["2021"].statistic.plan.bandwidth
-        assert {part.statistic.plan.patterns for part in release.releases.values()} == {3}
-        assert wider >= by_year(SYNTHESIZERS["kernel"]).releases["2021"].statistic.plan.bandwidth
+        wider = release.releases["2021"].statistic.definition.bandwidth
+        assert {part.statistic.definition.patterns for part in release.releases.values()} == {3}
+        assert wider >= by_year(SYNTHESIZERS["kernel"]).releases["2021"].statistic.definition.bandwidth
 
     def test_seeds(self):
         numbers = [

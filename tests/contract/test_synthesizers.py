@@ -98,7 +98,7 @@ class TestNothingIsInferredFromThePoints:
         spot = PointPattern(np.full((N, 2), 7.0), WINDOW)
         releases = [synthesizer.release(p, rng=1, **guess(synthesizer)) for p in (pattern(), spot)]
         public = [
-            canonical([r.statistic.plan.parameters(), r.estimator.to_dict(), r.guarantee.to_dict(), repr(r)])
+            canonical([r.statistic.definition.parameters(), r.estimator.to_dict(), r.guarantee.to_dict(), repr(r)])
             for r in releases
         ]
         assert public[0] == public[1]
@@ -107,9 +107,9 @@ class TestNothingIsInferredFromThePoints:
     @pytest.mark.parametrize("synthesizer", [s for s in SYNTHESIZERS if guess(s)], ids=repr)
     def test_a_secret_number_of_points_enters_nowhere(self, synthesizer):
         releases = [synthesizer.release(pattern(n=n), rng=1, expected_n=300.0) for n in (50, 1000)]
-        public = [canonical([r.statistic.plan.parameters(), r.guarantee.to_dict()]) for r in releases]
+        public = [canonical([r.statistic.definition.parameters(), r.guarantee.to_dict()]) for r in releases]
         assert public[0] == public[1]
-        assert releases[0].statistic.plan.n is None
+        assert releases[0].statistic.definition.n is None
 
     def test_numbers_of_numpy_are_written_as_plain_ones(self, tmp_path):
         for relation, public in (

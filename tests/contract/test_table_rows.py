@@ -62,7 +62,7 @@ def test_a_plan_says_first_what_the_budget_buys(name):
     release = load_release(STORED / name)
     parts = release.releases.values() if isinstance(release, StratifiedRelease) else [release]
     for part in parts:
-        first, *_ = part.statistic.plan.table_rows()
+        first, *_ = part.statistic.definition.table_rows()
         assert (first[0], first[1][: len(FIRST[name][1])]) == FIRST[name]
 
 
@@ -70,7 +70,9 @@ def test_a_plan_says_first_what_the_budget_buys(name):
 @pytest.mark.parametrize("name", FIRST)
 def test_the_table_of_a_plan_is_shown(name, capsys):
     release = load_release(STORED / name)
-    describe.show_plan(ReleasePlan(release.mechanism, release.statistic.plan, getattr(release, "estimator", None)))
+    describe.show_plan(
+        ReleasePlan(release.mechanism, release.statistic.definition, getattr(release, "estimator", None))
+    )
     shown = capsys.readouterr().out
     assert f"  {FIRST[name][0]} " in shown
     assert name in shown

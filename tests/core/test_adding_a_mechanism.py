@@ -30,7 +30,7 @@ registry.PLACES |= {{
 """
 COMMAND = "import strips_registered; from dpppsynth.cli import main; main()"
 WINDOW = ["--window", "0,0,1000,1000", "--crs", "EPSG:27700"]
-STRIPS = ["--mechanism", "strip-counts", "--epsilon", "1", "--alpha", "25", "--strips", "8"]
+STRIPS = ["--mechanism", "strip-cells", "--epsilon", "1", "--alpha", "25", "--strips", "8"]
 N = 300
 
 
@@ -82,7 +82,7 @@ def test_conformance(place):
     """The suite as it stands, on the examples of this mechanism."""
     options = ["-p", "strips_registered", "-p", "no:cacheprovider", "-q", "-c", ROOT / "pyproject.toml"]
     suite = ROOT / "tests/contract/test_conformance.py"
-    said = run(place, "-m", "pytest", *options, "--assert=plain", "--rootdir", ROOT, suite, "-k", "strip-counts")
+    said = run(place, "-m", "pytest", *options, "--assert=plain", "--rootdir", ROOT, suite, "-k", "strip-cells")
     passed = int(re.search(r"(\d+) passed", said).group(1))
     assert passed >= 8 * 8
     assert "failed" not in said
@@ -95,14 +95,14 @@ def test_check_is_what_verify_finds(place, saved):
     found = json.loads(cli(place, "verify", saved, "--json"))
     assert found["holds"]
     certificate = json.loads((saved / "certificate.json").read_text())
-    assert certificate["mechanism"] == "strip-counts"
+    assert certificate["mechanism"] == "strip-cells"
     assert certificate["guarantee"]["profile"] == promised["guarantee"]["profile"]
 
 
 @pytest.mark.slow
 def test_table_and_help(place):
     table = cli(place, "check", *WINDOW, *STRIPS, "--n", N)
-    assert "strip-counts" in table
+    assert "strip-cells" in table
     assert "--strips" in cli(place, "check", "--help")
 
 
@@ -111,7 +111,7 @@ def test_a_saved_release_is_opened_and_sampled(place, saved):
     script = f"""
 import strips_registered, dpppsynth as dps
 release = dps.load_release({str(saved)!r})
-assert release.mechanism == "strip-counts" and len(release.statistic.lattice) == 8
+assert release.mechanism == "strip-cells" and len(release.statistic.lattice) == 8
 assert abs(release.intensity.total - {N}) < 1e-6
 assert [pattern.domain for pattern in release.sample(2)] == [release.domain] * 2
 """
@@ -121,8 +121,7 @@ assert [pattern.domain for pattern in release.sample(2)] == [release.domain] * 2
 AUDIT = """
 import strips_registered, dpppsynth as dps
 from dataclasses import fields, replace
-from dpppsynth.mechanisms.strips.statistic import StripCounts
-from dpppsynth.mechanisms.strips.synthesizer import StripsSynthesizer
+from dpppsynth.mechanisms.strips.synthesizer import StripCounts, StripsSynthesizer
 from dpppsynth.privacy.noise import laplace_noise
 
 class Halved(StripCounts):
@@ -147,6 +146,6 @@ def test_an_audit_finds_a_planted_fault_and_nothing_else(place):
 @pytest.mark.slow
 def test_a_saved_release_is_audited_and_reported(place, saved):
     said = cli(place, "audit", saved, "--trials", 500)
-    assert "strip-counts" in said
+    assert "strip-cells" in said
     cli(place, "report", saved, "--out", "report.html")
     assert "vertical strips" in (place / "report.html").read_text("utf-8")

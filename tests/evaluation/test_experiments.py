@@ -107,7 +107,7 @@ def test_budgets_and_patterns_reach_the_measures(tmp_path):
 def test_patterns_that_are_the_mechanism_are_paid_for_together():
     study = study_of(synthesizers={"kernel": kernel, "laplace": laplace}, epsilon=[10], delta=[1e-6], patterns=2)
     bought, drawn = (study.outcome(Cell("one", name, 10.0, 1e-6, 0)) for name in ("kernel", "laplace"))
-    assert bought.release.statistic.plan.patterns == 2
+    assert bought.release.statistic.definition.patterns == 2
     assert patterns(bought) == patterns(drawn) == 2
     none = replace(study, patterns=0).outcome(Cell("one", "kernel", 10.0, 1e-6, 0))
     assert none.synthetic == ()

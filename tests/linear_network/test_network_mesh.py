@@ -20,7 +20,7 @@ from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, tents
 from dpppsynth.privacy.bounds import tents_sensitivity
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinear, LogLinearMean, PiecewiseConstant, PiecewiseLinear
-from dpppsynth.spatial.loglinear_integrals import integrate_exp
+from dpppsynth.spatial.mesh import integrate_exp
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern, poisson_pattern

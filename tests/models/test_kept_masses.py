@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from dpppsynth import Window
 from dpppsynth.models import NoisyMasses, refine, regular_triangulation
 from dpppsynth.models.sparse_posterior import LEAST, integrals, kept_masses
-from dpppsynth.spatial.loglinear_integrals import gauss_rule, integrate_exp
+from dpppsynth.spatial.mesh import gauss_rule, integrate_exp
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 TENTS = regular_triangulation(SQUARE, shape=(6, 6))

@@ -13,10 +13,8 @@ import shapely
 
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
-from dpppsynth.io.writing import geojson_text
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, guarantee_from_dict, verify
 from dpppsynth.release import certificate, load_release
-from dpppsynth.release.contents import require_pattern
 from dpppsynth.spatial.domains import Window, canonical_json
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LaplaceSynthesizer
@@ -495,13 +493,3 @@ class TestForgeries:
         del cert["files"]["statistic.json"]
         rewrite(folder, cert, rehash=True)
         assert failed(folder) == {"files"}
-
-
-class TestPatterns:
-    def test_coordinates_however_small_are_those_of_a_pattern(self):
-        """Multiples of a public grid below a tenth have up to twenty decimals."""
-        near = Window.rectangle(0, -0.25, 0.25, 0.25)
-        xy = np.column_stack([np.arange(1, 2001) * 1e-4, np.arange(-1000, 1000) * 1.1e-7])
-        content = geojson_text(PointPattern.synthetic(xy, near)).encode()
-        assert b"0.00030000000000000003" in content
-        require_pattern(content, near, b"{}".__eq__)

@@ -12,7 +12,7 @@ from support.seams import chance_for_nuts
 
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError
-from dpppsynth.inference.posterior import FitNotes, Posterior, read_posterior, require_posterior
+from dpppsynth.inference.posterior import FitNotes, Posterior, read_posterior
 from dpppsynth.models import regular_triangulation
 from dpppsynth.release import load_release
 from dpppsynth.spatial.domains import Window
@@ -76,12 +76,11 @@ class TestSize:
 
 class TestReading:
     def test_round_trip(self):
-        read = read_posterior(FILE, 12, SCALES)
+        read = read_posterior(FILE, MESH, SCALES)
         np.testing.assert_array_equal(read.fields, DRAWS.fields)
         np.testing.assert_array_equal(read.length_scale, DRAWS.length_scale)
         for name, values in read.fits.notes.items():
             np.testing.assert_array_equal(values, NOTES.notes[name])
-        require_posterior(FILE, MESH, SCALES)
 
     @pytest.mark.parametrize("size", [0, 2**31, 2**62, 2**64 - 1])
     def test_declared_sizes_are_not_believed(self, size):
@@ -91,7 +90,7 @@ class TestReading:
         for claimed in ((size, 50, 12), (4, size, 12), (size, size, size)):
             claim = FILE.replace(shape, struct.pack("<3Q", *claimed))
             with pytest.raises(InputError, match=r"^release: posterior\.nc is no posterior"):
-                read_posterior(claim, 12, SCALES)
+                read_posterior(claim, MESH, SCALES)
 
     def test_compressed_numbers_are_refused(self, path):
         """The size of a file does not bound that of what it unpacks to."""
@@ -101,14 +100,14 @@ class TestReading:
             del file["posterior/log_intensity"]
             file["posterior"].create_dataset("log_intensity", data=DRAWS.fields, compression="gzip")
         with pytest.raises(InputError, match=r"^release: posterior\.nc is no posterior"):
-            read_posterior(path.read_bytes(), 12, SCALES)
+            read_posterior(path.read_bytes(), MESH, SCALES)
 
     @given(st.data())
     def test_bitten_files_are_refused_or_hold_draws(self, data):
         cut = data.draw(st.integers(0, len(FILE)))
         content = FILE[:cut] + data.draw(st.binary(max_size=64)) + FILE[cut + data.draw(st.integers(0, 64)) :]
         try:
-            read = read_posterior(content, 12, SCALES)
+            read = read_posterior(content, MESH, SCALES)
         except InputError:
             return
         assert read.fields.shape[2] == 12
@@ -129,7 +128,7 @@ class TestReading:
         posterior = replace(DRAWS, **changes)
         mesh = MESH if posterior.fields.shape[2] == 12 else replace_vertices(MESH)
         with pytest.raises(ValueError, match=r"\w"):
-            require_posterior(posterior.file(mesh, SCALES), MESH, SCALES)
+            read_posterior(posterior.file(mesh, SCALES), MESH, SCALES)
 
 
 def replace_vertices(mesh):

@@ -89,7 +89,7 @@ class TestIntensity:
 
     def test_tents_are_masses_over_measures(self):
         exact = LaplaceSynthesizer(1e6, basis="tents", spacing=250.0, postprocess="plain").release(PATTERN, rng=1)
-        mesh = exact.statistic.plan.mesh
+        mesh = exact.statistic.definition.mesh
         masses = np.asarray(mesh.basis(PATTERN.xy).sum(axis=0)).ravel()
         np.testing.assert_allclose(exact.intensity.values * mesh.measure, masses, atol=1e-3)
 

@@ -243,11 +243,11 @@ class TestLaplace:
         assert all(not any(values) for _, values, _ in doors.laplace.calls)
         # What exceeds the bound is drawn again; the last draw of each cell counts.
         exact = np.histogram2d(*SCATTERED.xy.T, bins=4, range=[[0, 1000]] * 2)[0]
-        error = release.statistic.lattice - _in_cells(release.statistic.plan.mesh, exact)
-        assert np.abs(error).max() <= release.statistic.plan.max_error
+        error = release.statistic.lattice - _in_cells(release.statistic.definition.mesh, exact)
+        assert np.abs(error).max() <= release.statistic.definition.max_error
         drawn = np.concatenate(doors.laplace.noise)
         assert set(error.tolist()) <= set(drawn.tolist())
-        assert (np.abs(drawn) > release.statistic.plan.max_error).sum() == len(drawn) - 16
+        assert (np.abs(drawn) > release.statistic.definition.max_error).sum() == len(drawn) - 16
 
 
 def size(relation):
@@ -599,7 +599,7 @@ class TestPosteriorDraw:
             sd = np.sqrt(np.maximum(own[:, None] + own - 2 * covariance, 0))
             # Along a side of 250 the field is linear: a move by 100 changes it by two fifths.
             assert 0.4 * sd[(apart > 0) & (apart < 251)].max() <= mu
-            field = PoweredExponential(statistic.plan.covariance.sigma, 300.0).matrix(GRID)
+            field = PoweredExponential(statistic.definition.covariance.sigma, 300.0).matrix(GRID)
             assert np.allclose(covariance - field, 9.0, atol=1e-6)
         else:
             assert math.sqrt(np.diag(covariance).max()) <= mu
@@ -704,7 +704,7 @@ class TestReports:
         """Each person reports once, with the whole budget, on one of two levels."""
         mechanism = local.AdvancedAdaptiveGrid(SQUARE, epsilon=1.0, oracle="randomized-response")
         statistic = mechanism.release(self.PLACE).statistic
-        plan, weight = statistic.plan, math.e
+        plan, weight = statistic.definition, math.e
         assert sum(plan.reports) == self.CLIENTS
         for grid, counts, reports in zip(
             (plan.first, plan.second_round(plan.parts(statistic.lattice)[0])[0]),
@@ -739,7 +739,7 @@ class TestReports:
             {"trajectory": np.repeat(np.arange(800), 3)},
         )
         statistic = local.LDPTrace(epsilon=8.0, cells=3, max_length=6).release(walks).statistic
-        lengths, second = statistic.plan.counts(statistic.lattice)
+        lengths, second = statistic.definition.counts(statistic.lattice)
         binomial(lengths.values[2], 800, 0.5)
         binomial(np.delete(lengths.values, 2).sum(), 5 * 800, 1 / (math.exp(0.8) + 1))
         longest, counts = second.law.longest, second.law.by_part(second.values)

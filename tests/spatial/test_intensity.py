@@ -12,8 +12,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinear, LogLinearMean, PiecewiseConstant, PiecewiseLinear
-from dpppsynth.spatial.loglinear_integrals import exp_divided_difference, gathered_rule, gauss_rule
-from dpppsynth.spatial.mesh import Mesh
+from dpppsynth.spatial.mesh import Mesh, exp_divided_difference, gathered_rule, gauss_rule
 from dpppsynth.spatial.offset import Offset
 
 HOLED = Window.polygon(shapely.box(0, 0, 4, 3).difference(Polygon([(1.1, 0.7), (3.2, 1.1), (2.2, 2.6)])))

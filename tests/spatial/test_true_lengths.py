@@ -33,7 +33,7 @@ from dpppsynth.linear_network import network_mesh
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy import moved_points, smallest_move_bound, verify
-from dpppsynth.privacy.lengths import on_map
+from dpppsynth.privacy.guarantee import on_map
 from dpppsynth.release import certificate
 
 # Lengths on this map are 1.04 times true ones.
@@ -284,79 +284,20 @@ class TestCertificates:
         assert verify(folder).holds == holds
 
     def test_the_statement_cannot_be_taken_out_of_a_release(self, folder):
-        found = resealed(folder, lambda cert: cert["domain"].pop("scale_factor"))
-        assert not bound(found).holds
+        with pytest.raises(InputError, match="at domain: required"):
+            resealed(folder, lambda cert: cert["domain"].pop("scale_factor"))
 
     def test_a_release_of_a_domain_file_in_a_stretched_map_does_not_hold(self, tmp_path):
-        place = {"crs": "EPSG:3395", "side": 10_000.0}
-        folder = old_release(tmp_path, **place)
-        found = resealed(folder, lambda cert: cert["domain"].update(scale_factor=1.05))
+        plain = Window.rectangle(0, 7_000_000, 10_000, 7_010_000).to_geojson()
+        named = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3395"}}
+        domain = domain_of_release(plain | {"crs": named}, 1.05)
+        statistic = LaplaceMasses(
+            "tents", regular_triangulation(domain, spacing=2500.0), AlphaNeighbours(200.0), N, None, 1.0
+        )
+        release = ReleasePlan("laplace-tents", statistic, Projection("clip")).release(stretched_pattern(domain))
+        found = verify(release.save(tmp_path / "public", patterns=1))
         assert not found.holds
         assert "lengths on the map of EPSG:3395 are 1.669 to 1.671" in bound(found).detail
-
-
-def old_release(tmp_path, crs, side, y0=7_000_000.0, relation=None):
-    """A release as they were made before certificates stated a factor: lengths on the map."""
-    plain = Window.rectangle(0, y0, side, y0 + side).to_geojson()
-    named = {"type": "name", "properties": {"name": f"urn:ogc:def:crs:{crs.replace(':', '::')}"}}
-    domain = domain_of_release(plain | {"crs": named}, None)
-    mesh = regular_triangulation(domain, spacing=side / 4)
-    statistic = LaplaceMasses("tents", mesh, relation or AlphaNeighbours(side / 50), N, None, 1.0)
-    release = ReleasePlan("laplace-tents", statistic, Projection("clip")).release(stretched_pattern(domain))
-    return release.save(tmp_path / "old", patterns=1)
-
-
-class TestOldReleases:
-    def test_one_in_a_stretched_map_holds_as_what_it_was_with_a_caution(self, tmp_path):
-        folder = old_release(tmp_path, "EPSG:3395", 10_000.0)
-        assert "scale_factor" not in certificate.read(folder)["domain"]
-        found = verify(folder)
-        assert found.holds
-        detail = bound(found).detail
-        assert "CAUTION: lengths are those on the map, and so is the radius of 200 metre" in detail
-        assert "they are 1.66876 to 1.67086 times true lengths here, so 119.6 metre on the ground" in detail
-
-    def test_one_in_a_good_map_holds_and_says_by_how_little_its_radius_differs(self, tmp_path):
-        folder = old_release(tmp_path, "EPSG:32633", 10_000.0, 5_000_000.0)
-        detail = bound(verify(folder)).detail
-        assert "No scale factor is stated: lengths are those on the map" in detail
-        assert "CAUTION" not in detail
-
-    def test_one_with_an_absurdly_small_radius_is_refused_in_words(self, tmp_path):
-        folder = old_release(tmp_path, "EPSG:32633", 10_000.0, 5_000_000.0)
-        cert = certificate.read(folder)
-        cert["guarantee"]["relation"]["alpha"] = 5e-324
-        (folder / "certificate.json").write_text(json.dumps(cert))
-        assert not verify(folder).holds
-
-    def test_one_without_a_radius_says_that_its_curve_is_by_lengths_on_the_map(self, tmp_path):
-        found = verify(old_release(tmp_path, "EPSG:3395", 10_000.0, relation=ReplaceOne()))
-        assert found.holds
-        assert bound(found).detail.endswith("those on the map; they are 1.66876 to 1.67086 times true lengths here")
-
-    def test_one_loads_is_saved_again_as_it_was_and_lends_its_domain_to_no_new_release(self, tmp_path):
-        folder = old_release(tmp_path, "EPSG:3395", 10_000.0)
-        release = load_release(folder)
-        assert release.guarantee == load_release(folder).guarantee
-        again = release.save(tmp_path / "again", patterns=2)
-        assert verify(again).holds
-        assert certificate.read(again)["domain"] == certificate.read(folder)["domain"]
-        with pytest.raises(InputError, match="lengths on the map of EPSG:3395"):
-            LaplaceSynthesizer(1.0, alpha=200.0, postprocess="plain").plan(release.domain, n=N)
-
-    def test_a_domain_of_one_is_made_anew_for_a_new_release(self, tmp_path):
-        release = load_release(old_release(tmp_path, "EPSG:32633", 10_000.0, 5_000_000.0))
-        with pytest.raises(InputError, match=r"domain: it comes from a release .* make it anew"):
-            LaplaceSynthesizer(1.0, alpha=200.0, postprocess="plain").plan(release.domain, n=N)
-        anew = Window.from_geojson(release.domain.to_geojson())
-        assert LaplaceSynthesizer(1.0, alpha=200.0, postprocess="plain").plan(anew, n=N).guarantee.epsilon() <= 1
-
-    def test_a_network_of_one_is_read_as_it_was(self):
-        street = LinearNetwork([[0, 7_000_000], [500, 7_000_000]], [[0, 1]]).to_geojson()
-        named = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3395"}}
-        found = domain_of_release(street | {"crs": named}, None)
-        assert (found.scale_factor, found.crs, found.unit) == (1.0, "EPSG:3395", "metre")
-        assert found.to_geojson() == street | {"crs": named}
 
 
 def test_a_move_by_the_true_radius_never_changes_masses_by_more_than_was_paid_for():
@@ -398,11 +339,8 @@ class TestWords:
         assert "lengths on the map of EPSG:25832" in said
         assert ("With x and y exchanged they would fit" in said) is exchanged
 
-    def test_reports_say_it_of_new_releases_and_old_ones(self, folder, tmp_path):
+    def test_reports_say_it(self, folder):
         assert "at most 1.040001 times true ones; a privacy radius is a true length" in page(folder)
-        old = page(old_release(tmp_path, "EPSG:3395", 10_000.0))
-        assert "CAUTION: lengths are those on the map, and so is the radius of 200 metre" in old
-        assert "not compared with true ones; a privacy radius is a length on the map" in old
 
 
 def spoken(*options, code=0):

@@ -9,7 +9,7 @@ from dpppsynth.contract.pairs_statistic import PairsStatistic
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.privacy.lengths import on_map
+from dpppsynth.privacy.guarantee import on_map
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats

@@ -12,7 +12,7 @@ from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.shortest_paths import distances, from_positions
-from dpppsynth.privacy.lengths import on_map
+from dpppsynth.privacy.guarantee import on_map
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, triangulate

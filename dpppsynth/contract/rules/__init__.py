@@ -1,6 +1,7 @@
 """Default settings from public inputs: domain, number of points, budget, relation.
 
-`planar_rules` holds those of windows, `network_rules` those of networks, under the same names; `of` chooses.
+`planar_rules` holds those of windows, `network_rules` those of networks, under the same names; `BY_DOMAIN` has
+them by the class of the domain.
 `pair_levels` are the radii and caps of pair sums. A caller's own choice always wins.
 """
 
@@ -8,9 +9,11 @@ from types import ModuleType
 
 from dpppsynth.contract.rules import network_rules, planar_rules
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.domains import Domain, Window
 
-__all__ = ["lipschitz_sigma", "network_rules", "of", "pair_levels", "planar_rules"]
+__all__ = ["BY_DOMAIN", "lipschitz_sigma", "network_rules", "pair_levels", "planar_rules"]
+
+BY_DOMAIN: dict[type[Domain], ModuleType] = {Window: planar_rules, LinearNetwork: network_rules}
 
 # Standard deviation of the field of a log-Gaussian Cox model where nothing else is said (log scale).
 FIELD_SIGMA = 1.6
@@ -31,11 +34,6 @@ RICH = 300.0
 # Largest radius in extents of the domain; and where n is secret, when every place of the lattice may be occupied, the
 # smallest one in sides of its box.
 WIDEST, NARROWEST = 0.25, 0.006
-
-
-def of(domain: Domain) -> ModuleType:
-    """The rules of this kind of domain."""
-    return network_rules if isinstance(domain, LinearNetwork) else planar_rules
 
 
 def lipschitz_sigma(slope: float, length_scale: float, n: float, sampler: str) -> float:

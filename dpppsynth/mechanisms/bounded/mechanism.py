@@ -1,6 +1,6 @@
 """Record of counts with bounded error."""
 
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.inference.matern_inference import MaternInference
 from dpppsynth.inference.projection import Projection
 from dpppsynth.inference.street_inference import StreetInference

@@ -44,7 +44,7 @@ class BoundedErrorRelease(CoxRelease[BoundedCounts]):
     @property
     def max_error(self) -> int:
         """Bound on the error of every count, in `raw` and in `counts`."""
-        return self.statistic.plan.max_error
+        return self.statistic.definition.max_error
 
     @property
     def raw(self) -> Ints:
@@ -80,14 +80,14 @@ class BoundedErrorRelease(CoxRelease[BoundedCounts]):
         A cell is the part of an element inside the window, or a segment of a street; `count` is never further than
         `max_error` from the truth.
         """
-        return counted_cells(self.statistic.plan.mesh, self.counts)
+        return counted_cells(self.statistic.definition.mesh, self.counts)
 
     def to_geodataframe(self) -> "GeoDataFrame":
         """Cells with their counts, and the counts as they were drawn, as a GeoDataFrame in the CRS of the domain."""
         import geopandas
 
         columns = {"count": self.counts, "raw": self.raw}
-        cells = self.statistic.plan.mesh.element_parts
+        cells = self.statistic.definition.mesh.element_parts
         return geopandas.GeoDataFrame(columns, geometry=cells, crs=self.domain.crs)
 
 
@@ -97,7 +97,7 @@ class BoundedErrorSeries(StratifiedRelease):
     @staticmethod
     def fits(releases: Mapping[str, Any]) -> bool:
         """Whether the levels' counts are of the same cells: only then they are a series."""
-        meshes = [release.statistic.plan.mesh.recipe for release in releases.values()]
+        meshes = [release.statistic.definition.mesh.recipe for release in releases.values()]
         return all(mesh == meshes[0] for mesh in meshes)
 
     @property
@@ -133,7 +133,7 @@ class BoundedErrorSeries(StratifiedRelease):
         more = [self.raw, self.filtered.clip(0).round(3)] if filtered else []
         lists = [each.tolist() for each in [self.counts, *more]]
         for (level, part), *lines in zip(zip(self.levels, self._parts, strict=True), *lists, strict=True):
-            for place, *values in zip(corners(part.statistic.plan.mesh), *lines, strict=True):
+            for place, *values in zip(corners(part.statistic.definition.mesh), *lines, strict=True):
                 yield [level, *place, *values]
 
     def to_geodataframe(self) -> "GeoDataFrame":
@@ -177,7 +177,7 @@ class BoundedErrorSeries(StratifiedRelease):
         ------
         InputError
         """
-        plan = self._parts[0].statistic.plan
+        plan = self._parts[0].statistic.definition
         law: dict[str, Any] = {"scale": plan.scale, "bound": plan.max_error, "step": step}
         return by_method(
             method, self.raw, law, {"particles": particles, "proposal": proposal, "resample": resample, "rng": rng}

@@ -10,7 +10,7 @@ import shapely
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.parameter_forms import GIVEN, WHOLE, Form, const
-from dpppsynth.contract.statistic import DerivedFile, Parameters, capped, require
+from dpppsynth.contract.statistic import FileCheck, Parameters, capped, require
 from dpppsynth.core.crs import crs_member
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import strict_json
@@ -24,7 +24,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import TRUNCATED, DiscreteNoise, require_narrow, truncated_laplace_noise
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
-from dpppsynth.release.certificate import COUNTS, STATISTIC
+from dpppsynth.release.certificate import COUNTS
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 
@@ -37,23 +37,6 @@ def counted_cells(mesh: Mesh, counts: Ints) -> dict[str, Any]:
         for k, (count, shape) in enumerate(zip(counts.tolist(), shapes, strict=True))
     ]
     return {"type": "FeatureCollection", "crs": crs_member(mesh.domain.crs), "features": features}
-
-
-def require_counts(content: bytes, mesh: Mesh, counts: Ints) -> None:
-    """Refuse a document other than `counted_cells`, coordinates to rounding across machines."""
-    document, expected = strict_json(content), counted_cells(mesh, counts)
-    require(isinstance(document, dict) and document.keys() == expected.keys(), "counts are a collection of features")
-    shapes = [_without_shape(each["features"]) for each in (document, expected)]
-    rest = [{key: value for key, value in each.items() if key != "features"} for each in (document, expected)]
-    require(canonical_json([*shapes[:1], *rest[:1]]) == canonical_json([*shapes[1:], *rest[1:]]), "cells have counts")
-    for stated, cell in zip(document["features"], mesh.element_parts, strict=True):
-        shape = shapely.from_geojson(json.dumps(stated["geometry"]))
-        same = shapely.equals_exact(shape, cell, 1e-9 * mesh.domain.diameter, normalize=True)
-        require(bool(same) and stated["geometry"].keys() == {"type", "coordinates"}, "cells are those of the mesh")
-
-
-def _without_shape(features: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{key: value for key, value in each.items() if key != "geometry"} | {"geometry": ""} for each in features]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,12 +110,21 @@ class BoundedCounts(LaplaceMasses):
         require(near, "no count is off by more than max_error")
 
     @property
-    def following(self) -> tuple[DerivedFile, ...]:
+    def following(self) -> dict[str, FileCheck]:
         """The table of counts."""
-        return (DerivedFile(COUNTS, (STATISTIC,), self._require_counts),)
+        return {COUNTS: self._require_counts}
 
     def _require_counts(self, content: bytes, lattice: Ints) -> None:
-        require_counts(content, self.mesh, np.maximum(lattice, 0))
+        """Refuse another table, coordinates to rounding across machines."""
+        stated, expected = strict_json(content), counted_cells(self.mesh, np.maximum(lattice, 0))
+        shapes = [each.pop("geometry") for each in stated["features"]]
+        for each in expected["features"]:
+            del each["geometry"]
+        require(canonical_json(stated) == canonical_json(expected), "cells have the released counts")
+        require(all(shape.keys() == {"type", "coordinates"} for shape in shapes), "cells are shapes")
+        cells = shapely.from_geojson([json.dumps(shape) for shape in shapes])
+        near = shapely.equals_exact(cells, self.mesh.element_parts, 1e-9 * self.domain.diameter, normalize=True)
+        require(bool(near.all()), "cells are those of the mesh")
 
     def likelihood(
         self, statistic: PrivateStatistic[LatticeStatistic], measure: Floats, tents: Floats

@@ -186,7 +186,7 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
         if self.mesh is not None:
             mesh = covering(domain, self.mesh)
         elif self.spacing is not None:
-            mesh = rules.of(domain).spaced_mesh(domain, "cells", self.spacing)
+            mesh = rules.BY_DOMAIN[type(domain)].spaced_mesh(domain, "cells", self.spacing)
         else:
             mesh = self._rule_mesh(domain, size)
         statistic = BoundedCounts(

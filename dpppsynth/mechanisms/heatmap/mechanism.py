@@ -1,6 +1,6 @@
 """Record of private heat maps."""
 
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.mechanisms.heatmap import examples, words
 from dpppsynth.mechanisms.heatmap.audit import HeatmapAudit
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction

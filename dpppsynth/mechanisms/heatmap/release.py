@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Estimator, EstimatorFiles, among
+from dpppsynth.contract.estimator import Estimator
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.units import short_unit
@@ -54,14 +54,14 @@ class Reconstruction(Estimator[HeatmapStatistic]):
 
     def masses(self, statistic: PrivateStatistic[HeatmapStatistic]) -> Floats:
         """(nx, ny) masses of the grid cells, whose sum estimates the number of persons."""
-        plan = statistic.plan
+        plan = statistic.definition
         nx, ny = plan.shape
         tree = plan.tree(statistic.lattice)
         return fitted(tree, plan.budgets, self.fit, inside=plan.inside, lengths=plan.lengths)[:nx, :ny]
 
     def intensity(self, statistic: PrivateStatistic[HeatmapStatistic]) -> PiecewiseConstant:
         """Persons per unit area, constant on every cell."""
-        plan = statistic.plan
+        plan = statistic.definition
         return PiecewiseConstant(plan.mesh, self.masses(statistic)[tuple(plan.places.T)] / plan.mesh.element_measure)
 
     def table_rows(self) -> Rows:
@@ -80,14 +80,6 @@ class Reconstruction(Estimator[HeatmapStatistic]):
     def to_dict(self) -> JsonObject:
         """JSON form, as it stands on a certificate."""
         return {"kind": self.kind, "fit": self.fit}
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: HeatmapStatistic) -> EstimatorFiles:
-        """No files of its own; InputError for an unknown fit."""
-        known = [{"kind": cls.kind, "fit": fit} for fit in FITS]
-        among(stated, known, f"the estimator is reconstruction by {' or '.join(FITS)}")
-        cls(stated["fit"]).require(plan)
-        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: HeatmapStatistic, offset: Offset | None) -> Self:
@@ -140,7 +132,7 @@ class HeatmapRelease(CoxRelease[HeatmapStatistic]):
     @property
     def user(self) -> str | None:
         """Mark that identifies persons; None where every point is a person."""
-        return self.statistic.plan.user
+        return self.statistic.definition.user
 
     @property
     def noise_persons(self) -> float:
@@ -149,13 +141,13 @@ class HeatmapRelease(CoxRelease[HeatmapStatistic]):
         Known before anything is measured. Where persons are, noise takes away as much as it adds.
         """
         statistic = self.statistic
-        alive = statistic.plan.tree(statistic.lattice).levels[0].alive
-        return float(alive.sum() * statistic.plan.noise_scale / 2)
+        alive = statistic.definition.tree(statistic.lattice).levels[0].alive
+        return float(alive.sum() * statistic.definition.noise_scale / 2)
 
     def refit(self, fit: str) -> "HeatmapRelease":
         """Fit the same noised counts in another way, such as "least-squares", at no privacy cost."""
         estimator = Reconstruction(fit)
-        estimator.require(self.statistic.plan)
+        estimator.require(self.statistic.definition)
         return replace(self, estimator=estimator)
 
     @property
@@ -186,7 +178,7 @@ class HeatmapRelease(CoxRelease[HeatmapStatistic]):
 
     def made(self) -> Rows:
         """Rows of a table: filter, fit, persons, measured levels and noise."""
-        _, *measured = self.statistic.plan.table_rows()
+        _, *measured = self.statistic.definition.table_rows()
         return [
             ("smoothed by", f"{self.blur()}, the standard deviation of a Gaussian filter"),
             ("intensity", self.estimator.in_words),
@@ -198,7 +190,7 @@ class HeatmapRelease(CoxRelease[HeatmapStatistic]):
 
         As sensitive as the points.
         """
-        plan = self.statistic.plan
+        plan = self.statistic.definition
         nx, ny = plan.shape
         masses = plan.users(original).total()[:nx, :ny]
         exact, uniform = (self.filtered(each / each.sum()) for each in (masses, self.inside))
@@ -213,5 +205,5 @@ class HeatmapRelease(CoxRelease[HeatmapStatistic]):
     @property
     def inside(self) -> Floats:
         """(nx, ny) share of every cell that lies inside the window."""
-        nx, ny = self.statistic.plan.shape
-        return self.statistic.plan.inside[:nx, :ny]
+        nx, ny = self.statistic.definition.shape
+        return self.statistic.definition.inside[:nx, :ny]

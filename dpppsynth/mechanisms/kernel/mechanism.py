@@ -1,6 +1,6 @@
 """Records of the kernel mechanisms, on windows and on networks."""
 
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.mechanisms.kernel import examples, words
 from dpppsynth.mechanisms.kernel.audit import DiffusionAudit, KernelAudit
 from dpppsynth.mechanisms.kernel.release import PoissonRelease

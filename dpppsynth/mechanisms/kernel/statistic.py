@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpppsynth.contract.effort import vertices
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, WHOLE, Form, one_among
 from dpppsynth.contract.result import Saved
@@ -22,7 +21,7 @@ from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import NetworkMesh, heat_kernels
-from dpppsynth.linear_network.heat_kernels import MOST_SEGMENTS, diffusion_rows
+from dpppsynth.linear_network.heat_kernels import diffusion_rows
 from dpppsynth.mechanisms.kernel.bound.heat import diffusion as diffusion_guarantee
 from dpppsynth.mechanisms.kernel.bound.kernels import kim_lim_36, superposition
 from dpppsynth.models.recipes import mesh_from_recipe, segments, window
@@ -35,8 +34,6 @@ from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import MOST_POINTS
 
 P_co = TypeVar("P_co", bound="PatternStatistic", covariant=True)
-# Work of the curves of a kernel's losses, and of the square of the segments of a heat kernel, or of those within reach.
-CURVES, HEAT = 2e5, 8.0
 
 
 class PatternStatistic(Statistic):
@@ -97,12 +94,6 @@ class PatternStatistic(Statistic):
         """One draw; what it is drawn from is known."""
         self.measure(pattern, rng)
         return Trial(partial(self.density, pattern))
-
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of the mesh, of heat flow on it, and of the curves of losses."""
-        size = vertices(parameters.get("mesh"), domain)
-        return super().work(parameters, domain) + CURVES + HEAT * size * min(size, MOST_SEGMENTS)
 
     def prepare(self) -> None:
         """Refuse more patterns than memory holds, with an InputError."""
@@ -279,7 +270,7 @@ class PrivatePatterns(Generic[P_co]):
 
     Attributes
     ----------
-    plan : PatternStatistic
+    definition : PatternStatistic
     patterns : tuple of PointPattern
     noise : str
         Name of the randomness.
@@ -287,10 +278,10 @@ class PrivatePatterns(Generic[P_co]):
         True when the patterns can be reproduced: then nothing is private.
     """
 
-    plan: P_co
+    definition: P_co
     patterns: tuple[PointPattern, ...]
     noise: str
     seeded: bool
 
     def __repr__(self) -> str:
-        return f"PrivatePatterns({self.plan.domain!r})"
+        return f"PrivatePatterns({self.definition.domain!r})"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
@@ -23,7 +23,6 @@ from dpppsynth.contract.settings import (
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_true_lengths, safe_digits
 from dpppsynth.core.arguments import one_of, positive, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
-from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.core.wording import either, mention
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.mechanisms.kernel.bound.heat import smallest_diffusion_bandwidth
@@ -177,14 +176,14 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
         if self.bound != "superposition":
             msg = f"bound: {self.bound!r} is for Gaussian kernels on windows; take 'superposition' on a network."
             raise InputError(msg)
-        mesh = self._again(self._last_mesh, (domain, None), lambda: self._segments(domain))
-        wanted = rules.of(domain).bandwidth(domain, n) if self.bandwidth is None else float(self.bandwidth)
+        mesh = self._again("mesh", (domain, None), lambda: self._segments(domain))
+        wanted = rules.BY_DOMAIN[type(domain)].bandwidth(domain, n) if self.bandwidth is None else float(self.bandwidth)
         try:
             plan = self._heat(mesh, n, wanted, patterns)
         except PrivacyCheckError:
             search = partial(smallest_diffusion_bandwidth, mesh)
             # The smallest does not depend on n.
-            least = self._again(self._last_bandwidth, (domain, patterns), lambda: self._smallest(search, patterns))
+            least = self._again("bandwidth", (domain, patterns), lambda: self._smallest(search, patterns))
             self._require_bandwidth(least, domain, patterns)
             plan = self._heat(mesh, n, least if self.bandwidth is None else self.bandwidth, patterns)
         return ReleasePlan("kernel-diffusion", plan, None)
@@ -193,21 +192,7 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
         """The plan of one bandwidth, whose heat flow and guarantee are those of any number of points."""
         budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
         public = mesh.domain, (bandwidth, patterns)
-        return self._again(self._last_heat, public, lambda: DiffusionStatistic(mesh, *budget, bandwidth, patterns)).of(
-            n
-        )
-
-    @cached_property
-    def _last_mesh(self) -> SingleEntryCache[tuple[NetworkMesh, object]]:
-        return SingleEntryCache()
-
-    @cached_property
-    def _last_heat(self) -> SingleEntryCache[tuple[DiffusionStatistic, object]]:
-        return SingleEntryCache()
-
-    @cached_property
-    def _last_bandwidth(self) -> SingleEntryCache[tuple[float, object]]:
-        return SingleEntryCache()
+        return self._again("heat", public, lambda: DiffusionStatistic(mesh, *budget, bandwidth, patterns)).of(n)
 
     def _segments(self, domain: LinearNetwork) -> NetworkMesh:
         if self.spacing is not None:
@@ -220,7 +205,7 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
     def _bandwidth(self, smallest: float, domain: Domain, n: int, patterns: int) -> float:
         """The bandwidth asked for, verified, or the rule's where it is admissible."""
         if self.bandwidth is None:
-            return max(smallest, rules.of(domain).bandwidth(domain, n))
+            return max(smallest, rules.BY_DOMAIN[type(domain)].bandwidth(domain, n))
         self._require_bandwidth(smallest, domain, patterns)
         return float(self.bandwidth)
 

@@ -16,7 +16,7 @@ from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
 from dpppsynth.contract.pair_settings import caps_of, listed, require_levels
 from dpppsynth.contract.pairs_statistic import NoisedPairs, NoiseGroup, PairsStatistic
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, one_among
-from dpppsynth.contract.statistic import DerivedFile, Parameters, capped, require
+from dpppsynth.contract.statistic import FileCheck, Parameters, capped, require
 from dpppsynth.contract.synthesizer import exact_or_guess
 from dpppsynth.core.arguments import one_of, probability
 from dpppsynth.core.errors import InputError
@@ -83,12 +83,9 @@ def read_clusters(content: bytes, prior: ClusterPrior) -> ClusterPosterior:
     except (KeyError, TypeError, ValueError, RecursionError):
         require(False, rule)
     require(int(share.sum()) == UNIT, rule)
-    return ClusterPosterior(prior, share / UNIT)
-
-
-def require_clusters(content: bytes, prior: ClusterPrior) -> None:
-    """Refuse bytes that are not those of such a file."""
-    require(cluster_text(read_clusters(content, prior)).encode() == content, "clusters are written in one way")
+    found = ClusterPosterior(prior, share / UNIT)
+    require(cluster_text(found).encode() == content, rule)
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -250,8 +247,8 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         return ClusterPrior(self.radii, isinstance(self.domain, LinearNetwork), self.places == "shared")
 
     @property
-    def following(self) -> tuple[DerivedFile, ...]:
-        return (DerivedFile(CLUSTERS, (), lambda content, _: require_clusters(content, self.prior)),)
+    def following(self) -> dict[str, FileCheck]:
+        return {CLUSTERS: lambda content, _: read_clusters(content, self.prior)}
 
 
 def require_simulated(size: float) -> None:

@@ -60,7 +60,7 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
     @cached_property
     def sums(self) -> Floats:
         """(L,) noised sums of `1 - distance / radius` over pairs, in pairs; some may be negative."""
-        return self.statistic.plan.sums(self.statistic.lattice)
+        return self.statistic.definition.sums(self.statistic.lattice)
 
     def with_posterior(self, model: FieldInference, rng: np.random.Generator, say: Progress) -> Self:
         found = super().with_posterior(model, rng, say)
@@ -71,7 +71,7 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
 
     def infer_clusters(self, rng: np.random.Generator, say: Progress = silent) -> ClusterPosterior:
         """The posterior of the law of clusters over the released intensity, by simulation."""
-        plan, intensity = self.statistic.plan, self.intensity
+        plan, intensity = self.statistic.definition, self.intensity
         pairs = plan.pairs
         totals = np.array([intensity.total]) if plan.n is not None else self._totals()
         most = min(MOST_SIMULATED, max(MANY, FAR * (plan.expected_n or 0)))
@@ -130,11 +130,11 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
 
     @cached_property
     def _tents(self) -> SharedTents:
-        plan = self.statistic.plan
+        plan = self.statistic.definition
         return SharedTents.of(self.intensity, plan.mass_shares, plan.prior.spreads)
 
     def _parents(self, intensity: Intensity) -> ParentRule:
-        plan = self.statistic.plan
+        plan = self.statistic.definition
         positions, element, weight = intensity.mesh.pieces.quadrature()
         at = np.clip(intensity.mesh.weights(element, positions), 0, 1)
         expected = plan.mass_shares(positions).T @ (weight * intensity.at(element, at, positions))
@@ -144,7 +144,7 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
 
     def reopened(self, saved: Saved) -> Self:
         found, content = super().reopened(saved), saved.content(CLUSTERS)
-        clusters = None if content is None else read_clusters(content, self.statistic.plan.prior)
+        clusters = None if content is None else read_clusters(content, self.statistic.definition.prior)
         return replace(found, inferred_clusters=clusters)
 
     def write(self, folder: Path, start: str = "") -> None:

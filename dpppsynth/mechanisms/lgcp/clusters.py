@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dpppsynth.contract.audits import masses_and_pairs
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.core.units import short_unit
 from dpppsynth.inference.lgcp_inference import LGCPInference

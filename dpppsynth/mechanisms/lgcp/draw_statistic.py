@@ -9,29 +9,28 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import OFFSETS, Estimator, EstimatorFiles, offset_of, offset_rows
+from dpppsynth.contract.estimator import Estimator, offset_rows
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import Form, one_among
-from dpppsynth.contract.result import UNFITTED, Fit
-from dpppsynth.contract.statistic import Parameters, Releasing, Trial, require
+from dpppsynth.contract.result import UNFITTED, FitSummary
+from dpppsynth.contract.statistic import Releasing, Trial
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
 from dpppsynth.core.types import Confidential, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
+from dpppsynth.inference.field_inference import require_somewhere
 from dpppsynth.inference.lgcp_inference import ENGINES
-from dpppsynth.mechanisms.lgcp.field_statistic import FIELD, matrix_work, of_field
+from dpppsynth.mechanisms.lgcp.field_statistic import FIELD, of_field
 from dpppsynth.mechanisms.lgcp.words import covariance_row
-from dpppsynth.models.covariances import Covariance, factor
+from dpppsynth.models.covariances import Covariance, factor, require_few_vertices
 from dpppsynth.models.draws import blocking
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.nuts import Diagnostics
 from dpppsynth.models.target_posterior import FieldPrior
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation
-from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import LogLinear
-from dpppsynth.spatial.loglinear_integrals import integrate_exp
-from dpppsynth.spatial.mesh import Floats, Mesh
-from dpppsynth.spatial.offset import Offset, require_somewhere, weighted_pieces
+from dpppsynth.spatial.mesh import Floats, Mesh, integrate_exp
+from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 
 
@@ -53,7 +52,7 @@ class Drawn(Estimator[LatticeStatistic]):
 
         The posterior takes the integral to be a sum over vertices; between them exp of a linear function lies below it.
         """
-        mesh, pieces = draw.plan.mesh, weighted_pieces(draw.plan.mesh, self.offset)
+        mesh, pieces = draw.definition.mesh, draw.definition.mesh.weighted_pieces(self.offset)
         shape = draw.values - draw.values.max()
         lost = mesh.integrate(pieces) @ np.exp(shape) / integrate_exp(mesh, pieces, shape[None])[0]
         return LogLinear(mesh, draw.values + np.log(lost), self.offset)
@@ -63,12 +62,6 @@ class Drawn(Estimator[LatticeStatistic]):
 
     def to_dict(self) -> JsonObject:
         return {"kind": self.kind, "offset": None if self.offset is None else self.offset.fingerprint}
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
-        require(stated.keys() == {"kind", "offset"}, "a drawn field has an offset and no other setting")
-        offset = offset_of(stated)
-        return EstimatorFiles(frozenset() if offset is None else OFFSETS, offset)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
@@ -175,15 +168,12 @@ class DrawStatistic(LatticeStatistic):
     bits: ClassVar[int] = 20
 
     def __post_init__(self) -> None:
+        require_few_vertices(self.mesh)
         self.guarantee.require(self.epsilon, self.delta)
 
     def __repr__(self) -> str:
         spent = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
         return f"{type(self).__name__}({self.mesh!r}, {self.relation!r}, {spent}, sampler={self.sampler!r})"
-
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        return super().work(parameters, domain) + matrix_work(parameters, domain)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -220,13 +210,13 @@ class DrawStatistic(LatticeStatistic):
         fit = self.fit(pattern, rng)
         estimate = Drawn(self.offset).intensity(fit.draw)
         found = fit.diagnostics
-        return Trial(estimate, fit.attempts, UNFITTED if found is None else Fit(found.rhat, found.ess))
+        return Trial(estimate, fit.attempts, UNFITTED if found is None else FitSummary(found.rhat, found.ess))
 
     @cached_property
     def prior(self) -> FieldPrior:
         """Gaussian prior of intercept and field: the intercept is wide, centred at the homogeneous intensity."""
         size = float(self.n if self.n is not None else self.expected_n or 1.0)
-        measure = self.mesh.integrate(weighted_pieces(self.mesh, self.offset))
+        measure = self.mesh.integrate(self.mesh.weighted_pieces(self.offset))
         require_somewhere(measure)
         share = self.mesh.measure / self.mesh.measure.sum()
         measure = np.maximum(measure, FLOOR * measure.sum() * share)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.synthesizer import safe_digits
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, QualityError
@@ -35,7 +35,7 @@ from dpppsynth.models.kim_lim_model import require_small_network
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.nested_boxes import NestedBoxes
 from dpppsynth.models.target_posterior import proximal_factor
-from dpppsynth.privacy.lengths import on_map
+from dpppsynth.privacy.guarantee import on_map
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours
 from dpppsynth.release.cox import CoxRelease
@@ -157,7 +157,7 @@ def _draw_with(s: LGCPSynthesizer, mesh: Mesh, n: int | None, size: float, sampl
 def _lipschitz(s: LGCPSynthesizer, domain: Domain, n: int | None, size: float) -> ReleasePlan:
     """A posterior draw under a prior of bounded slope."""
     relation = s.neighbouring()
-    mesh = field_mesh(s, domain, rules.of(domain).smooth_mesh)
+    mesh = field_mesh(s, domain, rules.BY_DOMAIN[type(domain)].smooth_mesh)
     # Where no path's length is known an infinite reach is refused by the theorem, in words.
     moved = on_map(relation, domain).reach
     reach = min(moved, domain.diameter if math.isinf(moved) else domain.longest_path)
@@ -198,7 +198,7 @@ def _kim_lim(s: LGCPSynthesizer, domain: Domain, n: int | None, size: float) -> 
                 "leave it out."
             )
             raise InputError(msg)
-    mesh = field_mesh(s, domain, rules.of(domain).kim_lim_mesh)
+    mesh = field_mesh(s, domain, rules.BY_DOMAIN[type(domain)].kim_lim_mesh)
     require_small_network(mesh)
     scale = length_scale(s, domain, size)
     largest = kim_lim_ratio(mesh, relation, epsilon=s.epsilon, delta=s.delta, corollary=bound == "3.9")

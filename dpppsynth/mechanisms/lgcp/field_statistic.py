@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import AdditiveStatistic, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.effort import vertices
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, Form, const
 from dpppsynth.contract.statistic import Parameters, capped, require
@@ -25,7 +24,7 @@ from dpppsynth.mechanisms.lgcp.bound.fields import (
     largest_field_sigma,
 )
 from dpppsynth.mechanisms.lgcp.words import covariance_row
-from dpppsynth.models.covariances import Covariance, covariance_from_dict, factor, square_root
+from dpppsynth.models.covariances import Covariance, covariance_from_dict, factor, require_few_vertices, square_root
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy import bounds
@@ -58,8 +57,6 @@ COVARIANCE: JsonObject = {
 }
 # What all of them state.
 FIELD: Form = {"mesh": OBJECT, "covariance": COVARIANCE, "lattice_bits": const(LATTICE_BITS), "delta": GIVEN}
-# Square and cube of the vertices of a field.
-PAIR, TRIPLE = 0.1, 7e-4
 Common = tuple[Mesh, Covariance, CappedRelation, int | None, float | None, float, float]
 
 
@@ -88,12 +85,6 @@ def run_of(parameters: Parameters) -> dict[str, Any]:
     engine = parameters["engine"]
     require(engine is None or engine in ENGINES, f"the engine is {' or '.join(ENGINES)}")
     return {"sampler": parameters["sampler"]} | ({} if engine is None else {"engine": engine})
-
-
-def matrix_work(parameters: Parameters, domain: Domain) -> float:
-    """Work with the matrices of a field."""
-    size = vertices(parameters.get("mesh"), domain)
-    return PAIR * size**2 + TRIPLE * size**3
 
 
 # Points whose field values are held in memory at once.
@@ -158,6 +149,7 @@ class FieldMasses(AdditiveStatistic):
     form: ClassVar[Form] = FIELD | {"basis": const("field"), "scale": POSITIVE}
 
     def __post_init__(self) -> None:
+        require_few_vertices(self.mesh)
         budget = min(gaussian_mu(self.epsilon, self.delta), LARGEST_MU)
         if not self.mu <= budget:
             unit = replace(self.covariance, sigma=1.0)
@@ -200,10 +192,6 @@ class FieldMasses(AdditiveStatistic):
         return field_statistic(
             self.mesh, self.covariance, self.relation, delta=self.delta, scale=self.scale, bits=self.bits
         )
-
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        return super().work(parameters, domain) + matrix_work(parameters, domain)
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:

@@ -118,7 +118,7 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[LaplaceMasses]]):
         if self.mesh is not None:
             mesh = covering(domain, self.mesh)
         elif self.spacing is not None:
-            mesh = rules.of(domain).spaced_mesh(domain, self.basis, self.spacing)
+            mesh = rules.BY_DOMAIN[type(domain)].spaced_mesh(domain, self.basis, self.spacing)
         else:
             size = expected_n if n is None else n
             mesh = statistic_mesh(postprocess, domain, self.basis, size, self.epsilon, relation)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.audits import counts
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.inference.lgcp_inference import LGCPInference
 from dpppsynth.inference.matern_inference import MaternInference
 from dpppsynth.inference.projection import Projection

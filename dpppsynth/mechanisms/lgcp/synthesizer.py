@@ -242,7 +242,8 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         for name in ("sigma", "length_scale"):
             if getattr(self, name) is not None:
                 positive(name, getattr(self, name))
-        require_offset(self.offset)
+        if self.offset is not None:
+            require_offset(self.offset)
         if self.covariates is not None:
             object.__setattr__(self, "covariates", covariates_from(self.covariates))
         for name, known in (
@@ -460,7 +461,7 @@ def _cells(s: LGCPSynthesizer, network: Domain, n: int | None, size: float) -> R
 
 def _tents(s: LGCPSynthesizer, domain: Domain, n: int | None, size: float) -> ReleasePlan:
     """Masses of tents, with a dense field behind them, or a sparse one."""
-    rule, sparse, relation = rules.of(domain), _is_sparse(s, domain, size), s.neighbouring()
+    rule, sparse, relation = rules.BY_DOMAIN[type(domain)], _is_sparse(s, domain, size), s.neighbouring()
     if s.mesh is not None:
         mesh = covering(domain, s.mesh)
     elif sparse and isinstance(domain, Window):
@@ -504,7 +505,7 @@ def mass_epsilon(s: LGCPSynthesizer) -> float:
 
 def length_scale(s: LGCPSynthesizer, domain: Domain, size: float) -> float:
     """The length scale given, or the rule's."""
-    scale: float = s.length_scale or rules.of(domain).length_scale(domain, size)
+    scale: float = s.length_scale or rules.BY_DOMAIN[type(domain)].length_scale(domain, size)
     return scale
 
 
@@ -518,7 +519,7 @@ def _is_sparse(s: LGCPSynthesizer, domain: Domain, size: float) -> bool:
         return False
     if isinstance(domain, LinearNetwork):
         return rules.network_rules.has_streets(domain)
-    return size >= SPARSE_FROM and bool(rules.of(domain).filled(domain) >= FILLED)
+    return size >= SPARSE_FROM and bool(rules.BY_DOMAIN[type(domain)].filled(domain) >= FILLED)
 
 
 def _is_free(s: LGCPSynthesizer) -> bool:
@@ -561,7 +562,7 @@ def _sparse(s: LGCPSynthesizer, statistic: LaplaceMasses) -> AnyEstimator:
 
 def _dense(s: LGCPSynthesizer, mesh: Mesh, size: float) -> LGCPInference:
     """The posterior of a dense field after a private statistic."""
-    rule = rules.of(mesh.domain)
+    rule = rules.BY_DOMAIN[type(mesh.domain)]
     scales = (s.length_scale,) if s.length_scale else rule.length_scales(mesh.domain)
     sigma = rule.FITTED_SIGMA
     # What a field statistic was made with is no prior of one's own: the budget is spent on it.
@@ -578,7 +579,7 @@ def field_mesh(s: LGCPSynthesizer, domain: Domain, rule: Callable[[Any], Mesh] |
     """Mesh of the field that the budget is spent on."""
     if s.mesh is not None:
         return covering(domain, s.mesh)
-    return (rule or rules.of(domain).draw_mesh)(domain)
+    return (rule or rules.BY_DOMAIN[type(domain)].draw_mesh)(domain)
 
 
 def relation_and_budget(

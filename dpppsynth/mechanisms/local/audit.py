@@ -21,11 +21,10 @@ from dpppsynth.contract.audits.statistic_audit import AuditRun, Margin, More, St
 from dpppsynth.contract.audits.statistics import MOST_NUMBERS
 from dpppsynth.contract.audits.target import AuditStatistic, Target
 from dpppsynth.core.randomness import generator
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.audit_clients import ClientAudit, CountedReports, ReportRatio
 from dpppsynth.mechanisms.local.displacements import DisplacementStatistic
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, GridStatistic
-from dpppsynth.mechanisms.local.randomizers.oracle_choice import oracle
+from dpppsynth.mechanisms.local.randomizers.oracles import oracle
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.privacy.guarantee import Guarantee
@@ -34,6 +33,9 @@ from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
+
+# Cells of releases that audits save: estimates of more take long.
+MOST_CELLS = 32**2
 
 SEED = 20261124
 # Probabilities are kept off 0 and 1 by so much, which makes what is odd no odder than it is.
@@ -169,7 +171,7 @@ class ReportsAudit(StatisticAudit):
     @property
     def opened(self) -> bool:
         """Whether releases are saved and opened again."""
-        return len(self.plan.mesh.element_measure) <= grid_limits.AUDITED_CELLS
+        return len(self.plan.mesh.element_measure) <= MOST_CELLS
 
     def target(
         self,

@@ -33,24 +33,31 @@ ITERATIONS: dict[str, Any] = {
 }
 
 
-RADIUS: dict[str, Any] = {
-    "help": "Radius of the likely cells, in cells",
-    "otherwise": "the one that the reports tell most with",
-}
-SMOOTHING: dict[str, Any] = {
-    "help": "Weight of each neighbouring cell in a smoothing step after every iteration",
-    "panel": EXPERT,
-}
+@dataclass(frozen=True)
+class AreaMechanism(CellMechanism):
+    """Base of area mechanisms: a radius, and the settings of expectation maximisation."""
 
+    _: KW_ONLY
+    radius: int | None = setting(
+        None, help="Radius of the likely cells, in cells", otherwise="the one that the reports tell most with"
+    )
+    tolerance: float | None = setting(None, **TOLERANCE, otherwise="0.001 e^epsilon")
+    max_iter: int = setting(10_000, **ITERATIONS)
+    smoothing: float = setting(
+        0.0, help="Weight of each neighbouring cell in a smoothing step after every iteration", panel=EXPERT
+    )
 
-def _em(mechanism: Any) -> dict[str, Any]:
-    """Settings of expectation maximisation of an area mechanism, as they were given."""
-    given: dict[str, Any] = {} if mechanism.tolerance is None else {"tolerance": mechanism.tolerance}
-    return given | {"max_iter": mechanism.max_iter, "smoothing": mechanism.smoothing}
+    @property
+    def _radius(self) -> int:
+        return grid_radius(self.epsilon, self.cells) if self.radius is None else self.radius
+
+    def _published(self) -> dict[str, Any]:
+        given: dict[str, Any] = {} if self.tolerance is None else {"tolerance": self.tolerance}
+        return given | {"max_iter": self.max_iter, "smoothing": self.smoothing}
 
 
 @dataclass(frozen=True)
-class DiskAreaMechanism(CellMechanism):
+class DiskAreaMechanism(AreaMechanism):
     """Disk area mechanism: all cells in a disk around the person's are equally likely, by `e^epsilon` more than others.
 
     Parameters
@@ -83,10 +90,6 @@ class DiskAreaMechanism(CellMechanism):
     """
 
     _: KW_ONLY
-    radius: int | None = setting(None, **RADIUS)
-    tolerance: float | None = setting(None, **TOLERANCE, otherwise="0.001 e^epsilon")
-    max_iter: int = setting(10_000, **ITERATIONS)
-    smoothing: float = setting(0.0, **SMOOTHING)
     shrink: bool = setting(
         False,
         help="Count cells that the circle cuts for a share of theirs",
@@ -95,15 +98,11 @@ class DiskAreaMechanism(CellMechanism):
     )
 
     def _randomizer(self) -> DiskArea:
-        radius = grid_radius(self.epsilon, self.cells) if self.radius is None else self.radius
-        return DiskArea(epsilon=self.epsilon, cells=self.cells, radius=radius, shrink=self.shrink)
-
-    def _published(self) -> dict[str, Any]:
-        return _em(self)
+        return DiskArea(epsilon=self.epsilon, cells=self.cells, radius=self._radius, shrink=self.shrink)
 
 
 @dataclass(frozen=True)
-class HybridUniformExponential(CellMechanism):
+class HybridUniformExponential(AreaMechanism):
     """Hybrid uniform-exponential mechanism: the probability falls off in rings around the person's cell.
 
     Parameters are those of `DiskAreaMechanism`, but for `shrink`.
@@ -113,18 +112,8 @@ class HybridUniformExponential(CellMechanism):
     As `DiskAreaMechanism`, with the rings of the paper's appendix.
     """
 
-    _: KW_ONLY
-    radius: int | None = setting(None, **RADIUS)
-    tolerance: float | None = setting(None, **TOLERANCE, otherwise="0.001 e^epsilon")
-    max_iter: int = setting(10_000, **ITERATIONS)
-    smoothing: float = setting(0.0, **SMOOTHING)
-
     def _randomizer(self) -> HybridArea:
-        radius = grid_radius(self.epsilon, self.cells) if self.radius is None else self.radius
-        return HybridArea(epsilon=self.epsilon, cells=self.cells, radius=radius)
-
-    def _published(self) -> dict[str, Any]:
-        return _em(self)
+        return HybridArea(epsilon=self.epsilon, cells=self.cells, radius=self._radius)
 
 
 @dataclass(frozen=True)
@@ -203,7 +192,6 @@ class SEMGeoI(CellMechanism):
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> Relation:
-        """The promise to the sender of a report, whatever the domain."""
         cells = cls.cells if options["cells"] is None else options["cells"]
         return GeoIndistinguishability(cells, user=cls.user_column(options))
 
@@ -217,7 +205,7 @@ class HierarchyRelease(LocalRelease):
 
     def query(self, rectangles: Any) -> Floats:
         """(R,) estimated numbers of persons in rectangles (R, 4) of x0, y0, x1, y1: integrals of the intensity."""
-        plan, intensity = self.statistic.plan, cast("PiecewiseConstant", self.intensity)
+        plan, intensity = self.statistic.definition, cast("PiecewiseConstant", self.intensity)
         own, (columns, rows) = window(plan.domain), plan.shape
         i, j = grid_cells(plan.mesh).T
         grid, measure = uniform_grid(own.bounds, columns, rows), plan.mesh.element_measure

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.effort import number
 from dpppsynth.contract.parameter_forms import TEXT, WHOLE, Form, const, or_null
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
@@ -20,6 +19,7 @@ from dpppsynth.mechanisms.local.bound import local_trajectory
 from dpppsynth.mechanisms.local.randomizers.displacements import MOST_CELLS, DisplacementLaw, displacement_of
 from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
 from dpppsynth.mechanisms.local.randomizers.randomizer import randomizer_from_dict
+from dpppsynth.mechanisms.local.release import LineEstimator
 from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.statistic import (
     SHUFFLE_DELTA,
@@ -32,16 +32,13 @@ from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, number_of_rep
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
 from dpppsynth.mechanisms.local.trajectories.walks import LineModel
 from dpppsynth.mechanisms.local.trajectory_statistic import WalksStatistic, checked_user
-from dpppsynth.mechanisms.local.trajectory_synthesizer import LineEstimator, OfTrajectories
+from dpppsynth.mechanisms.local.trajectory_synthesizer import OfTrajectories
 from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
-
-# Work of a cell, and of a displacement from it.
-CELL, WAY = 20.0, 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,14 +101,7 @@ class DisplacementStatistic(OneRoundStatistic, WalksStatistic):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The bound that every report satisfies."""
         return local_trajectory(self.law)
-
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        clients = parameters.get("randomizer")
-        stated = clients if isinstance(clients, dict) else {}
-        return number(stated.get("cells")) ** 2 * (CELL + WAY * number(stated.get("reach")))
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
@@ -121,15 +111,10 @@ class DisplacementStatistic(OneRoundStatistic, WalksStatistic):
         plan.require_relation(relation)
         return plan
 
-    def parameters(self) -> JsonObject:
+    def own_parameters(self) -> JsonObject:
         return {
-            "basis": self.basis,
             "randomizer": self.law.parameters(),
             "user": self.user,
-            "epsilon": self.epsilon,
-            "n": self.n,
-            "expected_n": None,
-            **self.shuffled_parameters(),
         }
 
     @property
@@ -142,7 +127,6 @@ class DisplacementStatistic(OneRoundStatistic, WalksStatistic):
         return pattern
 
     def values(self, pattern: PointPattern) -> Ints:
-        """(T,) values of the clients with these trajectories, whose points are in the order of their visits."""
         return trajectory_values(self.law, self.walks(pattern))
 
     def model(self, lattice: Ints) -> LineModel:
@@ -258,18 +242,7 @@ class LineTrace(OfTrajectories, LocalMechanism):
         return LineModel(cells=self.cells, n=own.n, starts=starts, displacements=moves, reach=self.reach, inside=inside)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone.
-
-        Parameters
-        ----------
-        domain : Window
-        n : int
-            Public number of trajectories.
-        expected_n : None
-            n is public here.
-        """
         window, number = require_window(domain), number_of_reports(n, expected_n)
-        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
         return ReleasePlan(
-            self.basis, DisplacementStatistic(window, self.randomizer, number, self.user, shuffle), LineEstimator()
+            self.basis, DisplacementStatistic(window, self.randomizer, number, self.user, self.shuffle), LineEstimator()
         )

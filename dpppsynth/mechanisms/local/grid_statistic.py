@@ -5,7 +5,6 @@ the oracle's counts, those of the second level after those of the first. The sec
 counts, so anybody can make it again (docs/theory/local.md).
 """
 
-import math
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar, NamedTuple, Self
@@ -13,7 +12,6 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.effort import number
 from dpppsynth.contract.parameter_forms import POSITIVE, TEXT, WHOLE, Form, const, one_among, two
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import elements, instance, one_of, positive, whole
@@ -27,7 +25,7 @@ from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, clipped_frequencies, first_side, second_sides, split_users
 from dpppsynth.mechanisms.local.one_report import require_no_marks
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.oracle_choice import oracle
+from dpppsynth.mechanisms.local.randomizers.oracles import oracle
 from dpppsynth.mechanisms.local.statistic import (
     OneRoundStatistic,
     ReportsStatistic,
@@ -45,8 +43,6 @@ from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
 
-# Work of a cell.
-VALUE = 1.5
 CUTS = ("even", "adaptive")
 
 
@@ -120,11 +116,6 @@ class GridStatistic(ReportsStatistic):
         self.guarantee.require(self.epsilon, 0.0)
         self.settle_shuffle()
 
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        sides = [number(parameters.get(name, 1)) for name in ("columns", "rows")]
-        return VALUE * (math.prod(sides) + number(parameters.get("cells", 0)))
-
     @property
     def domain(self) -> Domain:
         return self.window
@@ -172,9 +163,9 @@ class GridStatistic(ReportsStatistic):
         raise NotImplementedError
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        statistic = super().restore(data)
-        self.fitted(statistic.lattice)
-        return statistic
+        # Says, before numbers are counted, where the first level's counts lead to another second level.
+        self.fitted(np.array(data["lattice"], dtype=np.int64))
+        return super().restore(data)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -215,16 +206,11 @@ class UniformGridStatistic(OneRoundStatistic, GridStatistic):
         plan.require_relation(relation)
         return plan
 
-    def parameters(self) -> JsonObject:
+    def own_parameters(self) -> JsonObject:
         return {
-            "basis": self.basis,
             "columns": self.columns,
             "rows": self.rows,
             "oracle": self.oracle,
-            "epsilon": self.epsilon,
-            "n": self.n,
-            "expected_n": None,
-            **self.shuffled_parameters(),
         }
 
     @property
@@ -391,9 +377,8 @@ class AdaptiveGridStatistic(GridStatistic):
         for (clients, reports), counts in zip(self._rounds, self.parts(lattice), strict=True):
             clients.counts_of(counts, reports)
 
-    def parameters(self) -> JsonObject:
+    def own_parameters(self) -> JsonObject:
         return {
-            "basis": self.basis,
             "reports": list(self.reports),
             "cuts": self.cuts,
             "alpha": list(self.alpha),
@@ -403,10 +388,6 @@ class AdaptiveGridStatistic(GridStatistic):
             "pieces": self.pieces,
             "oracle": self.oracle,
             "cells": self.cells,
-            "epsilon": self.epsilon,
-            "n": self.n,
-            "expected_n": None,
-            **self.shuffled_parameters(),
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
@@ -440,7 +421,6 @@ class AdaptiveGridStatistic(GridStatistic):
         return one, Level(grid, clients, second, self.reports[1])
 
     def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
-        """Cells and unbiased estimates of the persons in them."""
         first, second = self.parts(lattice)
         grid, clients = self.second_round(first)
         if self.cells not in (None, len(grid)):

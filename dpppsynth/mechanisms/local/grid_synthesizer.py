@@ -1,6 +1,5 @@
 """Local mechanisms for range queries: a uniform grid, and two-round adaptive grids."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
@@ -11,7 +10,7 @@ import numpy as np
 from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, EXPERT, ParsedOptions, Settings, setting
-from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, positive, whole
+from dpppsynth.core.arguments import flag, instance, one_of, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import POSTS
@@ -21,15 +20,13 @@ from dpppsynth.mechanisms.local.grids.cuts import PIECES
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, ROUNDINGS, group_sizes, split_users, uniform_side
 from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each, require_no_marks
-from dpppsynth.mechanisms.local.options import ROUND, ReportSettings
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.oracle_choice import AUTO, ORACLES, oracle, stated_oracle
+from dpppsynth.mechanisms.local.randomizers.oracles import AUTO, ORACLES, oracle, stated_oracle
 from dpppsynth.mechanisms.local.release import GridEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.saved_counts import first_counts
 from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, Shuffle
-from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, number_of_reports
-from dpppsynth.models.recipes import domain_from_geojson
+from dpppsynth.mechanisms.local.synthesizer import ROUND, LocalMechanism, ReportSettings, number_of_reports
 from dpppsynth.privacy.relations import Local, require_mark
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -151,7 +148,6 @@ class Round(GridMechanism):
         return self.grid.locate(self._places(xy, outside))
 
     def clients(self, values: Any, rng: RngLike = None) -> Reports:
-        """Reports of many persons at once, from points (n, 2) or the numbers of their cells (n,)."""
         given = plain_array(values)
         return super().clients(values if given is None or given.ndim != 2 else self.values(values), rng)
 
@@ -240,8 +236,7 @@ class UniformGrid(Round):
         """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
         window, number = self.own_window(domain), number_of_reports(n, expected_n)
         columns, rows = self.cells
-        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
-        public = (float(self.epsilon), number, columns, rows, stated_oracle(self.oracle), shuffle)
+        public = (float(self.epsilon), number, columns, rows, stated_oracle(self.oracle), self.shuffle)
         plan = UniformGridStatistic(window, *public, self.user)
         return ReleasePlan("uniform-grid", plan, GridEstimator(self.post))
 
@@ -256,26 +251,6 @@ class SecondRound(Round):
     def __post_init__(self) -> None:
         self.settle()
         instance("grid", self.grid, Rectangles)
-
-    def to_json(self) -> str:
-        """Message to the persons of this round: window, grid and oracle."""
-        settings = {"epsilon": self.epsilon, "oracle": self.oracle, "post": self.post}
-        return json.dumps({"window": self.window.to_geojson(), "grid": self.grid.to_dict()} | settings)
-
-    @classmethod
-    def from_json(cls, text: str) -> "SecondRound":
-        """Inverse of `to_json`, on a person's device; InputError for anything else."""
-        keys = ("window", "grid", "epsilon", "oracle", "post")
-        try:
-            data = entries("round", json.loads(text), keys)
-            lines = entries("grid", data["grid"], ("columns", "rows", "inner"))
-            inner = tuple((x, y) for x, y in lines["inner"])
-        except (TypeError, ValueError, RecursionError):
-            msg = "round: a text must be what SecondRound.to_json() gave."
-            raise InputError(msg) from None
-        grid = Rectangles(lines["columns"], lines["rows"], inner)
-        settings = {name: data[name] for name in keys[2:]}
-        return cls(domain_from_geojson(data["window"]), grid=grid, **settings)
 
     def plan(self, *_: Any, **__: Any) -> ReleasePlan:
         """Refused: one round alone is no release."""
@@ -364,7 +339,6 @@ class AdaptiveGrid(GridMechanism):
         raise InputError(msg)
 
     def asked(self, domain: Any, n: int | None, after: str | None) -> Any:
-        """The first round, or the second where the first one's counts are given."""
         persons = number_of_reports(n, None)
         first = self.first(persons)
         return first if after is None else self.second(first_counts(after, first, self.own_window(domain)), persons)
@@ -374,7 +348,6 @@ class AdaptiveGrid(GridMechanism):
         return {ROUND: "1" if after is None else "2"}
 
     def combined(self, domain: Any, n: int | None, after: str, counts: Any) -> Any:
-        """Counts of both rounds together."""
         persons = number_of_reports(n, None)
         return self.combine(first_counts(after, self.first(persons), domain), counts, persons)
 
@@ -406,8 +379,7 @@ class AdaptiveGrid(GridMechanism):
     def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
         self.own_window(domain)
-        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
-        return self.settled(self.settings(number_of_reports(n, expected_n), shuffle=shuffle))
+        return self.settled(self.settings(number_of_reports(n, expected_n), shuffle=self.shuffle))
 
     def settled(self, plan: AdaptiveGridStatistic) -> ReleasePlan:
         """The plan of these rounds, with the estimator."""
@@ -437,8 +409,7 @@ class AdaptiveGrid(GridMechanism):
             Public number of persons, at least as many as reported.
         """
         second = self.second(first, n).own(second)
-        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
-        return AdaptiveCounts(self, self.settings(n, (first.n, second.n), shuffle), first, second)
+        return AdaptiveCounts(self, self.settings(n, (first.n, second.n), self.shuffle), first, second)
 
     def simulate(
         self, xy: Any, rng: RngLike = None, *, fast: bool = False, outside: str = "raise", user: str | None = None

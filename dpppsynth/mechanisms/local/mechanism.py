@@ -1,13 +1,14 @@
 """Records of the local mechanisms, with their text for reports and their examples."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from dpppsynth.contract.examples import Example, N, ring, square
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.contract.result import Result
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.mechanisms.local.audit import AdaptiveGridAudit, CellsAudit, DisplacementAudit, GridAudit
@@ -23,10 +24,18 @@ from dpppsynth.mechanisms.local.cell_synthesizers import (
 from dpppsynth.mechanisms.local.displacements import DisplacementStatistic, LineTrace
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, UniformGridStatistic
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
-from dpppsynth.mechanisms.local.release import GridEstimator, GridRelease, LocalRelease, ReportEstimator
+from dpppsynth.mechanisms.local.release import (
+    GridEstimator,
+    GridRelease,
+    LineEstimator,
+    LocalRelease,
+    ReportEstimator,
+    TraceEstimator,
+    TraceRelease,
+)
 from dpppsynth.mechanisms.local.statistic import AreaStatistic, ReportsStatistic
 from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic
-from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace, LineEstimator, TraceEstimator, TraceRelease
+from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.spatial.mesh import Ints
 
 OWN = "Every person's location was turned into a random report on its own"
@@ -44,7 +53,6 @@ class ReportWords(MechanismWords[ReportsStatistic, Result]):
     counts: str = "persons"
 
     def reports(self, plans: Sequence[ReportsStatistic]) -> str | None:
-        """Number of all reports."""
         return f"{sum(sum(plan.parameters().get('reports', [plan.n])) for plan in plans):,}, a public number"
 
 
@@ -52,44 +60,12 @@ class TrajectoryWords(MechanismWords[TraceStatistic, Result]):
     """Text on reports of each person's trajectory."""
 
     def reports(self, plans: Sequence[TraceStatistic]) -> str | None:
-        """Number of each person's reports."""
         (plan,) = plans
         return f"{plan.parameters()['longest'] + 2} from each of {max(plan.clients):,} persons, both public numbers"
 
 
 def _reported(description: str) -> ReportWords:
     return ReportWords(description=f"{OWN}: {description} {TOGETHER}")
-
-
-DISK_AREA_WORDS = _reported("it names a square of a public grid, most likely one near their own.")
-HYBRID_AREA_WORDS = _reported("it names a square of a public grid, likelier ones being nearer to their own.")
-SQUARE_WAVE_WORDS = _reported("it names a row or a column of a public grid, most likely one near their own.")
-SUBSET_EXPONENTIAL_WORDS = _reported(
-    "it names a few squares of a public grid, likelier ones being nearer to their own."
-)
-UNIFORM_GRID_WORDS = _reported("a noisy answer to which square of a public grid they are in.")
-ADAPTIVE_GRID_WORDS = _reported(
-    "some were noisy answers about the large squares of a public grid, all others about smaller squares, finer where "
-    "the first answers had found more people."
-)
-RANGE_HIERARCHY_WORDS = _reported(
-    "a noisy answer to which square of a public grid they are in; how large the squares were was drawn at random."
-)
-TRAJECTORIES_WORDS = TrajectoryWords(
-    description="Every person's trajectory was turned into random reports on its own: first a noisy answer to how long "
-    "it is; then, for a length announced to all, noisy answers to where it starts, where it ends and which moves it "
-    "makes between the squares of a public grid. Random walks were fitted to all reports together. The synthetic "
-    "points were drawn from where such walks are expected to pass.",
-    intensity="expected visits of the walks",
-)
-DISPLACEMENTS_WORDS = ReportWords(
-    description="Every person's trajectory was turned into one random report on its own: a square of a public grid, "
-    "most likely one near where it starts, or a noisy answer to the direction and the distance from its start to its "
-    "end; which of the two was drawn at random. Straight lines were fitted to all reports together. The synthetic "
-    "points were drawn from where such lines are expected to pass.",
-    intensity="expected visits of the lines",
-    counts="points",
-)
 
 
 def disk_area() -> Iterator[Example]:
@@ -100,19 +76,9 @@ def disk_area() -> Iterator[Example]:
     yield Example("polygon with a hole", partial(DiskAreaMechanism, 1.0, cells=9), ring())
 
 
-def hybrid_area() -> Iterator[Example]:
-    """Example with a given radius."""
-    yield Example("square", partial(HybridUniformExponential, 1.0, cells=5, radius=2), square())
-
-
-def square_wave() -> Iterator[Example]:
-    """Example on a square."""
-    yield Example("square", partial(MultidimensionalSquareWave, 1.0, cells=6), square())
-
-
-def subset_exponential() -> Iterator[Example]:
-    """Example on a square."""
-    yield Example("square", partial(SEMGeoI, 1.0, cells=6), square())
+def one_square(settings: Callable[..., Any], **given: Any) -> Callable[[], Iterator[Example]]:
+    """Examples of which there is one, on a square."""
+    return lambda: iter([Example("square", partial(settings, 1.0, **given), square())])
 
 
 def uniform_grid() -> Iterator[Example]:
@@ -162,17 +128,40 @@ def in_turn(n: int) -> dict[str, Ints]:
 _cells = partial(
     Mechanism, statistic=AreaStatistic, estimators=(ReportEstimator,), result=LocalRelease, audit=CellsAudit
 )
-DISK_AREA = _cells(name="disk-area", settings=DiskAreaMechanism, words=DISK_AREA_WORDS, examples=disk_area)
+
+DISK_AREA = _cells(
+    name="disk-area",
+    settings=DiskAreaMechanism,
+    words=_reported("it names a square of a public grid, most likely one near their own."),
+    examples=disk_area,
+)
 HYBRID_AREA = _cells(
-    name="hybrid-area", settings=HybridUniformExponential, words=HYBRID_AREA_WORDS, examples=hybrid_area
+    name="hybrid-area",
+    settings=HybridUniformExponential,
+    words=_reported("it names a square of a public grid, likelier ones being nearer to their own."),
+    examples=one_square(HybridUniformExponential, cells=5, radius=2),
 )
 SQUARE_WAVE = _cells(
-    name="square-wave", settings=MultidimensionalSquareWave, words=SQUARE_WAVE_WORDS, examples=square_wave
+    name="square-wave",
+    settings=MultidimensionalSquareWave,
+    words=_reported("it names a row or a column of a public grid, most likely one near their own."),
+    examples=one_square(MultidimensionalSquareWave, cells=6),
 )
 SUBSET_EXPONENTIAL = _cells(
-    name="subset-exponential", settings=SEMGeoI, words=SUBSET_EXPONENTIAL_WORDS, examples=subset_exponential
+    name="subset-exponential",
+    settings=SEMGeoI,
+    words=_reported("it names a few squares of a public grid, likelier ones being nearer to their own."),
+    examples=one_square(SEMGeoI, cells=6),
 )
-
+RANGE_HIERARCHY = _cells(
+    name="range-hierarchy",
+    settings=RangeHierarchy,
+    result=HierarchyRelease,
+    words=_reported(
+        "a noisy answer to which square of a public grid they are in; how large the squares were was drawn at random."
+    ),
+    examples=range_hierarchy,
+)
 UNIFORM_GRID = Mechanism(
     name="uniform-grid",
     settings=UniformGrid,
@@ -180,10 +169,9 @@ UNIFORM_GRID = Mechanism(
     estimators=(GridEstimator,),
     result=GridRelease,
     audit=GridAudit,
-    words=UNIFORM_GRID_WORDS,
+    words=_reported("a noisy answer to which square of a public grid they are in."),
     examples=uniform_grid,
 )
-
 ADAPTIVE_GRID = Mechanism(
     name="adaptive-grid",
     settings=AdvancedAdaptiveGrid,
@@ -191,21 +179,12 @@ ADAPTIVE_GRID = Mechanism(
     estimators=(GridEstimator,),
     result=GridRelease,
     audit=AdaptiveGridAudit,
-    words=ADAPTIVE_GRID_WORDS,
+    words=_reported(
+        "some were noisy answers about the large squares of a public grid, all others about smaller squares, finer "
+        "where the first answers had found more people."
+    ),
     examples=adaptive_grid,
 )
-
-RANGE_HIERARCHY = Mechanism(
-    name="range-hierarchy",
-    settings=RangeHierarchy,
-    statistic=AreaStatistic,
-    estimators=(ReportEstimator,),
-    result=HierarchyRelease,
-    audit=CellsAudit,
-    words=RANGE_HIERARCHY_WORDS,
-    examples=range_hierarchy,
-)
-
 TRAJECTORIES = Mechanism(
     name="trajectories",
     settings=LDPTrace,
@@ -213,10 +192,15 @@ TRAJECTORIES = Mechanism(
     estimators=(TraceEstimator,),
     result=TraceRelease,
     audit=TrajectoriesAudit,
-    words=TRAJECTORIES_WORDS,
+    words=TrajectoryWords(
+        description="Every person's trajectory was turned into random reports on its own: first a noisy answer to how "
+        "long it is; then, for a length announced to all, noisy answers to where it starts, where it ends and which "
+        "moves it makes between the squares of a public grid. Random walks were fitted to all reports together. The "
+        "synthetic points were drawn from where such walks are expected to pass.",
+        intensity="expected visits of the walks",
+    ),
     examples=trajectories,
 )
-
 DISPLACEMENTS = Mechanism(
     name="displacements",
     settings=LineTrace,
@@ -224,6 +208,13 @@ DISPLACEMENTS = Mechanism(
     estimators=(LineEstimator,),
     result=TraceRelease,
     audit=DisplacementAudit,
-    words=DISPLACEMENTS_WORDS,
+    words=ReportWords(
+        description="Every person's trajectory was turned into one random report on its own: a square of a public "
+        "grid, most likely one near where it starts, or a noisy answer to the direction and the distance from its "
+        "start to its end; which of the two was drawn at random. Straight lines were fitted to all reports together. "
+        "The synthetic points were drawn from where such lines are expected to pass.",
+        intensity="expected visits of the lines",
+        counts="points",
+    ),
     examples=displacements,
 )

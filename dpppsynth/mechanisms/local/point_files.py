@@ -1,7 +1,8 @@
-"""Files of sensitive points, as `local perturb` reads them: a part at a time, columns of numbers by the fastest way."""
+"""Files of sensitive points, as `local perturb` reads them: a part at a time, or the cells of all trajectories."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from dpppsynth.mechanisms.local.grid_synthesizer import Round
 from dpppsynth.mechanisms.local.one_report import PersonCodes
 from dpppsynth.mechanisms.local.report_tables import column_names, quietly, record_batches
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
-from dpppsynth.mechanisms.local.synthesizer import CellMechanism
+from dpppsynth.mechanisms.local.synthesizer import CellMechanism, require_window
+from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
+from dpppsynth.mechanisms.local.trajectory_statistic import grid_mesh, grid_values
+from dpppsynth.mechanisms.local.trajectory_synthesizer import TraceRound
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
@@ -249,3 +253,93 @@ def _regrouped(parts: Iterable[Floats], rows: int) -> Iterator[Floats]:
             held = [together[ready:]]
     if any(map(len, held)):
         yield np.concatenate(held)
+
+
+# Cells of trajectories that are looked at together, each some 100 bytes while jumps are filled in.
+FILLED = 2**19
+
+
+def walk_values(
+    points: PointFile,
+    mechanism: Any,
+    window: Window,
+    source: np.random.Generator,
+    *,
+    user: str | None,
+    rows: int,
+    progress: Progress,
+) -> Iterator[tuple[Ints, float | None]]:
+    """Values of the clients with the trajectories of a file, in a random order, some at a time; and the share given.
+
+    The mechanism is a `TraceRound` or `LineTrace`. Rows and cells of all points are held in memory, not coordinates.
+    """
+    walks = _walks(points, mechanism.cells, require_window(window), source, user=user, rows=rows, progress=progress)
+    if walks is None:
+        return
+    # Reports leave in groups whose sizes are public: those of a Parquet file would tell lengths otherwise.
+    step = mechanism.randomizer.at_once(rows)
+    longest = mechanism.longest if isinstance(mechanism, TraceRound) else 0
+    for first in range(0, len(walks), step):
+        last = min(first + step, len(walks))
+        parts = walks.parts(first, last, longest)
+        yield np.concatenate([mechanism.trajectory_values(part) for part in parts]), last / len(walks)
+
+
+@dataclass(frozen=True, eq=False)
+class Walks:
+    """The cells of all trajectories of a file, in few bytes."""
+
+    cells: int
+    values: Any
+    offsets: Ints
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def parts(self, first: int, last: int, longest: int) -> Iterator[GridTrajectories]:
+        """Trajectories from number `first` to before number `last`, some at a time.
+
+        As many as have `FILLED` cells, where jumps are filled in until there are `longest`; a longer one by itself.
+        """
+        lengths = np.diff(self.offsets[first : last + 1])
+        filled = np.cumsum(lengths + np.minimum(longest, lengths * self.cells))
+        cuts = [0]
+        while cuts[-1] < len(lengths):
+            before = filled[cuts[-1] - 1] if cuts[-1] else 0
+            cuts.append(max(cuts[-1] + 1, int(np.searchsorted(filled, before + FILLED, side="right"))))
+        for a, b in pairwise(first + np.array(cuts)):
+            values = self.values[self.offsets[a] : self.offsets[b]]
+            yield GridTrajectories(self.cells, values, self.offsets[a : b + 1] - self.offsets[a])
+
+
+def _walks(
+    points: PointFile,
+    cells: int,
+    window: Window,
+    source: np.random.Generator,
+    *,
+    user: str | None,
+    rows: int,
+    progress: Progress,
+) -> Walks | None:
+    """The cells of all trajectories of a file, in a random order; None where it has no rows."""
+    mesh = grid_mesh(window, cells)
+    value = grid_values(mesh, cells).astype(np.min_scalar_type(cells**2 - 1))
+    read = []
+    for xy in point_batches(points, rows):
+        read.append(value[mesh.locate(PointPattern(xy, window).positions)])
+        progress(Step("reading points", points.share))
+    if not read:
+        return None
+    found = np.concatenate(read)
+    del read
+    codes = np.arange(len(found)) if user is None else person_rows(points, user, rows=rows, progress=progress)[0]
+    if len(codes) != len(found):
+        msg = f"points: {points.name} changed while it was read; let nothing write to it meanwhile."
+        raise InputError(msg)
+    lengths = np.bincount(codes)
+    place = source.permutation(len(lengths))
+    lengths[place] = lengths.copy()
+    codes = place.astype(np.min_scalar_type(len(place)))[codes]
+    order = np.argsort(codes, kind="stable")
+    return Walks(cells, found[order], starts(lengths))

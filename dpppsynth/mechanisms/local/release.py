@@ -10,9 +10,10 @@ import numpy as np
 import shapely
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Estimator, EstimatorFiles, among
+from dpppsynth.contract.estimator import Estimator
 from dpppsynth.core.arguments import flag, one_of
-from dpppsynth.core.errors import InformationWarning, QualityError
+from dpppsynth.core.errors import InformationWarning, InputError, QualityError
+from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.projection import project_to_simplex
@@ -20,12 +21,18 @@ from dpppsynth.mechanisms.local.bound import FIELD, POSTS
 from dpppsynth.mechanisms.local.grid_statistic import Fitted, GridStatistic
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, checked_queries
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
+from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
+from dpppsynth.mechanisms.local.trajectories.walks import WalkModel
+from dpppsynth.mechanisms.local.trajectory_statistic import (
+    WalksStatistic,
+)
 from dpppsynth.models.regular_meshes import CellFinder, rectangle_mesh
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant, held
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.patterns import PointPattern
 
 # Share of a cell's area that may be missing by rounding where all of it lies in the window.
 ROUNDING = 1e-9
@@ -63,10 +70,10 @@ class ReportEstimator(Estimator[AreaStatistic]):
 
     def shares(self, statistic: PrivateStatistic[AreaStatistic]) -> Floats:
         """(inputs,) estimated shares of the values; they sum to one."""
-        return statistic.plan.shares(statistic, self.settings)
+        return statistic.definition.shares(statistic, self.settings)
 
     def intensity(self, statistic: PrivateStatistic[AreaStatistic]) -> PiecewiseConstant:
-        plan = statistic.plan
+        plan = statistic.definition
         masses = plan.n * self.shares(statistic)[plan.element_values]
         return PiecewiseConstant(plan.mesh, masses / plan.mesh.element_measure)
 
@@ -80,14 +87,8 @@ class ReportEstimator(Estimator[AreaStatistic]):
         return {"kind": self.kind, "settings": dict(self.settings)}
 
     @classmethod
-    def beside(cls, stated: JsonRead, plan: AreaStatistic) -> EstimatorFiles:
-        settled = {"kind": cls.kind, "settings": plan.randomizer.settings(**stated.get("settings", {}))}
-        among(stated, [settled], "the estimator has all its settings")
-        return EstimatorFiles()
-
-    @classmethod
     def from_dict(cls, stated: JsonRead, plan: AreaStatistic, offset: Offset | None) -> Self:
-        return cls(stated["settings"])
+        return cls(plan.randomizer.settings(**stated["settings"]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +100,7 @@ class LocalRelease(CoxRelease[AreaStatistic]):
     @cached_property
     def distribution(self) -> Floats:
         """(nx, ny) estimated share of the persons in each cell, i along x and j along y, with sum one."""
-        plan, intensity = self.statistic.plan, cast("PiecewiseConstant", self.intensity)
+        plan, intensity = self.statistic.definition, cast("PiecewiseConstant", self.intensity)
         shares = np.zeros(plan.randomizer.inputs)
         shares[plan.element_values] = intensity.values * plan.mesh.element_measure / plan.n
         return shares.reshape(plan.shape)
@@ -113,7 +114,7 @@ class LocalRelease(CoxRelease[AreaStatistic]):
         **settings
             Of the published estimator, such as `tolerance=0.01`.
         """
-        law = self.statistic.plan.randomizer
+        law = self.statistic.definition.randomizer
         return replace(self, estimator=ReportEstimator(law.settings(estimator=estimator, **settings)))
 
 
@@ -141,10 +142,10 @@ class GridEstimator(Estimator[GridStatistic]):
 
     def fitted(self, statistic: PrivateStatistic[GridStatistic]) -> Fitted:
         """Cells and unbiased estimates of the persons in them."""
-        return statistic.plan.fitted(statistic.lattice, consistent=self.consistent)
+        return statistic.definition.fitted(statistic.lattice, consistent=self.consistent)
 
     def intensity(self, statistic: PrivateStatistic[GridStatistic]) -> PiecewiseConstant:
-        plan = statistic.plan
+        plan = statistic.definition
         if self.post == FIELD:
             # Devices that send a report need no field.
             from dpppsynth.mechanisms.local.grid_field import field_intensity
@@ -169,12 +170,6 @@ class GridEstimator(Estimator[GridStatistic]):
 
     def to_dict(self) -> JsonObject:
         return {"kind": self.kind, "post": self.post, "consistent": self.consistent}
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: GridStatistic) -> EstimatorFiles:
-        known = [{"kind": cls.kind, "post": post, "consistent": both} for post in POSTS for both in (False, True)]
-        among(stated, known, f"the estimator is a grid's, with post {' or '.join(POSTS)}")
-        return EstimatorFiles()
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: GridStatistic, offset: Offset | None) -> Self:
@@ -211,5 +206,79 @@ class GridRelease(CoxRelease[GridStatistic]):
         intensity = cast(PiecewiseConstant, self.intensity)
         find = cast(CellFinder, intensity.mesh.find)  # type: ignore[attr-defined]
         grid, measure = cast(Rectangles, find.grid), intensity.mesh.element_measure
-        window = self.statistic.plan.window
+        window = self.statistic.definition.window
         return rectangle_integrals(grid, window, find.cells, intensity.values, measure, rectangles)
+
+
+@dataclass(frozen=True)
+class TraceEstimator(Estimator[WalksStatistic]):
+    """Estimator of random walks and their expected visits from counts of reports about trajectories."""
+
+    kind: ClassVar[str] = "trajectories"
+
+    def model(self, statistic: PrivateStatistic[WalksStatistic]) -> WalkModel:
+        """The walks."""
+        return statistic.definition.model(statistic.lattice)
+
+    def intensity(self, statistic: PrivateStatistic[WalksStatistic]) -> PiecewiseConstant:
+        return self.model(statistic).intensity(statistic.definition.window)
+
+    def table_rows(self) -> Rows:
+        return [("intensity", "expected visits of random walks that were fitted to the reports")]
+
+    @classmethod
+    def from_dict(cls, stated: JsonRead, plan: WalksStatistic, offset: Offset | None) -> Self:
+        return cls()
+
+
+@dataclass(frozen=True)
+class LineEstimator(TraceEstimator):
+    """Estimator of straight lines and their expected visits from counts of one report for each trajectory."""
+
+    kind: ClassVar[str] = "displacements"
+
+    def table_rows(self) -> Rows:
+        return [("intensity", "expected visits of straight lines that were fitted to the reports")]
+
+
+class TraceRelease(CoxRelease[WalksStatistic]):
+    """Result of reports about trajectories: everything in it is public.
+
+    `trajectories` draws walks, whose cells follow one another; `sample` draws points alone, from the intensity of their
+    visits. A stay in one cell is no move, so it counts as one visit, and visits to cells outside the window are left
+    out of the intensity.
+    """
+
+    estimator: TraceEstimator
+
+    @cached_property
+    def model(self) -> WalkModel:
+        """The random walks, or straight lines."""
+        return self.estimator.model(self.statistic)
+
+    def trajectories(self, n: int | None = None, rng: RngLike = None) -> GridTrajectories:
+        """Synthetic trajectories; free, because the release is already private.
+
+        Parameters
+        ----------
+        n : int, optional
+            As many as there were trajectories unless given.
+        rng : None, int or Generator
+            May be seeded freely.
+        """
+        return self.model.synthesize(n, rng)
+
+    def sample(
+        self, m: int = 1, rng: RngLike = None, *, source: str = "median", fixed_n: bool = False
+    ) -> list[PointPattern]:
+        """Draw synthetic patterns of visited points; parameters as in `CoxRelease.sample`.
+
+        Raises
+        ------
+        InputError
+            For `fixed_n`: the number of trajectories is public, and that of their points is not known.
+        """
+        if flag("fixed_n", fixed_n):
+            msg = "fixed_n: the number of points of all trajectories is secret; leave it out."
+            raise InputError(msg)
+        return super().sample(m, rng, source=source)

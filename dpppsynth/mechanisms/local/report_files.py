@@ -32,6 +32,7 @@ from dpppsynth.mechanisms.local.point_files import (
     point_file,
     require_user,
     values_in,
+    walk_values,
 )
 from dpppsynth.mechanisms.local.randomizers.randomizer import LARGEST, Randomizer
 from dpppsynth.mechanisms.local.report_tables import (
@@ -49,7 +50,7 @@ from dpppsynth.mechanisms.local.report_tables import (
 from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.saved_counts import counts_in, is_counts, new_counts_file, write_counts
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
-from dpppsynth.mechanisms.local.trajectory_files import TraceRound, walk_values
+from dpppsynth.mechanisms.local.trajectory_synthesizer import TraceRound
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.tables.formats import as_path

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.effort import number
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import NULL, OBJECT, WHOLE, Form, const
 from dpppsynth.contract.settings import PRIVACY
@@ -111,8 +110,6 @@ class Shuffle:
         return shuffled_rounds(epsilons, self.reports, self.delta)
 
 
-# Work of a cell in a disk around a location, and of a pair of places in a subset's law.
-DISK, SUBSETS = 2.5, 0.07
 # Clients whose reports are in memory at once.
 BATCH = 1_000_000
 
@@ -205,9 +202,19 @@ class ReportsStatistic(LatticeStatistic):
         if self.shuffle is not None:
             instance("shuffle", self.shuffle, Shuffle, "Shuffle(10_000, 1e-8) is one").require(self.n, self.together)
 
-    def shuffled_parameters(self) -> JsonObject:
-        """Public numbers of a shuffler, for the certificate."""
-        return {} if self.shuffle is None else {"shuffled": self.shuffle.to_dict()}
+    def parameters(self) -> JsonObject:
+        shuffled = {} if self.shuffle is None else {"shuffled": self.shuffle.to_dict()}
+        common = {"epsilon": self.epsilon, "n": self.n, "expected_n": None}
+        return {"basis": self.basis, **self.own_parameters(), **common, **shuffled}
+
+    def own_parameters(self) -> JsonObject:
+        """Public parameters that not all counts of reports have."""
+        raise NotImplementedError
+
+    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
+        statistic = super().restore(data)
+        self.validate_released(statistic.lattice)
+        return statistic
 
 
 class OneRoundStatistic(ReportsStatistic):
@@ -243,7 +250,6 @@ class OneRoundStatistic(ReportsStatistic):
 
     @property
     def size(self) -> int:
-        """Number of counts."""
         size: int = self.randomizer.size
         return size
 
@@ -255,7 +261,6 @@ class OneRoundStatistic(ReportsStatistic):
         raise NotImplementedError
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Run one client for every person, and count their reports."""
         source = generator(rng)
         values = self.values(self.admitted(pattern, source))
         counts = self.apply_noise(partial(tally, self.randomizer, rng=source), values)
@@ -264,11 +269,6 @@ class OneRoundStatistic(ReportsStatistic):
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
         """Counts (size,) of n reports as what was released."""
         return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), randomness_name(seeded), seeded)
-
-    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        statistic = super().restore(data)
-        self.randomizer.counts_of(statistic.lattice, self.n)
-        return statistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -347,14 +347,6 @@ class AreaStatistic(OneRoundStatistic):
         return inside
 
     @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        clients = parameters.get("randomizer")
-        stated = clients if isinstance(clients, dict) else {}
-        law = DISK * number(stated.get("radius")) ** 2
-        law += SUBSETS * number(stated.get("cells")) ** 4 if "subset" in stated else 0.0
-        return super().work(parameters, domain) + law
-
-    @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         p, clients = parameters, randomizer_from_dict(parameters["randomizer"])
         require(clients.kind == mechanism, f"the clients' mechanism is {mechanism}")
@@ -362,19 +354,13 @@ class AreaStatistic(OneRoundStatistic):
         plan.require_relation(relation)
         return plan
 
-    def parameters(self) -> JsonObject:
+    def own_parameters(self) -> JsonObject:
         return {
-            "basis": self.basis,
             "mesh": self.mesh.recipe,
             "randomizer": self.randomizer.parameters(),
-            "epsilon": self.epsilon,
-            "n": self.n,
-            "expected_n": None,
-            **self.shuffled_parameters(),
         }
 
     def values(self, pattern: PointPattern) -> Ints:
-        """(n,) value of every point's client. As sensitive as the points."""
         require_no_marks(instance("pattern", pattern, PointPattern))
         require_match(pattern, self.domain, self.n)
         return self.element_values[self.mesh.locate(pattern.positions)]

@@ -1,37 +1,149 @@
 """Base class of local mechanisms: a client, an aggregator, and the interface of synthesizers."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from dpppsynth.contract import object_options
 from dpppsynth.contract.audits.statistic_audit import OwnAudit
 from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.settings import EPSILON, setting
+from dpppsynth.contract.settings import EPSILON, ParsedOptions, Settings, setting
 from dpppsynth.contract.synthesizer import Synthesizer, require_true_lengths
 from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import mention
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.bound import local_report
 from dpppsynth.mechanisms.local.client import everybody, held_in_box
-from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each
-from dpppsynth.mechanisms.local.options import ReportSettings
-from dpppsynth.mechanisms.local.randomizers.randomizer import EM, FIELD, LEAST_SQUARES, Randomizer, fingerprint
+from dpppsynth.mechanisms.local.one_report import REPORTER, one_point_each, require_told
+from dpppsynth.mechanisms.local.randomizers.randomizer import (
+    EM,
+    FIELD,
+    LEAST_SQUARES,
+    Randomizer,
+    fingerprint,
+)
 from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, AreaStatistic, Shuffle, tally
 from dpppsynth.models.regular_meshes import regular_squares
+from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.privacy.relations import Relation, require_mark
+from dpppsynth.privacy.relations import Local, Relation, require_mark
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.grid_cells import cell_places
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
+
+# Mark under which a ledger knows the persons of one round.
+ROUND = "reporting round"
+
+
+class ReportSettings(Settings):
+    """Settings of mechanisms whose clients send one report each, all at once or in rounds."""
+
+    shuffled: int | None
+    shuffle_delta: float | None
+    reports: ClassVar[bool] = True
+    # Who reports in which round, of those in two rounds.
+    rounds: ClassVar[str] = ""
+    refused: ClassVar[Mapping[str, str]] = {
+        "relation": "promises local privacy of every report",
+        "alpha": "has no privacy radius",
+        "max_points_per_person": "lets a person send one report, about one point; name the column that tells persons, "
+        "--user COLUMN",
+    }
+
+    @property
+    def shuffle(self) -> Shuffle | None:
+        """Public numbers of a shuffler; InputError where only one of both settings is given."""
+        return Shuffle.of(self.shuffled, self.shuffle_delta)
+
+    @classmethod
+    def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
+        """The window, where the mechanism is made for one."""
+        window = object_options.require_window(
+            domain,
+            "local methods divide a window into cells; give --window or --window-file, or take --method laplace or "
+            "lgcp along the streets",
+        )
+        return {"window": window} if "window" in {each.name for each in fields(cast(Any, cls))} else {}
+
+    @classmethod
+    def relation_from(cls, options: ParsedOptions) -> Relation:
+        return Local(user=cls.user_column(options))
+
+    @classmethod
+    def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
+        """Refuse marks, which a report at a level would tell; InputError."""
+        if by is not None:
+            msg = "by: local methods have one report for each person, and no marks; leave --by out"
+            raise InputError(msg)
+
+    @classmethod
+    def require_columns(cls, options: ParsedOptions, columns: Iterable[str], name: str) -> None:
+        """Refuse a file with a column that may tell persons, where nobody says whether it does; InputError."""
+        require_told(columns, cls.user_column(options), name)
+
+    def asked(self, domain: Any, n: int | None, after: str | None) -> Any:
+        """Mechanism that clients report to: this one, or the round that follows the counts of the first one.
+
+        Parameters
+        ----------
+        domain : Domain
+        n : int or None
+            Public number of persons of both rounds.
+        after : str or None
+            File of the first round's counts.
+
+        Raises
+        ------
+        InputError
+            Where there are no rounds and one is asked for, or n is missing.
+        """
+        if after is not None or n is not None:
+            msg = f"{'n' if after is None else 'after'}: this mechanism has one round; leave --n and --after out"
+            raise InputError(msg)
+        return self
+
+    def combined(self, domain: Any, n: int | None, after: str, counts: Any) -> Any:
+        """Counts of both rounds together: of the file `after`, and of the second round's reports."""
+        raise NotImplementedError
+
+    def promise(self, asked: Any, domain: Domain, n: int | None) -> Guarantee:
+        """Guarantee of the reports to `asked`; the most it may be where n is not known."""
+        promised: Guarantee = self.ceiling(domain) if n is None else cast(Any, self.plan(domain, n=n)).guarantee
+        return promised
+
+    def reporters(self, asked: Any, user: str) -> str:
+        """Sentence on the reports of persons told apart by a column."""
+        return f"One report for each person of the column {user!r}, whatever points they have."
+
+    def both_rounds(self) -> Guarantee | None:
+        """Guarantee of both rounds together, where everybody reports in each; None otherwise."""
+        return None
+
+    def share(self, after: str | None) -> dict[str, str]:
+        """Mark and value of the persons of one round, where rounds share persons out; nothing where all report."""
+        return {}
+
+    def require_drawn(self, domain: Domain, n: int | None, drawn: int) -> None:
+        """Refuse more reports than persons, and fewer than a shuffler is said to mix; InputError."""
+        if n is not None and drawn > n:
+            msg = f"n: more persons report in this round than the {n} it says; give the public number of all of them"
+            raise InputError(msg)
+        self.plan(domain, n=n or drawn)
+        if self.shuffle is not None:
+            # A round may have fewer persons than its share of n.
+            self.shuffle.require(n or drawn, drawn)
+
+
+# Cells along a side: beyond, an estimate would not fit into memory.
+MOST_SIDE = 1000
 
 AUTO = "auto"
 
@@ -215,7 +327,7 @@ class CellMechanism(LocalMechanism):
     def __post_init__(self) -> None:
         Shuffle.of(self.shuffled, self.shuffle_delta)
         require_mark(self.user)
-        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=grid_limits.SETTINGS_SIDE))
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_SIDE))
         # What integers cannot express is refused at once.
         self.settings()
 
@@ -237,7 +349,7 @@ class CellMechanism(LocalMechanism):
                 "defaults."
             )
             raise InputError(msg)
-        if chosen == FIELD or (chosen == AUTO and own == plain and self.cells <= grid_limits.FIELD_SIDE):
+        if chosen == FIELD or (chosen == AUTO and own == plain and law.has_field):
             return dict(law.settings(estimator=FIELD))
         return dict(own)
 
@@ -305,19 +417,9 @@ class CellMechanism(LocalMechanism):
         return np.asarray(self.randomizer.estimate(values, n, **chosen)).reshape(self.cells, self.cells)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone.
-
-        Parameters
-        ----------
-        domain : Window
-            The grid divides its bounding box, in both directions into the same number of cells.
-        n : int
-            Public number of reports.
-        expected_n : None
-            n is public here.
-        """
-        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
-        plan = AreaStatistic(self.mesh(domain), self.randomizer, number_of_reports(n, expected_n), shuffle, self.user)
+        plan = AreaStatistic(
+            self.mesh(domain), self.randomizer, number_of_reports(n, expected_n), self.shuffle, self.user
+        )
         return ReleasePlan(self.randomizer.kind, plan, ReportEstimator(self.settings()))
 
     def mesh(self, domain: Domain) -> Any:

@@ -12,20 +12,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.effort import number
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import TEXT, WHOLE, Form, const, or_null, two
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.core.types import JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.statistic import ReportsStatistic, Shuffle, randomness_name
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
 from dpppsynth.mechanisms.local.trajectories.protocol import FOR_LENGTH, RoundLaw, TraceCounts, TraceProtocol
-from dpppsynth.mechanisms.local.trajectories.walks import LineModel, TraceModel
+from dpppsynth.mechanisms.local.trajectories.walks import TraceModel, WalkModel
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import grid_cells, regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
@@ -35,12 +34,6 @@ from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
 from dpppsynth.spatial.persons import persons
-
-# Work of a cell.
-VALUE = 1.5
-
-# Model of trajectories that was estimated from reports.
-WalkModel = TraceModel | LineModel
 
 
 class WalksStatistic(ReportsStatistic):
@@ -190,10 +183,6 @@ class TraceStatistic(WalksStatistic):
         return shuffle.each_round((first, self.protocol.epsilon * (1 - float(FOR_LENGTH))))
 
     @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        return VALUE * number(parameters.get("cells", 0)) ** 2
-
-    @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         p, known = parameters, {name: parameters[name] for name in ("clients", "user", "longest")}
         known["shuffle"] = Shuffle.stated(p)
@@ -210,18 +199,13 @@ class TraceStatistic(WalksStatistic):
     def validate_released(self, lattice: Ints) -> None:
         self.counts(lattice)
 
-    def parameters(self) -> JsonObject:
+    def own_parameters(self) -> JsonObject:
         return {
-            "basis": self.basis,
             "cells": self.protocol.cells,
             "max_length": self.protocol.max_length,
             "clients": list(self.clients),
             "user": self.user,
             "longest": self.longest,
-            "epsilon": self.protocol.epsilon,
-            "n": self.n,
-            "expected_n": None,
-            **self.shuffled_parameters(),
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
@@ -255,11 +239,6 @@ class TraceStatistic(WalksStatistic):
 
     def model(self, lattice: Ints) -> TraceModel:
         return self.protocol.model(*self.counts(lattice), n=self.n, inside=self.inside)
-
-    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        statistic = super().restore(data)
-        self.counts(statistic.lattice)
-        return statistic
 
 
 def grid_mesh(window: Window, cells: int) -> Mesh:

@@ -2,125 +2,117 @@
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
-from dpppsynth.contract.account import Account, Ceiling, Subset, authorise
-from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.estimator import Estimator, EstimatorFiles, among
-from dpppsynth.contract.release_plan import ReleasePlan
+import numpy as np
+
+from dpppsynth.contract.account import Account, Ceiling, Subset
+from dpppsynth.contract.release_plan import ReleasePlan, authorise
 from dpppsynth.contract.settings import EPSILON, PRIVACY, ParsedOptions, setting
 from dpppsynth.contract.synthesizer import Synthesizer
-from dpppsynth.core.arguments import flag, instance, whole
+from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.errors import InformationWarning, InputError, outside
 from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.core.types import JsonRead
-from dpppsynth.core.wording import Rows
-from dpppsynth.mechanisms.local.bound import local_trajectories
-from dpppsynth.mechanisms.local.options import ReportSettings
-from dpppsynth.mechanisms.local.reports import Counts
+from dpppsynth.mechanisms.local.bound import local_round, local_trajectories
+from dpppsynth.mechanisms.local.release import TraceEstimator, TraceRelease
+from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.saved_counts import first_counts
 from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, Shuffle
-from dpppsynth.mechanisms.local.synthesizer import number_of_reports, require_window
+from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, ReportSettings, number_of_reports, require_window
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
 from dpppsynth.mechanisms.local.trajectories.protocol import RoundLaw, TraceCounts, TraceProtocol
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
-from dpppsynth.mechanisms.local.trajectory_files import TraceRound
 from dpppsynth.mechanisms.local.trajectory_statistic import (
     TraceStatistic,
-    WalkModel,
-    WalksStatistic,
     checked_user,
     number_of_trajectories,
 )
-from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.relations import TRAJECTORY, Relation
-from dpppsynth.privacy.relations import Local as LocalRelation
-from dpppsynth.release.cox import CoxRelease
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.privacy.relations import TRAJECTORY, Local, Relation
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.intensity import PiecewiseConstant
-from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern, require_match
 
 
-@dataclass(frozen=True)
-class TraceEstimator(Estimator[WalksStatistic]):
-    """Estimator of random walks and their expected visits from counts of reports about trajectories."""
+@dataclass(frozen=True, eq=False, repr=False)
+class TraceRound(LocalMechanism):
+    """One round of LDPTrace, with clients and an aggregator; `LDPTrace.first` and `LDPTrace.second` make it.
 
-    kind: ClassVar[str] = "trajectories"
-
-    def model(self, statistic: PrivateStatistic[WalksStatistic]) -> WalkModel:
-        """The walks."""
-        return statistic.plan.model(statistic.lattice)
-
-    def intensity(self, statistic: PrivateStatistic[WalksStatistic]) -> PiecewiseConstant:
-        return self.model(statistic).intensity(statistic.plan.window)
-
-    def table_rows(self) -> Rows:
-        return [("intensity", "expected visits of random walks that were fitted to the reports")]
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: WalksStatistic) -> EstimatorFiles:
-        among(stated, [{"kind": cls.kind}], "the estimator has no settings")
-        return EstimatorFiles()
-
-    @classmethod
-    def from_dict(cls, stated: JsonRead, plan: WalksStatistic, offset: Offset | None) -> Self:
-        return cls()
-
-
-@dataclass(frozen=True)
-class LineEstimator(TraceEstimator):
-    """Estimator of straight lines and their expected visits from counts of one report for each trajectory."""
-
-    kind: ClassVar[str] = "displacements"
-
-    def table_rows(self) -> Rows:
-        return [("intensity", "expected visits of straight lines that were fitted to the reports")]
-
-
-class TraceRelease(CoxRelease[WalksStatistic]):
-    """Result of reports about trajectories: everything in it is public.
-
-    `trajectories` draws walks, whose cells follow one another; `sample` draws points alone, from the intensity of their
-    visits. A stay in one cell is no move, so it counts as one visit, and visits to cells outside the window are left
-    out of the intensity.
+    Attributes
+    ----------
+    law : RoundLaw
+    user : str or None
+        Column that tells trajectories, whose points are in the order of the rows; None where every point is one.
     """
 
-    estimator: TraceEstimator
+    law: RoundLaw
+    user: str | None = None
 
-    @cached_property
-    def model(self) -> WalkModel:
-        """The random walks, or straight lines."""
-        return self.estimator.model(self.statistic)
+    def __repr__(self) -> str:
+        about = "cells and moves" if self.law.moving else "lengths"
+        return f"TraceRound(about {about}, {self.law!r})"
 
-    def trajectories(self, n: int | None = None, rng: RngLike = None) -> GridTrajectories:
-        """Synthetic trajectories; free, because the release is already private.
+    @property
+    def randomizer(self) -> RoundLaw:
+        return self.law
+
+    @property
+    def cells(self) -> int:
+        """Cells along each side of the grid."""
+        return self.law.cells
+
+    @property
+    def longest(self) -> int:
+        """Longest trajectory that the round is about."""
+        return self.law.longest
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure epsilon of this round alone."""
+        return local_round(self.law)
+
+    def neighbouring(self) -> Relation:
+        return Local(TRAJECTORY)
+
+    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
+        return PureDP(self.law.spent)
+
+    def trajectory_values(self, trajectories: GridTrajectories) -> Ints:
+        """(T, reports) values of the clients with these trajectories."""
+        return np.concatenate(list(self.law.about(trajectories).values()), axis=1)
+
+    def client(self, place: GridTrajectories, rng: RngLike = None) -> Report:
+        """One person's reports, as one message, about a single trajectory."""
+        if len(instance("place", place, GridTrajectories, "of one trajectory")) != 1:
+            msg = "place: a client has one trajectory."
+            raise InputError(msg)
+        return next(iter(self.clients(place, rng)))
+
+    def clients(self, values: GridTrajectories, rng: RngLike = None) -> Reports:
+        """Reports of clients, each from their own trajectory; `rng` as in `client`."""
+        rows = self.law.draw(self.trajectory_values(values), generator(rng))
+        return Reports(self.fingerprint, self.law.columns, rows, rng is not None)
+
+    def simulate(self, trajectories: GridTrajectories, rng: RngLike = None, *, fast: bool = False) -> Counts:
+        """Counts of what so many clients would report, with little memory.
 
         Parameters
         ----------
-        n : int, optional
-            As many as there were trajectories unless given.
+        trajectories : GridTrajectories
         rng : None, int or Generator
-            May be seeded freely.
+        fast : bool
+            Draw the counts themselves, from binomial distributions in floating point: for studies. The law is the same
+            to rounding, but no integer weights certify it, so the counts are marked as seeded.
         """
-        return self.model.synthesize(n, rng)
+        counts = self.law.tally(self.law.about(trajectories), generator(rng), fast=fast)
+        return Counts(self, counts, len(trajectories), fast or rng is not None)
 
-    def sample(
-        self, m: int = 1, rng: RngLike = None, *, source: str = "median", fixed_n: bool = False
-    ) -> list[PointPattern]:
-        """Draw synthetic patterns of visited points; parameters as in `CoxRelease.sample`.
-
-        Raises
-        ------
-        InputError
-            For `fixed_n`: the number of trajectories is public, and that of their points is not known.
-        """
-        if flag("fixed_n", fixed_n):
-            msg = "fixed_n: the number of points of all trajectories is secret; leave it out."
-            raise InputError(msg)
-        return super().sample(m, rng, source=source)
+    def plan(self, *_: Any, **__: Any) -> ReleasePlan:
+        """Refused: one round alone is no release."""
+        msg = "plan: one round of LDPTrace is no release; combine() both rounds' counts."
+        raise InputError(msg)
 
 
 class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
@@ -133,19 +125,17 @@ class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
     basis: ClassVar[str]
 
     def neighbouring(self) -> Relation:
-        return LocalRelation(TRAJECTORY)
+        return Local(TRAJECTORY)
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(self.epsilon)
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> Relation:
-        """One person's trajectory is another one."""
-        return LocalRelation(TRAJECTORY)
+        return Local(TRAJECTORY)
 
     @classmethod
     def number_in(cls, options: ParsedOptions, pattern: PointPattern) -> int:
-        """The number of trajectories."""
         return number_of_trajectories(pattern, cls.user_column(options))
 
     def reporters(self, asked: Any, user: str) -> str:
@@ -269,13 +259,11 @@ class LDPTrace(OfTrajectories):
         return self.protocol.longest(_answers("lengths", lengths, self.protocol.first))
 
     def asked(self, domain: Any, n: int | None, after: str | None) -> Any:
-        """The first round, or the second where the first one's counts are given."""
         if after is None:
             return self.first
         return self.second(self.longest(first_counts(after, self.first, domain)))
 
     def combined(self, domain: Any, n: int | None, after: str, counts: Any) -> Any:
-        """Counts of both rounds together."""
         return self.combine(first_counts(after, self.first, domain), counts, n)
 
     def both_rounds(self) -> Guarantee:
@@ -329,17 +317,13 @@ class LDPTrace(OfTrajectories):
 
         Parameters
         ----------
-        domain : Window
-        n : int
-            Public number of trajectories.
-        expected_n : None
-            n is public here.
+        domain, n, expected_n
+            As in `check`; n is the public number of trajectories.
         clients : (int, int), optional
             Number of persons who report in either round; all of them unless given.
         """
         window, number = require_window(domain), number_of_reports(n, expected_n)
-        shuffle = Shuffle.of(self.shuffled, self.shuffle_delta)
-        split: dict[str, Any] = {"clients": clients, "user": self.user, "shuffle": shuffle}
+        split: dict[str, Any] = {"clients": clients, "user": self.user, "shuffle": self.shuffle}
         plan = TraceStatistic(window, self.epsilon, self.cells, self.max_length, number, **split)
         return ReleasePlan(plan.basis, plan, TraceEstimator())
 

@@ -17,7 +17,7 @@ from dpppsynth.contract.audits.target import AuditStatistic, Released, Weakened,
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
-from dpppsynth.privacy.lengths import on_map
+from dpppsynth.privacy.guarantee import on_map
 from dpppsynth.privacy.profiles import Profile, PureDP
 from dpppsynth.privacy.relations import CappedRelation, MovedPoint, Relation
 from dpppsynth.spatial.mark_space import Marks

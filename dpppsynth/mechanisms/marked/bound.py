@@ -5,8 +5,7 @@ import math
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy import bounds
-from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.lengths import on_ground
+from dpppsynth.privacy.guarantee import Guarantee, PureDP, on_ground
 from dpppsynth.privacy.relations import PUBLIC, AddRemove, CappedRelation, MovedPoint
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.mesh import Mesh

@@ -12,22 +12,23 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import (
-    EstimatorFiles,
     covariate_rows,
     covariates_of,
     covariates_stated,
-    offset_of,
     offset_rows,
 )
 from dpppsynth.contract.rules import MATERN_SIGMA
-from dpppsynth.contract.statistic import Parameters, require
+from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.progress import Progress, Step, each_of
-from dpppsynth.core.types import Json, JsonObject, JsonRead
+from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.inference.field_inference import INTERCEPT_SD, field_mesh, files_beside, require_as_written
+from dpppsynth.inference.field_inference import (
+    INTERCEPT_SD,
+    field_mesh,
+    require_somewhere,
+)
 from dpppsynth.inference.posterior import Posterior
 from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.inference.street_inference import ROUGHLY, climb_grid, require_increasing
@@ -40,13 +41,11 @@ from dpppsynth.models.matern_search import FORGOTTEN
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import sparse_posterior
 from dpppsynth.spatial.covariates import Design
-from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Mesh
-from dpppsynth.spatial.offset import Offset, require_somewhere
+from dpppsynth.spatial.offset import Offset
 
 # Settings on a certificate.
 AVERAGED = ("ranges", "owns", "time_sigmas", "togethers")
-STATED = {"kind", "mesh", *AVERAGED, "time_range", "sigma", "inference"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,7 +147,7 @@ class MarkedInference(SparseInference):
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         """Likelihood of the field given the noised masses."""
-        plan = cast(MarkedMasses, statistic.plan)
+        plan = cast(MarkedMasses, statistic.definition)
         each = sp.eye_array(self.grid.shape[0] * self.grid.shape[1])
         return plan.likelihood(statistic, self.measure, sp.kron(each, self.grid.space.shares(plan.mesh), format="csr"))
 
@@ -169,7 +168,7 @@ class MarkedInference(SparseInference):
         return None if times is None else clock_field(times, self.time_range)
 
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
+        plan, likelihood, centre = statistic.definition, self.likelihood(statistic), self.centre(statistic.definition)
         tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
         # From the middle to a neighbour or two along each axis, about.
         tries = 1 + 3 * len(AVERAGED)
@@ -233,36 +232,17 @@ class MarkedInference(SparseInference):
         return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in AVERAGED}}
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate; without an offset or covariates as on older ones."""
+        """JSON form, as it stands on a certificate."""
         own: JsonObject = {
             "kind": self.kind,
             "mesh": self.grid.recipe,
             **{name: list(getattr(self, name)) for name in AVERAGED},
             "time_range": self.time_range,
             "sigma": self.sigma,
+            "offset": None if self.offset is None else self.offset.fingerprint,
             "inference": self.inference,
         }
-        offset: JsonObject = {} if self.offset is None else {"offset": self.offset.fingerprint}
-        return own | offset | covariates_stated(self.covariates)
-
-    @classmethod
-    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        """Work of the field's mesh, which is made twice."""
-        return 2 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
-
-    @classmethod
-    def beside(cls, stated: JsonRead, plan: LatticeStatistic) -> EstimatorFiles:
-        """The posterior draws, and the offset and covariates where there are any."""
-        own = stated.keys() - {"offset", "covariates"}
-        require(own == STATED, f"a field with marks states exactly {', '.join(sorted(STATED))}")
-        offset = offset_of({"offset": None, **stated})
-        require(("offset" in stated) == (offset is not None), "a field with marks states its offset, or none")
-        require(all(isinstance(stated[name], list) for name in AVERAGED), "what is averaged over stands in lists")
-        model = cls.from_dict(stated, plan, None)
-        require_as_written(model, stated, "settings of a field with marks are numbers as they are written")
-        model.require(plan)
-        # Of the mesh the vertices are looked at.
-        return files_beside(cast(Mesh, model.mesh), model.scales, offset, model.covariates, model.places)
+        return own | covariates_stated(self.covariates)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

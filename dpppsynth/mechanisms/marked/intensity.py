@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from dpppsynth.core.arguments import one_of, real_array
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.loglinear_integrals import gathered_rule, gauss_rule, mean_exp_segment
 from dpppsynth.spatial.mark_space import Marks, Times
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh
-from dpppsynth.spatial.offset import Offset, weighted_pieces
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, gathered_rule, gauss_rule, mean_exp_segment
+from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 
 # Points along a side of an element, and between two instants, at which exponentials of fields are integrated.
@@ -62,7 +61,7 @@ class MarkedMesh:
     @cached_property
     def measure(self) -> Floats:
         """(C K V,) integrals of the products of basis functions, times the offset."""
-        space = self.space.integrate(weighted_pieces(self.space, self.offset))
+        space = self.space.integrate(self.space.weighted_pieces(self.offset))
         one = np.kron(time_measure(self.marks.times), space)
         return np.tile(one, self.shape[0])
 
@@ -70,7 +69,7 @@ class MarkedMesh:
     def rule(self) -> tuple[sp.csr_array, Floats]:
         """Basis functions (P, C K V) at the points of a rule of integration, and the points' weights (P,)."""
         made = gauss_rule if self.offset is None else gathered_rule
-        space, area = made(self.space, weighted_pieces(self.space, self.offset), POINTS)
+        space, area = made(self.space, self.space.weighted_pieces(self.offset), POINTS)
         time, length = time_rule(self.marks.times)
         basis = sp.kron(sp.eye_array(self.shape[0]), sp.kron(time, space), format="csr")
         return basis, np.tile(np.kron(length, area), self.shape[0])

@@ -1,6 +1,6 @@
 """Record of marked tents."""
 
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.mechanisms.marked import examples, words
 from dpppsynth.mechanisms.marked.audit import MarkedAudit
 from dpppsynth.mechanisms.marked.inference import MarkedInference

@@ -26,7 +26,6 @@ from dpppsynth.release.cox import CoxRelease, CredibleInterval
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Floats
-from dpppsynth.spatial.offset import weighted_pieces
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import require_room
 
@@ -49,7 +48,7 @@ def marked_risk(mean: MarkedMean, time: float | None, type_: str | None) -> Rela
     """
     grid, kinds = mean.grid, chosen_types(mean.grid, type_)
     at = None if time is None else time_basis(grid.marks.times, chosen_times(grid, time, 1)).toarray()[0]
-    population = weighted_pieces(grid.space, grid.offset).weight.sum()
+    population = grid.space.weighted_pieces(grid.offset).weight.sum()
     length = 1.0 if grid.marks.times is None or at is None else grid.marks.times.length
 
     def risks(logs: Floats) -> Floats:
@@ -77,7 +76,7 @@ class MarkedRelease(CoxRelease[MarkedMasses]):
     @property
     def marks(self) -> Marks:
         """Public types and range of times."""
-        return self.statistic.plan.marks
+        return self.statistic.definition.marks
 
     @cached_property
     def risk(self) -> RelativeRisk:

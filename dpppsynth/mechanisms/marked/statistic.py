@@ -1,9 +1,9 @@
 """`MarkedMasses`: masses of tents in space times hats in time times types, with discrete Laplace noise."""
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,6 @@ from dpppsynth.privacy.noise import DiscreteNoise, OpenDPLaplace, SeededLaplace,
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
-from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_place
 from dpppsynth.spatial.person_points import labels_of
@@ -190,19 +189,9 @@ class MarkedMasses(AdditiveStatistic):
         persons = {} if self.persons_by is None else {self.persons_by: np.arange(size)}
         return PointPattern.at(pattern.positions, pattern.domain, {**self.marks.columns(kinds, at), **persons})
 
-    def accepts_properties(self, properties: bytes) -> bool:
-        """Whether these are the properties of a point with these marks."""
-        try:
-            found = json.loads(properties)
-            columns = {name: column([found[name]]) for name in self.marks.names}
-            self.marks.require(columns)
-        except (InputError, ValueError, LookupError, TypeError, RecursionError):
-            return False
-        # Times are numbers in their shortest form, types texts.
-        plain = all(
-            isinstance(found[t.name], kind) for t, kind in ((self.marks.types, str), (self.marks.times, float)) if t
-        )
-        return plain and json.dumps({name: found[name] for name in self.marks.names}).encode() == properties
+    def require_marks(self, marks: Mapping[str, Any]) -> None:
+        """Refuse other types, and times out of their range."""
+        self.marks.require(marks)
 
     def likelihood(
         self, statistic: PrivateStatistic[LatticeStatistic], measure: Floats, tents: sp.csr_array

@@ -59,7 +59,7 @@ def tents_by_rule(domain: Domain, marks: Marks, n: float, epsilon: float, relati
 
     Numbers are types times hats times vertices.
     """
-    kind = rules.of(domain)
+    kind = rules.BY_DOMAIN[type(domain)]
     types, hats = marks.shape
     aside, best = change_of_marks(marks, relation), SIDES[0]
     for m in SIDES[1:]:
@@ -231,7 +231,7 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         if self.mesh is not None:
             mesh = covering(domain, self.mesh)
         elif self.spacing is not None:
-            mesh = rules.of(domain).spaced_mesh(domain, "tents", self.spacing)
+            mesh = rules.BY_DOMAIN[type(domain)].spaced_mesh(domain, "tents", self.spacing)
         else:
             mesh = tents_by_rule(domain, self.marks, need_size(size), float(self.epsilon), relation)
         statistic = MarkedMasses(mesh, self.marks, relation, *exact_or_guess(n, size), float(self.epsilon))

@@ -1,7 +1,7 @@
 """Records of pair sums: with a cap for every point, and with one for every person."""
 
 from dpppsynth.contract.audits.additive_audits import PairSumsAudit
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.mechanisms.pairs import examples, words
 from dpppsynth.mechanisms.pairs.release import PairSumsRelease
 from dpppsynth.mechanisms.pairs.statistic import PairSumsStatistic, PersonPairSumsStatistic

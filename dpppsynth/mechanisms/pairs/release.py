@@ -19,22 +19,22 @@ class PairSumsRelease(StatisticRelease[PairSumsStatistic], PatternRelease):
     @property
     def radii(self) -> tuple[float, ...]:
         """(L,) radii, in the domain's unit."""
-        return self.statistic.plan.radii
+        return self.statistic.definition.radii
 
     @property
     def caps(self) -> tuple[int, ...]:
         """(L,) caps on what one point, or person, adds to a sum."""
-        return self.statistic.plan.caps
+        return self.statistic.definition.caps
 
     @property
     def sums(self) -> Floats:
         """(L,) noised sums of `1 - distance / radius` over pairs, in pairs; some may be negative."""
-        return self.statistic.plan.values(self.statistic.lattice)
+        return self.statistic.definition.values(self.statistic.lattice)
 
     @property
     def noise_sd(self) -> tuple[float, ...]:
         """(L,) standard deviations of their noise."""
-        return self.statistic.plan.noise_sd
+        return self.statistic.definition.noise_sd
 
     @property
     def patterns(self) -> list[PointPattern]:
@@ -43,7 +43,7 @@ class PairSumsRelease(StatisticRelease[PairSumsStatistic], PatternRelease):
 
     def table(self) -> str:
         """Radii, caps, sums and standard deviations of their noise, as CSV."""
-        return self.statistic.plan.table(self.statistic.lattice)
+        return self.statistic.definition.table(self.statistic.lattice)
 
     def write(self, folder: Path, start: str = "") -> None:
         """Write the numbers and their table."""

@@ -11,7 +11,7 @@ from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.pair_settings import listed, require_levels
 from dpppsynth.contract.pairs_statistic import NoisedPairs, NoiseGroup, PairsStatistic
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, const
-from dpppsynth.contract.statistic import DerivedFile, Parameters, Releasing, Trial, capped, require
+from dpppsynth.contract.statistic import FileCheck, Parameters, Releasing, Trial, capped, require
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -23,7 +23,7 @@ from dpppsynth.privacy.bounds import pair_sums
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace
 from dpppsynth.privacy.relations import AddRemovePerson, Relation
-from dpppsynth.release.certificate import PAIR_SUMS, STATISTIC
+from dpppsynth.release.certificate import PAIR_SUMS
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
@@ -223,9 +223,9 @@ class PairSumsStatistic(PairsStatistic):
         return None
 
     @property
-    def following(self) -> tuple[DerivedFile, ...]:
+    def following(self) -> dict[str, FileCheck]:
         """The table of sums."""
-        return (DerivedFile(PAIR_SUMS, (STATISTIC,), self._require_table),)
+        return {PAIR_SUMS: self._require_table}
 
     def table(self, lattice: Ints) -> str:
         """The table of released sums (L,) in lattice units, as CSV."""

@@ -7,8 +7,7 @@ import numpy as np
 from dpppsynth.core.arguments import instance, positive, real, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.bounds import assumptions
-from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.lengths import on_ground, on_map
+from dpppsynth.privacy.guarantee import Guarantee, on_ground, on_map
 from dpppsynth.privacy.profiles import ApproximateDP, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours
 from dpppsynth.privacy.truncated.error_bounds import require_bound_delta

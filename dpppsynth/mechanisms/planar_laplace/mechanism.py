@@ -1,6 +1,6 @@
 """Record of points moved by planar Laplace noise."""
 
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.registry import Mechanism
 from dpppsynth.mechanisms.planar_laplace import examples, words
 from dpppsynth.mechanisms.planar_laplace.audit import MovedAudit
 from dpppsynth.mechanisms.planar_laplace.release import PointRelease

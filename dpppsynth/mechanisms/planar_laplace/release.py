@@ -26,24 +26,24 @@ class PointRelease(StatisticRelease[MovedPoints], PatternRelease):
     @property
     def max_error(self) -> float | None:
         """Largest distance between a point and its `raw` position, in the window's unit; None without a bound."""
-        return self.statistic.plan.max_error
+        return self.statistic.definition.max_error
 
     @property
     def error_bound(self) -> float:
         """Largest distance between a point and its place in `pattern`: of a window not convex, twice `max_error`."""
-        return self.statistic.plan.error_bound
+        return self.statistic.definition.error_bound
 
     @cached_property
     def raw(self) -> Floats:
         """(n, 2) positions as they were drawn; some may lie outside the window."""
-        positions = self.statistic.plan.positions(self.statistic)
+        positions = self.statistic.definition.positions(self.statistic)
         positions.flags.writeable = False
         return positions
 
     @cached_property
     def pattern(self) -> PointPattern:
         """The moved points; those drawn outside the window are in its nearest place."""
-        plan = self.statistic.plan
+        plan = self.statistic.definition
         return PointPattern.at(plan.inside(self.raw), plan.window, synthetic=True)
 
     @property
@@ -77,7 +77,7 @@ class PointRelease(StatisticRelease[MovedPoints], PatternRelease):
         InputError
             When the release is no track: points in random order follow no path.
         """
-        plan = self.statistic.plan
+        plan = self.statistic.definition
         if not plan.track:
             msg = "filter: the rows of this release are in random order; only a track, `track=True`, has one to follow."
             raise InputError(msg)

@@ -14,7 +14,7 @@ import shapely
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.parameter_forms import GIVEN, NULL, POSITIVE, WHOLE, Form, const, or_null
-from dpppsynth.contract.statistic import DerivedFile, Parameters, Releasing, Trial, require
+from dpppsynth.contract.statistic import FileCheck, Parameters, Releasing, Trial, require
 from dpppsynth.core.arguments import flag, instance, positive, probability, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.published_files import strict_json
@@ -37,7 +37,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours, Relation
 from dpppsynth.privacy.truncated.lattice_noise import FARTHEST, FINEST, move
 from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace, scaled
-from dpppsynth.release.certificate import STATISTIC, synthetic
+from dpppsynth.release.certificate import synthetic
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
@@ -246,9 +246,9 @@ class MovedPoints(LatticeStatistic):
         require(bool(((xy >= [x0 - near, y0 - near]) & (xy <= [x1 + near, y1 + near])).all()), "no move is longer")
 
     @property
-    def following(self) -> tuple[DerivedFile, ...]:
+    def following(self) -> dict[str, FileCheck]:
         """The pattern of moved points."""
-        return (DerivedFile(synthetic(0), (STATISTIC,), self._require_placed),)
+        return {synthetic(0): self._require_placed}
 
     def _require_placed(self, content: bytes, lattice: Ints) -> None:
         """Refuse a pattern that is not made of the positions as they were drawn."""
@@ -257,9 +257,7 @@ class MovedPoints(LatticeStatistic):
         require(points.shape == raw.shape and bool(self.window.contains(points).all()), "all points are there")
         # Into the window, and there to its inner part, is no further than to its border and a step.
         border = shapely.distance(self.window.geometry, shapely.points(raw)) * (1 + 1e-9)
-        # Older releases have products in place of decimal numbers: they differ in the last bit.
-        older = (points == lattice.reshape(-1, 2) * self.step).all(axis=1)
-        moved = np.where(older, 0, np.hypot(*(points - raw).T))
+        moved = np.hypot(*(points - raw).T)
         allowed = np.where(self.window.contains(raw), 0, border + self.step)
         require(bool((moved <= allowed).all()), "points are those drawn")
 

@@ -208,7 +208,7 @@ class TestSynthesizer:
     def test_no_count_is_off_by_more(self, given, post, tmp_path):
         points, mesh = pattern(800), regular_squares(WINDOW, shape=(9, 9))
         release = BoundedErrorSynthesizer(**given, mesh=mesh, postprocess=post).release(points)
-        truth = cell_counts(release.statistic.plan.mesh, points.positions)
+        truth = cell_counts(release.statistic.definition.mesh, points.positions)
         assert isinstance(release, BoundedErrorRelease)
         assert 0 < np.abs(release.raw - truth).max() <= release.max_error
         assert np.abs(release.counts - truth).max() <= release.max_error
@@ -242,7 +242,7 @@ class TestSynthesizer:
         points = pattern(900, marks={"month": month})
         counts = BoundedErrorSynthesizer(epsilon=1.0, max_error=35, spacing=250.0, alpha=100.0)
         series = counts.release_by(points, by="month", levels=list(range(6)))
-        mesh = series.releases["0"].statistic.plan.mesh
+        mesh = series.releases["0"].statistic.definition.mesh
         truth = np.array([cell_counts(mesh, points.positions[month == m]) for m in range(6)])
         assert series.raw.shape == series.filtered.shape == (6, 16)
         assert np.abs(series.raw - truth).max() <= series.max_error == 35
@@ -262,7 +262,7 @@ class TestSynthesizer:
         )
         assert (series.raw < 0).any()
         assert (series.counts == np.maximum(series.raw, 0)).all()
-        scale = series.releases["0"].statistic.plan.scale
+        scale = series.releases["0"].statistic.definition.scale
         assert scale == pytest.approx(4.0, rel=1e-12)
         law = {"scale": scale, "bound": series.max_error}
         found = particle_filter(series.raw, **law, rng=3)
@@ -375,14 +375,14 @@ def test_a_table_of_the_cells_is_saved(streets, tmp_path):
     assert table["count"].tolist() == release.counts.tolist()
     assert table.crs == "EPSG:27700"
     size = table.length if streets else table.area
-    assert size.to_numpy() == pytest.approx(release.statistic.plan.mesh.element_measure)
+    assert size.to_numpy() == pytest.approx(release.statistic.definition.mesh.element_measure)
     frame = release.to_geodataframe()
     assert frame["raw"].tolist() == release.raw.tolist()
     assert frame.geometry.geom_equals_exact(table.geometry, 1e-6).all()
     # Cells hold the points that were counted in them.
     places = shapely.points(points.xy)
     held = shapely.intersects(frame.geometry.buffer(1e-6).to_numpy()[:, None], places).sum(axis=1)
-    assert (held >= cell_counts(release.statistic.plan.mesh, points.positions)).all()
+    assert (held >= cell_counts(release.statistic.definition.mesh, points.positions)).all()
     (folder / "counts.geojson").write_text("{}")
     assert not verify(folder).holds
 
@@ -393,5 +393,5 @@ def test_a_polygon_has_slivers_that_keep_to_the_bound():
     xy = np.random.default_rng(1).uniform(0, 1000, (1200, 2))
     points = PointPattern(xy[triangle.contains(xy)], triangle)
     release = BoundedErrorSynthesizer(epsilon=2.0, delta=1e-6, spacing=90.0).release(points)
-    truth = cell_counts(release.statistic.plan.mesh, points.positions)
+    truth = cell_counts(release.statistic.definition.mesh, points.positions)
     assert np.abs(release.counts - truth).max() <= release.max_error

@@ -109,7 +109,7 @@ class TestErrors:
         guarantee = moves().guarantee
         for other in (far, free):
             release = StratifiedRelease("month", {"1": near, "2": other}, guarantee)
-            assert largest_error_plan(release.plans) is other.statistic.plan
+            assert largest_error_plan(release.plans) is other.statistic.definition
 
     def test_points_put_back_into_a_window_that_is_not_convex_may_be_twice_as_far(self):
         plan = moves(NOTCHED, max_error=500.0)

@@ -114,7 +114,7 @@ def series():
 
 class TestMethods:
     def test_of_counts_and_answers(self, series):
-        law = {"scale": next(iter(series.releases.values())).statistic.plan.scale, "bound": series.max_error}
+        law = {"scale": next(iter(series.releases.values())).statistic.definition.scale, "bound": series.max_error}
         smoothed = series.filter(method="smoother")
         assert (smoothed.estimate == pooled_smoother(series.raw, **law).estimate).all()
         assert (series.filter(rng=0).estimate == series.filtered).all()

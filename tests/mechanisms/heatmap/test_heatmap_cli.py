@@ -322,7 +322,7 @@ class TestRelease:
             for epsilon in (0.01, 10.0)
         )
         # Half of the first level's 16 cells lie outside a window of half a square.
-        scale = weak.statistic.plan.noise_scale
+        scale = weak.statistic.definition.noise_scale
         assert weak.noise_persons == pytest.approx(8 * scale / 2)
         assert "nothing but noise" in heatmaps.noise_warning(weak)
         assert heatmaps.noise_warning(plenty) is None
@@ -353,7 +353,7 @@ class TestRelease:
         rows = {row["metric"]: row for row in document["metrics"]}
         assert "points" not in rows
         release = load_release(public[0])
-        plan = release.statistic.plan
+        plan = release.statistic.definition
         exact = plan.users(read_pattern(visits, WINDOW, user="user")).total()[:16, :8]
         # The release of so much budget is the exact distribution of persons, which is not that of their points.
         np.testing.assert_allclose(release.distribution, exact / exact.sum(), atol=1e-6)

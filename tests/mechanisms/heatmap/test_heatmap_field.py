@@ -183,7 +183,7 @@ class TestBound:
         stated = json.loads((tmp_path / "out" / "certificate.json").read_text())["parameters"]
         assert stated.get("measure") == (None if measure == 32 else measure)
         again = load_release(tmp_path / "out")
-        assert (again.statistic.plan.finest, again.masses.shape) == (plan.finest, (32, 20))
+        assert (again.statistic.definition.finest, again.masses.shape) == (plan.finest, (32, 20))
 
     def test_a_person_more_changes_every_measured_level_by_one(self):
         plan = HeatmapSynthesizer(1.0, shape=(32, 20), measure=8).plan(BOX).statistic

@@ -111,7 +111,7 @@ def test_a_large_budget_gives_few_cells_back(window, variant):
     pattern = PointPattern(xy[window.contains(xy)], window)
     synthesizer = HeatmapSynthesizer(1e6, shape=(24, 20), variant=variant, user=None)
     release = synthesizer.release(pattern, 1)
-    plan = release.statistic.plan
+    plan = release.statistic.definition
     exact = measured(synthesizer.plan(window), pattern)[:24, :20] / UNIT
     np.testing.assert_allclose(release.masses, exact, atol=0.01)
     assert release.intensity.total == pytest.approx(release.masses.sum(), rel=1e-12)
@@ -244,7 +244,7 @@ def test_a_release_can_be_fitted_again_at_no_cost(tmp_path):
     other = release.refit("l1")
     np.testing.assert_array_equal(other.statistic.lattice, release.statistic.lattice)
     assert not np.allclose(other.masses, release.masses)
-    plan = release.statistic.plan
+    plan = release.statistic.definition
     # Both fits give the first level's cells their own: l1 exactly, least squares after pooling.
     coarse = pyramid(np.pad(other.masses, ((0, 0), (0, 8))))[plan.budgets.first]
     counts = plan.tree(release.statistic.lattice).levels[0].counts
@@ -298,7 +298,7 @@ def test_an_edited_statistic_does_not_load(tmp_path):
     release = small().release(visits(BOX, 20))
     data = release.statistic.to_dict()
     with pytest.raises(InputError, match=r"^statistic: "):
-        release.statistic.plan.restore(data | {"lattice": data["lattice"][1:]})
+        release.statistic.definition.restore(data | {"lattice": data["lattice"][1:]})
 
 
 PATTERN = visits(BOX, 9)

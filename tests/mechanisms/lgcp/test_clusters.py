@@ -15,7 +15,7 @@ from dpppsynth.contract import rules as cluster_rules
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.io import write_pattern
 from dpppsynth.mechanisms.lgcp import clustered_release
-from dpppsynth.mechanisms.lgcp.cluster_statistic import MassesAndPairs, cluster_text, read_clusters, require_clusters
+from dpppsynth.mechanisms.lgcp.cluster_statistic import MassesAndPairs, cluster_text, read_clusters
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
 from dpppsynth.models.cluster_process import LEAST, NO_CLUSTERS, clustered_pattern
@@ -258,7 +258,7 @@ class TestPatterns:
     def test_a_secret_number_of_points_stays_one(self):
         secret = LGCPSynthesizer(1.0, relation=AddRemove(), clusters=0.3, **FAST)
         released = secret.release(thomas(), 3, expected_n=500)
-        assert released.statistic.plan.n is None
+        assert released.statistic.definition.n is None
         assert released.clusters.none < 0.2
         with pytest.raises(InputError, match="fixed_n"):
             released.sample(1, 1, fixed_n=True)
@@ -307,13 +307,13 @@ class TestFiles:
         weight = np.zeros(len(prior.table))
         weight[[0, 3, 90]] = 0.25, 0.25, 0.5
         text = cluster_text(ClusterPosterior(prior, weight))
-        require_clusters(text.encode(), prior)
+        read_clusters(text.encode(), prior)
         document = json.loads(text)
         change(document["laws"])
         with pytest.raises(InputError):
-            require_clusters((json.dumps(document, sort_keys=True) + "\n").encode(), prior)
+            read_clusters((json.dumps(document, sort_keys=True) + "\n").encode(), prior)
         with pytest.raises(InputError):
-            require_clusters(b" " + text.encode(), prior)
+            read_clusters(b" " + text.encode(), prior)
 
     def test_probabilities_are_kept_to_a_millionth(self):
         prior = ClusterPrior((10.0, 40.0), streets=False)

@@ -391,7 +391,7 @@ def test_forged_settings_do_not_verify(saved, forge):
     release, folder = saved
     stated = json.loads((folder / "certificate.json").read_text())
     forged = copy.deepcopy(stated["parameters"])
-    relation, domain = release.statistic.plan.relation, release.statistic.plan.domain
+    relation, domain = release.statistic.definition.relation, release.statistic.definition.domain
     rederive(release.mechanism, forged, relation, domain)
     forge(forged["estimator"])
     with pytest.raises((InputError, LookupError, TypeError, ValueError)):

@@ -406,7 +406,7 @@ class TestRelease:
 
     def test_json_form(self):
         statistic = planned(AlphaNeighbours(0.7), n=1).measure(steepest_pair(0.7)[0], 1)
-        again = statistic.plan.restore(statistic.to_dict())
+        again = statistic.definition.restore(statistic.to_dict())
         np.testing.assert_array_equal(again.values, statistic.values)
         assert len(statistic.to_dict()["lattice"]) == len(MESH.vertices)
 

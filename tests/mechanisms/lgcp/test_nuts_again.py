@@ -42,4 +42,4 @@ def test_a_run_that_fails_is_tried_again(failing, rates):
 def test_three_failed_runs_keep_the_private_statistic():
     release, asked = released(True, True, True)
     assert (release.draws, len(asked)) == (None, 3)
-    assert len(release.statistic.lattice) == release.statistic.plan.size
+    assert len(release.statistic.lattice) == release.statistic.definition.size

@@ -131,7 +131,7 @@ class TestSampler:
         synthesizer = lgcp("posterior-draw")
         settled = plan(synthesizer).statistic.parameters()
         for pattern in (points(), points(seed=2, spot=True)):
-            assert synthesizer.release(pattern).statistic.plan.parameters() == settled
+            assert synthesizer.release(pattern).statistic.definition.parameters() == settled
 
 
 class Spoilt(Chance):

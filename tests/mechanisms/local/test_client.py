@@ -16,7 +16,7 @@ from dpppsynth.core import randomness
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import SystemBits
 from dpppsynth.mechanisms.local.client import content_hash
-from dpppsynth.mechanisms.local.randomizers.oracle_choice import ORACLES
+from dpppsynth.mechanisms.local.randomizers.oracles import ORACLES
 from dpppsynth.mechanisms.local.randomizers.randomizer import KINDS
 
 WINDOW = dps.Window.rectangle(-10, 5, 30, 65, crs="EPSG:27700")

@@ -29,7 +29,7 @@ from dpppsynth.mechanisms.local.audit_clients import (
     cell_distance,
     with_epsilon,
 )
-from dpppsynth.mechanisms.local.randomizers.hashing import hash_classes
+from dpppsynth.mechanisms.local.randomizers.oracles import hash_classes
 from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.privacy import PureDP
 from dpppsynth.randomizers import (

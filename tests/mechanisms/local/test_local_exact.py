@@ -17,7 +17,7 @@ from baselines.local_baselines import LiteralHybridArea
 from scipy import stats
 
 from dpppsynth.core.randomness import generator
-from dpppsynth.mechanisms.local.randomizers.hashing import hash_classes
+from dpppsynth.mechanisms.local.randomizers.oracles import hash_classes
 from dpppsynth.randomizers import (
     DiskArea,
     HadamardResponse,

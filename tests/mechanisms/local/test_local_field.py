@@ -7,7 +7,6 @@ import pytest
 
 from dpppsynth import load_release, local
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.models.channel_likelihood import Multinomial, ReportLikelihood
 from dpppsynth.privacy import verify
 from dpppsynth.randomizers import DiskArea, HybridArea, SquareWave, SubsetExponential
@@ -220,7 +219,7 @@ class TestSettings:
             local.DiskAreaMechanism(2.0, cells=5, tolerance=-1.0)
 
     def test_large_grids_are_refused_before_anybody_reports(self, monkeypatch):
-        monkeypatch.setattr(grid_limits, "FIELD_SIDE", 4)
+        monkeypatch.setattr("dpppsynth.mechanisms.local.randomizers.randomizer.FIELD_SIDE", 4)
         assert "tolerance" in local.DiskAreaMechanism(2.0, cells=5).settings()
         with pytest.raises(InputError, match=r"^estimator: a field is for at most 4 x 4 cells, got 5 x 5"):
             local.DiskAreaMechanism(2.0, cells=5, estimator="field")

@@ -12,6 +12,7 @@ from baselines.range_queries import average_query_error, query_workload, true_an
 from scipy import stats
 
 from dpppsynth import load_release, local, randomizers
+from dpppsynth.client import Client
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.grids import even_cells, uniform_grid
@@ -341,7 +342,7 @@ class TestAdaptiveGrids:
 
     def test_another_second_level_does_not_load(self, tmp_path):
         release = self.KINDS[1].release(PATTERN)
-        plan = replace(release.statistic.plan, cells=release.statistic.plan.cells + 1)
+        plan = replace(release.statistic.definition, cells=release.statistic.definition.cells + 1)
         with pytest.raises(InputError, match="lead to another second level"):
             plan.restore(release.statistic.to_dict())
 
@@ -419,11 +420,12 @@ class TestSettings:
         mechanism = local.AdvancedAdaptiveGrid(CUT, epsilon=3.0)
         first = mechanism.first(4000).simulate(HOMES[:2000], rng=1)
         two = mechanism.second(first, 4000)
-        device = local.SecondRound.from_json(two.to_json())
-        assert two.aggregate([device.client(xy) for xy in HOMES[2000:2005]]).n == 5
-        for text in ("", "{}", "[1]", two.to_json().replace('"columns"', '"column"')):
+        text = local.description(two, two.window)
+        device = Client.from_json(text)
+        assert two.aggregate([device.report(xy) for xy in HOMES[2000:2005]]).n == 5
+        for changed in ("", "{}", "[1]", text.replace('"columns"', '"column"')):
             with pytest.raises(InputError):
-                local.SecondRound.from_json(text)
+                Client.from_json(changed)
 
     def test_an_idle_machine_adds_nothing(self):
         mechanism = CELLS["disk"]

@@ -24,11 +24,12 @@ from dpppsynth.mechanisms.local.audit_clients import COUNT
 from dpppsynth.mechanisms.local.audit_trajectories import hard_walks
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.randomizers.unary import pack
+from dpppsynth.mechanisms.local.release import TraceRelease
 from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories
 from dpppsynth.mechanisms.local.trajectories.protocol import TraceCounts, TraceProtocol
 from dpppsynth.mechanisms.local.trajectory_statistic import TraceStatistic, number_of_trajectories
-from dpppsynth.mechanisms.local.trajectory_synthesizer import CombinedTraces, TraceRelease
+from dpppsynth.mechanisms.local.trajectory_synthesizer import CombinedTraces
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Local, PureDP, ReplaceOne, verify
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.release import certificate, load_release
@@ -83,7 +84,7 @@ def test_without_a_mark_every_point_is_a_trajectory():
     alone = LDPTrace(3.0, cells=3, max_length=4, user=None)
     points = PointPattern([[50, 50], [50, 60]], SQUARE)
     assert paths(alone.plan(SQUARE, n=2).statistic.walks(points)) == [[0], [0]]
-    assert alone.release(points).statistic.plan.n == 2
+    assert alone.release(points).statistic.definition.n == 2
 
 
 @pytest.mark.parametrize(
@@ -117,8 +118,8 @@ def test_measured_is_what_simulated_clients_report():
     assert statistic.lattice.tolist() == [*lengths.values.tolist(), *mobility.values.tolist()]
     assert [*mobility.mechanism.law.by_part(mobility.values)] == ["start", "end", "moves"]
     assert statistic.seeded
-    assert statistic.plan.longest == mobility.mechanism.longest == TRACE.longest(lengths)
-    for one, other in zip(statistic.plan.counts(statistic.lattice), (lengths, mobility), strict=True):
+    assert statistic.definition.longest == mobility.mechanism.longest == TRACE.longest(lengths)
+    for one, other in zip(statistic.definition.counts(statistic.lattice), (lengths, mobility), strict=True):
         assert (one.law.parameters(), one.n) == (other.mechanism.law.parameters(), other.n)
         assert one.values.tolist() == other.values.tolist()
     assert not plan.measure(given).seeded
@@ -134,7 +135,7 @@ def test_counts_of_real_clients_become_the_same_release():
     both = TRACE.combine(lengths, mobility)
     release = both.release(SQUARE)
     assert isinstance(release, TraceRelease)
-    assert (release.statistic.plan.n, release.statistic.plan.clients) == (60, (60, 50))
+    assert (release.statistic.definition.n, release.statistic.definition.clients) == (60, (60, 50))
     assert not release.seeded
     assert np.array_equal(release.model.moves, both.model.moves)
     assert np.array_equal(release.statistic.lattice, np.concatenate([lengths.values, mobility.values]))
@@ -147,7 +148,7 @@ def test_counts_of_real_clients_become_the_same_release():
     with pytest.raises(InputError, match=r"^lengths: "):
         CombinedTraces(TRACE, mobility, lengths, 60)
     with pytest.raises(InputError, match=r"^clients: the counts are not those"):
-        release.statistic.plan.counted(*TRACE.answers(lengths, mobility + mobility), seeded=False)
+        release.statistic.definition.counted(*TRACE.answers(lengths, mobility + mobility), seeded=False)
     with pytest.raises(InputError, match=r"^mobility: are counts of another round"):
         TRACE.combine(lengths, TRACE.second(1 if second.longest > 1 else 2).simulate(walks, 1))
 
@@ -196,7 +197,7 @@ def test_saved_verified_and_loaded(window, tmp_path):
     assert np.array_equal(loaded.trajectories(9, rng=1).values, release.trajectories(9, rng=1).values)
     stated = json.loads((folder / "certificate.json").read_text())
     assert stated["guarantee"]["relation"] == {"name": "local", "of": "trajectory"}
-    assert stated["parameters"]["longest"] == release.statistic.plan.longest
+    assert stated["parameters"]["longest"] == release.statistic.definition.longest
 
 
 def test_the_intensity_is_that_of_the_walks_visits():
@@ -282,7 +283,7 @@ def test_counts_that_are_rare_but_possible_verify_and_open(tmp_path):
     folder = TRACE.release(many()).save(tmp_path / "public", patterns=0)
     rewritten(folder, lambda p, lattice: all_zero(p, lattice, 4))
     assert verify(folder).holds
-    assert load_release(folder).statistic.plan.longest == 4
+    assert load_release(folder).statistic.definition.longest == 4
 
 
 def test_a_release_that_claims_another_relation_does_not_verify(tmp_path):
@@ -368,7 +369,7 @@ def test_relations_of_one_location_and_of_a_trajectory():
 
 def test_the_report_speaks_of_trajectories():
     release = TRACE.release(many(), 1)
-    said = " ".join(promise.promise(release.guarantee, SQUARE, release.statistic.plan.parameters()))
+    said = " ".join(promise.promise(release.guarantee, SQUARE, release.statistic.definition.parameters()))
     assert "went one way, or any other" in said
     assert "reports about their trajectory" in said
     assert "sent one report" not in said

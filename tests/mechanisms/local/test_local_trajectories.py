@@ -39,8 +39,7 @@ from dpppsynth.mechanisms.local.trajectories.paths import (
 )
 from dpppsynth.mechanisms.local.trajectories.protocol import RoundLaw
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
-from dpppsynth.mechanisms.local.trajectory_files import TraceRound
-from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
+from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace, TraceRound
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Local
 from dpppsynth.spatial.domains import Window
@@ -154,9 +153,9 @@ def test_a_walk_longer_than_announced_is_cut_and_nobody_can_tell():
     assert told == [[[3]], [[3]], [[2]]]
 
 
-def test_truncated_and_part():
+def test_cut_and_part():
     all_of_them = walks(3, [0, 1, 2], [4], [8, 7])
-    assert paths(all_of_them.truncated(2)) == [[0, 1], [4], [8, 7]]
+    assert paths(all_of_them.mobility(2)) == [[0, 1], [4], [8, 7]]
     assert paths(all_of_them.part(1, 3)) == [[4], [8, 7]]
 
 
@@ -817,7 +816,7 @@ def test_rounds_refuse(bad):
             with pytest.raises(InputError):
                 RoundLaw(**(good | {name: bad}))
     with pytest.raises(InputError):
-        walks(2, [0]).truncated(bad)
+        walks(2, [0]).mobility(0 if bad is None else bad)
     with pytest.raises(InputError):
         walks(2, [0]).part(0, bad)
     with pytest.raises(InputError):

@@ -176,7 +176,7 @@ class TestCertificates:
         asked = replace(mechanism, user="user")
         release = asked.release(VISITS)
         assert release.guarantee.relation == dps.Local(user="user")
-        assert release.statistic.plan.n == 300
+        assert release.statistic.definition.n == 300
         release.save(tmp_path / "release", patterns=1)
         assert verify(tmp_path / "release").holds
         certificate = json.loads((tmp_path / "release" / "certificate.json").read_text())

@@ -21,10 +21,9 @@ from dpppsynth.local import (
     read_counts,
     write_reports,
 )
-from dpppsynth.mechanisms.local import trajectory_files
-from dpppsynth.mechanisms.local.point_files import point_file
+from dpppsynth.mechanisms.local import point_files
+from dpppsynth.mechanisms.local.point_files import point_file, walk_values
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
-from dpppsynth.mechanisms.local.trajectory_files import walk_values
 from dpppsynth.privacy import ReplaceOne
 
 # A window that is no rectangle: cells outside it have no element.
@@ -136,23 +135,23 @@ class TestTrajectoriesOfAFile:
     def test_parts_change_nothing(self, mechanism, trips, monkeypatch):
         """The same values in groups of the same sizes, whatever is looked at together."""
         at_once = values(trips, mechanism, rows=150)
-        monkeypatch.setattr(trajectory_files, "FILLED", 50)
+        monkeypatch.setattr(point_files, "FILLED", 50)
         in_parts = values(trips, mechanism, rows=150)
         assert [len(each) for each in in_parts] == [len(each) for each in at_once] == [150, 150, 100]
         assert (np.concatenate(in_parts) == np.concatenate(at_once)).all()
 
     def test_few_cells_are_filled_in_together(self, monkeypatch):
         """However far all jumps are, and however many there are: of rows with their cells no more than `FILLED`."""
-        monkeypatch.setattr(trajectory_files, "FILLED", 500)
+        monkeypatch.setattr(point_files, "FILLED", 500)
         lengths = np.tile([1, 30, 3], 40)
         values = np.tile([0, 99], 40 * 17).astype(np.uint8)
-        walks = trajectory_files.Walks(10, values, starts(lengths))
+        walks = point_files.Walks(10, values, starts(lengths))
         parts = list(walks.parts(5, len(walks), 20))
         assert sum(map(len, parts)) == len(walks) - 5
         assert max(len(part.values) + len(part.mobility(20).values) for part in parts) <= 500
         assert (np.concatenate([part.values for part in parts]) == values[walks.offsets[5] :]).all()
         # One that is longer than that is looked at by itself.
-        monkeypatch.setattr(trajectory_files, "FILLED", 10)
+        monkeypatch.setattr(point_files, "FILLED", 10)
         assert [len(part) for part in walks.parts(0, 9, 20)] == [1] * 9
 
     def test_every_row_is_a_trajectory_unless_told(self, trips, tmp_path):

@@ -1,7 +1,6 @@
 """Points with types and times: what is measured, inferred, drawn, written and read again."""
 
 import functools
-import json
 from functools import cache
 
 import numpy as np
@@ -234,7 +233,7 @@ class TestRelease:
     @pytest.mark.slow
     def test_a_secret_number_is_estimated(self):
         release = made(relation=AddRemove())
-        assert release.statistic.plan.n is None
+        assert release.statistic.definition.n is None
         assert release.intensity.total == pytest.approx(N, rel=0.15)
 
     def test_streets(self):
@@ -294,31 +293,6 @@ class TestFiles:
         assert again.marks == MARKS
         pattern = dps.io.read_synthetic(folder / "synthetic_001.geojson", SQUARE, marks=MARKS.names)
         MARKS.require(pattern.marks)
-
-    @pytest.mark.parametrize(
-        ("properties", "written"),
-        [
-            ({"offence": "theft", "hour": 3.5}, True),
-            ({"hour": 3.5, "offence": "theft"}, False),
-            ({"offence": "arson", "hour": 3.5}, False),
-            ({"offence": "theft", "hour": 24.5}, False),
-            ({"offence": "theft", "hour": "3.5"}, False),
-            ({"offence": "theft", "hour": 3}, False),
-            ({"offence": "theft", "hour": None}, False),
-            ({"offence": "theft", "hour": 3.5, "name": "A"}, False),
-            ({"offence": "theft"}, False),
-            ({}, False),
-        ],
-    )
-    def test_nothing_else_lies_beside_a_point(self, properties, written):
-        plan = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=250.0).plan(SQUARE, n=N).statistic
-        assert plan.accepts_properties(json.dumps(properties).encode()) == written
-
-    def test_digits_behind_a_time_have_no_room(self):
-        plan = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=250.0).plan(SQUARE, n=N).statistic
-        assert not plan.accepts_properties(b'{"offence": "theft", "hour": 3.50}')
-        assert not plan.accepts_properties(b'{"offence": "theft", "hour": 3.5} ')
-        assert not plan.accepts_properties(b"[" * 10_000)
 
 
 class TestIntensity:

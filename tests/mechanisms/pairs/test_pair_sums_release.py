@@ -133,7 +133,7 @@ class TestRelease:
     def test_sums_come_near_the_exact_ones_where_the_budget_is_large(self):
         pattern = points(2, 400, SQUARE, clustered=True)
         release = PairSums(1e4, radii=[20.0, 60.0], cap=50).release(pattern)
-        exact = release.statistic.plan.exact_numbers(pattern) / 2.0**release.statistic.plan.bits
+        exact = release.statistic.definition.exact_numbers(pattern) / 2.0**release.statistic.definition.bits
         assert release.sums == pytest.approx(exact, abs=1.0)
         distance = np.hypot(*(pattern.xy[:, None] - pattern.xy).transpose(2, 0, 1))[np.triu_indices(400, 1)]
         plain = np.clip(1 - distance / 20.0, 0, None).sum()

@@ -183,7 +183,7 @@ class TestTracks:
         assert (error**2).mean() < 0.5 * (np.hypot(*(release.raw - points.xy).T) ** 2).mean()
         again = load_release(release.save(tmp_path / "public"))
         assert (again.filtered == release.filtered).all()
-        plan = release.statistic.plan
+        plan = release.statistic.definition
         law = {"epsilon": 60.0 / (60 * 10), "bound": plan.bound + WINDOW.resolution}
         settings = {"step": 2.0, "particles": 200, "resample": False, "rng": 5}
         found = cartesian_filter(release.raw, **law, **settings).estimate

@@ -34,8 +34,7 @@ from dpppsynth.mechanisms.kernel.bound.kernels import (
     kernel_assumptions,
     smallest_bandwidth,
 )
-from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.lengths import on_ground, on_map
+from dpppsynth.privacy.guarantee import Guarantee, on_ground, on_map
 from dpppsynth.privacy.losses import LARGEST_LOSS, DiscreteLosses, poisson_losses, worst_curves
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.domains import Window

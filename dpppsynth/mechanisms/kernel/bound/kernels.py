@@ -16,8 +16,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.wording import mention
 from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.catalogue import REALS, SEED, Code
-from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.lengths import on_ground, on_map
+from dpppsynth.privacy.guarantee import Guarantee, on_ground, on_map
 from dpppsynth.privacy.profiles import ApproximateDP, PoissonGaussianDP
 from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
 from dpppsynth.spatial.domains import Domain, Window
@@ -66,10 +65,10 @@ def superposition(
     require_bandwidth(bandwidth)
     bandwidth, rate = float(bandwidth), children_rate(patterns, relation)
     profile = PoissonGaussianDP(_reach(window, relation) / bandwidth, rate, delta)
-    curve = (
+    curve = [
         (d, PoissonGaussianDP(float(d) / bandwidth, patterns, delta).epsilon(delta))
         for d in np.linspace(0, window.diameter, 41)[1:]
-    )
+    ]
     return Guarantee(
         relation,
         profile,

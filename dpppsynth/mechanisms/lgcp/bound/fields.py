@@ -14,8 +14,7 @@ from dpppsynth.mechanisms.lgcp.bound.increments import increments, point_sd
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import DOWN
 from dpppsynth.models.covariances import ROOT_ERROR, Covariance, covariance_matrix
 from dpppsynth.privacy.bounds import LATTICE_BITS, assumptions, require_safe_lattice
-from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.lengths import Curve, on_ground, on_map
+from dpppsynth.privacy.guarantee import Curve, Guarantee, on_ground, on_map
 from dpppsynth.privacy.profiles import GaussianDP
 from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
 from dpppsynth.spatial.mesh import Floats, Mesh

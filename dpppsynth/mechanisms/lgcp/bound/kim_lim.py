@@ -17,8 +17,7 @@ from dpppsynth.mechanisms.lgcp.bound.increments import RELATIVE, element_pairs, 
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import SAMPLER, draw_assumptions
 from dpppsynth.models.covariances import Covariance, PoweredExponential, covariance_matrix
 from dpppsynth.privacy.catalogue import AVERAGED, text
-from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.lengths import on_map, true_length
+from dpppsynth.privacy.guarantee import Guarantee, on_map, true_length
 from dpppsynth.privacy.profiles import ApproximateDP
 from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
 from dpppsynth.spatial.domains import Window

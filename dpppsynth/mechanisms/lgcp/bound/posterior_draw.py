@@ -18,8 +18,7 @@ from dpppsynth.models.covariances import Covariance, covariance_matrix
 from dpppsynth.models.target_posterior import proximal_factor
 from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.catalogue import REALS, SEED, Code
-from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.lengths import Curve, on_ground, on_map
+from dpppsynth.privacy.guarantee import Curve, Guarantee, on_ground, on_map
 from dpppsynth.privacy.profiles import GaussianDP, Profile, PureDP, SmallestOf
 from dpppsynth.privacy.relations import AddRemove, CappedRelation, ReplaceOne, as_relation
 from dpppsynth.spatial.domains import Domain

@@ -15,7 +15,9 @@ from dpppsynth.core.arguments import elements, instance, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.core.wording import LEFT_OUT
-from dpppsynth.mechanisms.local import grid_limits
+
+# Cells of one grid: their corners fill 128 MiB.
+MOST_CELLS = 2**22
 
 Bounds = tuple[float, float, float, float]
 
@@ -65,8 +67,8 @@ def users(name: str, n: Any) -> int:
 
 def require_cells(number: int, name: str) -> None:
     """Refuse grids that would not fit into memory."""
-    if not number <= grid_limits.CELLS:
-        msg = f"{name}: ask for more than {grid_limits.CELLS} cells; take fewer."
+    if not number <= MOST_CELLS:
+        msg = f"{name}: ask for more than {MOST_CELLS} cells; take fewer."
         raise InputError(msg)
 
 
@@ -365,7 +367,7 @@ def uniform_grid(bounds: Any, columns: int, rows: int) -> Rectangles:
     [2.0, 0.0, 4.0, 1.0]
     """
     x0, y0, x1, y1 = checked_bounds(bounds)
-    columns, rows = whole("columns", columns, 1, most=grid_limits.CELLS), whole("rows", rows, 1, most=grid_limits.CELLS)
+    columns, rows = whole("columns", columns, 1, most=MOST_CELLS), whole("rows", rows, 1, most=MOST_CELLS)
     require_cells(columns * rows, "columns and rows")
     return Rectangles(np.linspace(x0, x1, columns + 1), np.linspace(y0, y1, rows + 1))
 

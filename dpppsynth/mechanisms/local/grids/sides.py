@@ -16,8 +16,7 @@ from dpppsynth.core.arguments import one_of, positive, probability, real, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.grids.rectangles import LARGEST, reals, users
+from dpppsynth.mechanisms.local.grids.rectangles import LARGEST, MOST_CELLS, reals, users
 
 ROUNDINGS = ("nearest", "ceil", "floor")
 # Range of epsilon: below it reports carry no usable information, beyond it they hide nothing.
@@ -172,7 +171,7 @@ def rounded_sides(sides: Any, rounding: str) -> Ints:
         found = np.floor(ideal + 0.5)
     else:
         found = np.floor(ideal * (1 + CLOSE)) if rounding == "floor" else np.ceil(ideal * (1 - CLOSE))
-    most = max(1, math.isqrt(grid_limits.CELLS // max(1, len(ideal))))
+    most = max(1, math.isqrt(MOST_CELLS // max(1, len(ideal))))
     return np.clip(found, 1, most).astype(np.int64)
 
 

@@ -18,7 +18,6 @@ import numpy as np
 from dpppsynth.core.arguments import finite, flag, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
     em_settings,
@@ -27,7 +26,15 @@ from dpppsynth.mechanisms.local.randomizers.em import (
     neighbour_smoothing,
 )
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, ExcessLaw, draws, excess_law, with_likelier
-from dpppsynth.mechanisms.local.randomizers.footprint import high, high_shares, offsets, output_mask, reached
+from dpppsynth.mechanisms.local.randomizers.footprint import (
+    MOST_BOX,
+    MOST_SIDE,
+    high,
+    high_shares,
+    offsets,
+    output_mask,
+    reached,
+)
 from dpppsynth.mechanisms.local.randomizers.randomizer import CellRandomizer
 from dpppsynth.models.channel_likelihood import FootprintChannel
 
@@ -54,8 +61,8 @@ class AreaRandomizer(CellRandomizer):
 
     def __post_init__(self) -> None:
         fewer = "take fewer, larger cells"
-        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=grid_limits.AREA_SIDE, remedy=fewer))
-        most = (grid_limits.AREA_BOX - self.cells) // 2
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_SIDE, remedy=fewer))
+        most = (MOST_BOX - self.cells) // 2
         object.__setattr__(self, "radius", whole("radius", self.radius, 0, most=most, remedy="it is counted in cells"))
         super().__post_init__()
 
@@ -158,7 +165,6 @@ class AreaRandomizer(CellRandomizer):
         return reports
 
     def count(self, reports: Ints) -> Ints:
-        """(size,) numbers of reports of each output cell, in lexicographic order."""
         cells, counts = self.rows(reports), np.zeros(self.size, dtype=np.int64)
         for part in _chunks(len(cells)):
             counts += np.bincount(self._places(cells[part]), minlength=self.size)

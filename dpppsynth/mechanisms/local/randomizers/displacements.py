@@ -11,7 +11,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle
+from dpppsynth.mechanisms.local.randomizers.oracles import best_oracle
 from dpppsynth.mechanisms.local.randomizers.questions import QuestionsLaw
 from dpppsynth.spatial.simplex import norm_sub, possible
 
@@ -120,14 +120,6 @@ class DisplacementLaw(QuestionsLaw):
         return shares, moves
 
     def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
-        """(inputs,) estimated shares, of starts and displacements that are independent.
-
-        Parameters
-        ----------
-        counts : (size,) array of int
-        n : int
-        inside : (inputs,) array of bool, optional
-        """
         self.settings(**settings)
         mask = possible(inside, self.inputs).reshape(-1, self.displacements)
         shares, moves = self.parts(counts, n, inside=mask.any(axis=1))

@@ -17,7 +17,9 @@ import numpy as np
 from dpppsynth.core.arguments import plain_array, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.mechanisms.local import grid_limits
+
+# Cells along a side of the grid of values and of the box of reports: arrays of the latter are kept.
+MOST_SIDE, MOST_BOX = 1024, 4096
 
 
 def offsets(radius: int) -> tuple[Ints, Ints]:
@@ -60,11 +62,11 @@ def high_shares(x: Any, y: Any, radius: Any) -> Floats:
     return np.where(high(x, y, radius), 1.0, mixed)
 
 
-def _whole(name: str, value: Any, least: int = -grid_limits.AREA_BOX) -> Ints:
+def _whole(name: str, value: Any, least: int = -MOST_BOX) -> Ints:
     array = plain_array(value)
     numbers = array is not None and array.dtype.kind in "iu"
-    if array is None or not numbers or not ((array >= least) & (array <= grid_limits.AREA_BOX)).all():
-        msg = f"{name}: must be whole numbers from {least} to {grid_limits.AREA_BOX}, in cells."
+    if array is None or not numbers or not ((array >= least) & (array <= MOST_BOX)).all():
+        msg = f"{name}: must be whole numbers from {least} to {MOST_BOX}, in cells."
         raise InputError(msg)
     return array.astype(np.int64)
 
@@ -136,5 +138,5 @@ def grid_radius(epsilon: float, cells: int) -> int:
     >>> [grid_radius(3.5, cells) for cells in (4, 5, 10, 15, 20)]
     [0, 1, 2, 3, 4]
     """
-    cells = whole("cells", cells, 1, most=grid_limits.AREA_SIDE)
+    cells = whole("cells", cells, 1, most=MOST_SIDE)
     return math.floor(optimal_radius(epsilon) * cells + GUARD)

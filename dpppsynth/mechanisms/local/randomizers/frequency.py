@@ -70,7 +70,6 @@ class FrequencyOracle(Randomizer):
 
     @property
     def size(self) -> int:
-        """Length of the vector of counts: here the supports of the values."""
         return self.domain
 
     @property
@@ -88,7 +87,6 @@ class FrequencyOracle(Randomizer):
         raise NotImplementedError
 
     def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
-        """(n, columns) reports of clients with the given values (n,), each drawn from its own random bits."""
         values = self.values(values)
         instance("rng", rng, np.random.Generator, "dpppsynth.core.randomness.generator() makes one")
         reports = np.empty((len(values), len(self.columns)), dtype=np.int64)

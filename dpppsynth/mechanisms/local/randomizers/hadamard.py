@@ -91,7 +91,6 @@ class HadamardResponse(FrequencyOracle):
         return checked
 
     def count(self, reports: Ints) -> Ints:
-        """(2 K,) number of reports of each kind."""
         row, bit = self._checked(reports).T
         return np.bincount(2 * row + bit, minlength=self.size).astype(np.int64)
 

@@ -5,12 +5,12 @@ Importing this module imports numba, so that it is imported where it is used.
 
 import numpy as np
 
-from dpppsynth.core.sorted_search import compiled
 from dpppsynth.core.types import Ints
-from dpppsynth.mechanisms.local.randomizers import hashing
-from dpppsynth.mechanisms.local.randomizers.hashing import STEP, Words
+from dpppsynth.core.workers import compiled
+from dpppsynth.mechanisms.local.randomizers import oracles
+from dpppsynth.mechanisms.local.randomizers.oracles import STEP, Words
 
-mix = compiled(hashing.mix)
+mix = compiled(oracles.mix)
 
 
 @compiled

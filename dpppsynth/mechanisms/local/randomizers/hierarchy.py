@@ -21,7 +21,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.grids.sides import report_signal
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle, checked_budget
-from dpppsynth.mechanisms.local.randomizers.oracle_choice import best_oracle
+from dpppsynth.mechanisms.local.randomizers.oracles import best_oracle
 from dpppsynth.mechanisms.local.randomizers.questions import QuestionsLaw
 from dpppsynth.spatial.simplex import norm_sub, possible
 

@@ -1,13 +1,19 @@
-"""Frequency oracles by randomised response and by local hashing.
+"""Frequency oracles by randomised response and by local hashing, all oracles by name, and the best one.
 
 Oracles estimate how many clients have each of d values, with the same budget and different noise. Per client whose
 value is another one, the variance of an estimated number is `(e^eps + d - 2) / (e^eps - 1)^2` under randomized
 response, `4 e^eps / (e^eps - 1)^2` under optimized unary encoding and, nearly, local hashing, and
 `e^(eps/2) / (e^(eps/2) - 1)^2` under symmetric unary encoding.
 
+The hash of a value is a 64-bit mix of seed and value, and its class the one of `hash_range` equal intervals of the
+64-bit numbers that it falls into: whole-number arithmetic, alike on all machines. Privacy needs nothing of the family,
+as seeds are drawn independently of values; that estimates are unbiased needs two values to collide for one seed in
+`hash_range`, and estimates are uncorrelated if any three values are as good as independent.
+
 References
 ----------
 Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for frequency estimation, USENIX Security.
+Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators, OOPSLA: the hash functions.
 """
 
 import math
@@ -20,12 +26,51 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arguments import positive, whole
+from dpppsynth.core.arguments import one_of, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, ExcessLaw, draws, excess_law, log_ratio
-from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.hashing import hash_classes, interval, states
+from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle, checked_budget, total_variance
+from dpppsynth.mechanisms.local.randomizers.hadamard import HadamardResponse
+from dpppsynth.mechanisms.local.randomizers.projective import ProjectiveResponse
+from dpppsynth.mechanisms.local.randomizers.unary import WORD, OptimizedUnary, SubsetSelection, SymmetricUnary
+
+Words = npt.NDArray[np.uint64]
+
+STEP = np.uint64(0x9E3779B97F4A7C15)
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+THIRTY, TWENTY_SEVEN, THIRTY_ONE = np.uint64(30), np.uint64(27), np.uint64(31)
+HALF, LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
+
+
+def mix(z: Any) -> Any:
+    """Mix 64-bit numbers: arrays, or single numbers in compiled loops."""
+    z = (z ^ (z >> THIRTY)) * FIRST
+    z = (z ^ (z >> TWENTY_SEVEN)) * SECOND
+    return z ^ (z >> THIRTY_ONE)
+
+
+def hash_classes(seeds: Ints, values: Ints | int, hash_range: int) -> Ints:
+    """(n,) classes of values (n,), or of one value, under the hash functions of seeds (n,)."""
+    steps = (np.atleast_1d(values).astype(np.uint64) + np.uint64(1)) * STEP
+    numbers, size = mix(states(seeds) + steps), np.uint64(hash_range)
+    # The product with the range has 96 bits: its highest ones, half by half.
+    scaled = ((numbers >> HALF) * size + (((numbers & LOW_HALF) * size) >> HALF)) >> HALF
+    return scaled.astype(np.int64)
+
+
+def states(seeds: Ints) -> Words:
+    """(n,) numbers that hash functions start from."""
+    return mix(seeds.astype(np.uint64) + STEP)
+
+
+def interval(values: Ints, hash_range: int) -> Words:
+    """(n,) smallest 64-bit numbers of classes: `values 2^64 / hash_range`, rounded up, by long division."""
+    size = np.uint64(hash_range)
+    high, rest = np.divmod(values.astype(np.uint64) << HALF, size)
+    low, rest = np.divmod(rest << HALF, size)
+    return (high << HALF) + low + (rest > 0)
+
 
 # Seeds are drawn from [0, 2^SEED_BITS): far more than there are clients.
 SEED_BITS = 63
@@ -145,7 +190,6 @@ class RandomizedResponse(ResponseOracle):
         return lone_clone_probability(self.spent)
 
     def matrix(self) -> Floats:
-        """(domain, domain) probabilities of every report given each value."""
         self._room(self.domain)
         return self._response.matrix()
 
@@ -158,7 +202,6 @@ class RandomizedResponse(ResponseOracle):
         return checked
 
     def count(self, reports: Ints) -> Ints:
-        """(domain,) number of reports of each value."""
         return np.bincount(self._checked(reports)[:, 0], minlength=self.domain).astype(np.int64)
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
@@ -257,3 +300,72 @@ def _require_range(numbers: Ints, end: int, name: str) -> None:
     if len(numbers) and not (numbers.min() >= 0 and numbers.max() < end):
         msg = f"reports: a {name} must be a whole number from 0 to {end - 1}; some are not."
         raise InputError(msg)
+
+
+# Values up to which a report that names a subset of them is no longer than eight numbers.
+SHORT = 8 * WORD
+CANDIDATES: tuple[type[FrequencyOracle], ...] = (RandomizedResponse, ProjectiveResponse, LocalHashing, SubsetSelection)
+
+
+def best_oracle(epsilon: float, domain: int) -> FrequencyOracle:
+    """Oracle with the smallest total variance of those with short reports; the simplest of equal ones.
+
+    Tried are randomised response, projective geometry response, local hashing, and for up to 496 values subset
+    selection, which is never worse: its reports are one bit for each value.
+
+    Examples
+    --------
+    >>> [best_oracle(1.0, domain).kind for domain in (3, 16, 4096)]
+    ['randomized-response', 'subset-selection', 'local-hashing']
+    """
+    epsilon, domain = checked_budget(epsilon, domain)
+    made = [oracle for kind in CANDIDATES if (oracle := _made(kind, epsilon, domain)) is not None]
+    if not made:
+        # Says what no oracle can express.
+        return RandomizedResponse(epsilon=epsilon, domain=domain)
+    # Integers are a few units off the closed forms: what is as good as equal is equal.
+    least = min(map(total_variance, made)) * (1 + 1e-6)
+    return next(oracle for oracle in made if total_variance(oracle) <= least)
+
+
+def _made(kind: type[FrequencyOracle], epsilon: float, domain: int) -> FrequencyOracle | None:
+    """An oracle of a kind; None where it cannot be had."""
+    if kind is SubsetSelection and domain > SHORT:
+        return None
+    try:
+        return kind(epsilon=epsilon, domain=domain)
+    except InputError:
+        return None
+
+
+ORACLES: dict[str, type[FrequencyOracle]] = {
+    law.kind: law
+    for law in (
+        RandomizedResponse,
+        LocalHashing,
+        OptimizedUnary,
+        SymmetricUnary,
+        HadamardResponse,
+        SubsetSelection,
+        ProjectiveResponse,
+    )
+}
+# Words of users and of certificates for the best one.
+AUTO, LEAST_VARIANCE = "auto", "least-variance"
+
+
+def stated_oracle(asked: str) -> str:
+    """Kind of frequency oracle on a certificate, by the kind that users ask for."""
+    return LEAST_VARIANCE if asked == AUTO else asked
+
+
+def oracle(kind: str, *, epsilon: float, domain: int) -> FrequencyOracle:
+    """A frequency oracle by its kind, as certificates state it; "least-variance" takes that of `best_oracle`.
+
+    Examples
+    --------
+    >>> oracle("least-variance", epsilon=1.0, domain=100).kind
+    'subset-selection'
+    """
+    chosen = one_of("oracle", kind, (LEAST_VARIANCE, *ORACLES))
+    return best_oracle(epsilon, domain) if chosen == LEAST_VARIANCE else ORACLES[chosen](epsilon=epsilon, domain=domain)

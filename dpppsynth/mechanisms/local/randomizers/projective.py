@@ -222,7 +222,6 @@ class ProjectiveResponse(DesignOracle):
         return 4 * self.space.dimension
 
     def matrix(self) -> Floats:
-        """(points, domain) probabilities of every report given each value."""
         self._room(self.size)
         own, other = float(self.p / self.own_points), float((1 - self.p) / (self.size - self.own_points))
         points = self.space.vectors(np.arange(self.size))
@@ -248,14 +247,12 @@ class ProjectiveResponse(DesignOracle):
         return checked
 
     def count(self, reports: Ints) -> Ints:
-        """(points,) number of reports of each point."""
         return np.bincount(self._checked(reports)[:, 0], minlength=self.size).astype(np.int64)
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
         return self.space.products(reports[:, 0], np.array([value])) == 0
 
     def supports(self, counts: Ints) -> Ints:
-        """(domain,) number of reports in the hyperplane of each value."""
         return self.space.hyperplane_sums(self.tallies(counts))[: self.domain]
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:

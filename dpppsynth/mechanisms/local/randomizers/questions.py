@@ -49,7 +49,6 @@ class QuestionsLaw(Randomizer):
         return max(oracle.spent for oracle in self.oracles)
 
     def matrix(self) -> Floats:
-        """(reports, inputs) probabilities of all reports, question after question; for few values."""
         values, parts = np.arange(self.inputs), [oracle.matrix() for oracle in self.oracles]
         held = [part[:, self.answers(values, number)] for number, part in enumerate(parts)]
         return np.concatenate(held) / len(self.oracles)

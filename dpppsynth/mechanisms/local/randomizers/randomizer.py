@@ -16,12 +16,15 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import entries, one_of, plain_array, positive, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.models.channel_likelihood import Channel, Law, Multinomial, ReportLikelihood
 from dpppsynth.spatial.simplex import possible
 
 if TYPE_CHECKING:
     from dpppsynth.contract.audits.statistic_audit import OwnAudit
+
+
+# Cells along a side of grids whose shares are estimated by a field: its mode takes up to some minutes.
+FIELD_SIDE = 256
 
 
 def fingerprint(identity: Mapping[str, Any]) -> str:
@@ -234,6 +237,11 @@ class CellRandomizer(Randomizer):
         """Probabilities of what is counted given the cell."""
         raise NotImplementedError
 
+    @property
+    def has_field(self) -> bool:
+        """Whether the grid is small enough for a field."""
+        return self.cells <= FIELD_SIDE
+
     def counts_law(self, n: int) -> Law:
         """Law of the counts of n reports."""
         return Multinomial(float(n))
@@ -257,27 +265,13 @@ class CellRandomizer(Randomizer):
                 "out."
             )
             raise InputError(msg)
-        require_field(self.cells)
+        if not self.has_field:
+            got = f"at most {FIELD_SIDE} x {FIELD_SIDE} cells, got {self.cells} x {self.cells}"
+            msg = f"estimator: a field is for {got}; take estimator='em'."
+            raise InputError(msg)
         return {"estimator": FIELD}
 
     def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
-        """(inputs,) estimated shares of the cells, non-negative and with sum one.
-
-        Parameters
-        ----------
-        counts : (size,) array of int
-        n : int
-            Number of reports.
-        inside : (inputs,) array of bool, optional
-            Cells that anybody can be in; the others get nothing.
-        **settings
-            As `settings` names them.
-
-        Raises
-        ------
-        InputError
-            Counts are none of this mechanism or of another number of reports, or a setting breaks its rule.
-        """
         chosen = self.settings(**settings)
         if chosen.pop("estimator", self.published) == self.published:
             return self.published_estimate(counts, n, inside=inside, **chosen)
@@ -304,14 +298,6 @@ class CellRandomizer(Randomizer):
         raise NotImplementedError
 
 
-def require_field(cells: int) -> None:
-    """Refuse a field on a grid of too many cells along a side; InputError."""
-    if cells > grid_limits.FIELD_SIDE:
-        most = grid_limits.FIELD_SIDE
-        msg = f"estimator: a field is for at most {most} x {most} cells, got {cells} x {cells}; take estimator='em'."
-        raise InputError(msg)
-
-
 # Module and class of each kind.
 KINDS = {
     "randomized-response": ("oracles", "RandomizedResponse"),
@@ -319,7 +305,7 @@ KINDS = {
     "optimized-unary": ("unary", "OptimizedUnary"),
     "symmetric-unary": ("unary", "SymmetricUnary"),
     "hadamard-response": ("hadamard", "HadamardResponse"),
-    "subset-selection": ("subset_selection", "SubsetSelection"),
+    "subset-selection": ("unary", "SubsetSelection"),
     "projective-response": ("projective", "ProjectiveResponse"),
     "disk-area": ("area", "DiskArea"),
     "hybrid-area": ("area", "HybridArea"),

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
     binomial_smoothing,
@@ -34,6 +33,9 @@ from dpppsynth.mechanisms.local.randomizers.exact_sampling import (
 )
 from dpppsynth.mechanisms.local.randomizers.randomizer import CellRandomizer
 from dpppsynth.models.channel_likelihood import AxisChannel, Multinomial, ReportLikelihood
+
+# Cells along an axis, and cells that a window may reach to either side.
+MOST_SIDE = 4096
 
 # Clients drawn at once.
 BATCH = 1_000_000
@@ -73,10 +75,8 @@ class SquareWave(CellRandomizer):
     columns: ClassVar[tuple[str, ...]] = ("axis", "cell")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=grid_limits.SQUARE_WAVE_SIDE))
-        object.__setattr__(
-            self, "half_width", whole("half_width", self.half_width, 0, most=grid_limits.SQUARE_WAVE_SIDE)
-        )
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_SIDE))
+        object.__setattr__(self, "half_width", whole("half_width", self.half_width, 0, most=MOST_SIDE))
         super().__post_init__()
 
     @property
@@ -252,9 +252,7 @@ def square_wave_half_width(epsilon: float, cells: int) -> int:
     3
     """
     # A half-width that is a whole number up to rounding is that number.
-    return math.floor(
-        whole("cells", cells, 1, most=grid_limits.SQUARE_WAVE_SIDE) * _relative_half_width(epsilon) + 1e-9
-    )
+    return math.floor(whole("cells", cells, 1, most=MOST_SIDE) * _relative_half_width(epsilon) + 1e-9)
 
 
 def _relative_half_width(epsilon: float) -> float:

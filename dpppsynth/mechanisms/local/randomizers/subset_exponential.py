@@ -16,10 +16,10 @@ import numpy as np
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, draws, groups, meeting
 from dpppsynth.mechanisms.local.randomizers.randomizer import LEAST_SQUARES, CellRandomizer
 from dpppsynth.mechanisms.local.randomizers.subset_law import (
+    MOST_SIDE,
     Shells,
     SubsetLaw,
     all_subsets,
@@ -87,7 +87,7 @@ class SubsetExponential(CellRandomizer):
     published: ClassVar[str] = LEAST_SQUARES
 
     def __post_init__(self) -> None:
-        cells = whole("cells", self.cells, 1, most=grid_limits.SHELLS_SIDE)
+        cells = whole("cells", self.cells, 1, most=MOST_SIDE)
         object.__setattr__(self, "cells", cells)
         object.__setattr__(self, "subset", whole("subset", self.subset, 1, most=cells**2))
         super().__post_init__()
@@ -217,18 +217,7 @@ class SubsetExponential(CellRandomizer):
         return MatrixChannel((self.cells, self.cells), np.ascontiguousarray(table))
 
     def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
-        """(m,) estimated shares: what explains the hits, least squares, without its negative part.
-
-        Parameters
-        ----------
-        counts : (m + 1,) array of int
-        n : int
-            Number of reports, empty ones too.
-        inside : (m,) array of bool, optional
-            Cells that anybody can be in.
-        **settings
-            None are known.
-        """
+        """(m,) estimated shares: what explains the hits, least squares, without its negative part."""
         self.published_settings(**settings)
         reported, kept = self.reported(counts), possible(inside, self.inputs)
         if whole("n", n, 1) != reported:

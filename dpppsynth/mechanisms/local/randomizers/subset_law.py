@@ -24,8 +24,10 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import LOST
+
+# Cells along a side: tables of shells have side^4 entries.
+MOST_SIDE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,7 @@ def shells(cells: int) -> Shells:
     >>> shells(2).squares.tolist(), shells(2).beyond.tolist()
     ([0, 1, 2], [[4, 3, 1, 0]])
     """
-    return _shells(whole("cells", cells, 1, most=grid_limits.SHELLS_SIDE))
+    return _shells(whole("cells", cells, 1, most=MOST_SIDE))
 
 
 @lru_cache(maxsize=4)
@@ -129,7 +131,7 @@ def mean_distance(cells: int) -> float:
     >>> round(mean_distance(5), 6)
     2.653714
     """
-    whole("cells", cells, 1, most=grid_limits.SHELLS_SIDE)
+    whole("cells", cells, 1, most=MOST_SIDE)
     # Number of occurrences of each offset along one axis.
     often = cells - np.arange(cells)
     often[1:] *= 2

@@ -1,4 +1,4 @@
-"""Unary encodings: one independently randomised bit for each value.
+"""Reports of one bit for each value: unary encodings, whose bits are independent, and subsets of a public size.
 
 References
 ----------
@@ -6,18 +6,26 @@ Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for fr
 Erlingsson, Pihur and Korolova (2014), RAPPOR, CCS: symmetric unary encoding is its one-time basic form.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from dpppsynth.core.arguments import whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, BinaryLaw, binary_law, draws
-from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
+from dpppsynth.mechanisms.local.randomizers.frequency import (
+    DesignOracle,
+    FrequencyOracle,
+    checked_budget,
+    ideal_variance,
+)
 
 WORD = 62
 Bits = npt.NDArray[np.bool_]
@@ -58,20 +66,44 @@ MOST_BITS = 12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class UnaryOracle(FrequencyOracle):
-    """Base of both: 62 bits in a word, the own bit and the others with their probabilities of being set.
+class BitOracle(FrequencyOracle):
+    """Base of oracles whose reports have one bit for each value, 62 in a word."""
 
-    Counts are the reports with each bit set. `fast_counts` have exactly their law.
-    """
+    @property
+    def _pool(self) -> int:
+        """Number of bits."""
+        return self.domain
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of the words."""
-        return tuple(f"word_{k}" for k in range(-(-self.domain // WORD)))
+        return tuple(f"word_{k}" for k in range(-(-self._pool // WORD)))
 
     @property
     def _width(self) -> int:
-        return self.domain
+        return self._pool
+
+    def _fits(self, words: Ints) -> bool:
+        """Whether words (n, columns) have no other bits than those of values."""
+        last = 2 ** (self._pool - WORD * (words.shape[1] - 1))
+        return not len(words) or bool(words.min() >= 0 and words.max() < 2**WORD and words[:, -1].max() < last)
+
+    def count(self, reports: Ints) -> Ints:
+        checked, counts = self._checked(reports), np.zeros(self.domain, dtype=np.int64)
+        for part in self._parts(len(checked)):
+            counts += unpack(checked[part], self.domain).sum(axis=0, dtype=np.int64)
+        return counts
+
+    def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
+        return bit(reports, value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnaryOracle(BitOracle):
+    """Base of unary encodings: the own bit and the others with their probabilities of being set.
+
+    Counts are the reports with each bit set. `fast_counts` have exactly their law.
+    """
 
     @cached_property
     def _law(self) -> BinaryLaw:
@@ -107,21 +139,10 @@ class UnaryOracle(FrequencyOracle):
 
     def _checked(self, reports: Any) -> Ints:
         checked = self.rows(reports)
-        last = self.domain - WORD * (checked.shape[1] - 1)
-        if len(checked) and (checked.min() < 0 or checked.max() >= 2**WORD or checked[:, -1].max() >= 2**last):
+        if not self._fits(checked):
             msg = f"reports: must be words of {WORD} bits that stand for {self.domain} values; some have more bits."
             raise InputError(msg)
         return checked
-
-    def count(self, reports: Ints) -> Ints:
-        """(domain,) number of reports with the bit of each value set."""
-        checked, counts = self._checked(reports), np.zeros(self.domain, dtype=np.int64)
-        for part in self._parts(len(checked)):
-            counts += unpack(checked[part], self.domain).sum(axis=0, dtype=np.int64)
-        return counts
-
-    def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
-        return bit(reports, value)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -174,3 +195,129 @@ class SymmetricUnary(UnaryOracle):
     @property
     def spent(self) -> float:
         return 2 * self._law.log_odds
+
+
+# Bits of the random keys whose smallest ones make a subset; ties at its end are drawn again.
+KEY_BITS = 48
+
+
+def selected_size(epsilon: float, domain: int) -> int:
+    """Size of the subsets with the least total variance: `domain / (e^epsilon + 1)`, rounded down or up.
+
+    Examples
+    --------
+    >>> [selected_size(epsilon, 100) for epsilon in (0.5, 1.0, 3.0, 5.0)]
+    [38, 27, 5, 1]
+    """
+    epsilon, domain = checked_budget(epsilon, domain)
+    ideal, most = domain / (math.exp(epsilon) + 1), max(1, domain - 1)
+    sizes = (min(max(1, around), most) for around in (math.floor(ideal), math.ceil(ideal)))
+
+    def variance(size: int) -> float:
+        one = size / max(2, domain)
+        return ideal_variance(epsilon, domain, one, one * (size - 1) / most)
+
+    return min(sizes, key=variance)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SubsetSelection(DesignOracle, BitOracle):
+    """Subset selection: of all subsets of k values those with the own one are `e^epsilon` times as likely.
+
+    No oracle has a smaller total variance; reports are long, one bit for each value. With k = 1 it is randomised
+    response. Counts are supports. `fast_counts` have exactly the law of counts of reports.
+
+    Attributes
+    ----------
+    subset : int
+        Values in a report, fewer than there are; `selected_size(epsilon, domain)` if not given.
+
+    References
+    ----------
+    Ye and Barg (2018), Optimal schemes for discrete distribution estimation under locally differential privacy, IEEE
+    Transactions on Information Theory 64(8); Wang et al. (2016), Mutual information optimally local private discrete
+    distribution estimation.
+
+    Examples
+    --------
+    >>> oracle = SubsetSelection(epsilon=1.0, domain=16)
+    >>> oracle.subset, round(float(oracle.p), 6), round(float(oracle.q), 6)
+    (4, 0.475367, 0.234976)
+    """
+
+    subset: Any = None
+    kind: ClassVar[str] = "subset-selection"
+
+    def __post_init__(self) -> None:
+        super()._settled_domain()
+        asked = selected_size(float(self.epsilon), self.domain) if self.subset is None else self.subset
+        most = self._pool - 1
+        size = whole("subset", asked, 1, most=most, remedy="leave it out for the best one")
+        object.__setattr__(self, "subset", size)
+        super().__post_init__()
+
+    @property
+    def _pool(self) -> int:
+        """Number of values that subsets are taken of: one that nobody has is added to a single one."""
+        return max(2, self.domain)
+
+    @property
+    def shares(self) -> tuple[Fraction, Fraction]:
+        one = Fraction(self.subset, self._pool)
+        return one, one * Fraction(self.subset - 1, self._pool - 1)
+
+    def matrix(self) -> Floats:
+        """(C(domain, subset), domain) probabilities of all subsets, in lexicographic order."""
+        rows = math.comb(self._pool, self.subset)
+        self._room(rows)
+        own = float(self.p / math.comb(self._pool - 1, self.subset - 1))
+        other = float((1 - self.p) / math.comb(self._pool - 1, self.subset))
+        found = np.full((rows, self._pool), other)
+        found[np.arange(rows)[:, None], np.array([*combinations(range(self._pool), self.subset)])] = own
+        return found[:, : self.domain]
+
+    def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
+        kept, rows = self.kept(len(values), rng), np.arange(len(values))
+        chosen = np.zeros((len(values), self._pool), dtype=bool)
+        left = rows
+        while len(left):
+            keys = draws(rng, len(left) * self._pool, bits=KEY_BITS).reshape(len(left), self._pool)
+            # The own value comes first, or last and so in no subset; all others are alike.
+            keys[np.arange(len(left)), values[left]] = np.where(kept[left], -1, 2**KEY_BITS)
+            ends = np.partition(keys, (self.subset - 1, self.subset), axis=1)[:, self.subset - 1 : self.subset + 1]
+            chosen[left] = keys <= ends[:, :1]
+            # Where the last key of a subset is that of the next one as well, no order is fair but a new one.
+            left = left[ends[:, 0] == ends[:, 1]]
+        return pack(chosen)
+
+    def _checked(self, reports: Any) -> Ints:
+        checked = self.rows(reports)
+        parts = self._parts(len(checked))
+        if not self._fits(checked) or any((self._members(checked[part]) != self.subset).any() for part in parts):
+            msg = f"reports: must be words of {WORD} bits with {self.subset} of {self._pool} set; some are not."
+            raise InputError(msg)
+        return checked
+
+    def _members(self, words: Ints) -> Ints:
+        return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+
+    def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
+        """Counts with exactly the law of counts of reports (up to floating point), for experiments.
+
+        Values are taken one after the other: of reports that still lack j members with m values to come, each has the
+        next one with probability j / m.
+        """
+        counts, size = self.true_numbers(true_counts, rng), self.subset
+        supports = rng.binomial(counts, float(self.p))
+        lacking = np.zeros((self.domain, size + 1), dtype=np.int64)
+        lacking[:, size - 1], lacking[:, size] = supports, counts - supports
+        # Of others than the own value, whose place in the subset is settled.
+        left = np.full(self.domain, self._pool - 1)
+        for value in range(self.domain):
+            others = np.arange(self.domain) != value
+            chances = np.arange(size + 1) / np.maximum(left[others], 1)[:, None]
+            taken = rng.binomial(lacking[others], np.minimum(chances, 1.0))
+            supports[value] += taken.sum()
+            lacking[others] += np.pad(taken[:, 1:], ((0, 0), (0, 1))) - taken
+            left[others] -= 1
+        return supports

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -10,10 +9,12 @@ from numpy.typing import ArrayLike
 
 from dpppsynth.core.arguments import elements, instance, plain_array, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.spatial.domains import LARGEST, Window, as_reals
 from dpppsynth.spatial.grid_cells import cell_places
 from dpppsynth.spatial.mesh import Floats, Ints
+
+# Cells along a side of a grid.
+MOST_SIDE = 1024
 
 # The neighbours of a cell, in the order in which moves are numbered: along x, then along y.
 MOVES = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y])
@@ -44,7 +45,7 @@ class GridTrajectories:
     offsets: Ints
 
     def __post_init__(self) -> None:
-        d = whole("cells", self.cells, 1, most=grid_limits.TRAJECTORIES_SIDE)
+        d = whole("cells", self.cells, 1, most=MOST_SIDE)
         values = plain_array(self.values)
         flat = values is not None and values.ndim == 1 and values.dtype.kind in "iu" and len(values) > 0
         if values is None or not flat or values.min() < 0 or values.max() >= d * d:
@@ -72,18 +73,13 @@ class GridTrajectories:
         counts = np.bincount(self.values, minlength=self.cells**2)
         return counts.reshape(self.cells, self.cells) / len(self.values)
 
-    @cached_property
-    def _owner(self) -> Ints:
-        """(n,) trajectory of each point."""
-        return np.repeat(np.arange(len(self)), self.lengths)
-
     def mobility(self, longest: int | None = None) -> "GridTrajectories":
         """The same trajectories as moves between neighbouring cells: stays dropped, jumps filled in straight.
 
         Parameters
         ----------
         longest : int, optional
-            Cells of each after which nothing is filled in: `truncated`, without the memory for what it leaves out.
+            Cells of each that are kept; nothing is filled in after them.
         """
         place = np.column_stack(np.divmod(self.values, self.cells))
         way = np.diff(place, axis=0, prepend=place[:1])
@@ -101,12 +97,6 @@ class GridTrajectories:
         filled = place[last] - (2 * left[:, None] * way[last] + size) // (2 * size)
         lengths = np.add.reduceat(kept, self.offsets[:-1])
         return GridTrajectories(self.cells, filled[:, 0] * self.cells + filled[:, 1], starts(lengths))
-
-    def truncated(self, longest: int) -> "GridTrajectories":
-        """The first so many cells of each trajectory."""
-        longest = whole("longest", longest, 1, most=2**53)
-        position = np.arange(len(self.values)) - self.offsets[self._owner]
-        return GridTrajectories(self.cells, self.values[position < longest], starts(np.minimum(self.lengths, longest)))
 
     def part(self, first: int, last: int) -> "GridTrajectories":
         """Trajectories from number `first` to before number `last`."""
@@ -212,7 +202,7 @@ class Trajectories:
         InputError
             When a point lies outside the window.
         """
-        cells = whole("cells", cells, 1, most=grid_limits.TRAJECTORIES_SIDE)
+        cells = whole("cells", cells, 1, most=MOST_SIDE)
         if not instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one").contains(self.xy).all():
             msg = (
                 "window: there are points outside it; take a public window that holds them all, or move each to the "

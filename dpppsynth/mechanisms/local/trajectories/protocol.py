@@ -25,10 +25,9 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, flag, instance, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer, fingerprint
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary
-from dpppsynth.mechanisms.local.trajectories.paths import MOVES, GridTrajectories
+from dpppsynth.mechanisms.local.trajectories.paths import MOST_SIDE, MOVES, GridTrajectories
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel
 from dpppsynth.spatial.mesh import Floats, Ints
 
@@ -70,7 +69,7 @@ class RoundLaw(Randomizer):
 
     def __post_init__(self) -> None:
         # Plain numbers, so that equal rounds have equal fingerprints.
-        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=grid_limits.TRAJECTORIES_SIDE))
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_SIDE))
         object.__setattr__(self, "longest", whole("longest", self.longest, 1, most=LONGEST))
         object.__setattr__(self, "moving", flag("moving", self.moving))
         # The parts refuse what integers cannot express.
@@ -99,7 +98,6 @@ class RoundLaw(Randomizer):
 
     @property
     def size(self) -> int:
-        """Number of counts that an aggregator keeps."""
         return sum(each.randomizer.size for each in self.parts)
 
     @cached_property
@@ -165,7 +163,6 @@ class RoundLaw(Randomizer):
         return {part.name: rows.reshape(len(rows) * part.times, rows.shape[1] // part.times) for part, rows in each}
 
     def count(self, reports: Ints) -> Ints:
-        """(size,) counts of reports (n, columns)."""
         words = self.words(reports)
         return np.concatenate([part.randomizer.count(words[part.name]) for part in self.parts])
 
@@ -259,7 +256,7 @@ class TraceProtocol:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon)))
         object.__setattr__(self, "max_length", whole("max_length", self.max_length, 1, most=LONGEST))
-        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=grid_limits.TRAJECTORIES_SIDE))
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_SIDE))
         try:
             # The largest and the smallest share of a report, before anybody reports.
             for longest in (1, self.max_length):

@@ -9,9 +9,8 @@ import numpy as np
 from dpppsynth.core.arguments import plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.displacements import displaced
-from dpppsynth.mechanisms.local.trajectories.paths import MOVES, GridTrajectories, neighbouring_cells, starts
+from dpppsynth.mechanisms.local.trajectories.paths import MOST_SIDE, MOVES, GridTrajectories, neighbouring_cells, starts
 from dpppsynth.models.regular_meshes import grid_cells, regular_squares
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
@@ -21,8 +20,52 @@ from dpppsynth.spatial.mesh import Floats, Ints
 LARGEST = 1e200
 
 
+class WalkModel:
+    """Base of trajectories on a grid of `cells` along a side, `n` of them, as estimated from reports."""
+
+    cells: int
+    n: int
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.cells} by {self.cells} cells, n={self.n})"
+
+    @cached_property
+    def visits(self) -> Floats:
+        """(d, d) expected number of visits of one trajectory to each cell."""
+        raise NotImplementedError
+
+    @property
+    def expected_visits(self) -> Floats:
+        """(d, d) expected share of all visits in each cell: the private histogram of points."""
+        return self.visits / self.visits.sum()
+
+    def intensity(self, domain: Window) -> PiecewiseConstant:
+        """Visits of `n` trajectories per unit area of a window, constant on every cell of its grid.
+
+        Stays in one cell are no moves and count once. Cells that lie outside the window are left out, and what a cell
+        holds is spread over its part inside.
+        """
+        mesh = regular_squares(domain, shape=(self.cells + 1, self.cells + 1))
+        masses = self.n * self.visits[tuple(grid_cells(mesh).T)]
+        return PiecewiseConstant(mesh, masses / mesh.element_measure)
+
+    def synthesize(self, n: int | None = None, rng: RngLike = None) -> GridTrajectories:
+        """Trajectories of the model; they cost no privacy.
+
+        Parameters
+        ----------
+        n : int, optional
+            As many as there were trajectories unless given.
+        rng : None, int or Generator
+        """
+        return self._synthesized(self.n if n is None else whole("n", n, 1, most=10**8), generator(rng))
+
+    def _synthesized(self, n: int, rng: np.random.Generator) -> GridTrajectories:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class TraceModel:
+class TraceModel(WalkModel):
     """Random walks on a grid that start, move, end and stop as estimated; public like the counts it was made from.
 
     A walk has a target length. In each cell it moves to a neighbour or ends, with probabilities proportional to the
@@ -60,16 +103,13 @@ class TraceModel:
     moves: Floats = field(repr=False)
 
     def __post_init__(self) -> None:
-        size = whole("cells", self.cells, 1, most=grid_limits.TRAJECTORIES_SIDE) ** 2
+        size = whole("cells", self.cells, 1, most=MOST_SIDE) ** 2
         whole("n", self.n, 1, most=2**53)
         for name, shape in (("starts", (size,)), ("ends", (size,)), ("lengths", None), ("moves", (size, len(MOVES)))):
             object.__setattr__(self, name, _weights(name, getattr(self, name), shape))
         if not self.lengths.any():
             msg = "lengths: all are zero; there is no trajectory."
             raise InputError(msg)
-
-    def __repr__(self) -> str:
-        return f"TraceModel({self.cells} by {self.cells} cells, n={self.n})"
 
     @property
     def start(self) -> Floats:
@@ -115,32 +155,7 @@ class TraceModel:
             here = np.bincount(target, weights=there.ravel(), minlength=len(here)).astype(np.float64)
         return total.reshape(self.cells, self.cells)
 
-    @property
-    def expected_visits(self) -> Floats:
-        """(d, d) expected share of all visits in each cell: the private histogram of points."""
-        return self.visits / self.visits.sum()
-
-    def intensity(self, domain: Window) -> PiecewiseConstant:
-        """Visits of `n` walks per unit area of a window, constant on every cell of its grid.
-
-        Stays in one cell are no moves and count once. Cells that lie outside the window are left out, and what a cell
-        holds is spread over its part inside.
-        """
-        mesh = regular_squares(domain, shape=(self.cells + 1, self.cells + 1))
-        masses = self.n * self.visits[tuple(grid_cells(mesh).T)]
-        return PiecewiseConstant(mesh, masses / mesh.element_measure)
-
-    def synthesize(self, n: int | None = None, rng: RngLike = None) -> GridTrajectories:
-        """Random walks of the model; they cost no privacy.
-
-        Parameters
-        ----------
-        n : int, optional
-            As many as there were trajectories unless given.
-        rng : None, int or Generator
-        """
-        n = self.n if n is None else whole("n", n, 1, most=10**8)
-        rng = generator(rng)
+    def _synthesized(self, n: int, rng: np.random.Generator) -> GridTrajectories:
         walk, cell = np.arange(n), _drawn(np.broadcast_to(self.start, (1, self.cells**2)), rng.random(n))
         target = rng.choice(len(self.lengths), n, p=self.lengths / self.lengths.sum()) + 1
         visited = [(walk, cell)]
@@ -184,7 +199,7 @@ ROUNDS = 60
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class LineModel:
+class LineModel(WalkModel):
     """Straight lines on a grid, public like the counts that they were estimated from.
 
     A line starts in a cell by the shares of starts. Its displacement is drawn by common weights, among those that end
@@ -219,9 +234,6 @@ class LineModel:
     displacements: Floats
     reach: int
     inside: Ints = field(repr=False)
-
-    def __repr__(self) -> str:
-        return f"LineModel({self.cells} by {self.cells} cells, n={self.n})"
 
     @cached_property
     def _ways(self) -> tuple[Ints, Ints]:
@@ -263,31 +275,8 @@ class LineModel:
                 total[i1 : d + i0, j1 : d + j0] += there
         return total
 
-    @property
-    def expected_visits(self) -> Floats:
-        """(d, d) expected share of all visits in each cell."""
-        return self.visits / self.visits.sum()
-
-    def intensity(self, domain: Window) -> PiecewiseConstant:
-        """Visits of `n` lines per unit area of a window, constant on every cell of its grid.
-
-        Cells that lie outside the window are left out, and what a cell holds is spread over its part inside.
-        """
-        mesh = regular_squares(domain, shape=(self.cells + 1, self.cells + 1))
-        masses = self.n * self.visits[tuple(grid_cells(mesh).T)]
-        return PiecewiseConstant(mesh, masses / mesh.element_measure)
-
-    def synthesize(self, n: int | None = None, rng: RngLike = None) -> GridTrajectories:
-        """Lines of the model, as cells in the order of their visits; they cost no privacy.
-
-        Parameters
-        ----------
-        n : int, optional
-            As many as there were trajectories unless given.
-        rng : None, int or Generator
-        """
-        n = self.n if n is None else whole("n", n, 1, most=10**8)
-        rng, (steps, far) = generator(rng), self._ways
+    def _synthesized(self, n: int, rng: np.random.Generator) -> GridTrajectories:
+        steps, far = self._ways
         start = np.searchsorted(_upward(self.starts), rng.random(n), side="right")
         uniform, way = rng.random(n), np.empty(n, dtype=np.int64)
         for cell in np.unique(start):
