@@ -95,8 +95,7 @@ MONTHLY = dps.BoundedErrorAnswers(epsilon=1.0, max_error=20)
 ENTRIES |= {
     "particle_filter": (
         filters.particle_filter,
-        {"observations": NOISY, **NOISE, "step": "likely", "proposal": "gaussian", "proposal_sd": None, **CHOICES}
-        | {"literal": False},
+        {"observations": NOISY, **NOISE, "step": "likely", "proposal": "gaussian", "proposal_sd": None, **CHOICES},
     ),
     "estimated_step": (filters.estimated_step, {"observations": NOISY, **NOISE}),
     "likely_step": (filters.likely_step, {"observations": NOISY, **NOISE}),

@@ -17,7 +17,6 @@ from dpppsynth.privacy.bounds import laplace_scale, pair_sums_sensitivity
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace, laplace_noise, require_room
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats, Ints
-from dpppsynth.spatial.patterns import PointPattern
 
 # A measurement's `apply_noise`.
 Randomise = Callable[[Callable[[Ints], Ints], Ints], Ints]
@@ -168,9 +167,6 @@ class PairsStatistic(LatticeStatistic):
             msg = "statistic: it has another number of values than its plan; the file is not whole."
             raise InputError(msg)
         return statistic
-
-    def exact_numbers(self, pattern: PointPattern) -> Ints:
-        raise NotImplementedError
 
     def noise_groups(self) -> tuple[NoiseGroup, ...]:
         """Numbers with noise of one scale, from the first to the last."""

@@ -59,7 +59,6 @@ class Synthesizer(Settings, Generic[R_co]):
     epsilon: float
 
     def plan(self, *args: Any, **options: Any) -> ReleasePlan:
-        """Settle every choice from public parameters alone; each synthesizer says which."""
         raise NotImplementedError
 
     def check(
@@ -282,29 +281,24 @@ class PointSynthesizer(Synthesizer[R_co]):
 
     @classmethod
     def require_options(cls, options: ParsedOptions) -> None:
-        """Refuse combinations of options that are wrong on any domain; InputError."""
         require_relation(options)
         super().require_options(options)
 
     @classmethod
     def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
-        """The neighbouring relation, which alpha is part of."""
         return {"relation": cls.relation_from(options), "alpha": None}
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> CappedRelation:
-        """The relation that is named, or that a privacy radius stands for."""
         return relation_of(options)
 
     @classmethod
     def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
-        """Refuse levels of a mark where a few points of each person count; InputError."""
         super().require_size(options, n, by)
         if by is not None:
             require_all_points(cls.relation_from(options))
 
     def neighbouring(self) -> CappedRelation:
-        """The relation in force: the one given, else alpha-neighbours, else replace-one."""
         return point_relation(self.relation, getattr(self, "alpha", None))
 
     def public_size(self, n: object, expected_n: object) -> float | None:

@@ -153,7 +153,7 @@ def publishes_exact(release, pattern):
 def saves_exact(release, pattern):
     class AuditStatistic(PrivateStatistic):
         def to_dict(self):
-            return super().to_dict() | {"lattice": self.plan.exact(pattern.positions).tolist()}
+            return super().to_dict() | {"lattice": self.definition.exact(pattern.positions).tolist()}
 
     return replace(release, statistic=recast(release.statistic, AuditStatistic))
 

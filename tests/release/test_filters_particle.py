@@ -121,12 +121,6 @@ def test_nothing_divides_by_zero(proposal, observations, settings):
     assert (np.abs(found.estimate - observations) <= 0.5).all()
 
 
-def test_literal_divides_by_the_number_of_particles():
-    right = particle_filter([0.0, 1.0, 3.0], **LINE, particles=50, rng=4)
-    printed = particle_filter([0.0, 1.0, 3.0], **LINE, particles=50, rng=4, literal=True)
-    np.testing.assert_array_equal(printed.estimate, right.estimate / 50)
-
-
 def test_the_same_seed_gives_the_same_and_another_does_not():
     first, again, other = (particle_filter([0, 1, 3], **LINE, rng=seed).estimate for seed in (5, 5, 6))
     np.testing.assert_array_equal(first, again)
@@ -332,7 +326,6 @@ def test_settings_that_do_not_fit_are_refused():
         ({"particles": 2.5}, "particles"),
         ({"particles": 10**9}, "particles"),
         ({"resample": 1}, "resample"),
-        ({"literal": "yes"}, "literal"),
         ({"rng": "seed"}, "rng"),
         ({"step": [1.0]}, "step"),
         ({"step": math.inf}, "step"),
@@ -348,8 +341,3 @@ def test_settings_that_do_not_fit_are_refused():
 
 def test_the_result_says_little_in_few_words():
     assert repr(Filtered(np.zeros(3), 2, 1.0, 8.0)) == "Filtered(shape=(3,), restarts=2, bound=8)"
-
-
-def test_what_was_divided_by_the_particles_promises_no_bound():
-    found = particle_filter([100.0, 200.0, 150.0], scale=1.0, bound=4.0, particles=50, literal=True, rng=1)
-    assert found.bound == math.inf

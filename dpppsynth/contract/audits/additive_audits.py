@@ -40,11 +40,33 @@ from dpppsynth.spatial.mesh import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class AdditiveNoiseAudit(StatisticAudit):
-    """Base of audits of a statistic whose numbers add up over the points, with independent symmetric noise on each."""
+class NoisedNumbersAudit(StatisticAudit):
+    """Base of audits of exact numbers with independent symmetric noise on each."""
+
+    symmetric: ClassVar[bool] = True
+
+    def exact(self, pair: Pair) -> tuple[Ints, Ints]:
+        """(V,), (V,) numbers of both patterns without noise."""
+        first, second = (self.plan.exact_numbers(pattern) for pattern in pair)
+        return first, second
+
+    def alike(self, pair: Pair) -> bool:
+        first, second = self.exact(pair)
+        return bool((first == second).all())
+
+    def noise(self, pair: Pair) -> Added:
+        return Added(self.exact(pair))
+
+    @property
+    def numbers(self) -> int:
+        return self.plan.size
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveNoiseAudit(NoisedNumbersAudit):
+    """Base of audits of a statistic whose numbers add up over the points."""
 
     plan: AdditiveStatistic
-    symmetric: ClassVar[bool] = True
 
     @property
     def law(self) -> StatedNoise:
@@ -80,32 +102,16 @@ class AdditiveNoiseAudit(StatisticAudit):
             *one_by_one(len(first)),
         )
 
-    def exact(self, pair: Pair) -> tuple[Ints, Ints]:
-        """(V,), (V,) statistics of both patterns without noise."""
-        first, second = (self.plan.exact(pattern.positions) for pattern in pair)
-        return first, second
-
     def change(self, pair: Pair) -> Ints:
         """(V,) difference of the statistics, of the points in which the patterns differ."""
         gone, came = (self.plan.exact(places) for places in changed(pair))
         return gone - came
 
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:
-        """The claim itself."""
         return claim
 
     def alike(self, pair: Pair) -> bool:
-        """Whether the statistics of both patterns are the same."""
         return not self.change(pair).any()
-
-    def noise(self, pair: Pair) -> Added:
-        """The released numbers less the exact ones."""
-        return Added(self.exact(pair))
-
-    @property
-    def numbers(self) -> int:
-        """Number of released numbers."""
-        return self.plan.size
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
         """Logarithm of the largest probability of independent numbers' noise: that of each, times their number."""
@@ -117,7 +123,6 @@ class AdditiveNoiseAudit(StatisticAudit):
         self._unknown("how likely its noise may come again", "log_mode")
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        """Size and sum of the noise of all numbers."""
         return stated_laws(self.noise(pair), self.law, count=self.numbers)
 
 
@@ -151,7 +156,6 @@ class CountsAudit(AdditiveNoiseAudit):
 
     @property
     def law(self) -> StatedNoise:
-        """Discrete Laplace law."""
         return DiscreteLaplace(self.plan.scale)
 
     @property
@@ -160,11 +164,9 @@ class CountsAudit(AdditiveNoiseAudit):
         return log_laplace(self.plan.scale)
 
     def likelihood_ratio(self, pair: Pair) -> Callable[[Released], float]:
-        """Likelihood ratio of discrete Laplace noise."""
         return LaplaceRatio(*self.exact(pair), self.plan.scale)
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Simulated law of the numbers that change."""
         change = self.change(pair)
         return LessLaplace(change[change != 0], self.plan.scale)
 
@@ -178,31 +180,23 @@ class CountsAudit(AdditiveNoiseAudit):
 
 
 @dataclass(frozen=True, eq=False)
-class PairSumsAudit(StatisticAudit):
+class PairSumsAudit(NoisedNumbersAudit):
     """Capped pair sums with discrete Laplace noise, of a scale for each radius."""
 
     plan: PairsStatistic
-    symmetric: ClassVar[bool] = True
 
     def pair(self, relation: Relation) -> Pair:
         """The worst of several made-up surroundings of a point."""
         return hardest(self.plan, relation)
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
-        """The likelihood ratio, and single numbers."""
         return (self.ratio(pair), *one_by_one(self.numbers))
 
     def ratio(self, pair: Pair) -> AuditStatistic:
         """Log-likelihood ratio of both patterns, of all numbers."""
         return AuditStatistic("likelihood ratio", LaplaceRatio(*self.exact(pair), scales(self.plan)))
 
-    def exact(self, pair: Pair) -> tuple[Ints, Ints]:
-        """(size,), (size,) numbers of both patterns without noise."""
-        first, second = (self.plan.exact_numbers(pattern) for pattern in pair)
-        return first, second
-
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:
-        """Sharper by the differences of the exact numbers."""
         shifts = differences(self.plan, pair)
         shifts = shifts[shifts > 0]
         return AsStated(claim, shifts) if 0 < len(shifts) <= MOST_SHIFTS else claim
@@ -212,24 +206,9 @@ class PairSumsAudit(StatisticAudit):
         return (float(differences(self.plan, pair).sum()), claim.level) if isinstance(claim, PureDP) else UNKNOWN
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Simulated law of the numbers that change."""
         first, second = self.exact(pair)
         changed = first != second
         return LessLaplace((first - second)[changed], scales(self.plan)[changed])
-
-    def alike(self, pair: Pair) -> bool:
-        """Whether the numbers of both patterns are the same."""
-        first, second = self.exact(pair)
-        return bool((first == second).all())
-
-    def noise(self, pair: Pair) -> Added:
-        """The released numbers less the exact ones."""
-        return Added(self.exact(pair))
-
-    @property
-    def numbers(self) -> int:
-        """Number of released numbers."""
-        return self.plan.size
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
         """Logarithm of the probability that none of the numbers has noise."""
@@ -240,7 +219,6 @@ class PairSumsAudit(StatisticAudit):
         return found
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        """Size and sum of the noise of each scale."""
         noise, start, found = self.noise(pair), 0, list[StatedLaw]()
         for label, size, scale in self.plan.noise_groups():
             found += stated_laws(noise, DiscreteLaplace(scale), count=size, start=start, of=f" of {label}")

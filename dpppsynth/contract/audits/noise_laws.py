@@ -11,10 +11,10 @@ epsilon is about the rarest event of the worst pair.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import scipy
@@ -28,29 +28,9 @@ from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.spatial.mesh import Floats, Ints
 
 
-class StatedNoise(Protocol):
-    """The stated law of one noised number, of a scale."""
-
-    @property
-    def scale(self) -> float:
-        """Scale in lattice units."""
-
-    def size(self, noise: Floats) -> float:
-        """Sum that is small where the noise is, in scales."""
-
-    def spread(self, factor: float) -> tuple[float, float]:
-        """Mean and standard deviation of what a draw adds to `size`, of noise so many times too small."""
-
-    def log_small(self, t: Floats) -> Floats:
-        """Logarithm of the Laplace transform of what a draw adds to `size`."""
-
-    def log_shifted(self, t: Floats) -> Floats:
-        """Logarithm of the moment generating function of a draw, in scales."""
-
-
 @dataclass(frozen=True)
-class DiscreteLaplace:
-    """Noise of a scale s, of whole numbers k with probability proportional to `e^(-|k| / s)`."""
+class StatedNoise(ABC):
+    """The stated law of one noised number, of a scale in lattice units."""
 
     scale: float
 
@@ -58,8 +38,24 @@ class DiscreteLaplace:
         """Sum that is small where the noise is, in scales."""
         return float(np.abs(noise).sum()) / self.scale
 
+    @abstractmethod
     def spread(self, factor: float) -> tuple[float, float]:
         """Mean and standard deviation of what a draw adds to `size`, of noise so many times too small."""
+
+    @abstractmethod
+    def log_small(self, t: Floats) -> Floats:
+        """Logarithm of the Laplace transform of what a draw adds to `size`."""
+
+    @abstractmethod
+    def log_shifted(self, t: Floats) -> Floats:
+        """Logarithm of the moment generating function of a draw, in scales."""
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(StatedNoise):
+    """Noise of a scale s, of whole numbers k with probability proportional to `e^(-|k| / s)`."""
+
+    def spread(self, factor: float) -> tuple[float, float]:
         q = math.exp(-factor / self.scale)
         mean, square = 2 * q / (1 - q**2), 2 * q / (1 - q) ** 2
         return mean / self.scale, math.sqrt(square - mean**2) / self.scale
@@ -78,18 +74,12 @@ class DiscreteLaplace:
 
 
 @dataclass(frozen=True)
-class Truncated:
+class Truncated(StatedNoise):
     """Discrete Laplace noise truncated at `bound`."""
 
-    scale: float
     bound: int
 
-    def size(self, noise: Floats) -> float:
-        """Sum that is small where the noise is, in scales."""
-        return DiscreteLaplace(self.scale).size(noise)
-
     def spread(self, factor: float) -> tuple[float, float]:
-        """Mean and standard deviation of what a draw adds to `size`, of noise so many times too small."""
         k = np.arange(-self.bound, self.bound + 1)
         chances = TruncatedGeometric(self.scale / factor, self.bound).pmf(k)
         mean, square = float(np.abs(k) @ chances), float(k**2 @ chances)
@@ -110,7 +100,7 @@ class Truncated:
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian:
+class DiscreteGaussian(StatedNoise):
     """Noise with `E e^(t X) <= e^(t^2 s^2 / 2)` of a scale s so large that sums over the lattice are integrals.
 
     References
@@ -118,14 +108,11 @@ class DiscreteGaussian:
     Canonne, Kamath and Steinke (2020), The discrete Gaussian for differential privacy: the bound on `E e^(t X)`.
     """
 
-    scale: float
-
     def size(self, noise: Floats) -> float:
         """Sum of squares, in squared scales."""
         return float((noise / self.scale) @ (noise / self.scale))
 
     def spread(self, factor: float) -> tuple[float, float]:
-        """Mean and standard deviation of what a draw adds to `size`, of noise so many times too small."""
         return factor**-2, math.sqrt(2) * factor**-2
 
     def log_small(self, t: Floats) -> Floats:
@@ -256,7 +243,6 @@ class TooSmall(Part):
         return _least(self.law.log_small(TILTS), count, -total)
 
     def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
-        """Whether noise so many times too small is found with probability 0.9, by normal approximation."""
         count, (mean, deviation) = sum(runs) * self.least, self.law.spread(factor)
         return self.log_chance(count * mean + LUCK * math.sqrt(count) * deviation, count, runs) <= log_level
 
@@ -274,7 +260,6 @@ class OffCentre(Part):
         return min(0.0, math.log(2) + _least(self.law.log_shifted(TILTS), count, abs(total)))
 
     def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
-        """Always false: noise that is too small is still centred at zero."""
         return False
 
 

@@ -111,7 +111,6 @@ def particle_filter(
     proposal: str = "bootstrap",
     proposal_sd: float | None = None,
     resample: bool = True,
-    literal: bool = False,
     rng: RngLike = None,
 ) -> Filtered:
     """Mean of every answer given the noisy answers up to it, where answers change little from one to the next.
@@ -143,8 +142,6 @@ def particle_filter(
         Standard deviation of the proposal "gaussian"; by default that of the noise.
     resample : bool
         Whether particles are drawn again by their weights where few of them carry all the weight.
-    literal : bool
-        Divide estimates by M, as the method was once printed, for regression tests of that text: the result is wrong.
     rng : None, int or Generator
         Noise is not involved: any seed keeps the release as private as it was.
 
@@ -164,19 +161,14 @@ def particle_filter(
     (array([0., 1., 2.]), 8.0)
     """
     noisy, law = released_series(observations), TruncatedLaplace(scale, bound)
-    size, chosen = (
-        whole("particles", particles, 1, most=MOST_PARTICLES),
-        _chosen(proposal, proposal_sd, law),
-    )
+    size, chosen = whole("particles", particles, 1, most=MOST_PARTICLES), _chosen(proposal, proposal_sd, law)
     used = of_series(step, noisy, law)
-    resample, literal, rng = flag("resample", resample), flag("literal", literal), generator(rng)
+    resample, rng = flag("resample", resample), generator(rng)
     series = noisy[:, None] if noisy.ndim == 1 else noisy
     model = _Walks(series, law, size, chosen, np.broadcast_to(used, series.shape[1:])[:, None])
     found = [follow(part, len(noisy), rng=rng, resample=resample) for part in model.parts()]
     estimate = np.concatenate([part for part, _ in found], axis=1).reshape(noisy.shape)
     restarts = sum(restarts for _, restarts in found)
-    if literal:
-        return Filtered(estimate / size, restarts, used, math.inf)
     return Filtered(estimate, restarts, used, 2 * law.bound)
 
 

@@ -91,7 +91,6 @@ class FieldStatisticAudit(AdditiveNoiseAudit):
 
     @property
     def law(self) -> StatedNoise:
-        """Discrete Gaussian law."""
         return DiscreteGaussian(self.plan.scale)
 
     @property
@@ -100,7 +99,6 @@ class FieldStatisticAudit(AdditiveNoiseAudit):
         return -math.log(self.plan.scale * math.sqrt(2 * math.pi))
 
     def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
-        """Likelihood ratio of discrete Gaussian noise."""
         return GaussianRatio(*self.exact(pair), self.plan.scale)
 
     def weakened(self, pair: Pair) -> Weakened:
@@ -147,26 +145,21 @@ class DrawAudit(StatisticAudit):
         return np.asarray(gone - came, dtype=np.float64)
 
     def alike(self, pair: Pair) -> bool:
-        """Whether the likelihoods of both patterns are the same."""
         return not self.weight(pair).any()
 
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:
-        """The claim itself."""
         return claim
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """Parameters that are not known."""
         return UNKNOWN
 
     def weakened(self, pair: Pair) -> Weakened | None:
-        """None: the law of the likelihood ratio is not known."""
         return None
 
     def noise(self, pair: Pair) -> None:
         """None: a draw has no noise beside the field itself."""
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        """No laws: a posterior has none number by number."""
         return ()
 
 

@@ -94,7 +94,6 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[LaplaceMasses]]):
 
     @classmethod
     def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
-        """Relation, and spacing or mesh."""
         basis = cls.plain(options).get("basis", cls.basis)
         return super().objects(options, domain) | mesh_of(options, domain, cls.method, basis)
 

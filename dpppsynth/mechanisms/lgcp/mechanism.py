@@ -13,7 +13,7 @@ from dpppsynth.inference.matern_inference import MaternInference
 from dpppsynth.inference.projection import Projection
 from dpppsynth.inference.sparse_inference import PrecisionInference
 from dpppsynth.inference.street_inference import StreetInference
-from dpppsynth.mechanisms.lgcp import examples, laplace_words, words
+from dpppsynth.mechanisms.lgcp import examples, words
 from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses
 from dpppsynth.mechanisms.lgcp.laplace import LaplaceSynthesizer
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
@@ -71,7 +71,7 @@ LAPLACE_CELLS = Mechanism(
     estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
     audit=counts,
-    words=laplace_words.CELLS,
+    words=words.LAPLACE_CELLS,
     examples=partial(examples.laplace, "cells"),
 )
 
@@ -82,6 +82,6 @@ LAPLACE_TENTS = Mechanism(
     estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
     audit=counts,
-    words=laplace_words.TENTS,
+    words=words.LAPLACE_TENTS,
     examples=examples.laplace_tents,
 )

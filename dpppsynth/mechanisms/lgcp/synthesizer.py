@@ -261,7 +261,6 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
 
     @classmethod
     def require_options(cls, options: ParsedOptions) -> None:
-        """Refuse what does not belong to the mechanism, and parameters of another covariance; InputError."""
         mechanism = cls.preset(options)["mechanism"]
         if options["inference"] is not None and mechanism not in INFERRED:
             msg = f"inference: --mechanism {options.mechanism} draws its field at once; leave --inference out"
@@ -271,7 +270,6 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> CappedRelation:
-        """The relation, which must be said; InputError."""
         if options["relation"] is None and options["alpha"] is None:
             msg = "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one or add-remove"
             raise InputError(msg)
@@ -279,7 +277,6 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
 
     @classmethod
     def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
-        """Relation, mesh, covariance, offset and covariates."""
         made = super().objects(options, domain) | {"mesh": tent_mesh(options, domain)} | layers_of(options, domain)
         covariance = covariance_of(options, domain)
         if covariance is not None:

@@ -1,4 +1,4 @@
-"""Text and rows of tables on the log-Gaussian Cox mechanisms."""
+"""Text and rows of tables on the log-Gaussian Cox and Laplace mechanisms."""
 
 from dpppsynth.contract.result import Result
 from dpppsynth.contract.statistic import Statistic
@@ -45,6 +45,21 @@ LIPSCHITZ = _drawn(
 KIM_LIM = "One intensity was drawn at random from what a log-Gaussian Cox model makes of the points, as published by "
 KIM_LIM_38 = _drawn(f"{KIM_LIM}Kim and Lim (their Theorem 3.8).")
 KIM_LIM_39 = _drawn(f"{KIM_LIM}Kim and Lim (their Corollary 3.9).")
+
+
+NOISY = "from the noisy numbers"
+
+LAPLACE_CELLS = MechanismWords[Statistic, Result](
+    description="The points in every cell of a public grid were counted, and random noise was added to every count. "
+    "The synthetic points were drawn from an intensity made of the noisy counts alone.",
+    intensity=NOISY,
+)
+
+LAPLACE_TENTS = MechanismWords[Statistic, Result](
+    description="The points were shared out to the corners of a public mesh, and random noise was added to every "
+    "corner's sum. The synthetic points were drawn from an intensity made of the noisy sums alone.",
+    intensity=NOISY,
+)
 
 
 def covariance_row(covariance: Covariance, domain: Domain) -> tuple[str, str]:

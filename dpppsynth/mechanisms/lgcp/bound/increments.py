@@ -7,7 +7,7 @@ the largest one, for what subtracting covariances loses.
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import shapely
@@ -26,13 +26,6 @@ RELATIVE, CANCELLED = 1 + 1e-9, 1e-14
 MOST_ELEMENTS, MANY_PAIRS = 4000, 500_000
 # Pairs of a vertex and a segment held in memory at a time.
 BLOCK = 2**20
-
-
-class Increments(Protocol):
-    """Bounds on `sd(Y(x) - Y(x'))` for every length of the path from x to x'."""
-
-    def within(self, reach: float) -> float:
-        """Bound for paths of length at most `reach`, which may be infinite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +99,7 @@ class NetworkIncrements:
         return float(np.max(chord - share * (1 - share) * self.variance[a, b], initial=0))
 
 
-def increments(mesh: Mesh, covariance_matrix: Floats, farthest: float = np.inf) -> Increments:
+def increments(mesh: Mesh, covariance_matrix: Floats, farthest: float = np.inf) -> PlanarIncrements | NetworkIncrements:
     """Bounds for paths of length up to `farthest`, for the field with the given covariance (V, V) at the vertices."""
     if mesh.kind == "segment":
         return _on_network(cast("NetworkMesh", mesh), covariance_matrix)
