@@ -16,7 +16,7 @@ Compiled when first called, so that this module is imported where it is used.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -163,7 +163,7 @@ def lattice(window: Window, reach: float, pairs: float) -> Lattice:
     return EXACT if wrong.max() > TOLERANCE / 2 else known
 
 
-def _tabulated(window: Window, shape: Outline, angle: Floats, r: Floats) -> Lattice:
+def _tabulated(window: Window, shape: Outline, angle: Floats, r: Any) -> Lattice:
     edges, node = border(window), np.column_stack([np.cos(angle), np.sin(angle)])
     drawn = edges[:, 2:] - edges[:, :2]
     shadow = np.abs(node[:, :1] * drawn[:, 1] - node[:, 1:] * drawn[:, 0]).sum(axis=1) / 2
