@@ -14,12 +14,11 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
+from dpppsynth.contract.result import Result
 from dpppsynth.core.errors import InputError, TooLargeError
 from dpppsynth.core.published_files import MEBI, PublishedFolder, plain_text, reason, strict_json
 from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.privacy.bounds import Size, all_points, void_delta
-from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import canonical_json
 
 # The sentences of a guarantee belong to the schema version: to reword one, raise it and keep the old sentence.
@@ -116,60 +115,27 @@ def file_hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def build(
-    *,
-    mechanism: str,
-    parameters: JsonRead,
-    guarantee: Guarantee,
-    domain: JsonRead,
-    noise: str,
-    seeded: bool,
-    warning: str | None,
-    hashes: Mapping[str, str],
-    entry: str | None = None,
-    shuffled: ShuffledPrivacy | None = None,
-) -> JsonObject:
-    """Assemble a certificate.
-
-    Parameters
-    ----------
-    mechanism : str
-        For instance "lgcp-tents".
-    parameters : mapping
-        Public parameters from which `rederive` derives the bound again.
-    guarantee : Guarantee
-    domain : mapping
-        File name, hash, CRS and unit of the domain, and the factor between lengths on its map and true ones.
-    noise : str
-        Sampler and entropy of the noise.
-    seeded : bool
-        True when the noise can be reproduced.
-    warning : str or None
-        Why it must not be released even if it is not seeded.
-    hashes : mapping
-        SHA-256 of every released file, by name.
-    entry : str, optional
-        Name of its authorisation in a ledger.
-    shuffled : ShuffledPrivacy, optional
-        Second statement, beside the guarantee.
-    """
+def build(release: Result, hashes: Mapping[str, str]) -> JsonObject:
+    """The certificate of a release whose files have the given SHA-256, by name."""
+    domain = release.domain
+    place = {"file": DOMAIN, "fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
     certificate = {
         "schema_version": SCHEMA_VERSION,
-        "mechanism": mechanism,
-        "parameters": dict(parameters),
-        "guarantee": guarantee.to_dict(),
-        "domain": dict(domain),
-        "noise": noise,
-        "seeded": seeded,
-        "warning": warning or (SEEDED if seeded else None),
-        "releasable": not seeded and warning is None,
+        "mechanism": release.mechanism,
+        "parameters": release.parameters(),
+        "guarantee": release.guarantee.to_dict(),
+        "domain": place | {"scale_factor": domain.scale_factor},
+        "noise": release.noise,
+        "seeded": release.seeded,
+        "warning": release.warning or (SEEDED if release.seeded else None),
+        "releasable": not release.seeded and release.warning is None,
         "versions": {name: version(name) for name in PRINTED_VERSIONS},
         "files": dict(hashes),
     }
-    if entry is not None:
-        certificate["ledger"] = entry
-    if shuffled is not None:
-        certificate["shuffled"] = shuffled.to_dict()
+    if release.entry is not None:
+        certificate["ledger"] = release.entry
+    if release.shuffled is not None:
+        certificate["shuffled"] = release.shuffled.to_dict()
     return certificate | {"content_hash": content_hash(certificate)}
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -35,24 +34,6 @@ class Writable(Result, Protocol):
 
     def write(self, folder: Path) -> None:
         """Write what the budget was spent on and what was made of it, beside domain, patterns and certificate."""
-
-
-def state(release: Result, hashes: Mapping[str, str]) -> JsonObject:
-    """The certificate of a release whose files have the given SHA-256, by name."""
-    domain = release.domain
-    place = {"file": DOMAIN, "fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
-    return certificate.build(
-        mechanism=release.mechanism,
-        parameters=release.parameters(),
-        guarantee=release.guarantee,
-        domain=place | {"scale_factor": domain.scale_factor},
-        noise=release.noise,
-        seeded=release.seeded,
-        warning=release.warning,
-        hashes=hashes,
-        entry=release.entry,
-        shuffled=release.shuffled,
-    )
 
 
 def save(
@@ -152,7 +133,7 @@ def _copy(source: str, target: str) -> None:
 
 
 def _write_certificate(release: Writable, work: Path, names: set[str]) -> None:
-    cert = state(release, {name: certificate.file_hash(work / name) for name in sorted(names)})
+    cert = certificate.build(release, {name: certificate.file_hash(work / name) for name in sorted(names)})
     certificate.write(cert, work)
 
 
@@ -164,4 +145,4 @@ def put(text: str, path: Path) -> None:
 def certificate_dict(release: Result) -> JsonObject:
     """The certificate of a release, saved or not, with the files that were paid for alone."""
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in release.paid_files().items()}
-    return state(release, hashes)
+    return certificate.build(release, hashes)

@@ -6,7 +6,7 @@ other than the one whose bound it states.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -24,7 +24,6 @@ from dpppsynth.privacy.relations import CappedRelation, MovedPoint, Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.release import certificate
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh import Ints
 
 # Public parameters of every mechanism.
 COMMON = ("epsilon", "n", "expected_n")
@@ -45,20 +44,14 @@ class RederivedRelease:
     Attributes
     ----------
     guarantee : Guarantee
-    noise, seeded_noise : str
-        Name of the randomness that protects, and of what takes its place in a seeded run.
-    released : dict of str to int
-        Files of the statistics, and how many numbers each holds; none where only patterns are released.
-    patterns : int
-        Patterns that were paid for one by one; 0 where any number is free.
-    has_patterns : bool
-        Whether synthetic patterns belong to such a release at all.
+    statistic : Statistic
+        What the budget was spent on; of several levels, which are all of one kind, the first one's.
+    released : dict of str to Statistic
+        Files of released numbers, and what they are numbers of; none where only patterns are released.
     others : frozenset of str
         Further files that such a release may hold, beside domain and synthetic patterns.
     offset : str or None
         Fingerprint of the public offset.
-    possible : dict of str to callable
-        By file of statistics, refuses numbers (an array) that no run gives, where that follows from public parameters.
     following : tuple of DerivedFile
         Files that follow from the statistics.
     mark_names : tuple of str
@@ -72,23 +65,15 @@ class RederivedRelease:
     """
 
     guarantee: Guarantee
-    noise: str
-    seeded_noise: str
-    released: Mapping[str, int]
-    patterns: int = 0
-    has_patterns: bool = True
-    others: frozenset[str] = frozenset()
-    offset: str | None = None
-    possible: Mapping[str, Callable[[Ints], object]] = field(default_factory=dict)
-    following: tuple[DerivedFile, ...] = ()
-    mark_names: tuple[str, ...] = ()
-    require_marks: Callable[[Mapping[str, Any]], object] = len
+    statistic: Statistic
+    released: Mapping[str, Statistic]
+    others: frozenset[str]
+    offset: str | None
+    following: tuple[DerivedFile, ...]
+    mark_names: tuple[str, ...]
+    require_marks: Callable[[Mapping[str, Any]], object]
     shuffled: ShuffledPrivacy | None = None
     domain: Domain | None = None
-
-    def source(self, *, seeded: bool) -> str:
-        """Name of the randomness of a run."""
-        return self.seeded_noise if seeded else self.noise
 
 
 def knows(name: object) -> bool:
@@ -177,14 +162,10 @@ def _derived(plan: Statistic, estimator: AnyEstimator | None, offset: str | None
     files = {file for file in following if not certificate.SYNTHETIC.fullmatch(file)}
     return RederivedRelease(
         plan.guarantee.in_unit(plan.domain.unit),
-        plan.noise_name(),
-        plan.noise_name(seeded=True),
-        {certificate.STATISTIC: plan.size} if plan.size else {},
-        plan.paid_patterns,
-        plan.has_patterns,
+        plan,
+        {certificate.STATISTIC: plan} if plan.size else {},
         others=frozenset(files | (set() if offset is None else OFFSETS)),
         offset=offset,
-        possible={certificate.STATISTIC: plan.validate_released} if plan.size else {},
         following=tuple(DerivedFile(file, (certificate.STATISTIC,), check) for file, check in following.items()),
         mark_names=plan.mark_names,
         require_marks=plan.require_marks,
@@ -215,27 +196,22 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> Re
     parts = [rederive(each["mechanism"], each["parameters"], relation, domain) for each in stated]
     spent = all(spends(part.guarantee, each["parameters"]) for part, each in zip(parts, stated, strict=True))
     kinds = {
-        (each["mechanism"], part.noise, part.patterns, part.offset, stated_budget(each["parameters"]))
-        for part, each in zip(parts, stated, strict=True)
+        (each["mechanism"], plan.noise_name(), plan.paid_patterns, part.offset, stated_budget(each["parameters"]))
+        for part, plan, each in zip(parts, [part.statistic for part in parts], stated, strict=True)
     }
     same = spent and len(parts) == len(levels) and len(kinds) == 1
     require(same, "there is one release for each level, all of one kind and budget")
     tracks = any(each["parameters"].get("track") for each in stated)
     require(not tracks, "a track is one person's, whose points are not released by levels")
-    first = parts[0]
     own = dict(zip(certificate.prefixes(parameters["by"], levels), parts, strict=True))
     # The offset is shared, a posterior each level's own.
     others = {name if name in OFFSETS else start + name for start, part in own.items() for name in part.others}
     return RederivedRelease(
         parallel([part.guarantee for part in parts], parameters["by"]),
-        first.noise,
-        first.seeded_noise,
-        {start + name: count for start, part in own.items() for name, count in part.released.items()},
-        first.patterns,
-        first.has_patterns,
+        parts[0].statistic,
+        {start + name: plan for start, part in own.items() for name, plan in part.released.items()},
         others=frozenset(others),
-        offset=first.offset,
-        possible={start + name: check for start, part in own.items() for name, check in part.possible.items()},
+        offset=parts[0].offset,
         following=_following(own),
         mark_names=(parameters["by"],),
         require_marks=partial(_require_levels, parameters["by"], levels),

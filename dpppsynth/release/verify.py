@@ -142,7 +142,7 @@ def _verified(found: certificate.Published) -> Verification:
 def _check_content(cert: JsonRead, derived: RederivedRelease | str) -> Check:
     """Check that nothing was edited, and that the description of randomness is one of those known."""
     unedited = certificate.content_hash(cert) == cert["content_hash"]
-    if isinstance(derived, RederivedRelease) and cert["noise"] != derived.source(seeded=cert["seeded"]):
+    if isinstance(derived, RederivedRelease) and cert["noise"] != derived.statistic.noise_name(seeded=cert["seeded"]):
         return Check("content", False, "the stated randomness is not this mechanism's.")
     if cert["releasable"] is not (not cert["seeded"] and cert["warning"] is None):
         return Check("content", False, "whether it may be released does not follow from seed and warning.")
@@ -154,7 +154,9 @@ def _check_files(found: certificate.Published, derived: RederivedRelease | str) 
     listed, domain = found.certificate["files"], found.certificate["domain"]["file"]
     wrong = [name for name, digest in listed.items() if not _unchanged(found, name, digest)]
     if isinstance(derived, RederivedRelease):
-        known = {domain, *derived.released, *derived.others, *(_numbered(listed) if derived.has_patterns else ())}
+        known = {domain, *derived.released, *derived.others}
+        if derived.statistic.has_patterns:
+            known |= {*_numbered(listed)}
         # An offset is in one of its files.
         known -= OFFSETS - {offset_name(listed)}
         # Files that a release is opened from must be listed: the required ones, and a posterior if there is one.
@@ -224,7 +226,8 @@ def _check_statistic(found: certificate.Published, derived: RederivedRelease | s
     """Check that the released statistic has the size and the noise that the certificate states."""
     cert = found.certificate
     # Where nothing can be derived, the bound does not hold; what stands in the usual file is looked at all the same.
-    expected = derived.released if isinstance(derived, RederivedRelease) else {certificate.STATISTIC: -1}
+    plans = derived.released if isinstance(derived, RederivedRelease) else {certificate.STATISTIC: None}
+    expected = {name: -1 if plan is None else plan.size for name, plan in plans.items()}
     released, numbers = {}, 0
     for name, count in expected.items():
         try:
@@ -234,14 +237,15 @@ def _check_statistic(found: certificate.Published, derived: RederivedRelease | s
             whole = all(type(value) is int and abs(value) < LARGEST for value in statistic["lattice"])
             fits = count in (-1, len(statistic["lattice"]))
             numbers += len(statistic["lattice"])
-            if whole and fits and isinstance(derived, RederivedRelease):
+            plan = plans[name]
+            if whole and fits and plan is not None:
                 released[name] = np.array(statistic["lattice"], dtype=np.int64)
-                derived.possible.get(name, len)(released[name])
+                plan.validate_released(released[name])
         except UNUSABLE:
             return Check("statistic", False, f"{name} is missing or not a private statistic.")
         if not (same and whole and fits):
             return Check("statistic", False, f"{name} is not the one this certificate speaks of.")
-    paid = derived.patterns if isinstance(derived, RederivedRelease) else 0
+    paid = derived.statistic.paid_patterns if isinstance(derived, RederivedRelease) else 0
     if paid and len(cert["files"]) != paid + 1 + len(expected):
         beside = "the domain and what was drawn" if expected else "the domain"
         return Check("statistic", False, f"{paid} patterns were paid for; beside {beside} no other file belongs here.")

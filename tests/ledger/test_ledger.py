@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -70,9 +71,9 @@ def spend(ledger, guarantee, domain=SQUARE, **known):
 
 def signed(entry, guarantee, domain=SQUARE, mechanism="lgcp-posterior-draw", n=5):
     """The certificate of a release under an entry."""
-    place = {"file": "domain.geojson", "fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
-    said = {"parameters": {"n": n}, "guarantee": guarantee, "domain": place, "noise": "secret", "hashes": {}}
-    return certificate.build(mechanism=mechanism, **said, seeded=False, warning=None, entry=entry)
+    said = {"mechanism": mechanism, "parameters": lambda: {"n": n}, "guarantee": guarantee, "domain": domain}
+    none = {"noise": "secret", "seeded": False, "warning": None, "shuffled": None}
+    return certificate.build(SimpleNamespace(entry=entry, **said, **none), {})
 
 
 def record(ledger, entry, guarantee, domain=SQUARE, **said):

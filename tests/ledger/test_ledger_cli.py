@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,9 +35,9 @@ def shown(path, *words, code=0):
 
 def signed(entry, guarantee, n=300):
     """The certificate of a release under an entry."""
-    place = {"file": "domain.geojson", "fingerprint": SQUARE.fingerprint(), "crs": SQUARE.crs, "unit": SQUARE.unit}
-    said = {"parameters": {"n": n}, "guarantee": guarantee, "domain": place, "noise": "secret", "hashes": {}}
-    return certificate.build(mechanism="m", **said, seeded=False, warning=None, entry=entry)
+    said = {"mechanism": "m", "parameters": lambda: {"n": n}, "guarantee": guarantee, "domain": SQUARE}
+    none = {"noise": "secret", "seeded": False, "warning": None, "shuffled": None}
+    return certificate.build(SimpleNamespace(entry=entry, **said, **none), {})
 
 
 @pytest.fixture

@@ -21,8 +21,7 @@ from dpppsynth.models.regular_meshes import rectangle_mesh
 from dpppsynth.privacy import GeoIndistinguishability, Local, ReplaceOne, local_rounds, verify
 from dpppsynth.privacy.relations import AlphaNeighbours, relation_from_dict
 from dpppsynth.randomizers import LocalHashing, RandomizedResponse, randomizer_from_dict
-from dpppsynth.release.certificate import content_hash, file_hash
-from dpppsynth.release.folder_writing import state
+from dpppsynth.release.certificate import build, content_hash, file_hash
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.patterns import PointPattern
@@ -449,7 +448,7 @@ def with_one_at(place, n=300):
 
 def public(release):
     """All that a release states, but the cells of a second round, which follow from noised counts."""
-    stated = state(release, {})
+    stated = build(release, {})
     stated["parameters"].pop("cells", None)
     return stated | {"content_hash": None, "words": repr(release)}
 
@@ -518,7 +517,7 @@ class TestPersonsOutside:
         for how in ({"rng": 1}, {"fast": True}, {"rng": np.random.default_rng(2), "fast": True}):
             counts = mechanism.simulate(with_one_at(AWAY), outside="drop", **how)
             assert counts.n == 299
-            assert state(counts.release(), {})["releasable"] is False
+            assert build(counts.release(), {})["releasable"] is False
 
     @pytest.mark.parametrize("mechanism", ON_GRIDS.values(), ids=ON_GRIDS)
     def test_all_that_is_public_is_the_same_of_neighbours(self, mechanism):
