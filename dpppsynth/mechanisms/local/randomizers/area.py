@@ -8,7 +8,6 @@ exceeds e^epsilon. Radius 0 is randomised response over the cells.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -38,8 +37,6 @@ from dpppsynth.mechanisms.local.randomizers.footprint import (
 from dpppsynth.mechanisms.local.randomizers.randomizer import CellRandomizer
 from dpppsynth.models.channel_likelihood import FootprintChannel
 
-# Clients whose reports are drawn or counted at a time.
-CHUNK = 1_000_000
 LARGEST_MATRIX = 100_000_000
 
 
@@ -154,19 +151,14 @@ class AreaRandomizer(CellRandomizer):
             matrix[:, value] = self.column(value) / TOTAL
         return matrix
 
-    def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
-        """(n, 2) noisy cells of clients in the cells `values` (n,); those outside the grid are as legitimate."""
-        values = self.values(values)
-        reports = np.empty((len(values), 2), dtype=np.int64)
-        for part in _chunks(len(values)):
-            split = self.law.split(draws(rng, len(values[part])))
-            around = np.column_stack(np.divmod(values[part], self.cells)) + self.near[split.near]
-            reports[part] = np.where((split.output < 0)[:, None], around, self.outputs[split.output])
-        return reports
+    def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
+        split = self.law.split(draws(rng, len(values)))
+        around = np.column_stack(np.divmod(values, self.cells)) + self.near[split.near]
+        return np.where((split.output < 0)[:, None], around, self.outputs[split.output])
 
     def count(self, reports: Ints) -> Ints:
         cells, counts = self.rows(reports), np.zeros(self.size, dtype=np.int64)
-        for part in _chunks(len(cells)):
+        for part in self._batches(len(cells)):
             counts += np.bincount(self._places(cells[part]), minlength=self.size)
         return counts
 
@@ -232,10 +224,6 @@ class AreaRandomizer(CellRandomizer):
 
     def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
         return self.fit(counts, n, inside=inside, **settings).warned().shares
-
-
-def _chunks(n: int) -> Iterator[slice]:
-    return (slice(start, start + CHUNK) for start in range(0, n, CHUNK))
 
 
 # Integers out of 2^62 express no larger epsilon, and far beyond it exponentials overflow.
