@@ -128,7 +128,7 @@ def is_known(name: object) -> TypeGuard[str]:
 
 def mechanism(name: object) -> AnyMechanism:
     """The record of a mechanism; errors as in `require_known`."""
-    record: AnyMechanism = _loaded(PLACES[require_known(name)])
+    record: AnyMechanism = loaded(PLACES[require_known(name)])
     return record
 
 
@@ -194,11 +194,12 @@ def stratified(releases: Mapping[str, Result]) -> StratifiedType:
     """The class of one release for each level of a mark."""
     first = next(iter(releases.values()))
     own = getattr(type(first), "series", None)
-    kind: StratifiedType = own if own is not None and own.fits(releases) else _loaded(STRATIFIED)
+    kind: StratifiedType = own if own is not None and own.fits(releases) else loaded(STRATIFIED)
     return kind
 
 
 @cache
-def _loaded(place: str) -> Any:
+def loaded(place: str) -> Any:
+    """The variable at a place, such as "package.module:NAME", whose module is loaded now."""
     module, variable = place.split(":")
     return getattr(import_module(module), variable)

@@ -303,9 +303,6 @@ def climb_grid(height: Callable[[tuple[float, ...]], float], axes: tuple[tuple[f
             seen[place] = height(tuple(axis[k] for k, axis in zip(place, axes, strict=True)))
         return seen[place]
 
-    def step(place: tuple[int, ...], axis: int, way: int) -> tuple[int, ...]:
-        return (*place[:axis], place[axis] + way, *place[axis + 1 :])
-
     def ascend(here: tuple[int, ...], axis: int, way: int) -> tuple[int, ...]:
         there = (*here[:axis], here[axis] + way, *here[axis + 1 :])
         return ascend(there, axis, way) if at(there) > at(here) else here

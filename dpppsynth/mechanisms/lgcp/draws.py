@@ -23,7 +23,6 @@ from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd,
 from dpppsynth.mechanisms.lgcp.draw_statistic import Drawn, DrawStatistic
 from dpppsynth.mechanisms.lgcp.draw_statistics import KimLimStatistic, LipschitzStatistic, PosteriorDrawStatistic
 from dpppsynth.mechanisms.lgcp.synthesizer import (
-    PLANNERS_OF_DRAWS,
     LGCPSynthesizer,
     admissible_covariance,
     field_mesh,
@@ -224,9 +223,12 @@ def _kim_lim(s: LGCPSynthesizer, domain: Domain, n: int | None, size: float) -> 
     return ReleasePlan(f"lgcp-kim-lim-{bound}", plan, Drawn())
 
 
-PLANNERS_OF_DRAWS.update(
-    {"posterior-draw": _posterior_draw, "lipschitz": _lipschitz, "kim-lim-3.8": _kim_lim, "kim-lim-3.9": _kim_lim}
-)
+PLANNERS = {
+    "posterior-draw": _posterior_draw,
+    "lipschitz": _lipschitz,
+    "kim-lim-3.8": _kim_lim,
+    "kim-lim-3.9": _kim_lim,
+}
 
 
 # Loaded when an audit is wanted.

@@ -89,8 +89,8 @@ MESH = Setting(name="spacing", option="--spacing", kind=float, **SPACING)
 INFERRED = ("auto", "tents", "cells", "field")
 
 
-# Plans of mechanisms that release one draw, by their names; filled by the module of draws, which the registry loads.
-PLANNERS_OF_DRAWS: dict[str, Callable[..., ReleasePlan]] = {}
+# Functions that plan one draw, by mechanism; loaded when one is asked for, since the models of draws are other ones.
+PLANNERS_OF_DRAWS = f"{registry.HOME}.lgcp.draws:PLANNERS"
 
 
 @dataclass(frozen=True, eq=False)
@@ -436,9 +436,8 @@ def planned(s: LGCPSynthesizer, domain: Domain, n: int | None, expected_n: float
         return (_cells if cells else _tents)(s, domain, n, size)
     if s.mechanism == "field":
         return _field(s, domain, n, size)
-    # Loaded when a draw is asked for: its models are other ones.
-    registry.mechanism(f"lgcp-{s.mechanism}")
-    return PLANNERS_OF_DRAWS[s.mechanism](s, domain, n, size)
+    planners: Mapping[str, Callable[..., ReleasePlan]] = registry.loaded(PLANNERS_OF_DRAWS)
+    return planners[s.mechanism](s, domain, n, size)
 
 
 def _cells(s: LGCPSynthesizer, network: Domain, n: int | None, size: float) -> ReleasePlan:
