@@ -139,9 +139,9 @@ def assumed_of(estimator: JsonRead | None) -> tuple[Code, ...]:
 
 def covariates_of(estimator: JsonRead) -> Design | None:
     """Covariates that a field states, without their values, which have a file of their own."""
-    if "covariates" not in estimator:
-        return None
     stated = estimator["covariates"]
+    if stated is None:
+        return None
     fields = {"names", "mean", "sd", "over", "prior_sd", "fingerprint"}
     known = isinstance(stated, dict) and stated.keys() - {"source"} == fields
     require(known, f"covariates state {', '.join(sorted(fields))}, and may state a source")
@@ -160,11 +160,6 @@ def covariates_of(estimator: JsonRead) -> Design | None:
     require(isinstance(digest, str) and DIGEST.fullmatch(digest) is not None, "the fingerprint is a SHA-256")
     source = stated.get("source", "")
     return Design(tuple(names), tuple(mean), tuple(sd), stated["over"], stated["prior_sd"], None, digest, source)
-
-
-def covariates_stated(covariates: Design | None) -> JsonObject:
-    """Entry of a certificate for covariates; none where there are none, as on older ones."""
-    return {} if covariates is None else {"covariates": covariates.to_dict()}
 
 
 def covariate_rows(covariates: Design | None) -> Rows:

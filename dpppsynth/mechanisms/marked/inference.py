@@ -15,7 +15,6 @@ from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import (
     covariate_rows,
     covariates_of,
-    covariates_stated,
     offset_rows,
     offset_stated,
 )
@@ -234,7 +233,7 @@ class MarkedInference(SparseInference):
 
     def to_dict(self) -> JsonObject:
         """JSON form, as it stands on a certificate."""
-        own: JsonObject = {
+        return {
             "kind": self.kind,
             "mesh": self.grid.recipe,
             **{name: list(getattr(self, name)) for name in AVERAGED},
@@ -242,8 +241,8 @@ class MarkedInference(SparseInference):
             "sigma": self.sigma,
             **offset_stated(self.offset),
             "inference": self.inference,
+            "covariates": None if self.covariates is None else self.covariates.to_dict(),
         }
-        return own | covariates_stated(self.covariates)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

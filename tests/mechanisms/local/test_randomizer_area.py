@@ -26,9 +26,9 @@ from scipy import integrate, optimize, stats
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
-from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
-from dpppsynth.mechanisms.local.randomizers.em import expectation_maximisation
-from dpppsynth.mechanisms.local.randomizers.footprint import (
+from dpppsynth.mechanisms.local.randomizers.area import (
+    DiskArea,
+    HybridArea,
     grid_radius,
     high,
     high_shares,
@@ -37,6 +37,7 @@ from dpppsynth.mechanisms.local.randomizers.footprint import (
     output_mask,
     reached,
 )
+from dpppsynth.mechanisms.local.randomizers.em import expectation_maximisation
 
 FALSE_ALARM = 1e-8
 KINDS = {
