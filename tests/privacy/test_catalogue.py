@@ -102,7 +102,22 @@ def test_assumptions_are_sentences_and_differ():
 def test_every_parameter_is_shown():
     """A parameter that no reader sees would be stated in vain."""
     fields = {name for code in catalogue.TEXTS.values() for _, name, *_ in string.Formatter().parse(code) if name}
-    assert fields == {"first", "second", "of", "by", "user", "most", "crs", "factor", "reports", "rounds", "unit"}
+    assert fields == {
+        "first",
+        "second",
+        "of",
+        "by",
+        "user",
+        "most",
+        "crs",
+        "factor",
+        "reports",
+        "rounds",
+        "unit",
+        "layer",
+        "sha256",
+        "source",
+    }
 
 
 @pytest.mark.parametrize(
