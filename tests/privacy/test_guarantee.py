@@ -108,9 +108,7 @@ class TestProfile:
 
 
 class TestGuarantee:
-    guarantee = Guarantee(
-        AlphaNeighbours(25.0), PureDP(1.0), "Theorem 2 (tents)", ASSUMPTIONS, ((5.0, 0.2), (25.0, 1.0))
-    )
+    guarantee = Guarantee(AlphaNeighbours(25.0), PureDP(1.0), "tents", ASSUMPTIONS, ((5.0, 0.2), (25.0, 1.0)))
 
     def test_asks_its_profile(self):
         assert self.guarantee.epsilon() == 1.0

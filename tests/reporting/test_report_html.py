@@ -442,7 +442,7 @@ def test_farther_places_are_as_safe_where_the_curve_has_become_level():
     level = ((10.0, 0.6), (20.0, 1.0), (30.0, 1.0))
 
     def bound(curve):
-        return Guarantee(AlphaNeighbours(25.0), PureDP(1.0), "Theorem 2 (tents)", ("a",), curve)
+        return Guarantee(AlphaNeighbours(25.0), PureDP(1.0), "tents", ("a",), curve)
 
     unsafe = "does not protect places farther apart than 25 m as well"
     assert unsafe in " ".join(not_promised(bound(rising), SQUARE, None))
