@@ -134,7 +134,7 @@ class TestParallel:
     def test_a_person_in_several_levels_where_only_epsilon_and_delta_are_known(self):
         """Two levels of (1, delta) each give (2, 2 delta) to someone with a point in both."""
         several = AlphaNeighbours(25.0, max_points_per_person=2)
-        with pytest.raises(InputError, match=r"^levels: Theorem does not add up .*take max_points_per_person=1"):
+        with pytest.raises(InputError, match=r"^levels: theorem does not add up .*take max_points_per_person=1"):
             parallel([promise(ApproximateDP(1.0, 1e-3), relation=several)] * 2, "year")
         wide = KernelSynthesizer(10.0, delta=1e-6, bound="kim-lim-3.6", relation=several)
         with pytest.raises(InputError, match="take max_points_per_person=1"):

@@ -41,7 +41,7 @@ from dpppsynth.cli.sample import sample
 from dpppsynth.contract import registry
 from dpppsynth.evaluation import k_function
 from dpppsynth.models import regular_triangulation
-from dpppsynth.privacy import ApproximateDP, PureDP
+from dpppsynth.privacy import ApproximateDP, PureDP, catalogue
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.profiles import GaussianDP
 from dpppsynth.release import folder as folder_module
@@ -237,7 +237,7 @@ class TestContent:
         else:
             assert mu == "not applicable"
         assert page.value("Theorem") == [guarantee_from_dict(claim).theorem_text]
-        assert page.value("Noise source") == [cert["noise"]]
+        assert page.value("Noise source") == [catalogue.text(cert["noise"])]
         assert page.value("Content hash") == [cert["content_hash"]]
         assert page.value("Fingerprint of the domain") == [cert["domain"]["fingerprint"]]
         assert page.value("Seeded")[0].startswith("yes" if name == "seeded" else "no")
@@ -575,7 +575,7 @@ def secret(cert):
 def excused(cert):
     """A seeded run as an excuse for another promise."""
     smaller(cert)
-    cert.update(seeded=True, warning="This run was seeded.", releasable=False)
+    cert.update(seeded=True, warning="seeded", releasable=False)
 
 
 def test_a_large_delta_is_not_blamed_on_the_randomness(released, tmp_path):
