@@ -3,7 +3,6 @@ from dpppsynth.mechanisms.local.grids.cuts import Agreeing as Agreeing
 from dpppsynth.mechanisms.local.grids.cuts import Ratios as Ratios
 from dpppsynth.mechanisms.local.grids.cuts import adaptive_cells as adaptive_cells
 from dpppsynth.mechanisms.local.grids.cuts import even_cells as even_cells
-from dpppsynth.mechanisms.local.grids.cuts import local_consistency as local_consistency
 from dpppsynth.mechanisms.local.grids.cuts import pooled_levels as pooled_levels
 from dpppsynth.mechanisms.local.grids.cuts import split_ratios as split_ratios
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles as Rectangles

@@ -4,8 +4,8 @@ from dpppsynth.mechanisms.local.cell_synthesizers import HybridUniformExponentia
 from dpppsynth.mechanisms.local.cell_synthesizers import MultidimensionalSquareWave as MultidimensionalSquareWave
 from dpppsynth.mechanisms.local.cell_synthesizers import RangeHierarchy as RangeHierarchy
 from dpppsynth.mechanisms.local.cell_synthesizers import SEMGeoI as SEMGeoI
-from dpppsynth.mechanisms.local.descriptions import description as description
-from dpppsynth.mechanisms.local.descriptions import write_description as write_description
+from dpppsynth.mechanisms.local.client import description as description
+from dpppsynth.mechanisms.local.client import write_description as write_description
 from dpppsynth.mechanisms.local.displacements import LineTrace as LineTrace
 from dpppsynth.mechanisms.local.grid_synthesizer import AdaptiveCounts as AdaptiveCounts
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid as AdvancedAdaptiveGrid
@@ -14,8 +14,8 @@ from dpppsynth.mechanisms.local.grid_synthesizer import PrivAG as PrivAG
 from dpppsynth.mechanisms.local.grid_synthesizer import SecondRound as SecondRound
 from dpppsynth.mechanisms.local.grid_synthesizer import UniformGrid as UniformGrid
 from dpppsynth.mechanisms.local.one_report import one_point_each as one_point_each
-from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius as grid_radius
-from dpppsynth.mechanisms.local.randomizers.footprint import optimal_radius as optimal_radius
+from dpppsynth.mechanisms.local.randomizers.area import grid_radius as grid_radius
+from dpppsynth.mechanisms.local.randomizers.area import optimal_radius as optimal_radius
 from dpppsynth.mechanisms.local.report_files import aggregate_dask as aggregate_dask
 from dpppsynth.mechanisms.local.report_files import aggregate_files as aggregate_files
 from dpppsynth.mechanisms.local.report_files import count_files as count_files

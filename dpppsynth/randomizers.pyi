@@ -1,10 +1,10 @@
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea as DiskArea
 from dpppsynth.mechanisms.local.randomizers.area import HybridArea as HybridArea
+from dpppsynth.mechanisms.local.randomizers.area import grid_radius as grid_radius
+from dpppsynth.mechanisms.local.randomizers.area import optimal_radius as optimal_radius
 from dpppsynth.mechanisms.local.randomizers.displacements import DisplacementLaw as DisplacementLaw
 from dpppsynth.mechanisms.local.randomizers.em import Fit as Fit
 from dpppsynth.mechanisms.local.randomizers.em import expectation_maximisation as expectation_maximisation
-from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius as grid_radius
-from dpppsynth.mechanisms.local.randomizers.footprint import optimal_radius as optimal_radius
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle as FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.frequency import total_variance as total_variance
 from dpppsynth.mechanisms.local.randomizers.hadamard import HadamardResponse as HadamardResponse

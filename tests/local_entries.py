@@ -121,9 +121,6 @@ GRIDS = {
         grids.pooled_levels,
         {"grid": FINER, "first": np.ones(9), "second": np.ones(36), "first_weight": 1.0, "second_weight": 2.0},
     ),
-    "local_consistency": (
-        grids.local_consistency, {"grid": FINER, "first": np.ones(9), "second": np.ones(36), "n1": 5, "n2": 5},
-    ),
     "group_sizes": (grids.group_sizes, {"n": 100, "sigma": 0.2}),
     "split_users": (grids.split_users, {"n": 100, "sigma": 0.2, "rng": 1}),
     "clipped_frequencies": (grids.clipped_frequencies, {"counts": [30.0, -2.0], "reports": 28}),

@@ -17,8 +17,8 @@ from dpppsynth.core.arguments import finite, plain_array, positive, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.mechanisms.local.randomizers.footprint import LONGEST as LONGEST_SIDE
-from dpppsynth.mechanisms.local.randomizers.footprint import MOST_BOX, MOST_SIDE, SMALL, high_shares, moments, reached
+from dpppsynth.mechanisms.local.randomizers.area import LONGEST as LONGEST_SIDE
+from dpppsynth.mechanisms.local.randomizers.area import MOST_BOX, MOST_SIDE, SMALL, high_shares, moments, reached
 
 # Epsilons and lengths whose exponentials and squares neither overflow nor vanish, together.
 LARGEST_EPSILON, SHORTEST, LONGEST, MOST_RATIO = 500.0, 1e-40, 1e40, 1e6

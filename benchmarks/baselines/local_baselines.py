@@ -14,8 +14,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.grid_synthesizer import GridCounts, UniformGrid
 from dpppsynth.mechanisms.local.one_report import one_point_each
-from dpppsynth.mechanisms.local.randomizers.area import HybridArea
-from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
+from dpppsynth.mechanisms.local.randomizers.area import HybridArea, grid_radius
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism
 from dpppsynth.models.regular_meshes import grid_cells

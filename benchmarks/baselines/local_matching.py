@@ -17,8 +17,7 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import flag, instance, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.mechanisms.local.randomizers.area import DiskArea
-from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
+from dpppsynth.mechanisms.local.randomizers.area import DiskArea, grid_radius
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential
 from dpppsynth.mechanisms.local.randomizers.subset_law import MOST_SIDE, all_subsets, mean_distance, ratios, shells

@@ -1,6 +1,6 @@
 """`dpppsynth audit`: lower bounds on privacy loss, from many runs on made-up patterns."""
 
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +9,7 @@ from typer import Argument
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_json, show_table, show_text
-from dpppsynth.cli.input_options import DomainOptions
+from dpppsynth.cli.input_options import OptionalDomainOptions
 from dpppsynth.cli.method import OptionalMethod
 from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.core.errors import InputError
@@ -40,18 +40,6 @@ FindOption = Annotated[
     ),
 ]
 WorkersOption = Annotated[int, o.option("Processes that run the trials.", AUDIT, min=1)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class OptionalDomainOptions(DomainOptions):
-    """Options of a domain that need not be given."""
-
-    def __post_init__(self) -> None:
-        """Checked when it is settled."""
-
-    def settled(self) -> DomainOptions:
-        """The options, which must be given."""
-        return DomainOptions(**{field.name: getattr(self, field.name) for field in fields(self)})
 
 
 def audit(

@@ -2,14 +2,11 @@
 
 import csv
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.core.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 OutOption = Annotated[Path, o.option("New .csv file for the table, outside the folder of a release.", o.WRITING)]
 FilteredOption = Annotated[

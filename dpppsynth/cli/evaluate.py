@@ -1,8 +1,5 @@
 """`dpppsynth evaluate`: utility of synthetic patterns against the original, for the custodian alone."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,12 +8,13 @@ from typer import Argument
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_json, show_line
 from dpppsynth.cli.input_options import (
-    DomainOptions,
     LayoutOptions,
     MarkOptions,
+    OptionalDomainOptions,
     columns_of,
     require_own_columns,
     require_snap,
+    said_of,
 )
 from dpppsynth.core.errors import InputError
 
@@ -61,29 +59,10 @@ SmoothingOption = Annotated[
 ShowOption = Annotated[bool, o.option("Print the figures too, where nobody else can see them.", o.WRITING, "--show")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Elsewhere(DomainOptions):
-    """Options that say where the points of pattern files lie; a release brings its own domain."""
-
-    def __post_init__(self) -> None:
-        if self.given:
-            self.require_one()
-
-    def require_one(self) -> None:
-        """Refuse options that do not say where."""
-        super().__post_init__()
-
-    @property
-    def given(self) -> list[str]:
-        """The options that a release does not need."""
-        names = ("window", "window_file", "network", "node", "join", "largest_component", "collapse_short")
-        return [name for name in names if getattr(self, name) not in (None, False)]
-
-
 def evaluate(
     points: o.PointsArgument,
     synthetic: SyntheticArgument,
-    place: Elsewhere,
+    place: OptionalDomainOptions,
     kept: MarkOptions,
     layout: LayoutOptions,
     out: OutOption = None,
@@ -122,7 +101,7 @@ def evaluate(
             note(f"the original has no column {by!r}, so the levels of the release are not compared")
             by = None
         user = None if release is None else release.user
-        with _said_of_persons(user):
+        with said_of(f"points: the release's certificate tells persons by {user!r}, so must the original", "user"):
             require_own_columns(points, layout.x, layout.y, count=count, user=user, by=by, **columns_of(described))
             marks = () if by is None else (by,)
             reading: dict[str, Any] = {"count": count, "user": user, "snap": snap, "described": described}
@@ -142,7 +121,12 @@ def evaluate(
 
 
 def _patterns(
-    synthetic: list[Path], place: Elsewhere, described: "Marks | None", layout: LayoutOptions, *, limit: bool
+    synthetic: list[Path],
+    place: OptionalDomainOptions,
+    described: "Marks | None",
+    layout: LayoutOptions,
+    *,
+    limit: bool,
 ) -> "Compared":
     """The public domain, the patterns of a release or of files; a release of heat maps; marks and levels."""
     from dpppsynth.release.certificate import FILENAME
@@ -153,8 +137,7 @@ def _patterns(
             raise InputError(msg)
     releases = [path for path in synthetic if path.is_dir() or path.name == FILENAME]
     if not releases:
-        place.require_one()
-        domain = place.domain()
+        domain = place.settled().domain()
         return domain, [_pattern(path, domain, described, layout) for path in synthetic], None, described, None
     if len(synthetic) > 1:
         msg = "SYNTHETIC: give the folder of one release, or files of synthetic points"
@@ -215,16 +198,3 @@ def _released(path: Path, *, limit: bool) -> "Compared":
         msg = f"SYNTHETIC: {path} holds no synthetic pattern; see dpppsynth sample"
         raise InputError(msg)
     return domain, patterns, heat, described, by
-
-
-@contextmanager
-def _said_of_persons(user: str | None) -> Iterator[None]:
-    """Say where the name of the persons' column comes from, should the points have no such column."""
-    try:
-        yield
-    except InputError as error:
-        name, _, rest = str(error).partition(":")
-        if name != "user":
-            raise
-        msg = f"points: the release's certificate tells persons by {user!r}, so must the original;{rest}"
-        raise InputError(msg) from None

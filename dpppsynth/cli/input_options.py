@@ -122,6 +122,24 @@ class DomainOptions:
         return None if named else self.crs
 
 
+@dataclass(frozen=True, kw_only=True)
+class OptionalDomainOptions(DomainOptions):
+    """Options of a domain that a saved release brings itself."""
+
+    def __post_init__(self) -> None:
+        """Checked when it is settled."""
+
+    def settled(self) -> DomainOptions:
+        """The options, which must be given."""
+        return DomainOptions(**{field.name: getattr(self, field.name) for field in fields(self)})
+
+    @property
+    def given(self) -> list[str]:
+        """The options that a release does not need; coordinate systems may be those of points."""
+        names = (field.name for field in fields(self) if field.name not in ("crs", "to_crs"))
+        return [name for name in names if getattr(self, name) not in (None, False)]
+
+
 @contextmanager
 def said_of(option: str, *names: str) -> Iterator[None]:
     """Let an error that starts with the name of a reader's argument start with the option that it is about."""

@@ -72,7 +72,7 @@ class PatternOptions:
         if self.by is not None and self.n_by is None and method.neighbours().n_is_public and self.expected_n is None:
             msg = "n_by: the public number of points of each level is needed, for instance --n-by 200,192"
             raise InputError(msg)
-        return self._settle(method, domain, patterns, self.n if self.by is None else self._counts())
+        return self.settle(method, domain, patterns, self.n if self.by is None else self._counts())
 
     def require(self, method: Method, domain: "Domain", patterns: int) -> "ReleasePlan | StratifiedPlan":
         """A plan for a number of points that is made up, before the data tell it; options that suit none are refused.
@@ -103,7 +103,7 @@ class PatternOptions:
             # Of a number that is made up.
             warnings.simplefilter("ignore", InformationWarning)
             try:
-                return self._settle(method, domain, patterns, n if self.by is None else dict.fromkeys(self._names(), n))
+                return self.settle(method, domain, patterns, n if self.by is None else dict.fromkeys(self._names(), n))
             except (InputError, PrivacyCheckError) as error:
                 return error
 
@@ -123,15 +123,12 @@ class PatternOptions:
         from dpppsynth.contract.stratified_plan import split
 
         if self.by is None:
-            return self.plan_of(method.settings.number_in(method.options, pattern), pattern.domain, method, patterns)
+            return self.settle(method, pattern.domain, patterns, method.settings.number_in(method.options, pattern))
         parts = split(pattern, self.by, self._names())
-        return self._settle(method, pattern.domain, patterns, {name: len(part) for name, part in parts.items()})
+        return self.settle(method, pattern.domain, patterns, {name: len(part) for name, part in parts.items()})
 
-    def plan_of(self, n: int, domain: "Domain", method: Method, patterns: int) -> "ReleasePlan | StratifiedPlan":
-        """Settle them for a public number of points, in all."""
-        return self._settle(method, domain, patterns, n)
-
-    def _settle(self, method: Method, domain: Any, patterns: int, n: Any) -> "ReleasePlan | StratifiedPlan":
+    def settle(self, method: Method, domain: Any, patterns: int, n: Any) -> "ReleasePlan | StratifiedPlan":
+        """The plan for a public number of points, in all or at each level."""
         method.settings.require_patterns(method.options, patterns)
         synthesizer: Any = method.synthesizer(domain, n if isinstance(n, int) else None)
         paid = {"patterns": patterns} if "patterns" in inspect.signature(synthesizer.plan).parameters else {}

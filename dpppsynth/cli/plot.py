@@ -138,7 +138,7 @@ def _public(
         for start, (level, part) in zip(release.prefixes, release.releases.items(), strict=True):
             pictures = _intensity(part, f", {release.by} {level}", marks, scale)
             if synthetic is not None:
-                at = _level(synthetic, release.by, level)
+                at = synthetic.part((synthetic.marks or {})[release.by].astype(str) == level, synthetic=True)
                 pictures["pattern"] = plot_pattern(at, title=f"{_called(part)}, {release.by} {level}", **marks)
             axes |= {start + name: each for name, each in pictures.items()}
     return axes
@@ -231,13 +231,6 @@ def _heat(release: Any, bandwidth: float | None, marks: dict[str, Any]) -> "dict
         "heatmap": plot_heatmap(release, bandwidth, title=title, **marks),
         "intensity": plot_intensity(release.intensity, of=words.counts, title=words.title, **marks),
     }
-
-
-def _level(pattern: "PointPattern", by: str, level: str) -> "PointPattern":
-    from dpppsynth.spatial.patterns import PointPattern
-
-    at = (pattern.marks or {})[by].astype(str) == level
-    return PointPattern.at(pattern.positions[at], pattern.domain, synthetic=True)
 
 
 def _landmarks(path: Path, domain: "Domain") -> "PointPattern":

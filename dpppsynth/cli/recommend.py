@@ -11,7 +11,6 @@ from dpppsynth.cli.method import Method
 from dpppsynth.contract.settings import declared_as
 
 if TYPE_CHECKING:
-    from dpppsynth.contract.result import MechanismResult
     from dpppsynth.evaluation.recommendation import Recommendation
 
 
@@ -24,22 +23,15 @@ class Promise(o.PromiseOptions):
 
     def recommend(self, place: DomainOptions) -> "Recommendation":
         """The recommendation for a place."""
-        from dpppsynth.contract.registry import mechanism
-        from dpppsynth.contract.synthesizer import PointSynthesizer, need_size
-        from dpppsynth.core.arguments import instance
+        from dpppsynth.contract.synthesizer import need_size, public_size
         from dpppsynth.evaluation.recommendation import recommend
 
         given = {"alpha": self.alpha, "relation": self.relation, "user": self.user}
         given |= {"max_points_per_person": self.max_points_per_person}
         # Any mechanism's relation; lgcp asks for one to be given.
         relation: Any = Method({"method": "lgcp", "epsilon": self.epsilon} | given).neighbours()
-        # Only the relation matters for the size; what is wrong with a budget `recommend` says.
-        only: dict[str, Any] = {"epsilon": 1.0, "relation": relation}
-        asked: PointSynthesizer[MechanismResult] = instance(
-            "relation", mechanism("laplace-cells").settings(**only), PointSynthesizer
-        )
-        size = asked.public_size(self.n, self.expected_n)
-        return recommend(place.domain(), need_size(size), self.epsilon, self.delta, relation=relation)
+        size = need_size(public_size(relation, self.n, self.expected_n))
+        return recommend(place.domain(), size, self.epsilon, self.delta, relation=relation)
 
     def words(self, advice: "Recommendation") -> list[str]:
         """Options that ask `check`, `rehearse` and `synthesize` for what is recommended, without place and size."""

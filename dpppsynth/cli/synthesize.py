@@ -119,7 +119,7 @@ def synthesize(
         with account.reading():
             if _in_batches(points, planned):
                 batches = read_batches(points, domain, **_without(columns, "marks", "user"), snap=snap)
-                plan: Any = settled or people.plan_of(batches.count(), domain, method, patterns)
+                plan: Any = settled or people.settle(method, domain, patterns, batches.count())
                 spend = partial(plan.finish, map(plan.partial, batches))
             else:
                 pattern = read_pattern(points, domain, **columns, snap=snap)

@@ -103,9 +103,9 @@ def offset_of(estimator: JsonRead) -> str | None:
 
 def covariates_of(estimator: JsonRead) -> Design | None:
     """Covariates that a field states, without their values, which have a file of their own."""
-    if "covariates" not in estimator:
-        return None
     stated = estimator["covariates"]
+    if stated is None:
+        return None
     fields = {"names", "mean", "sd", "over", "prior_sd", "fingerprint"}
     require(isinstance(stated, dict) and stated.keys() == fields, f"covariates state {', '.join(sorted(fields))}")
     names, mean, sd = (stated[name] for name in ("names", "mean", "sd"))
@@ -121,11 +121,6 @@ def covariates_of(estimator: JsonRead) -> Design | None:
     digest = stated["fingerprint"]
     require(isinstance(digest, str) and DIGEST.fullmatch(digest) is not None, "the fingerprint is a SHA-256")
     return Design(tuple(names), tuple(mean), tuple(sd), stated["over"], stated["prior_sd"], None, digest)
-
-
-def covariates_stated(covariates: Design | None) -> JsonObject:
-    """Entry of a certificate for covariates; none where there are none, as on older ones."""
-    return {} if covariates is None else {"covariates": covariates.to_dict()}
 
 
 def covariate_rows(covariates: Design | None) -> Rows:

@@ -90,24 +90,22 @@ def polygon_moments(first: int, last: int, cells: Cells, weight: Floats, breaks:
     out, scale = np.zeros((3, len(breaks))), BUCKETS / breaks[-1]
     bins = table(breaks, scale, BUCKETS)
     who, squared = np.empty(len(weight), dtype=np.int64), np.empty(len(weight))
-    order, coming = np.empty(len(weight), dtype=np.int64), np.empty(len(edges), dtype=np.int64)
     seen, met = np.empty((4, len(edges))), np.empty(len(edges), dtype=np.int64)
     for k in range(first, last):
         count = partners(k, False, breaks[-1], cells, who, squared)
-        for c in range(count):
-            order[c] = c
-        sort(order, count, squared)
+        if count == 0:
+            continue
         x, y = cells.x[k], cells.y[k]
-        nearest = see(x, y, edges, seen) if count > 0 else 0.0
-        number = nearer_pieces(squared[order[count - 1]] if count > 0 else 0.0, seen, coming)
-        active, begun = 0, 0
-        for place in range(count):
-            j, s, arc = who[order[place]], squared[order[place]], FULL
-            if s > nearest:
-                while begun < number and seen[0, coming[begun]] < s:
-                    met[active] = coming[begun]
-                    active += 1
-                    begun += 1
+        see(x, y, edges, seen)
+        near = np.flatnonzero(seen[0] < squared[:count].max())
+        coming, active, begun = near[np.argsort(seen[0][near])], 0, 0
+        for place in np.argsort(squared[:count]):
+            j, s, arc = who[place], squared[place], FULL
+            while begun < len(coming) and seen[0, coming[begun]] < s:
+                met[active] = coming[begun]
+                active += 1
+                begun += 1
+            if begun > 0:
                 arc, active = polygon_arc(s, x, y, cells.x[j] - x, cells.y[j] - y, met, active, seen, edges)
             w = min(FULL / max(arc, FULL / MOST), MOST)
             add(out, math.sqrt(s), w * weight[k] * weight[j], breaks, bins, scale)
@@ -115,51 +113,12 @@ def polygon_moments(first: int, last: int, cells: Cells, weight: Floats, breaks:
 
 
 @compiled
-def nearer_pieces(s: float, seen: Floats, coming: Ints) -> int:
-    """Find the pieces of the border whose nearest place is nearer than s, squared, in the order of that distance.
-
-    Writes their numbers, and returns how many they are.
-    """
-    number = 0
-    for e in range(len(coming)):
-        if seen[0, e] < s:
-            coming[number] = e
-            number += 1
-    sort(coming, number, seen[0])
-    return number
-
-
-@compiled
-def sort(order: Ints, count: int, values: Floats) -> None:
-    """Sort the first numbers in `order` by their values, with a heap: numpy's own sorts take seconds to compile."""
-    start, size = count // 2, count
-    while size > 1:
-        if start > 0:
-            start -= 1
-            item = order[start]
-        else:
-            size -= 1
-            item = order[size]
-            order[size] = order[0]
-        hole, child = start, 2 * start + 1
-        while child < size:
-            if child + 1 < size and values[order[child + 1]] > values[order[child]]:
-                child += 1
-            if values[order[child]] <= values[item]:
-                break
-            order[hole] = order[child]
-            hole, child = child, 2 * child + 1
-        order[hole] = item
-
-
-@compiled
-def see(x: float, y: float, edges: Floats, seen: Floats) -> float:
-    """Look at pieces of the border from a point, and return the squared distance of the nearest place on them.
+def see(x: float, y: float, edges: Floats, seen: Floats) -> None:
+    """Look at pieces of the border from a point.
 
     Writes for each piece the squared distance of its nearest place, those of its start and end, and the distance of its
     line, positive where the line passes on the right.
     """
-    nearest = np.inf
     for e in range(len(edges)):
         ax, ay, bx, by = edges[e, 0] - x, edges[e, 1] - y, edges[e, 2] - x, edges[e, 3] - y
         ux, uy = edges[e, 4], edges[e, 5]
@@ -167,8 +126,6 @@ def see(x: float, y: float, edges: Floats, seen: Floats) -> float:
         seen[0, e], seen[1, e], seen[2, e], seen[3, e] = min(start, end), start, end, away
         if ax * ux + ay * uy < 0 < bx * ux + by * uy:
             seen[0, e] = min(away * away, seen[0, e])
-        nearest = min(nearest, seen[0, e])
-    return nearest
 
 
 @compiled

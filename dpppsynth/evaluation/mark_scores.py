@@ -11,7 +11,14 @@ import numpy as np
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.kfunction import k_function
-from dpppsynth.evaluation.metrics import Metric, kept_part, mean_integrated_squared_error, metric_table, without_copies
+from dpppsynth.evaluation.metrics import (
+    Metric,
+    averages,
+    kept_part,
+    known,
+    mean_integrated_squared_error,
+    without_copies,
+)
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
@@ -41,12 +48,7 @@ class MarkScores:
 
     def table(self) -> pd.DataFrame:
         """One row a metric, with the columns of `UtilityReport.table`."""
-        columns: dict[str, Any] = {"original": 0.0}
-        for name, each in self.values.items():
-            columns[name] = _means(each)
-            if name == "synthetic":
-                columns["sd"] = each.std(axis=0, ddof=1) if len(each) > 1 else math.nan
-        return metric_table(columns, self.metrics)
+        return averages(0.0, self.values, self.metrics)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +94,7 @@ class MarkComparison:
         values, of_types = [_apart(self._cells(self.original), self._cells(other))], []
         if types is not None:
             of_types = [self._k_error(other, k) for k in range(len(types.values))]
-            values += [_apart(self.original.kinds, other.kinds), _mean(of_types)]
+            values += [_apart(self.original.kinds, other.kinds), float(known(np.array([of_types]).T, np.mean, 1)[0])]
         if times is not None:
             mine, theirs = (_bins(times, each.times) for each in (self.original, other))
             values += [_apart(mine, theirs), time_distance(times, self.original.times, other.times)]
@@ -165,7 +167,7 @@ def score_marks(
     if marks.types is not None:
         names = list(marks.types.values)
         types = _shares([(each.kinds, len(names)) for each in (original, *patterns)], names, marks.types.name)
-        types["K, MISE"] = _means(np.array([errors for _, errors in scored]))
+        types["K, MISE"] = known(np.array([errors for _, errors in scored]), np.mean, 1)
     if marks.times is not None:
         found, nodes = marks.times, marks.times.nodes.tolist()
         bins = [(_bins(found, each.times), found.hats) for each in (original, *patterns)]
@@ -213,13 +215,3 @@ def _shares(found: Sequence[tuple[Ints, int]], names: Sequence[Any], name: str) 
     spread = shares[1:].std(axis=0, ddof=1) if len(shares) > 2 else math.nan
     columns = {"original": shares[0], "synthetic": shares[1:].mean(axis=0), "sd": spread}
     return pd.DataFrame(columns, index=pd.Index(names, name=name))
-
-
-def _mean(values: Sequence[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return float(np.mean(known)) if known else math.nan
-
-
-def _means(values: Floats) -> Floats:
-    """Mean of each column's numbers."""
-    return np.array([_mean(column.tolist()) for column in values.T])

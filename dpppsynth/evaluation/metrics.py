@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -179,6 +179,22 @@ class Metric:
     name: str
     unit: str
     better: str = "lower"
+
+
+def averages(original: Any, values: Mapping[str, Floats], metrics: Sequence[Metric]) -> pd.DataFrame:
+    """Average of the values (m, rows) of metrics over patterns, and the deviation of the synthetic ones'."""
+    columns: dict[str, Any] = {"original": original}
+    for name, each in values.items():
+        columns[name] = known(each, np.mean, 1)
+        if name == "synthetic":
+            columns["sd"] = known(each, lambda column: np.std(column, ddof=1), 2)
+    return metric_table(columns, metrics)
+
+
+def known(values: Floats, statistic: Callable[[Floats], Any], least: int) -> Floats:
+    """(rows,) statistic of each column's numbers; not a number where there are fewer than `least` of them."""
+    columns = [column[~np.isnan(column)] for column in values.T]
+    return np.array([float(statistic(each)) if len(each) >= least else math.nan for each in columns])
 
 
 def metric_table(columns: Mapping[str, Any], metrics: Sequence[Metric]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,8 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.units import short_unit
 from dpppsynth.evaluation.mark_scores import MarkScores
-from dpppsynth.evaluation.metrics import LEAST_SHARE, METRICS, KComparison
-from dpppsynth.evaluation.report_tables import HeatScores, aligned, averages, level_table
+from dpppsynth.evaluation.metrics import LEAST_SHARE, METRICS, KComparison, averages
+from dpppsynth.evaluation.report_tables import HeatScores, aligned, level_table
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
 from dpppsynth.plotting.canvas import LANDMARK, POINT, mark_confidential, new_figure
@@ -90,7 +90,8 @@ class UtilityReport:
         """
         import pandas as pd
 
-        found = averages(self.values, len(self.original), self.domain.unit)
+        metrics = [replace(each, unit=self.domain.unit) if each.unit == "length" else each for each in METRICS]
+        found = averages([float(len(self.original))] + [0.0] * (len(metrics) - 1), self.values, metrics)
         if self.marks is not None:
             found = pd.concat([found, self.marks.table()])
         if self.heat is None:

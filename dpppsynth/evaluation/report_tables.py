@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def averages(values: Mapping[str, Floats], n: int, unit: str) -> pd.DataFrame:
-    """Average of the values (m, 8) of `METRICS` over patterns, beside an original of n points."""
-    columns: dict[str, Any] = {"original": [float(n)] + [0.0] * (len(METRICS) - 1)}
-    for name, each in values.items():
-        columns[name] = _known(each, np.mean, 1)
-        if name == "synthetic":
-            columns["sd"] = _known(each, lambda column: np.std(column, ddof=1), 2)
-    return metric_table(columns, [replace(each, unit=unit) if each.unit == "length" else each for each in METRICS])
-
-
 def aligned(table: pd.DataFrame) -> list[str]:
     """The table as lines of text; a dash where there is no number."""
     rows = [["", *table.columns]]
@@ -42,12 +32,6 @@ def aligned(table: pd.DataFrame) -> list[str]:
         words = k == 0 or table.columns[k - 1] in ("unit", "better")
         columns[k] = [cell.ljust(width) if words else cell.rjust(width) for cell in column]
     return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
-
-
-def _known(values: Floats, statistic: Callable[[Floats], Any], least: int) -> Floats:
-    """(8,) statistic of each column's numbers; not a number where there are fewer than `least` of them."""
-    columns = [column[~np.isnan(column)] for column in values.T]
-    return np.array([float(statistic(known)) if len(known) >= least else math.nan for known in columns])
 
 
 def _cell(value: Any) -> str:

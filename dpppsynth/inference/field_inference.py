@@ -18,7 +18,7 @@ from dpppsynth.contract.statistic import FileCheck, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, silent
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.core.types import Json, JsonObject
+from dpppsynth.core.types import Json
 from dpppsynth.inference.array_files import read_covariates
 from dpppsynth.inference.posterior import Posterior, read_posterior
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -191,11 +191,6 @@ def require_somewhere(measure: Floats) -> None:
     """InputError unless integrals (V,) of basis functions times an offset have a positive finite sum."""
     if not 0 < measure.sum() < np.inf:
         raise nowhere()
-
-
-def even_stated(even: bool) -> JsonObject:
-    """Entry of a certificate for an even field among the priors; none where there is none, as on older ones."""
-    return {"even": True} if even else {}
 
 
 def require_few(name: str, scales: tuple[float, ...]) -> None:

@@ -22,7 +22,6 @@ from dpppsynth.inference.field_inference import (
     NO_RANGE,
     FieldInference,
     apportion,
-    even_stated,
     field_mesh,
     require_few,
     require_somewhere,
@@ -257,19 +256,16 @@ class LGCPInference(FieldInference):
         }
 
     def to_dict(self) -> JsonObject:
-        return (
-            {
-                "kind": self.kind,
-                "mesh": self.mesh.recipe,
-                "length_scales": list(self.length_scales),
-                "sigma": self.sigma,
-                "offset": None if self.offset is None else self.offset.fingerprint,
-                "inference": self.inference,
-                "engine": self.engine,
-            }
-            | ({} if self.own is None else {"covariance": self.own.to_dict()})
-            | even_stated(self.even)
-        )
+        return {
+            "kind": self.kind,
+            "mesh": self.mesh.recipe,
+            "length_scales": list(self.length_scales),
+            "sigma": self.sigma,
+            "offset": None if self.offset is None else self.offset.fingerprint,
+            "inference": self.inference,
+            "engine": self.engine,
+            "even": self.even,
+        } | ({} if self.own is None else {"covariance": self.own.to_dict()})
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
@@ -281,7 +277,7 @@ class LGCPInference(FieldInference):
             inference=stated["inference"],
             engine=stated["engine"],
             own=covariance_from_dict(stated["covariance"]) if "covariance" in stated else None,
-            even="even" in stated,
+            even=stated["even"],
         )
 
 

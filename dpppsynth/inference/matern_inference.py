@@ -10,7 +10,6 @@ from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, P
 from dpppsynth.contract.estimator import (
     covariate_rows,
     covariates_of,
-    covariates_stated,
     offset_rows,
 )
 from dpppsynth.contract.mesh_sizes import mesh_words
@@ -24,7 +23,6 @@ from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
     INTERCEPT_SD,
     NO_RANGE,
-    even_stated,
     field_mesh,
     require_few,
     require_somewhere,
@@ -204,20 +202,18 @@ class MaternInference(SparseInference):
         }
 
     def to_dict(self) -> JsonObject:
-        return (
-            {
-                "kind": self.kind,
-                "mesh": self.mesh.recipe,
-                "ranges": list(self.ranges),
-                "smoothness": list(self.smoothness),
-                "sigma": self.sigma,
-                "offset": None if self.offset is None else self.offset.fingerprint,
-                "inference": self.inference,
-            }
-            | ({"sigmas": list(self.sigmas)} if self.sigmas else {})
-            | even_stated(self.even)
-            | covariates_stated(self.covariates)
-        )
+        return {
+            "kind": self.kind,
+            "mesh": self.mesh.recipe,
+            "ranges": list(self.ranges),
+            "smoothness": list(self.smoothness),
+            "sigma": self.sigma,
+            "offset": None if self.offset is None else self.offset.fingerprint,
+            "inference": self.inference,
+            "sigmas": list(self.sigmas),
+            "even": self.even,
+            "covariates": None if self.covariates is None else self.covariates.to_dict(),
+        }
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
@@ -227,9 +223,9 @@ class MaternInference(SparseInference):
             ranges=tuple(stated["ranges"]),
             smoothness=tuple(stated["smoothness"]),
             sigma=stated["sigma"],
-            sigmas=tuple(stated.get("sigmas", ())),
+            sigmas=tuple(stated["sigmas"]),
             offset=offset,
             inference=stated["inference"],
-            even="even" in stated,
+            even=stated["even"],
             covariates=covariates_of(stated),
         )

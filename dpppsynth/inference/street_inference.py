@@ -14,7 +14,6 @@ from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, P
 from dpppsynth.contract.estimator import (
     covariate_rows,
     covariates_of,
-    covariates_stated,
     offset_rows,
 )
 from dpppsynth.contract.mesh_sizes import mesh_words
@@ -27,7 +26,6 @@ from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
     INTERCEPT_SD,
     NO_RANGE,
-    even_stated,
     require_somewhere,
 )
 from dpppsynth.inference.posterior import Posterior
@@ -256,19 +254,17 @@ class StreetInference(SparseInference):
         }
 
     def to_dict(self) -> JsonObject:
-        return (
-            {
-                "kind": self.kind,
-                "mesh": self.mesh.recipe,
-                "plane": list(self.plane),
-                **{name: list(getattr(self, name)) for name in AVERAGED},
-                "sigma": self.sigma,
-                "offset": None if self.offset is None else self.offset.fingerprint,
-                "inference": self.inference,
-            }
-            | even_stated(self.even)
-            | covariates_stated(self.covariates)
-        )
+        return {
+            "kind": self.kind,
+            "mesh": self.mesh.recipe,
+            "plane": list(self.plane),
+            **{name: list(getattr(self, name)) for name in AVERAGED},
+            "sigma": self.sigma,
+            "offset": None if self.offset is None else self.offset.fingerprint,
+            "inference": self.inference,
+            "even": self.even,
+            "covariates": None if self.covariates is None else self.covariates.to_dict(),
+        }
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
@@ -279,7 +275,7 @@ class StreetInference(SparseInference):
             sigma=stated["sigma"],
             offset=offset,
             inference=stated["inference"],
-            even="even" in stated,
+            even=stated["even"],
             covariates=covariates_of(stated),
         )
 

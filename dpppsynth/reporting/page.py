@@ -18,7 +18,6 @@ from dpppsynth.privacy.catalogue import text
 from dpppsynth.privacy.interpretation import averaged
 from dpppsynth.privacy.nearby_population import people_within, require_reach
 from dpppsynth.release import CoxRelease, Release, certificate
-from dpppsynth.release.certificate import FILENAME
 from dpppsynth.release.folder import release_folder
 from dpppsynth.reporting import certificate_tables, promise, report_pictures
 from dpppsynth.reporting import local_privacy as local
@@ -54,8 +53,10 @@ def page(subject: Subject, progress: Callable[[str], object] | None = None, popu
     )
     template = (files("dpppsynth.reporting") / TEMPLATE).read_text(encoding="utf-8")
     with report_pictures.house_style():
-        shown = _words(subject, population) | _tables(subject) | _pictures(subject, progress or (lambda _step: None))
-    text = environment.from_string(template).render(mark=MARK, **shown)
+        shown = _words(subject, population) | _pictures(subject, progress or (lambda _step: None))
+    text = environment.from_string(template).render(
+        mark=MARK, tables=certificate_tables, local=local, texts=report_pictures, **shown
+    )
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -73,11 +74,7 @@ def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
     return {
         "subject": subject,
         "certificate": cert,
-        "theorem": guarantee.theorem_text,
-        "guarantee_assumptions": guarantee.assumption_texts,
-        "shuffled_assumptions": []
-        if (other := subject.verification.shuffled) is None
-        else map(text, other.assumptions),
+        "sentence": text,
         "streets": isinstance(subject.domain, LinearNetwork),
         "mechanism": _described(subject),
         "errors": words.errors(plan, subject.by),
@@ -88,16 +85,13 @@ def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
         "averaged": averaged(guarantee),
         "weakened": bool(promise.cautions(guarantee, cert["parameters"])),
         "opening": local.opening(guarantee.relation),
+        "guarantee": guarantee,
+        "domain": subject.domain,
         "reports": words.reports(subject.release.plans),
         "promise": promise.promise(guarantee, subject.domain, cert["parameters"], words.costs(plan, guarantee))
         + _crowd(subject, population),
         "not_promised": promise.not_promised(guarantee, subject.domain, subject.by, moved=words.moved),
         "shuffled": subject.verification.shuffled,
-        "shuffled_words": [] if (second := subject.verification.shuffled) is None else local.shuffled(second),
-        "by_distance": report_pictures.explained(guarantee, subject.domain),
-        "distance_caption": report_pictures.caption(guarantee),
-        "distance_title": report_pictures.title(guarantee, subject.domain),
-        "unit": report_pictures.unit(guarantee, subject.domain),
         "sizes": [len(each) for each in subject.patterns],
     }
 
@@ -106,19 +100,6 @@ def _described(subject: Subject) -> str:
     """Description of the mechanism, and of what it was applied to."""
     each = subject.words.describe(subject.by)
     return each if subject.by is None else f"Separately for each level of {subject.by}: {each}"
-
-
-def _tables(subject: Subject) -> dict[str, Any]:
-    return {
-        "files": certificate_tables.files(subject),
-        "certificate_file": FILENAME,
-        "domain_rows": certificate_tables.domain_rows(subject.domain),
-        "guarantee_rows": certificate_tables.guarantee_rows(subject),
-        "parameter_rows": certificate_tables.parameter_rows(subject.certificate),
-        "profile_rows": certificate_tables.profile_rows(subject.guarantee),
-        "shuffled_rows": certificate_tables.shuffled_rows(subject.verification.shuffled),
-        "distance_rows": certificate_tables.distance_rows(subject.guarantee),
-    }
 
 
 def _version(stated: str) -> str | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +23,17 @@ from dpppsynth.core.types import Floats, Ints
 from dpppsynth.core.workers import in_threads
 from dpppsynth.spatial.domains import Domain
 
-if TYPE_CHECKING:
-    from dpppsynth.spatial.offset import Offset
-
 __all__ = ["NODES", "Floats", "Ints", "Mesh", "Pieces", "triangulate"]
 
 # Nodes per element by kind.
 NODES = {"segment": 2, "triangle": 3, "square": 4}
+
+
+class Weighting(Protocol):
+    """A public density by which integrals are weighted, such as an `Offset`."""
+
+    def restrict(self, mesh: Mesh) -> Pieces:
+        """Pieces of a mesh, cut and weighted by it."""
 
 
 class Mesh:
@@ -129,7 +133,7 @@ class Mesh:
             (weight.ravel(), self.elements[element].ravel(), rows), shape=(n, len(self.vertices))
         )
 
-    def weighted_pieces(self, offset: Offset | None) -> Pieces:
+    def weighted_pieces(self, offset: Weighting | None) -> Pieces:
         """Pieces over which an intensity integrates: the mesh's own, or cut and weighted by a public offset."""
         return self.pieces if offset is None else offset.restrict(self)
 

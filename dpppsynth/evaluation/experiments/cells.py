@@ -113,21 +113,6 @@ class Finished:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Failed:
-    """An error that is no refusal, in words: not every exception survives the way between processes."""
-
-    cell: Cell
-    error: str
-    trace: str
-
-    def exception(self) -> CellError:
-        """The error to raise, the worker's traceback as a note on it."""
-        error = CellError(f"cell ({self.cell}): {self.error}")
-        error.add_note(self.trace)
-        return error
-
-
 def stream(*key: str | float) -> np.random.Generator:
     """The random stream that belongs to a key, whatever else is drawn before or beside it: SHA-256 of the key's JSON.
 
@@ -221,8 +206,11 @@ def _delta(value: Any) -> float | str:
     return float(probability("delta", value, zero=True, remedy="'1/n' is another choice"))
 
 
-def run_cell(study: StudyGrid, cell: Cell) -> Finished | Failed:
-    """Draw, synthesize and measure, on one thread of linear algebra: sums depend on how many there are."""
+def run_cell(study: StudyGrid, cell: Cell) -> Finished | CellError:
+    """Draw, synthesize and measure, or return what went wrong other than a refusal.
+
+    On one thread of linear algebra: sums depend on how many there are.
+    """
     start = time.perf_counter()
     try:
         with threadpoolctl.threadpool_limits(1), warnings.catch_warnings():
@@ -230,8 +218,10 @@ def run_cell(study: StudyGrid, cell: Cell) -> Finished | Failed:
             warnings.simplefilter("ignore", InformationWarning)
             refusals, values = _measured(study, cell)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, the study stops with the cell's name
-        words = f"{type(error).__name__}: {error}"
-        return Failed(cell, words, traceback.format_exc())
+        # In words: not every exception survives the way between processes.
+        failed = CellError(f"cell ({cell}): {type(error).__name__}: {error}")
+        failed.add_note(traceback.format_exc())
+        return failed
     kinds, messages = ("; ".join(each) or None for each in zip(*refusals, strict=True)) if refusals else (None, None)
     return Finished(cell, kinds, messages, values, time.perf_counter() - start)
 

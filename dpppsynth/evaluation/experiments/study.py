@@ -18,7 +18,6 @@ from dpppsynth.evaluation.experiments.cells import (
     KEYS,
     Cell,
     CellError,
-    Failed,
     Finished,
     Outcome,
     StudyGrid,
@@ -154,13 +153,13 @@ class Study(StudyGrid):
             missing = sorted((cell for cell in self.cells() if cell not in done), key=lambda cell: cell.repeat)
             with line() if progress and missing and sys.stderr.isatty() else announced(False) as say:
                 for number, result in enumerate(self._results(missing, workers, engine), 1):
-                    if isinstance(result, Failed):
-                        raise result.exception()
+                    if isinstance(result, CellError):
+                        raise result
                     append(result)
                     say(Step(f"{number} of {len(missing)} cells, {result.cell}", number / len(missing)))
         return self.table(place)
 
-    def _results(self, cells: Sequence[Cell], workers: int | None, engine: str) -> Iterator[Finished | Failed]:
+    def _results(self, cells: Sequence[Cell], workers: int | None, engine: str) -> Iterator[Finished | CellError]:
         if engine == "dask":
             return _on_cluster(_sent(self), cells)
         if workers == 1:
@@ -201,20 +200,20 @@ def _place(folder: Any) -> Path:
         raise InputError(msg) from None
 
 
-def _in_processes(sent: bytes, cells: Sequence[Cell], workers: int | None) -> Iterator[Finished | Failed]:
+def _in_processes(sent: bytes, cells: Sequence[Cell], workers: int | None) -> Iterator[Finished | CellError]:
     """Results of Joblib's processes, none begun after a failed one; what a dying process takes along is run again."""
     import joblib
 
     left, deaths = dict.fromkeys(cells), 0
     settings = {"inner_max_num_threads": 1, "initializer": _end_with_parent, "initargs": (os.getpid(),)}
-    failed: list[Failed] = []
+    failed: list[CellError] = []
     while left and not failed:
         before = len(left)
         tasks = (joblib.delayed(_run_sent)(sent, cell) for cell in takewhile(lambda _: not failed, tuple(left)))
         try:
             with joblib.parallel_config("loky", n_jobs=-1 if workers is None else workers, **settings):
                 for result in joblib.Parallel(return_as="generator_unordered")(tasks):
-                    if isinstance(result, Failed):
+                    if isinstance(result, CellError):
                         failed.append(result)
                     else:
                         yield result
@@ -227,7 +226,7 @@ def _in_processes(sent: bytes, cells: Sequence[Cell], workers: int | None) -> It
     yield from failed[:1]
 
 
-def _on_cluster(sent: bytes, cells: Sequence[Cell]) -> Iterator[Finished | Failed]:
+def _on_cluster(sent: bytes, cells: Sequence[Cell]) -> Iterator[Finished | CellError]:
     """Results of the workers of the current Dask client, which replaces those that die."""
     import distributed
 
@@ -263,7 +262,7 @@ def _received(sent: bytes) -> StudyGrid:
     return study
 
 
-def _run_sent(sent: bytes, cell: Cell) -> Finished | Failed:
+def _run_sent(sent: bytes, cell: Cell) -> Finished | CellError:
     return run_cell(_received(sent), cell)
 
 

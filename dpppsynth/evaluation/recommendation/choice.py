@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from dpppsynth.contract import registry
 from dpppsynth.contract.mesh_sizes import fineness
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.result import MechanismResult
-from dpppsynth.contract.synthesizer import AnySynthesizer, PointSynthesizer, require_true_lengths
-from dpppsynth.core.arguments import instance, positive
+from dpppsynth.contract.synthesizer import AnySynthesizer, point_relation, public_size, require_true_lengths
+from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.evaluation.recommendation.evidence import CANDIDATES, Case, PrivacyTerms, Ranked, rank, study
 from dpppsynth.evaluation.recommendation.recommended import (
@@ -73,16 +71,12 @@ def recommend(
     """
     require_true_lengths(domain)
     positive("epsilon", epsilon, remedy="1 is a usual start")
-    # This synthesizer accepts every relation, so its error messages for wrong arguments serve here too.
-    given = {"epsilon": epsilon, "alpha": alpha, "relation": relation}
-    asked: PointSynthesizer[MechanismResult] = instance(
-        "relation", registry.mechanism("laplace-cells").settings(**given), PointSynthesizer
-    )
-    public = asked.neighbouring().n_is_public
-    size = asked.public_size(*((n, None) if public else (None, n)))
+    protected = point_relation(relation, alpha)
+    public = protected.n_is_public
+    size = public_size(protected, *((n, None) if public else (None, n)))
     sizes = {"n": int(n)} if public else {"expected_n": size}
     _require_delta(delta, **sizes)
-    budget, evidence = PrivacyTerms(float(epsilon), float(delta), asked.neighbouring()), study()
+    budget, evidence = PrivacyTerms(float(epsilon), float(delta), protected), study()
     case = Case.of(domain, n, budget)
     ranked = rank(evidence, case)
     refused: list[Alternative] = []

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, cast
 from dpppsynth.contract.settings import EXPERT, ParsedOptions, setting
 from dpppsynth.core.arguments import instance
 from dpppsynth.mechanisms.local.grids.rectangles import uniform_grid
-from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
-from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
+from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea, grid_radius
 from dpppsynth.mechanisms.local.randomizers.hierarchy import NEAREST, SHRUNK, RangeHierarchyLaw, hierarchy_side
 from dpppsynth.mechanisms.local.randomizers.square_wave import SquareWave, square_wave_half_width
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential, subset_size

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from dpppsynth.mechanisms.local.grids.rectangles import checked_bounds, reals
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer, fingerprint, randomizer_from_dict
 from dpppsynth.mechanisms.local.reports import Report
 from dpppsynth.spatial.grid_cells import Bounds, cell_places
+
+if TYPE_CHECKING:
+    from dpppsynth.spatial.domains import Window
 
 # Treatments of a person outside: both leave the number of reports unchanged.
 OUTSIDE = ("raise", "clip")
@@ -196,3 +199,67 @@ class Client:
 def content_hash(data: Mapping[str, Any]) -> str:
     """Hash of a description without its own hash."""
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def description(mechanism: Any, window: "Window") -> str:
+    """JSON text that a device makes its reports from; everything in it is public.
+
+    Parameters
+    ----------
+    mechanism : CellMechanism or Round
+        All of whose clients report at once, such as `DiskAreaMechanism`, `RangeHierarchy`, `UniformGrid`, or one round
+        of an adaptive grid.
+    window : Window
+        Whose cells the reports are about.
+
+    Examples
+    --------
+    >>> from dpppsynth import Window
+    >>> from dpppsynth.local import DiskAreaMechanism
+    >>> text = description(DiskAreaMechanism(epsilon=1.0, cells=3), Window.rectangle(0, 0, 9, 9))
+    >>> Client.from_json(text, most_epsilon=1.0)
+    Client(disk-area, epsilon=1, 9 cells)
+    """
+    described = getattr(mechanism, "described_grid", None)
+    if described is None:
+        msg = (
+            f"mechanism: needs one whose clients report at once about one place, or a round of a grid; got "
+            f"{mechanism!r}. Devices that report about trajectories call LineTrace.client, or LDPTrace.first.clients."
+        )
+        raise InputError(msg)
+    data = {
+        "format": FORMAT,
+        "mechanism": mechanism.fingerprint,
+        "randomizer": mechanism.randomizer.parameters(),
+        "grid": described(window),
+        "crs": None if window.crs is None else str(window.crs),
+    }
+    # As a device reads it: floats are written so that they come back as they were.
+    text = json.dumps(data | {"hash": content_hash(data)})
+    Client.from_json(text)
+    return text
+
+
+def write_description(mechanism: Any, path: str | Path, *, window: "Window") -> Path:
+    """Write a mechanism's public description to a new file, for `Client.read` on devices.
+
+    Parameters
+    ----------
+    mechanism, window
+        As in `description`.
+    path : str or Path
+        New file ending in .json.
+
+    Raises
+    ------
+    InputError
+        When the file exists, or the mechanism has several rounds.
+    """
+    # Devices write no files.
+    from dpppsynth.core.atomic_files import whole_file
+    from dpppsynth.mechanisms.local.saved_counts import new_counts_file
+
+    target, text = new_counts_file(path), description(mechanism, window)
+    with whole_file(target) as file:
+        file.write(text.encode())
+    return target

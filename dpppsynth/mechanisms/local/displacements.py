@@ -16,8 +16,8 @@ from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectory
+from dpppsynth.mechanisms.local.randomizers.area import grid_radius
 from dpppsynth.mechanisms.local.randomizers.displacements import MOST_CELLS, DisplacementLaw, displacement_of
-from dpppsynth.mechanisms.local.randomizers.footprint import grid_radius
 from dpppsynth.mechanisms.local.randomizers.randomizer import randomizer_from_dict
 from dpppsynth.mechanisms.local.release import LineEstimator
 from dpppsynth.mechanisms.local.reports import Counts

@@ -132,6 +132,11 @@ class Round(GridMechanism):
     def identity(self) -> dict[str, Any]:
         return self.randomizer.parameters() | self.grid.to_dict()
 
+    def described_grid(self, window: Any) -> dict[str, Any]:
+        """Cells in JSON form, for devices."""
+        self.own_window(instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one"))
+        return self.grid.to_dict()
+
     def value(self, place: Any, *, outside: str = "raise") -> int:
         """The number of the cell that holds the point (x, y); `outside` as in `CellMechanism.cell`."""
         given = plain_array(place)

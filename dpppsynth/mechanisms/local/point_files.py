@@ -1,7 +1,7 @@
 """Files of sensitive points, as `local perturb` reads them: a part at a time, or the cells of all trajectories."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,9 @@ from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
 from dpppsynth.mechanisms.local.one_report import PersonCodes
 from dpppsynth.mechanisms.local.report_tables import column_names, quietly, record_batches
-from dpppsynth.mechanisms.local.statistic import AreaStatistic
+from dpppsynth.mechanisms.local.statistic import grid_mesh, grid_values
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, require_window
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
-from dpppsynth.mechanisms.local.trajectory_statistic import grid_mesh, grid_values
 from dpppsynth.mechanisms.local.trajectory_synthesizer import TraceRound
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -195,13 +194,9 @@ def values_in(mechanism: CellMechanism | Round, window: Window) -> Callable[[Flo
     """
     if not isinstance(mechanism, CellMechanism):
         return lambda xy: mechanism.values(PointPattern(xy, window))
-    plan = AreaStatistic(mechanism.mesh(window), mechanism.randomizer, 1)
-
-    def values(xy: Floats) -> Ints:
-        pattern = PointPattern(xy, window)
-        return replace(plan, n=len(pattern)).values(pattern)
-
-    return values
+    mesh = mechanism.mesh(window)
+    value = grid_values(mesh, mechanism.cells)
+    return lambda xy: value[mesh.locate(PointPattern(xy, window).positions)]
 
 
 def point_batches(

@@ -25,12 +25,12 @@ from dpppsynth.mechanisms.local.bound import REPORTS, SEEDED, local_report, squa
 from dpppsynth.mechanisms.local.one_report import require_no_marks
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer, randomizer_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe
-from dpppsynth.models.regular_meshes import cells_along, grid_cells
+from dpppsynth.models.regular_meshes import cells_along, grid_cells, regular_squares
 from dpppsynth.privacy.bounds import void_delta
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy, shuffled_reports, shuffled_rounds
-from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.intensity import held
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
@@ -123,6 +123,17 @@ def tally(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Int
     return counts
 
 
+def grid_mesh(window: Window, cells: int) -> Mesh:
+    """The grid over a window as a mesh of regular squares."""
+    return regular_squares(window, shape=(cells + 1, cells + 1))
+
+
+def grid_values(mesh: Mesh, cells: int) -> Ints:
+    """(T,) cell `i * cells + j` of each element of such a mesh."""
+    i, j = grid_cells(mesh).T
+    return np.asarray(i * cells + j, dtype=np.int64)
+
+
 def drawn_by(relation: Relation) -> str | None:
     """Mark by which a relation tells persons, of each of whom one point is drawn."""
     return None if relation.user_cap is None else relation.user_cap.user
@@ -136,16 +147,8 @@ def randomness_name(seeded: bool) -> str:
 class ReportsStatistic(LatticeStatistic):
     """Base of plans to count reports: the counts are whole, and their number is public."""
 
-    if TYPE_CHECKING:
-
-        @property
-        def n(self) -> int:
-            """Public number of persons, or of trajectories."""
-
-        @property
-        def shuffle(self) -> Shuffle | None:
-            """Public numbers of a shuffler, where something is stated of one."""
-
+    n: int
+    shuffle: Shuffle | None
     # Of all counts of reports.
     form: ClassVar[Form] = {"n": WHOLE, "expected_n": NULL, "shuffled": Shuffle.form}
     optional: ClassVar[frozenset[str]] = frozenset({"shuffled"})
@@ -336,8 +339,7 @@ class AreaStatistic(OneRoundStatistic):
     @cached_property
     def element_values(self) -> Ints:
         """(T,) value of the clients in each element of the mesh."""
-        i, j = grid_cells(self.mesh).T
-        return np.asarray(i * self.shape[1] + j, dtype=np.int64)
+        return grid_values(self.mesh, self.shape[1])
 
     @cached_property
     def inside(self) -> Any:

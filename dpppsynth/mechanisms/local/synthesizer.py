@@ -361,6 +361,11 @@ class CellMechanism(LocalMechanism):
         """The client's value in the cell (i, j): `i * cells + j`."""
         return int(self.cell_values(_pair("cell", place, self.cells))[0])
 
+    def described_grid(self, window: Any) -> dict[str, Any]:
+        """Cells in JSON form, for devices."""
+        place = require_window(instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one"))
+        return {"bounds": list(place.bounds), "cells": self.cells}
+
     def cell_values(self, cells: Any) -> Ints:
         """(n,) values of clients in the cells (n, 2)."""
         pairs = plain_array(cells)

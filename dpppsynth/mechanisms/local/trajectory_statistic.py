@@ -21,12 +21,11 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
-from dpppsynth.mechanisms.local.statistic import ReportsStatistic, Shuffle, randomness_name
+from dpppsynth.mechanisms.local.statistic import ReportsStatistic, Shuffle, grid_mesh, grid_values, randomness_name
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories, starts
 from dpppsynth.mechanisms.local.trajectories.protocol import FOR_LENGTH, RoundLaw, TraceCounts, TraceProtocol
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel, WalkModel
 from dpppsynth.models.recipes import window
-from dpppsynth.models.regular_meshes import grid_cells, regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
@@ -239,17 +238,6 @@ class TraceStatistic(WalksStatistic):
 
     def model(self, lattice: Ints) -> TraceModel:
         return self.protocol.model(*self.counts(lattice), n=self.n, inside=self.inside)
-
-
-def grid_mesh(window: Window, cells: int) -> Mesh:
-    """The grid over a window as a mesh of regular squares."""
-    return regular_squares(window, shape=(cells + 1, cells + 1))
-
-
-def grid_values(mesh: Mesh, cells: int) -> Ints:
-    """(T,) cell `i * cells + j` of each element of such a mesh."""
-    i, j = grid_cells(mesh).T
-    return np.asarray(i * cells + j, dtype=np.int64)
 
 
 def number_of_trajectories(pattern: PointPattern, user: str | None) -> int:

@@ -15,7 +15,6 @@ from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import (
     covariate_rows,
     covariates_of,
-    covariates_stated,
     offset_rows,
 )
 from dpppsynth.contract.rules import MATERN_SIGMA
@@ -233,7 +232,7 @@ class MarkedInference(SparseInference):
 
     def to_dict(self) -> JsonObject:
         """JSON form, as it stands on a certificate."""
-        own: JsonObject = {
+        return {
             "kind": self.kind,
             "mesh": self.grid.recipe,
             **{name: list(getattr(self, name)) for name in AVERAGED},
@@ -241,8 +240,8 @@ class MarkedInference(SparseInference):
             "sigma": self.sigma,
             "offset": None if self.offset is None else self.offset.fingerprint,
             "inference": self.inference,
+            "covariates": None if self.covariates is None else self.covariates.to_dict(),
         }
-        return own | covariates_stated(self.covariates)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:

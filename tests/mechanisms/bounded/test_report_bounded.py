@@ -103,7 +103,7 @@ class TestErrors:
     def test_of_levels_the_largest_error_is_told(self):
         """Their certificates may differ in it."""
         near, far, free = (
-            SimpleNamespace(statistic=SimpleNamespace(plan=plan.statistic))
+            SimpleNamespace(statistic=SimpleNamespace(definition=plan.statistic))
             for plan in (moves(max_error=500.0), moves(max_error=600.0), moves())
         )
         guarantee = moves().guarantee

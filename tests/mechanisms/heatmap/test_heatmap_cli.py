@@ -369,7 +369,7 @@ class TestRelease:
     def test_evaluate_asks_for_the_persons(self, public, tmp_path):
         others = table(tmp_path / "others.csv", [(1, 2, "a"), (3, 4, "b")], ("x", "y", "who"))
         said = spoken(run("evaluate", others, public[0], "--out", tmp_path / "private", code=2))
-        assert "certificate tells persons by 'user', so must the original; there is no column 'user'" in said
+        assert "certificate tells persons by 'user', so must the original: there is no column 'user'" in said
         pattern = PointPattern([[1.0, 2.0], [3.0, 4.0]], WINDOW)
         with pytest.raises(InputError, match="user"):
             reports.evaluate(pattern, pattern, release=load_release(public[0]))

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.grids import adaptive_cells, even_cells, local_consistency, pooled_levels, split_users, uniform_grid
+from dpppsynth.grids import adaptive_cells, even_cells, pooled_levels, split_users, uniform_grid
 
 few = settings(max_examples=30)
 UNIT = (0, 0, 1, 1)
@@ -53,7 +53,7 @@ class TestConsistency:
     def test_local_rule(self):
         grid, u, v, n1, n2 = even_cells(ONE, [3]), np.arange(9.0), 40.0, 300, 700
         pooled = (n1 * 9 * v + n2 * 36) / (n1 * 9 + n2)
-        found = local_consistency(grid, [v], u, n1, n2)
+        found = pooled_levels(grid, [v], u, first_weight=n1, second_weight=n2)
         assert found.first == pytest.approx([pooled])
         assert found.second == pytest.approx(u + (pooled - 36) / 9)
 
@@ -70,7 +70,12 @@ class TestConsistency:
         grid, V = even_cells(ONE, [2]), Q * (1 - Q) / (P - Q) ** 2
         v = ((rng.binomial(n1, Q, runs) - n1 * Q) / (P - Q)) / n1
         u = ((rng.binomial(n2, Q, (runs, 4)) - n2 * Q) / (P - Q)) / n2
-        first = np.array([local_consistency(grid, [a], b, n1, n2).first[0] for a, b in zip(v[:5], u[:5], strict=True)])
+        first = np.array(
+            [
+                pooled_levels(grid, [a], b, first_weight=n1, second_weight=n2).first[0]
+                for a, b in zip(v[:5], u[:5], strict=True)
+            ]
+        )
         pooled = (n1 * 4 * v + n2 * u.sum(axis=1)) / (n1 * 4 + n2)
         assert first == pytest.approx(pooled[:5])
         want = 1 / (n1 / V + n2 / (4 * V))
@@ -82,7 +87,7 @@ class TestConsistency:
         grid = adaptive_cells(uniform_grid(UNIT, 2, 2), [1, 2, 3, 4], [1, 2, 3, 2])
         u = np.arange(len(grid), dtype=float)
         v = np.bincount(grid.parents, u)
-        found = local_consistency(grid, v, u, 3, 5)
+        found = pooled_levels(grid, v, u, first_weight=3, second_weight=5)
         assert found.first == pytest.approx(v)
         assert found.second == pytest.approx(u)
 
@@ -90,12 +95,11 @@ class TestConsistency:
     def test_refusals(self, wild):
         grid = even_cells(ONE, [2])
         for call in (
-            lambda: local_consistency(grid, wild, [1] * 4, 1, 1),
-            lambda: local_consistency(grid, [1], wild, 1, 1),
-            lambda: local_consistency(wild, [1], [1] * 4, 1, 1),
-            lambda: local_consistency(grid, [1], [1] * 4, wild, 1),
-            lambda: central_consistency(grid, [1], [1] * 4, wild),
+            lambda: pooled_levels(grid, wild, [1] * 4, first_weight=1, second_weight=1),
+            lambda: pooled_levels(grid, [1], wild, first_weight=1, second_weight=1),
+            lambda: pooled_levels(wild, [1], [1] * 4, first_weight=1, second_weight=1),
             lambda: pooled_levels(grid, [1], [1] * 4, first_weight=wild, second_weight=1),
+            lambda: central_consistency(grid, [1], [1] * 4, wild),
             lambda: pooled_levels(grid, [1], [1] * 4, first_weight=1e-200, second_weight=1e200),
         ):
             with pytest.raises(InputError):

@@ -26,10 +26,9 @@ from scipy import integrate, optimize, stats
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
-from dpppsynth.mechanisms.local.randomizers import area
-from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
-from dpppsynth.mechanisms.local.randomizers.em import expectation_maximisation
-from dpppsynth.mechanisms.local.randomizers.footprint import (
+from dpppsynth.mechanisms.local.randomizers.area import (
+    DiskArea,
+    HybridArea,
     grid_radius,
     high,
     high_shares,
@@ -38,6 +37,7 @@ from dpppsynth.mechanisms.local.randomizers.footprint import (
     output_mask,
     reached,
 )
+from dpppsynth.mechanisms.local.randomizers.em import expectation_maximisation
 
 FALSE_ALARM = 1e-8
 KINDS = {
@@ -387,7 +387,7 @@ class TestReports:
         law, values = DiskArea(**SMALL), np.arange(1000) % 16
         reports = law.draw(values, generator(3))
         counts = law.count(reports)
-        monkeypatch.setattr(area, "CHUNK", 7)
+        monkeypatch.setattr("dpppsynth.mechanisms.local.randomizers.randomizer.BATCH", 7)
         np.testing.assert_array_equal(law.draw(values, generator(3)), reports)
         np.testing.assert_array_equal(law.count(reports), counts)
         np.testing.assert_array_equal(law.count(reports[:300]) + law.count(reports[300:]), counts)

@@ -65,7 +65,7 @@ class TestLaw:
     def test_ancestors_hold_their_cells(self):
         law = RangeHierarchyLaw(epsilon=1.0, cells=16)
         for level, side in enumerate(law.sides):
-            assert (law.ancestors(cells_of(16), level) == cells_of(side)).all()
+            assert (law.answers(cells_of(16), level) == cells_of(side)).all()
 
     def test_levels_tell_nothing(self):
         """The levels of all reports are the same numbers whatever the values, and each as frequent."""

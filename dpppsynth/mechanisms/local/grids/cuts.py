@@ -22,7 +22,6 @@ from dpppsynth.mechanisms.local.grids.rectangles import (
     one_level,
     reals,
     require_cells,
-    users,
 )
 
 PIECES = ("exact", "literal_floor", "literal_ceil")
@@ -240,12 +239,3 @@ def pooled_levels(grid: Rectangles, first: Any, second: Any, *, first_weight: fl
     own = cells.pieces / (cells.pieces + w2 / w1)
     agreed = inside + own * (v - inside)
     return Agreeing(agreed, u + ((agreed - inside) / cells.pieces)[cells.parents])
-
-
-def local_consistency(grid: Rectangles, first: Any, second: Any, n1: int, n2: int) -> Agreeing:
-    """`pooled_levels` of shares estimated from n1 and n2 reports under local privacy.
-
-    The variances are those of reports by hashing or unary encoding, `V / n1` and `V / n2` whatever the number of cells;
-    then `Var v' = 1 / (n1 / V + n2 / (m V))` with m cells inside.
-    """
-    return pooled_levels(grid, first, second, first_weight=users("n1", n1), second_weight=users("n2", n2))

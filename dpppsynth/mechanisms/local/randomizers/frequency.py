@@ -86,27 +86,14 @@ class FrequencyOracle(Randomizer):
         """(n,) whether reports (n, columns), checked ones, support a value."""
         raise NotImplementedError
 
-    def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
-        values = self.values(values)
-        instance("rng", rng, np.random.Generator, "dpppsynth.core.randomness.generator() makes one")
-        reports = np.empty((len(values), len(self.columns)), dtype=np.int64)
-        for part in self._parts(len(values)):
-            reports[part] = self._drawn(values[part], rng)
-        return reports
-
-    def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
-        """Reports (k, columns) of a part of the clients."""
-        raise NotImplementedError
-
     @property
     def _width(self) -> int:
         """Numbers that drawing and reading one report takes."""
         return 1
 
-    def _parts(self, n: int) -> list[slice]:
-        """Parts of n reports whose numbers are held in memory together."""
-        step = max(CHUNK // self._width, 1)
-        return [slice(start, start + step) for start in range(0, n, step)]
+    @property
+    def _batch(self) -> int:
+        return max(CHUNK // self._width, 1)
 
     def tallies(self, counts: Any) -> Ints:
         array = plain_array(counts)

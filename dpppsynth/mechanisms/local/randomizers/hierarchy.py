@@ -198,11 +198,7 @@ class RangeHierarchyLaw(QuestionsLaw):
         return made
 
     def answers(self, values: Ints, question: int) -> Ints:
-        return self.ancestors(values, question)
-
-    def ancestors(self, values: Ints, level: int) -> Ints:
-        """(n,) cells of a level that hold finest cells (n,)."""
-        side = self.sides[level]
+        side = self.sides[question]
         i, j = np.divmod(values, self.cells)
         block = self.cells // side
         return np.asarray(i // block * side + j // block)
@@ -253,7 +249,7 @@ class RangeHierarchyLaw(QuestionsLaw):
         for level, oracle in enumerate(self.oracles):
             here = rng.binomial(left, 1 / (len(self.sides) - level))
             left = left - here
-            held = np.bincount(self.ancestors(np.arange(self.inputs), level), here, oracle.domain).astype(np.int64)
+            held = np.bincount(self.answers(np.arange(self.inputs), level), here, oracle.domain).astype(np.int64)
             reports.append(int(here.sum()))
             parts.append(oracle.fast_counts(held, rng))
         return np.concatenate([reports, *parts]).astype(np.int64)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arguments import entries, one_of, plain_array, positive, shown, whole
+from dpppsynth.core.arguments import entries, instance, one_of, plain_array, positive, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.models.channel_likelihood import Channel, Law, Multinomial, ReportLikelihood
@@ -41,8 +41,8 @@ def fingerprint(identity: Mapping[str, Any]) -> str:
 
 # Beyond it whole numbers do not fit into 64 bits.
 LARGEST = 2**63 - 1
-# Numbers of reports that are in memory at once, 32 MiB of them.
-ROOM = 2**22
+# Numbers of reports that are in memory at once, 32 MiB of them; and reports that are drawn together.
+ROOM, BATCH = 2**22, 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,7 +99,25 @@ class Randomizer:
 
     def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
         """(n, columns) reports of clients with the given values (n,), each drawn from its own random bits."""
+        values = self.values(values)
+        instance("rng", rng, np.random.Generator, "dpppsynth.core.randomness.generator() makes one")
+        reports = np.empty((len(values), len(self.columns)), dtype=np.int64)
+        for part in self._batches(len(values)):
+            reports[part] = self._drawn(values[part], rng)
+        return reports
+
+    def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
+        """Reports (k, columns) of some clients."""
         raise NotImplementedError
+
+    @property
+    def _batch(self) -> int:
+        """Reports that are drawn, or read, together."""
+        return BATCH
+
+    def _batches(self, n: int) -> list[slice]:
+        """Parts of n reports whose numbers are held in memory together."""
+        return [slice(start, start + self._batch) for start in range(0, n, self._batch)]
 
     def count(self, reports: Ints) -> Ints:
         """(size,) counts of reports (n, columns), additive over reports; InputError for what no client sends."""

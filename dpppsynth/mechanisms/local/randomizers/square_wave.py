@@ -37,8 +37,6 @@ from dpppsynth.models.channel_likelihood import AxisChannel, Multinomial, Report
 # Cells along an axis, and cells that a window may reach to either side.
 MOST_SIDE = 4096
 
-# Clients drawn at once.
-BATCH = 1_000_000
 # Default tolerance of the log-likelihood: natural logarithms, of raw counts.
 TOLERANCE = 1e-3
 # Beyond this `e^epsilon` is no double, and the window narrower than any cell.
@@ -108,15 +106,6 @@ class SquareWave(CellRandomizer):
         """(2 outputs,) integer weights out of 2^62 of all reports given one value."""
         i, j = divmod(whole("value", value, 0, most=self.inputs - 1), self.cells)
         return np.concatenate([self._weights(i), self._weights(j)])
-
-    def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
-        """(n, 2) axes, 0 or 1, and cells from -half_width to cells - 1 + half_width."""
-        values = self.values(values)
-        reports = np.empty((len(values), 2), dtype=np.int64)
-        for start in range(0, len(values), BATCH):
-            part = slice(start, start + BATCH)
-            reports[part] = self._drawn(values[part], rng)
-        return reports
 
     def count(self, reports: Ints) -> Ints:
         """(2 outputs,) numbers of reports of each cell of the first axis, then of the second."""

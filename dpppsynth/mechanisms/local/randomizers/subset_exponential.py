@@ -163,13 +163,12 @@ class SubsetExponential(CellRandomizer):
         masses = ([*map(operator.mul, row, self.law.weights)] for row in self.law.numbers)
         return tuple(Choice([*row, rest]) for row, rest in zip(masses, self.law.empty, strict=True))
 
-    def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
-        """(n, subset) reports: a distance, then how many cells at just that distance, then these and farther ones."""
-        values, batch = self.values(values), BATCH // self.subset + 1
-        parts = [self._drawn(values[start : start + batch], rng) for start in range(0, len(values), batch)]
-        return np.concatenate(parts) if parts else np.empty((0, self.subset), dtype=np.int64)
+    @property
+    def _batch(self) -> int:
+        return BATCH // self.subset + 1
 
     def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
+        """Reports: a distance, then how many cells at just that distance, then these and farther ones."""
         orbits, distance = self.shells.orbit[values], draws(rng, len(values))
         for orbit, clients in groups(orbits):
             distance[clients] = self._choices[orbit].pick(distance[clients], rng)

@@ -90,7 +90,7 @@ class BitOracle(FrequencyOracle):
 
     def count(self, reports: Ints) -> Ints:
         checked, counts = self._checked(reports), np.zeros(self.domain, dtype=np.int64)
-        for part in self._parts(len(checked)):
+        for part in self._batches(len(checked)):
             counts += unpack(checked[part], self.domain).sum(axis=0, dtype=np.int64)
         return counts
 
@@ -292,7 +292,7 @@ class SubsetSelection(DesignOracle, BitOracle):
 
     def _checked(self, reports: Any) -> Ints:
         checked = self.rows(reports)
-        parts = self._parts(len(checked))
+        parts = self._batches(len(checked))
         if not self._fits(checked) or any((self._members(checked[part]) != self.subset).any() for part in parts):
             msg = f"reports: must be words of {WORD} bits with {self.subset} of {self._pool} set; some are not."
             raise InputError(msg)
