@@ -127,10 +127,10 @@ def rectangle_moments(
 # Pairs of points times pairs of border pieces beyond which a lattice is tried: a second or two.
 MOST_TERMS = 1e8
 # Error of a weight that is accepted, relative; fixed shifts that are looked at.
-TOLERANCE, AUDIT = 1e-3, 4096
+TOLERANCE, AUDIT = 1e-3, 1024
 # Steps of the coarsest lattice along r, up to the diameter, and along the angle; nodes that short reaches take then,
 # and how much finer one is at most.
-RADII, ANGLES, USUAL, FINEST = 192, 128, 6144, 8
+RADII, ANGLES, USUAL, FINEST = 256, 176, 11264, 8
 
 
 class Lattice(NamedTuple):
@@ -152,7 +152,7 @@ def lattice(window: Window, reach: float, pairs: float) -> Lattice:
     pieces = terms(shape)
     finer = min(max(math.sqrt(MOST_TERMS / (pieces * USUAL)), 1.0), FINEST)
     step = longest_distance(window) / int(RADII * finer)
-    angles, radii = int(ANGLES * finer), math.ceil(reach / step)
+    angles, radii = 2 * int(ANGLES * finer / 2), math.ceil(reach / step)
     if pairs * pieces <= MOST_TERMS or pairs <= angles * radii:
         return EXACT
     known = _tabulated(window, shape, np.linspace(0, math.pi, angles + 1), step * np.arange(radii + 1))

@@ -69,7 +69,7 @@ def nested(levels):
         ("lgcp-tents", [(("estimator", "mesh", "shape"), [3001, 3001])]),
         ("lgcp-field", [(("mesh", "shape"), [100, 100])]),
         ("lgcp-posterior-draw", [(("mesh", "shape"), [100, 100])]),
-        ("lgcp-kim-lim-3.8", [(("mesh", "shape"), [1000, 1000])]),
+        ("lgcp-kim-lim-3.8", [(("mesh", "shape"), [300, 300])]),
         ("kernel-diffusion", [(("mesh", "resolution"), 1e-6)]),
         ("pair-sums-streets", [(("radii", 0), 1e-9)]),
         ("uniform-grid", [(("columns",), 10**5), (("rows",), 10**5)]),
