@@ -45,12 +45,6 @@ STREETS = Window.polygon(
         [shapely.box(0, i, 4.05, i + 0.05) for i in range(5)] + [shapely.box(i, 0, i + 0.05, 4.05) for i in range(5)]
     )
 )
-TURN = np.linspace(0, 2 * np.pi, 200, endpoint=False)
-RAGGED = Window.polygon(
-    shapely.Polygon(
-        (1 + 0.1 * np.random.default_rng(6).random(200))[:, None] * np.column_stack([np.cos(TURN), np.sin(TURN)])
-    )
-)
 ISLES = Window.polygon(shapely.union_all([shapely.box(0, 0, 1, 1), shapely.box(2, 0, 3, 1)]))
 
 
@@ -194,7 +188,7 @@ def test_overlaps_equal_those_of_polygon_overlay():
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("window", [L_SHAPE, COMB, PARTS, STREETS, RAGGED])
+@pytest.mark.parametrize("window", [L_SHAPE, COMB, PARTS, STREETS])
 def test_areas_by_a_lattice_are_as_good_as_it_says(window, monkeypatch):
     monkeypatch.setattr(translation, "MOST_TERMS", 1e6)
     rng, shape = np.random.default_rng(4), translation.window_outline(window)
@@ -210,21 +204,22 @@ def test_areas_by_a_lattice_are_as_good_as_it_says(window, monkeypatch):
         wrong = np.abs(found / expected - 1)
         assert wrong.max() < translation.TOLERANCE
         assert wrong.mean() < 1e-4
-        assert wrong.max() > 1e-9 or known is translation.EXACT
-        # Narrow teeth, long sides and long shifts leave nothing to interpolate.
-        assert known is not translation.EXACT or reach > 1 or window is not RAGGED
+        # They are read off indeed, except that narrow teeth and streets leave hardly anything to interpolate.
+        assert known.rough.mean() < 0.5 or reach > 1 or window in (COMB, STREETS)
+        assert wrong.max() > 1e-9 or window is STREETS
 
 
 def test_a_lattice_that_is_off_at_fixed_shifts_is_not_used(monkeypatch):
     monkeypatch.setattr(translation, "MOST_TERMS", 1e6)
-    assert translation.lattice(STREETS, 1.0, 1e9) is translation.EXACT
-    assert translation.lattice(RAGGED, 0.5, 1e9) is not translation.EXACT
+    monkeypatch.setattr(translation, "_rough", lambda loss, *_: np.zeros(np.subtract(loss.shape, 1), dtype=bool))
+    assert translation.lattice(STREETS, 1.0, 1e9).rough.tolist() == [[True]]
+    assert translation.lattice(L_SHAPE, 0.5, 1e9).rough.size > 1
 
 
 def test_a_lattice_is_used_where_exact_areas_take_longer(monkeypatch):
-    pattern, r = uniform(RAGGED, 800, np.random.default_rng(5)), np.linspace(0, 0.4, 12)
+    pattern, r = uniform(PARTS, 400, np.random.default_rng(5)), np.linspace(0, 1.1, 12)
     exact = k_function(pattern, r, correction="translation").k
-    terms = 800**2 / 2 * np.pi * 0.4**2 / RAGGED.area * translation.terms(translation.window_outline(RAGGED))
+    terms = 400**2 / 2 * np.pi * 1.1**2 / PARTS.area * translation.terms(translation.window_outline(PARTS))
     monkeypatch.setattr(translation, "MOST_TERMS", 1.01 * terms)
     np.testing.assert_array_equal(k_function(pattern, r, correction="translation").k, exact)
     monkeypatch.setattr(translation, "MOST_TERMS", 0.99 * terms)
@@ -232,11 +227,11 @@ def test_a_lattice_is_used_where_exact_areas_take_longer(monkeypatch):
     assert not np.array_equal(coarse, exact)
     np.testing.assert_allclose(coarse, exact, rtol=5e-4)
     # Nodes depend on the window alone.
-    far = k_function(pattern, [*r, 0.5], correction="translation").k
-    np.testing.assert_allclose(far[:12], coarse, rtol=1e-12)
+    far = k_function(pattern, [*r, 3, 50], correction="translation").k
+    np.testing.assert_allclose(far[:12], exact, rtol=5e-4)
     # Few pairs do not pay for a lattice, whatever the window.
     monkeypatch.setattr(translation, "MOST_TERMS", 0)
-    assert translation.lattice(RAGGED, 0.4, 1000) is translation.EXACT
+    assert translation.lattice(PARTS, 1.1, 1000).rough.tolist() == [[True]]
 
 
 @pytest.mark.parametrize("window", [SQUARE, L_SHAPE])
