@@ -125,11 +125,15 @@ def show(
 
 
 def _warn(ledger: "Ledger") -> None:
+    from dpppsynth.privacy.catalogue import text
+
     if ledger.warning is not None:
-        show_text(f"Warning: {ledger.warning}")
+        show_text(f"Warning: {text(ledger.warning)}")
 
 
 def _summary(ledger: "Ledger") -> dict[str, Any]:
+    from dpppsynth.privacy.catalogue import text
+
     whole = ledger.guarantee
     return {
         "label": ledger.label,
@@ -141,7 +145,7 @@ def _summary(ledger: "Ledger") -> dict[str, Any]:
         "spent": ledger.spent,
         "remaining": ledger.remaining,
         "head": ledger.head,
-        "warning": ledger.warning,
+        "warning": None if ledger.warning is None else text(ledger.warning),
         "theorem": None if whole is None else whole.theorem_text,
         "assumptions": [] if whole is None else list(whole.assumption_texts),
         "releases": [_line(entry) for entry in ledger.releases],

@@ -32,6 +32,7 @@ def report(
     and nothing is written.
     """
     from dpppsynth.io.layers import read_population
+    from dpppsynth.privacy.catalogue import text
     from dpppsynth.release import certificate, load_release
     from dpppsynth.reporting import write_report
 
@@ -43,5 +44,5 @@ def report(
         written = write_report(release, out, population=people, progress=say, limit=not no_limit)
     warning = certificate.read(release, limit=not no_limit)["warning"]
     if warning is not None:
-        note(f"this release must not be published, and its report says so. {warning}")
+        note(f"this release must not be published, and its report says so. {text(warning)}")
     show_line(str(written))

@@ -212,7 +212,9 @@ def show_release(
         show_text(bound)
     show_line(f"\nWritten to {out}: {', '.join(files)}")
     if release.warning is not None:
-        show_line(f"Warning: {release.warning}")
+        from dpppsynth.privacy.catalogue import text
+
+        show_line(f"Warning: {text(release.warning)}")
     if release.seeded:
         show_line("Warning: its random bits can be drawn again: it is not private and must not be released.")
     own = " --no-limit" if beyond_limits(out) else ""

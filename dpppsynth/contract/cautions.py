@@ -40,7 +40,7 @@ def cautions(guarantee: Guarantee, domain: Domain, n: float | None) -> tuple[str
     --------
     >>> from dpppsynth.privacy import AlphaNeighbours, PureDP, Guarantee
     >>> from dpppsynth.spatial.domains import Window
-    >>> promise = Guarantee(AlphaNeighbours(25.0), PureDP(1.0), "Theorem", ())
+    >>> promise = Guarantee(AlphaNeighbours(25.0), PureDP(1.0), "theorem", ())
     >>> cautions(promise, Window.rectangle(0, 0, 1000, 1000), 40)
     ('n: with fewer than 80 points the noise often hides most of what distinguishes places.',)
     """

@@ -291,7 +291,7 @@ class Statistic:
         return draw(exact)
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        """Sampler and entropy of the randomness that protects, as certificates name them."""
+        """Code of the sampler and entropy of the randomness that protects."""
         raise NotImplementedError
 
     def validate_released(self, lattice: Ints) -> None:

@@ -212,7 +212,7 @@ class Ledger(Account):
 
     @property
     def warning(self) -> str | None:
-        """Warning that the budget's delta is too large for the number of points known so far, or None."""
+        """Code of the warning that the budget's delta is too large for the number of points known so far, or None."""
         known = max((entry.n or 0 for entry in self.releases), default=0)
         return large_delta(self.delta, [(known if self.relation.n_is_public else None, None)])
 

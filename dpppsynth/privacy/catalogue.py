@@ -4,6 +4,7 @@ A certificate holds codes and their parameters. The texts may be reworded at any
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -203,8 +204,54 @@ ASSUMPTIONS = {
     "within-budget": "The release keeps to its budget, which is checked before the points are used.",
 }
 
-TEXTS = THEOREMS | ASSUMPTIONS
+# Samplers and entropy of the randomness that protects, by code.
+OPENDP, SYSTEM = "(contrib), operating-system entropy", "ChaCha20 keyed with 256 bits of the operating system"
+SECRET_NOISE = {
+    "discrete-laplace": f"discrete Laplace, OpenDP make_laplace {OPENDP}",
+    "redrawn-discrete-laplace": f"drawn again beyond the bound: discrete Laplace, OpenDP make_laplace {OPENDP}",
+    "discrete-gaussian": f"discrete Gaussian, OpenDP make_gaussian {OPENDP}",
+    "planar-laplace": f"planar Laplace noise as real numbers, {SYSTEM}",
+    "poisson-children": f"Poisson patterns around the points, floating point, {SYSTEM}",
+    "posterior-draw-exact": f"one posterior draw by the exact sampler, floating point, {SYSTEM}",
+    "posterior-draw-nuts": (
+        f"one posterior draw by the nuts sampler, chains seeded with 63 secret bits, floating point, {SYSTEM}"
+    ),
+    "posterior-draw-proximal": f"one posterior draw by the proximal sampler, floating point, {SYSTEM}",
+    "reports": "reports drawn by their senders with whole-number weights and secret random bits",
+}
+SEEDED_NOISE = {
+    "seeded-discrete-laplace": "discrete Laplace from a seeded generator: reproducible, not private",
+    "redrawn-seeded-discrete-laplace": (
+        "drawn again beyond the bound: discrete Laplace from a seeded generator: reproducible, not private"
+    ),
+    "seeded-discrete-gaussian": "discrete Gaussian from a seeded generator: reproducible, not private",
+    "seeded-planar-laplace": "planar Laplace noise from a seeded generator: reproducible, not private",
+    "seeded-poisson-children": "Poisson patterns around the points from a seeded generator: reproducible, not private",
+    "seeded-posterior-draw-exact": (
+        "one posterior draw by the exact sampler from a seeded generator: reproducible, not private"
+    ),
+    "seeded-posterior-draw-nuts": (
+        "one posterior draw by the nuts sampler from a seeded generator: reproducible, not private"
+    ),
+    "seeded-posterior-draw-proximal": (
+        "one posterior draw by the proximal sampler from a seeded generator: reproducible, not private"
+    ),
+    "seeded-reports": "reports drawn from a seeded generator: reproducible, not private",
+}
+# Reasons why a release must not be published, by code.
+WARNINGS = {
+    "large-delta": "Its delta is 1/n or more, which publishing one random record whole satisfies: it promises nothing.",
+    "unsure-delta": (
+        "Its delta may be 1/n or more, for the number of points n is secret, which publishing one random record whole "
+        "would satisfy: it promises nothing."
+    ),
+    "seeded": "This run was seeded: it is reproducible, and therefore not private.",
+}
 
+TEXTS = THEOREMS | ASSUMPTIONS | SECRET_NOISE | SEEDED_NOISE | WARNINGS
+
+# Form of all codes, also of those of other packages, as in certificate.schema.json.
+FORM = re.compile(r"[a-z0-9][a-z0-9.-]{0,59}", re.ASCII)
 # Codes that several mechanisms state, or that tools look for.
 AVERAGED = "model-averaged"
 ONE_REPORT = "one-report-each"
@@ -272,10 +319,11 @@ NESTED = frozenset({"added-up", "each-release", "parallel-levels", "privacy-filt
 
 
 def require_code(name: str, code: Any) -> Code:
-    """A code, unless it is none: then an InputError."""
-    if isinstance(code, str | Statement):
+    """A code, unless it is none, such as a sentence: then an InputError."""
+    stated = code.code if isinstance(code, Statement) else code
+    if isinstance(stated, str) and FORM.fullmatch(stated):
         return code
-    msg = f"{name}: needs a code, such as 'counts', got {shown(code)}."
+    msg = f"{name}: needs a code, such as 'counts', of small letters, digits, dots and hyphens, got {shown(code)}."
     raise InputError(msg)
 
 

@@ -20,8 +20,8 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.truncated.error_bounds import LARGEST, WIDEST
 from dpppsynth.spatial.mesh import Ints
 
-# Prefix of truncated noise on certificates.
-TRUNCATED = "drawn again beyond the bound: "
+# Beginning of the codes of truncated noise.
+TRUNCATED = "redrawn-"
 
 
 class DiscreteNoise(Protocol):
@@ -29,7 +29,7 @@ class DiscreteNoise(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the sampler on certificates."""
+        """Code of the sampler in the catalogue."""
 
     @property
     def seeded(self) -> bool:
@@ -62,7 +62,7 @@ class OpenDPLaplace:
     privacy map must confirm the same before it draws.
     """
 
-    name = "discrete Laplace, OpenDP make_laplace (contrib), operating-system entropy"
+    name = "discrete-laplace"
     seeded = False
 
     def __init__(self, scale: float, *, sensitivity: int, epsilon: float) -> None:
@@ -108,7 +108,7 @@ class OpenDPLaplace:
 class SeededLaplace:
     """Discrete Laplace noise from a numpy generator: for tests and studies, never for a release."""
 
-    name = "discrete Laplace from a seeded generator: reproducible, not private"
+    name = "seeded-discrete-laplace"
     seeded = True
 
     def __init__(self, scale: float, rng: RngLike) -> None:
@@ -144,7 +144,7 @@ class OpenDPGaussian:
     OpenDP's own privacy map, in L2 and zero-concentrated terms, must confirm `mu^2 / 2`: else PrivacyCheckError.
     """
 
-    name = "discrete Gaussian, OpenDP make_gaussian (contrib), operating-system entropy"
+    name = "discrete-gaussian"
     seeded = False
 
     def __init__(self, scale: float, *, sensitivity: float, mu: float) -> None:
@@ -171,7 +171,7 @@ class OpenDPGaussian:
 class SeededGaussian:
     """Discrete Gaussian noise from a numpy generator: for tests and studies, never for a release."""
 
-    name = "discrete Gaussian from a seeded generator: reproducible, not private"
+    name = "seeded-discrete-gaussian"
     seeded = True
 
     def __init__(self, scale: float, rng: RngLike) -> None:

@@ -21,7 +21,6 @@ from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.privacy.bounds import Size, all_points, void_delta
 from dpppsynth.spatial.domains import canonical_json
 
-# The sentences of a guarantee belong to the schema version: to reword one, raise it and keep the old sentence.
 SCHEMA_VERSION = 1
 FILENAME, STATISTIC = "certificate.json", "statistic.json"
 COUNTS, PAIR_SUMS = "counts.geojson", "pair_sums.csv"
@@ -36,19 +35,15 @@ POSTERIORS = re.compile(r"(level_\d+_|[\w.-]+=[\w.-]+_)?posterior\.nc", re.ASCII
 PLAIN = re.compile(r"[A-Za-z0-9][\w.-]{0,59}", re.ASCII)
 # Bytes of a certificate.
 MOST_CERTIFICATE = 16 * MEBI
-LARGE_DELTA = "Its delta is 1/n or more, which publishing one random record whole satisfies: it promises nothing."
-UNSURE_DELTA = (
-    "Its delta may be 1/n or more, for the number of points n is secret, which publishing one random record whole "
-    "would satisfy: it promises nothing."
-)
-SEEDED = "This run was seeded: it is reproducible, and therefore not private."
+# Codes of warnings.
+LARGE_DELTA, UNSURE_DELTA, SEEDED = "large-delta", "unsure-delta", "seeded"
 # Fields that change when patterns are added to a release.
 RENEWED = ("files", "versions", "content_hash")
 PRINTED_VERSIONS = ("dpppsynth", "opendp", "numpy", "scipy", "shapely")
 
 
 def large_delta(delta: float, sizes: Iterable[Size]) -> str | None:
-    """Warning that a delta promises nothing for releases of so many points each, or None."""
+    """Code of the warning that a delta promises nothing for releases of so many points each, or None."""
     n, expected_n = all_points(sizes)
     if delta < void_delta(n, expected_n):
         return None

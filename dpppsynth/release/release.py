@@ -104,12 +104,12 @@ class Release:
 
     @property
     def noise(self) -> str:
-        """Sampler and entropy of the randomness that protects."""
+        """Code of the sampler and entropy of the randomness that protects."""
         return self.statistic.noise
 
     @property
     def warning(self) -> str | None:
-        """Reason why it must not be released: a delta of 1/n or more promises nothing."""
+        """Code of the reason why it must not be released: a delta of 1/n or more promises nothing."""
         return certificate.large_delta(self.guarantee.profile.at, [self.size])
 
     @property

@@ -87,12 +87,12 @@ class StratifiedRelease:
 
     @property
     def noise(self) -> str:
-        """Sampler and entropy of the randomness that protects, the same in all levels."""
+        """Code of the sampler and entropy of the randomness that protects, the same in all levels."""
         return self._first.noise
 
     @property
     def warning(self) -> str | None:
-        """Reason why it must not be released, if a level or all of them together must not."""
+        """Code of the reason why it must not be released, if a level or all of them together must not."""
         releases = self.releases.values()
         own = next((release.warning for release in releases if release.warning), None)
         return own or certificate.large_delta(self.guarantee.profile.at, [release.size for release in releases])

@@ -20,7 +20,7 @@ from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.workers import in_time
 from dpppsynth.io.reading import parse_synthetic
 from dpppsynth.models.recipes import domain_of_release
-from dpppsynth.privacy.catalogue import same_code
+from dpppsynth.privacy.catalogue import same_code, text
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict, require_scale
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
@@ -204,17 +204,17 @@ def _offset(found: certificate.Published) -> str | None:
 
 def _check_seed(cert: JsonRead) -> Check:
     if cert["seeded"]:
-        return Check("randomness", False, certificate.SEEDED)
+        return Check("randomness", False, text(certificate.SEEDED))
     if not cert["releasable"] or cert["warning"] is not None:
         return Check("randomness", False, "this certificate says that it must not be released.")
     empty = _promises_nothing(cert["parameters"])
     if empty is not None:
-        return Check("randomness", False, empty)
+        return Check("randomness", False, text(empty))
     return Check("randomness", True, "secret noise")
 
 
 def _promises_nothing(parameters: JsonRead) -> str | None:
-    """Warning that the joint delta of all levels promises nothing, if these are parameters of a release."""
+    """Code of the warning that the joint delta of all levels promises nothing, if these are parameters of a release."""
     if not certificate.parameters_make_sense(parameters):
         return None
     parts = [part["parameters"] for part in parameters.get("strata", [])] or [parameters]

@@ -103,10 +103,10 @@ def guarantee_rows(subject: Subject) -> list[Row]:
         Row("mu (Gaussian differential privacy)", "not applicable" if mu is None else _both(mu)),
         *(Row(f"profile.{name}", value, mono=True) for name, value in _flat(claimed["profile"])
           if name not in ("epsilon", "delta", "mu")),
-        Row("Noise source", cert["noise"]),
+        Row("Noise source", text(cert["noise"])),
         Row("Seeded", "yes: reproducible, and therefore not private" if cert["seeded"] else "no"),
         Row("Releasable", "yes" if cert["releasable"] else "no"),
-        Row("Warning", cert["warning"] or "none"),
+        Row("Warning", text(cert["warning"] or "none")),
         *(Row(f"Version of {name}", value, mono=True) for name, value in sorted(cert["versions"].items())),
         Row("Ledger entry", cert.get("ledger", "none on this certificate"), mono="ledger" in cert),
         Row("Fingerprint of the domain", cert["domain"]["fingerprint"], mono=True),

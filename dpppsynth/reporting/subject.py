@@ -10,6 +10,7 @@ from dpppsynth.contract import registry
 from dpppsynth.contract.result import MechanismResult
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.words import MechanismWords, largest_error_plan
+from dpppsynth.privacy.catalogue import text
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release import CoxRelease, Release, StratifiedRelease, certificate
 from dpppsynth.release.folder import OpenedRelease, load_verified, release_folder
@@ -50,8 +51,8 @@ class Subject:
     @property
     def warning(self) -> str | None:
         """Reason why the release must not be published, where its certificate says so."""
-        warning: str | None = self.certificate["warning"]
-        return warning
+        code = self.certificate["warning"]
+        return None if code is None else text(code)
 
     @property
     def levels(self) -> dict[str, Release]:

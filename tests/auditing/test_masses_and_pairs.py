@@ -52,7 +52,7 @@ class Composite(LaplaceMasses, PairsStatistic):
 
     @property
     def guarantee(self):
-        return Guarantee(self.relation, PureDP(self.epsilon), "of a test", ())
+        return Guarantee(self.relation, PureDP(self.epsilon), "of-a-test", ())
 
     def exact_numbers(self, pattern):
         sums = self.pairs.statistic.doubled(pattern.positions)

@@ -20,7 +20,7 @@ RUN = ("--method", "laplace", "--window", "0,0,3000,4000", "--alpha", 100)
 def of(*, epsilon=1.0, alpha=100.0, domain=WINDOW, n=1000):
     """Arguments that doubts are about."""
     relation = ReplaceOne() if alpha is None else AlphaNeighbours(alpha)
-    return [each.split(":")[0] for each in cautions(Guarantee(relation, PureDP(epsilon), "Theorem", ()), domain, n)]
+    return [each.split(":")[0] for each in cautions(Guarantee(relation, PureDP(epsilon), "theorem", ()), domain, n)]
 
 
 def rectangle(*bounds, crs=None):

@@ -100,8 +100,8 @@ class TestPromise:
         first, again, other, *secret = (settled.release(pattern, rng) for rng in (1, 1, 2, None, None))
         assert outcome(first) == outcome(again) != outcome(other)
         assert outcome(secret[0]) != outcome(secret[1])
-        assert (first.seeded, "not private" in repr(first), "not private" in first.noise) == (True, True, True)
-        said = "reproducible" in secret[0].noise
+        assert (first.seeded, "not private" in repr(first), "seeded-" in first.noise) == (True, True, True)
+        said = "seeded-" in secret[0].noise
         assert (secret[0].seeded, "not private" in repr(secret[0]), said) == (False, False, False)
 
     @pytest.mark.parametrize("name", ["exact", "lipschitz", "kim-lim", "kernel"])

@@ -16,7 +16,7 @@ from dpppsynth.ledger import Ledger
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, parallel, verify
-from dpppsynth.privacy.catalogue import Statement
+from dpppsynth.privacy.catalogue import Statement, text
 from dpppsynth.privacy.composition import weakest
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, PureDP, SmallestOf
@@ -93,8 +93,8 @@ class TestPromise:
         assert Statement("public-level", by="year") not in secret.guarantee.assumptions
 
 
-def promise(profile, curve=(), relation=None, theorem="Theorem"):
-    return Guarantee(relation or AlphaNeighbours(25.0), profile, theorem, ("Nothing.",), curve)
+def promise(profile, curve=(), relation=None, theorem="theorem"):
+    return Guarantee(relation or AlphaNeighbours(25.0), profile, theorem, ("nothing",), curve)
 
 
 class TestParallel:
@@ -127,14 +127,14 @@ class TestParallel:
             weakest([one, other])
 
     def test_different_releases_are_refused(self):
-        for other in (promise(PureDP(1.0), relation=ReplaceOne()), promise(PureDP(1.0), theorem="Another")):
+        for other in (promise(PureDP(1.0), relation=ReplaceOne()), promise(PureDP(1.0), theorem="another")):
             with pytest.raises(InputError, match=r"^levels: all of them must be released by one mechanism"):
                 parallel([promise(PureDP(1.0)), other], "year")
 
     def test_a_person_in_several_levels_where_only_epsilon_and_delta_are_known(self):
         """Two levels of (1, delta) each give (2, 2 delta) to someone with a point in both."""
         several = AlphaNeighbours(25.0, max_points_per_person=2)
-        with pytest.raises(InputError, match=r"^levels: Theorem does not add up .*take max_points_per_person=1"):
+        with pytest.raises(InputError, match=r"^levels: theorem does not add up .*take max_points_per_person=1"):
             parallel([promise(ApproximateDP(1.0, 1e-3), relation=several)] * 2, "year")
         wide = KernelSynthesizer(10.0, delta=1e-6, bound="kim-lim-3.6", relation=several)
         with pytest.raises(InputError, match="take max_points_per_person=1"):
@@ -233,7 +233,7 @@ class TestDeltaOfAllLevels:
         silent["content_hash"] = certificate.content_hash(silent)
         (folder / "certificate.json").write_text(json.dumps(silent))
         assert [check.name for check in verify(folder).checks if not check.holds] == ["randomness"]
-        assert certificate.LARGE_DELTA in {check.detail for check in verify(folder).checks}
+        assert text(certificate.LARGE_DELTA) in {check.detail for check in verify(folder).checks}
         assert load_release(folder).warning == certificate.LARGE_DELTA
 
     def test_of_exactly_one_in_n_is_marked_whatever_its_product_is_rounded_to(self, tmp_path):

@@ -302,7 +302,7 @@ class TestSeeds:
         assert (first.statistic.lattice != other.statistic.lattice).any()
         assert first.seeded
         assert "not private" in repr(first)
-        assert first.statistic.noise == "discrete Laplace from a seeded generator: reproducible, not private"
+        assert first.statistic.noise == "seeded-discrete-laplace"
 
     def test_without_one_noise_is_secret(self):
         first, second = (LAPLACE.release(pattern()) for _ in range(2))

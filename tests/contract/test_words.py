@@ -10,7 +10,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.privacy import PureDP, ReplaceOne
 from dpppsynth.privacy.guarantee import Guarantee
 
-GUARANTEE = Guarantee(ReplaceOne(), PureDP(1.0), "some theorem", ("none",))
+GUARANTEE = Guarantee(ReplaceOne(), PureDP(1.0), "some-theorem", ("none",))
 
 
 def test_what_is_not_said_of_a_mechanism_is_not_claimed():

@@ -139,7 +139,7 @@ class TestShow:
         ledger = Ledger.create(path, epsilon=2.0, delta=delta, relation=relation)
         ledger.authorise(Guarantee(relation, PureDP(1.0), "counts", ()), mechanism="m", domain=SQUARE, n=n)
         assert (ledger.warning is None) is (warned is None)
-        assert shown(path)["warning"] == ledger.warning
+        assert shown(path)["warning"] == (None if ledger.warning is None else text(ledger.warning))
         said = spoken(run("show", path))
         assert "Warning" not in said if warned is None else f"Warning: Its delta {warned} or more" in said
 

@@ -129,13 +129,13 @@ class TestDotOfTheCurve:
     def test_a_claim_between_two_steps_of_the_curve_is_on_it(self):
         """The curve is proved at steps; what is claimed within them is lower than the line from one to the next."""
         steps = ((20.0, 1.5), (40.0, 3.0))
-        guarantee = replace(Guarantee(AlphaNeighbours(25.0), PureDP(1.2), "T", ("A.",)), by_distance=steps)
+        guarantee = replace(Guarantee(AlphaNeighbours(25.0), PureDP(1.2), "t", ("a",)), by_distance=steps)
         _, x, y, on_curve = self.dot(guarantee)
         assert (x, y) == (25.0, pytest.approx(1.2))
         assert on_curve == pytest.approx(1.2)
 
     def test_what_tells_nothing_any_more_is_cut_and_said(self):
-        guarantee = Guarantee(AlphaNeighbours(10.0), PureDP(1.0), "T", ("A.",))
+        guarantee = Guarantee(AlphaNeighbours(10.0), PureDP(1.0), "t", ("a",))
         far = replace(guarantee, by_distance=((10.0, 1.0), (1000.0, 5437.2)))
         ax = plot_epsilon_curve(far, unit="metre")
         assert ax.get_xlim()[1] < 20

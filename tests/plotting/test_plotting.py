@@ -209,7 +209,7 @@ class TestCurve:
         assert label in ax.get_xlabel()
 
     def test_only_pure_bounds_are_shared_out_among_the_points_of_a_person(self):
-        pure = Guarantee(ReplaceOne(3), PureDP(1.2), "A theorem", ("It holds.",))
+        pure = Guarantee(ReplaceOne(3), PureDP(1.2), "a-theorem", ("it-holds",))
         gaussian = replace(pure, profile=GaussianDP(0.3, 1e-6))
         for guarantee, expected in ((pure, 0.4), (gaussian, gaussian.epsilon())):
             assert plot_epsilon_curve(guarantee).get_lines()[0].get_ydata() == pytest.approx(expected)

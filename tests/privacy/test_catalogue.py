@@ -10,9 +10,10 @@ from dpppsynth import Ledger, local
 from dpppsynth.contract import registry
 from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.models import regular_squares
-from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, catalogue
+from dpppsynth.privacy import AddRemove, AlphaNeighbours, Guarantee, PureDP, ReplaceOne, catalogue
 from dpppsynth.privacy.catalogue import Statement, code_from_json, code_json, same_code, text
 from dpppsynth.privacy.shuffling import shuffled_reports, shuffled_rounds
+from dpppsynth.release.certificate import LARGE_DELTA, SEEDED, UNSURE_DELTA
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.patterns import PointPattern
@@ -87,6 +88,11 @@ def test_every_code_is_used_and_every_used_one_is_there(tmp_path):
     for guarantee in (*of_guarantees(), *of_ledgers(tmp_path)):
         for code in (guarantee.theorem, *guarantee.assumptions):
             used.update(inner(code))
+    for name in registry.names():
+        for case in examples(name):
+            for plan in getattr(case.known_plan, "plans", {"": case.known_plan}).values():
+                used.update(plan.statistic.noise_name(seeded=seeded) for seeded in (False, True))
+    used.update((LARGE_DELTA, UNSURE_DELTA, SEEDED))
     assert used - set(catalogue.TEXTS) == set()
     assert set(catalogue.TEXTS) - used == set()
 
@@ -150,6 +156,13 @@ def test_parameters_are_compared():
 def test_text_of_compositions_counts_what_is_repeated():
     found = text(Statement("sequential-composition", of=("counts", "tents", "counts")))
     assert "Theorem 1 (counts) (2 times); Theorem 2 (tents)" in found
+
+
+@pytest.mark.parametrize("text", ["Theorem 1 (counts)", "", "Counts", "counts\n", "a" * 61])
+def test_a_sentence_is_no_code_of_a_guarantee(text):
+    for theorem, assumes in ((text, ()), ("counts", (text,)), (Statement(text, most=3), ())):
+        with pytest.raises(InputError, match="needs a code"):
+            Guarantee(ReplaceOne(), PureDP(1.0), theorem, assumes)
 
 
 @pytest.mark.parametrize("data", [None, 3, ["counts"], {"most": 3}, {"code": 3}])

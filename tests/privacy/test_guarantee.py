@@ -22,7 +22,7 @@ from dpppsynth.privacy import (
 )
 
 LEVELS = [0.01, 0.1, 1.0, 3.0, 10.0]
-ASSUMPTIONS = ("The first.", "The second.")
+ASSUMPTIONS = ("first", "second")
 
 
 def discrete_laplace(scale, shift, reach):
@@ -108,9 +108,7 @@ class TestProfile:
 
 
 class TestGuarantee:
-    guarantee = Guarantee(
-        AlphaNeighbours(25.0), PureDP(1.0), "Theorem 2 (tents)", ASSUMPTIONS, ((5.0, 0.2), (25.0, 1.0))
-    )
+    guarantee = Guarantee(AlphaNeighbours(25.0), PureDP(1.0), "tents", ASSUMPTIONS, ((5.0, 0.2), (25.0, 1.0)))
 
     def test_asks_its_profile(self):
         assert self.guarantee.epsilon() == 1.0
@@ -135,7 +133,7 @@ class TestGuarantee:
             "Two patterns are neighbouring when the number of points is public and one point moves by at most 25 "
             "(in the unit of the domain's coordinates) along a path inside the domain. Proved by Theorem 2 (tents). "
             "It is assumed that: "
-            "(1) The first. (2) The second."
+            "(1) first (2) second"
         )
 
     @pytest.mark.parametrize(

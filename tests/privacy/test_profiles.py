@@ -162,7 +162,7 @@ class TestSmallestOf:
         assert self.profile.delta(0.1) == delta_gaussian(0.1, 0.3) < PureDP(1.0).delta(0.1)
 
     def test_has_the_gaussian_parameter(self):
-        assert Guarantee(ReplaceOne(), self.profile, "A theorem", ("It holds.",)).mu == 0.3
+        assert Guarantee(ReplaceOne(), self.profile, "a-theorem", ("it-holds",)).mu == 0.3
         assert SmallestOf((PureDP(1.0),), 0.0).mu is None
 
 
@@ -175,7 +175,7 @@ class TestEveryProfile:
 
     @every_profile
     def test_a_guarantee_quotes_it_at_its_delta(self, profile):
-        guarantee = Guarantee(ReplaceOne(), profile, "A theorem", ("It holds.",))
+        guarantee = Guarantee(ReplaceOne(), profile, "a-theorem", ("it-holds",))
         assert guarantee.epsilon() == profile.epsilon(profile.at)
         assert guarantee_from_dict(json.loads(json.dumps(guarantee.to_dict()))) == guarantee
 

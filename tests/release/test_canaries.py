@@ -314,7 +314,7 @@ class TestFiles:
         )
 
 
-@pytest.mark.parametrize("warning", [TEXT, "This run was seeded"])
+@pytest.mark.parametrize("warning", [TEXT, "This run was seeded", "discrete-gaussian"])
 def test_a_seeded_release_says_so_in_the_words_there_are(warning, tmp_path):
     """It loads, marked as not private, so its sentences are a place as well."""
     for place in ("warning", "noise"):

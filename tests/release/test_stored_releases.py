@@ -13,6 +13,7 @@ from dpppsynth.cli import app
 from dpppsynth.contract import registry
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.published_files import plain_text
 from dpppsynth.privacy import catalogue, verify
 from dpppsynth.release import certificate, load_release, rederive
 from dpppsynth.release import verify as verification
@@ -122,7 +123,15 @@ OTHER_CODES = {
 @pytest.mark.parametrize("name", NAMES)
 def test_sentences_may_be_reworded(name, monkeypatch):
     """Codes are compared, and nothing that is shown for them."""
-    for known in (catalogue.TEXTS, catalogue.ASSUMPTIONS, catalogue.THEOREMS):
+    assert CERTIFICATES[name]["noise"] in catalogue.SECRET_NOISE
+    for known in (
+        catalogue.TEXTS,
+        catalogue.ASSUMPTIONS,
+        catalogue.THEOREMS,
+        catalogue.SECRET_NOISE,
+        catalogue.SEEDED_NOISE,
+        catalogue.WARNINGS,
+    ):
         for code in known:
             monkeypatch.setitem(known, code, f"Some other words for {code}.")
     verify(STORED / name).require()
@@ -143,6 +152,54 @@ def test_other_codes_do_not_verify(name, change, tmp_path):
     folder = shutil.copytree(STORED / name, tmp_path / "public")
     (folder / "certificate.json").write_text(json.dumps(cert))
     assert "bound" in {check.name for check in verify(folder).checks if not check.holds}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", NAMES)
+def test_no_sentence_is_stored(name):
+    """Texts of a certificate are names, numbers of versions and codes: none has two words, but those of the public."""
+    cert = {key: value for key, value in CERTIFICATES[name].items() if key not in ("parameters", "domain")}
+    assert not [each for each in strings(cert) if " " in each]
+
+
+def strings(value):
+    """Texts in a certificate."""
+    if isinstance(value, str):
+        yield value
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from strings(child)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", NAMES)
+def test_other_codes_of_randomness_and_warnings_do_not_verify(name, tmp_path):
+    """Also where the statistics state the same, and every hash is made again."""
+    noise = CERTIFICATES[name]["noise"]
+    other = "discrete-gaussian" if noise != "discrete-gaussian" else "discrete-laplace"
+    sources = ("perfectly-random", f"seeded-{noise}", other, catalogue.SECRET_NOISE[noise], None)
+    edits = [("noise", code) for code in sources]
+    edits += [("warning", code) for code in (*catalogue.WARNINGS, "all-is-well")]
+    for k, (field, code) in enumerate(edits):
+        folder = shutil.copytree(STORED / name, tmp_path / str(k))
+        cert = copy.deepcopy(CERTIFICATES[name]) | {field: code}
+        for path in folder.glob("*statistic.json"):
+            path.write_text(plain_text(json.loads(path.read_text()) | {"noise": cert["noise"]}))
+            cert["files"][path.name] = certificate.file_hash(path)
+        cert["content_hash"] = certificate.content_hash(cert)
+        (folder / "certificate.json").write_text(json.dumps(cert))
+        try:
+            assert "content" in {check.name for check in verify(folder).checks if not check.holds}, code
+        except InputError as err:
+            assert f"at {field}" in str(err), code  # noqa: PT017
+
+
+@pytest.mark.parametrize("field", ["noise", "warning"])
+def test_a_missing_code_does_not_verify(field, tmp_path):
+    folder = shutil.copytree(STORED / "laplace-tents", tmp_path / "public")
+    cert = {key: value for key, value in CERTIFICATES["laplace-tents"].items() if key != field}
+    (folder / "certificate.json").write_text(json.dumps(cert | {"content_hash": certificate.content_hash(cert)}))
+    with pytest.raises(InputError, match="required"):
+        verify(folder)
 
 
 def test_another_theorem_does_not_verify(tmp_path):

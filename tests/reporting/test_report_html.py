@@ -41,7 +41,7 @@ from dpppsynth.cli.sample import sample
 from dpppsynth.contract import registry
 from dpppsynth.evaluation import k_function
 from dpppsynth.models import regular_triangulation
-from dpppsynth.privacy import ApproximateDP, PureDP
+from dpppsynth.privacy import ApproximateDP, PureDP, catalogue
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.profiles import GaussianDP
 from dpppsynth.release import folder as folder_module
@@ -237,7 +237,7 @@ class TestContent:
         else:
             assert mu == "not applicable"
         assert page.value("Theorem") == [guarantee_from_dict(claim).theorem_text]
-        assert page.value("Noise source") == [cert["noise"]]
+        assert page.value("Noise source") == [catalogue.text(cert["noise"])]
         assert page.value("Content hash") == [cert["content_hash"]]
         assert page.value("Fingerprint of the domain") == [cert["domain"]["fingerprint"]]
         assert page.value("Seeded")[0].startswith("yes" if name == "seeded" else "no")
@@ -442,7 +442,7 @@ def test_farther_places_are_as_safe_where_the_curve_has_become_level():
     level = ((10.0, 0.6), (20.0, 1.0), (30.0, 1.0))
 
     def bound(curve):
-        return Guarantee(AlphaNeighbours(25.0), PureDP(1.0), "Theorem 2 (tents)", ("a",), curve)
+        return Guarantee(AlphaNeighbours(25.0), PureDP(1.0), "tents", ("a",), curve)
 
     unsafe = "does not protect places farther apart than 25 m as well"
     assert unsafe in " ".join(not_promised(bound(rising), SQUARE, None))
@@ -575,7 +575,7 @@ def secret(cert):
 def excused(cert):
     """A seeded run as an excuse for another promise."""
     smaller(cert)
-    cert.update(seeded=True, warning="This run was seeded.", releasable=False)
+    cert.update(seeded=True, warning="seeded", releasable=False)
 
 
 def test_a_large_delta_is_not_blamed_on_the_randomness(released, tmp_path):

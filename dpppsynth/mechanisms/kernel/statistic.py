@@ -16,7 +16,7 @@ from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, WHOLE, F
 from dpppsynth.contract.result import Saved
 from dpppsynth.contract.statistic import Parameters, Releasing, Statistic, Trial, capped
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.randomness import CHILDREN, RngLike, generator, source
+from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
@@ -81,7 +81,7 @@ class PatternStatistic(Statistic):
 
     def noise_name(self, *, seeded: bool = False) -> str:
         """Name of the patterns' randomness."""
-        return source(CHILDREN, seeded=seeded)
+        return "seeded-poisson-children" if seeded else "poisson-children"
 
     def table_rows(self) -> Rows:
         """Bandwidth and number of patterns."""

@@ -14,7 +14,7 @@ from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import Form, one_among
 from dpppsynth.contract.result import UNFITTED, FitSummary
 from dpppsynth.contract.statistic import Releasing, Trial
-from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
+from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Confidential, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import require_somewhere
@@ -188,7 +188,7 @@ class DrawStatistic(LatticeStatistic):
         return len(self.mesh.vertices)
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        return source(drawn_by(self.sampler), seeded=seeded)
+        return f"{'seeded-' if seeded else ''}posterior-draw-{self.sampler}"
 
     def table_rows(self) -> Rows:
         engine = f" ({self.engine})" if self.sampler == "nuts" else ""

@@ -15,8 +15,8 @@ from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, GeoIndistinguishability, Local
 
 # Names of the randomness on certificates, which the aggregator cannot check.
-REPORTS = "reports drawn by their senders with whole-number weights and secret random bits"
-SEEDED = "reports drawn from a seeded generator: reproducible, not private"
+REPORTS = "reports"
+SEEDED = "seeded-reports"
 
 # Estimators of intensities from a frequency oracle: free post-processing, named on certificates.
 FIELD = "field"

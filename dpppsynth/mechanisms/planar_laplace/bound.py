@@ -19,8 +19,8 @@ NOISE = "planar-laplace-noise"
 REDRAWN = "bounded-moves-redrawn"
 RELATION = "the bound grows with the distance, so it needs AlphaNeighbours(alpha)"
 # Names of the randomness on certificates.
-MOVES = "planar Laplace noise as real numbers, ChaCha20 keyed with 256 bits of the operating system"
-SEEDED = "planar Laplace noise from a seeded generator: reproducible, not private"
+MOVES = "planar-laplace"
+SEEDED = "seeded-planar-laplace"
 # Below it no bound is looked for.
 SMALLEST_DELTA = 1e-250
 # More than a product of three floats is rounded by, relative.

@@ -189,13 +189,13 @@ class TestRefusals:
 
 class TestTogether:
     def test_only_pure_guarantees_of_one_relation_add_up(self):
-        pure = Guarantee(AlphaNeighbours(5.0), PureDP(0.5), "A", ("x", "y"), ((1.0, 0.1),))
-        other = Guarantee(AlphaNeighbours(5.0), PureDP(0.25), "B", ("y", "z"))
+        pure = Guarantee(AlphaNeighbours(5.0), PureDP(0.5), "a", ("x", "y"), ((1.0, 0.1),))
+        other = Guarantee(AlphaNeighbours(5.0), PureDP(0.25), "b", ("y", "z"))
         both = together(pure, other)
         assert (both.epsilon(), both.assumptions, both.by_distance) == (0.75, ("x", "y", "z"), ((1.0, 0.35),))
         for wrong in (
-            Guarantee(AlphaNeighbours(6.0), PureDP(0.25), "B", ()),
-            Guarantee(AlphaNeighbours(5.0), GaussianDP(0.3, 1e-6), "B", ()),
+            Guarantee(AlphaNeighbours(6.0), PureDP(0.25), "b", ()),
+            Guarantee(AlphaNeighbours(5.0), GaussianDP(0.3, 1e-6), "b", ()),
         ):
             with pytest.raises(InputError, match="guarantees: only pure ones"):
                 together(pure, wrong)

@@ -23,10 +23,10 @@ OBLONG = Window.rectangle(0, 0, 1000, 800, "EPSG:27700")
 def geo(epsilon, cells=10):
     far = [math.sqrt(2) * (cells - 1)] if cells > 1 else []
     curve = tuple((float(d), d * epsilon) for d in [*range(1, cells), *far])
-    return Guarantee(GeoIndistinguishability(cells), PureDP(epsilon), "Theorem L (local randomizer)", ("a", "b"), curve)
+    return Guarantee(GeoIndistinguishability(cells), PureDP(epsilon), "local-randomizer", ("a", "b"), curve)
 
 
-LOCAL = Guarantee(Local(), PureDP(1.0), "Theorem L (local randomizer)", ("a", "b"))
+LOCAL = Guarantee(Local(), PureDP(1.0), "local-randomizer", ("a", "b"))
 
 
 class TestLocal:
