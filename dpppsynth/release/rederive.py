@@ -196,7 +196,7 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> Re
     parts = [rederive(each["mechanism"], each["parameters"], relation, domain) for each in stated]
     spent = all(spends(part.guarantee, each["parameters"]) for part, each in zip(parts, stated, strict=True))
     kinds = {
-        (each["mechanism"], plan.noise_name(), plan.paid_patterns, part.offset, each["parameters"].get("delta"))
+        (each["mechanism"], plan.noise_name(), plan.paid_patterns, part.offset, _budget(part, each["parameters"]))
         for part, plan, each in zip(parts, [part.statistic for part in parts], stated, strict=True)
     }
     same = spent and len(parts) == len(levels) and len(kinds) == 1
@@ -216,6 +216,12 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> Re
         mark_names=(parameters["by"],),
         require_marks=partial(_require_levels, parameters["by"], levels),
     )
+
+
+def _budget(part: RederivedRelease, parameters: Parameters) -> tuple[float | None, float]:
+    """Epsilon where the noise is set from it, and delta: what all levels have in common."""
+    epsilon, delta = stated_budget(parameters)
+    return (epsilon if isinstance(part.guarantee.profile, PureDP) else None), delta
 
 
 def _require_levels(by: str, levels: Sequence[object], marks: Mapping[str, Any]) -> None:
