@@ -1,4 +1,4 @@
-"""What becomes of a release that was paid for when its run is stopped: by signals, full disks and little memory.
+"""Fate of releases that were paid for where their runs are stopped, by signals, full disks and little memory.
 
 Every run is `dpppsynth synthesize --ledger` in a process of its own, stopped at a random moment. Afterwards the ledger
 is read. An entry that it calls measured or released must have a folder that `load_release` opens and that, where only

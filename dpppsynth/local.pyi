@@ -5,7 +5,6 @@ from dpppsynth.mechanisms.local.cell_synthesizers import MultidimensionalSquareW
 from dpppsynth.mechanisms.local.cell_synthesizers import RangeHierarchy as RangeHierarchy
 from dpppsynth.mechanisms.local.cell_synthesizers import SEMGeoI as SEMGeoI
 from dpppsynth.mechanisms.local.client import description as description
-from dpppsynth.mechanisms.local.client import write_description as write_description
 from dpppsynth.mechanisms.local.displacements import LineTrace as LineTrace
 from dpppsynth.mechanisms.local.grid_synthesizer import AdaptiveCounts as AdaptiveCounts
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid as AdvancedAdaptiveGrid
@@ -29,6 +28,7 @@ from dpppsynth.mechanisms.local.reports import Reports as Reports
 from dpppsynth.mechanisms.local.saved_counts import merge_counts as merge_counts
 from dpppsynth.mechanisms.local.saved_counts import read_counts as read_counts
 from dpppsynth.mechanisms.local.saved_counts import write_counts as write_counts
+from dpppsynth.mechanisms.local.saved_counts import write_description as write_description
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism as CellMechanism
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
 from dpppsynth.mechanisms.local.synthesizer import counts_from_dict as counts_from_dict

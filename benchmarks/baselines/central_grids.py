@@ -33,12 +33,13 @@ from dpppsynth.privacy.relations import AddRemove
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 
-PUBLIC = "Bounds, budget, constants and the guess of the number of points were chosen without looking at the points."
-INSIDE = "All points lie inside the bounds, since others are refused."
-ONE_POINT = "Each person has one point."
+# Codes of assumptions: bounds, budget, constants and the guess of the number of points were chosen without looking at
+# the points; all points lie inside the bounds, since others are refused; each person has one point.
+PUBLIC, INSIDE, ONE_POINT = "public-grid-settings", "inside-bounds", "one-point-per-person"
 BUDGET = f"be positive and at most {LARGEST_EPSILON}"
 GUESS = "guess it from public knowledge, 1000 if need be"
-TWO_LEVELS = "The second level's cells depend on the points through the noised counts of the first level alone."
+# The second level's cells depend on the points through the noised counts of the first level alone.
+TWO_LEVELS = "second-level-by-noised-counts"
 # Constants of Qardaji et al.: cells per point and unit of epsilon, of one level and of the finer of two.
 CENTRAL_C = 10.0
 CENTRAL_C2 = 5.0
@@ -136,7 +137,7 @@ class CentralGrid:
     expected_n: int
     c: float = CENTRAL_C
     # Theorem of the guarantee, and assumptions beyond those of both grids.
-    basis: ClassVar[str] = "Theorem 1 (counts)"
+    basis: ClassVar[str] = "counts"
     assumed: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
@@ -247,7 +248,7 @@ class CentralAdaptiveGrid(CentralGrid):
     _: KW_ONLY
     share: float = 0.5
     c2: float = CENTRAL_C2
-    basis: ClassVar[str] = "Theorem 1 (counts), composed over two levels"
+    basis: ClassVar[str] = "counts-of-two-levels"
     assumed: ClassVar[tuple[str, ...]] = (TWO_LEVELS,)
 
     def __post_init__(self) -> None:

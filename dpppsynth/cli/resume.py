@@ -68,9 +68,10 @@ def nothing_lost(out: Path, entry: str | None) -> Iterator[None]:
             raise
         known = isinstance(error, DpppsynthError)
         reason = str(error).partition(". ")[0].rstrip(".") if known else f"The run was stopped ({type(error).__name__})"
+        again = " --inference laplace" if isinstance(error, QualityError) else ""
         msg = (
             f"{reason}. Nothing is lost: the budget is spent, and what it bought is in {kept}. Complete it, at no "
-            f"privacy cost: dpppsynth resume {kept}"
+            f"privacy cost: dpppsynth resume {kept}{again}"
         )
         raise QualityError(msg) from None
 

@@ -72,6 +72,10 @@ class Trial:
     distances: tuple[float, float] | None = None
 
 
+# Epsilon that is stated where nothing is spent.
+NOTHING = 1e-9
+
+
 class Statistic:
     """Base of plans that settle what the budget is spent on, from public parameters alone.
 
@@ -132,7 +136,7 @@ class Statistic:
     @property
     def spent(self) -> float:
         """Epsilon that certificates state where the noise need not spend all of the budget: what is spent of it."""
-        return min(self.epsilon, float(upward(self.guarantee.epsilon(), 9)))
+        return min(self.epsilon, max(float(upward(self.guarantee.epsilon(), 9)), NOTHING))
 
     @property
     def count_unit(self) -> str | None:

@@ -42,7 +42,7 @@ def compare(ledger: Ledger, cert: Mapping[str, Any]) -> tuple[Check, ...]:
 
 
 def standing(entry: Entry) -> str:
-    """What became of an authorisation, by the folder in which its release is kept.
+    """Fate of an authorisation, by the folder in which its release is kept.
 
     "authorised" where nothing was recorded, "measured" where only what was paid for is kept, "released", or "missing"
     where the folder does not hold it any more.

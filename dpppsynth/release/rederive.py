@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from dpppsynth.contract.estimator import OFFSETS, AnyEstimator, assumed_of
 from dpppsynth.contract.registry import is_known, mechanism
-from dpppsynth.contract.statistic import FileCheck, Parameters, Statistic, require, require_kept_cap
+from dpppsynth.contract.statistic import NOTHING, FileCheck, Parameters, Statistic, require, require_kept_cap
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import InputError
@@ -247,7 +247,12 @@ def stated_budget(parameters: Parameters) -> tuple[float, float]:
 def spends(guarantee: Guarantee, parameters: Parameters) -> bool:
     """Whether a guarantee keeps to the stated budget, and spends all of it."""
     epsilon, delta = stated_budget(parameters)
-    # Pure bounds are exact, others found by numbers.
+    from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
+
+    # Pure bounds are exact, others found by numbers. Of noise within whole bounds the scale follows from the budget.
     low = 1 - (1e-9 if isinstance(guarantee.profile, PureDP) else 1e-5)
-    whole = math.isclose(guarantee.profile.at, delta, rel_tol=1e-9) and low * epsilon <= guarantee.epsilon()
+    low = 0.0 if isinstance(guarantee.profile, TruncatedLaplaceDP) else low
+    whole = math.isclose(guarantee.profile.at, delta, rel_tol=1e-9) and low * epsilon <= max(
+        guarantee.epsilon(), NOTHING
+    )
     return whole and guarantee.keeps_to(epsilon, delta)

@@ -133,6 +133,9 @@ class Forging(ReleasePlan):
     def release(self, pattern, rng=None, **options):
         return self.forge(super().release(pattern, rng, **options), pattern)
 
+    def measure(self, pattern, rng, entry=None):
+        return self.forge(super().measure(pattern, rng, entry), pattern)
+
 
 def forging(made, forge):
     """The same plan, of one release or of levels, with changed releases."""

@@ -504,7 +504,7 @@ class TestSynthesize:
         with chance_for_nuts(Apart):
             said = spoken(run("synthesize", points[0], *CRS, *SQUARE, *LGCP, "--out", out, code=5))
         assert re.search(r"R-hat [0-9.]+ \(at most 1\.01\)", said)
-        assert f"sample {out} --inference laplace" in said.replace(" /", "/").replace("sample/", "sample /")
+        assert f"resume {out} --inference laplace" in said.replace(" /", "/").replace("resume/", "resume /")
         assert not list(out.glob("synthetic_*"))
         run("verify", out)
         assert "--inference laplace" in spoken(run("sample", out, code=2))

@@ -493,8 +493,10 @@ def require_promised(plan, noises):
     guarantee = plan.guarantee
     laplace = [noise for noise in noises if type(noise) is OpenDPLaplace]
     if laplace:
-        assert math.fsum(noise.sensitivity / noise.scale for noise in laplace) == guarantee.epsilon()
-        assert guarantee.epsilon() <= math.fsum(noise.epsilon for noise in laplace) <= plan.epsilon * (1 + 1e-9)
+        spent = math.fsum(noise.sensitivity / noise.scale for noise in laplace)
+        # Sums of epsilons are rounded up.
+        assert spent <= guarantee.epsilon() <= spent * (1 + 1e-15)
+        assert spent <= math.fsum(noise.epsilon for noise in laplace) <= plan.epsilon * (1 + 1e-9)
     for noise in noises:
         match noise:
             case TruncatedNoise():

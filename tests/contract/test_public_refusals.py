@@ -473,5 +473,5 @@ def test_a_statistic_outlives_whatever_ends_its_inference(error, tmp_path):
     failing = Failing(**{each.name: getattr(plan.estimator, each.name) for each in fields(plan.estimator)})
     with pytest.raises(QualityError, match="Nothing is lost") as caught:
         replace(plan, estimator=failing).release(points(1, FEW, SQUARE), ledger=ledger)
-    assert [entry.state for entry in ledger.releases] == ["released"]
+    assert [entry.state for entry in ledger.releases] == ["measured"]
     assert caught.value.release.infer(inference="laplace").draws is not None

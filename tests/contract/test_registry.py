@@ -154,7 +154,7 @@ def test_parameters_of_no_mechanism_are_refused():
 
 
 class TestBudget:
-    """What is stated as budget is what is spent of it."""
+    """The budget that is stated is what is spent."""
 
     @pytest.mark.parametrize(
         ("profile", "stated", "spent"),

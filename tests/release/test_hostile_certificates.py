@@ -140,7 +140,7 @@ DECLARED |= {"smoothing", "decay", "power", "start", "end", "time_range", *range
 
 
 class TestTime:
-    """What is within the sizes and still takes long is ended."""
+    """Verifying that takes long within the sizes is ended."""
 
     @pytest.fixture
     def endless(self, monkeypatch):

@@ -1,4 +1,4 @@
-"""What was paid for is on the disk before it is recorded and before anything is inferred from it."""
+"""Purchases on the disk before they are recorded and before anything is inferred from them."""
 
 import json
 import os
@@ -167,7 +167,7 @@ def test_a_folder_of_another_release_is_not_completed(tmp_path):
 
 @pytest.mark.slow
 def test_the_size_is_foreseen(tmp_path):
-    """What is paid for is no larger than what was held for it, for all mechanisms."""
+    """Files that are paid for are no larger than the room that was held for them, for all mechanisms."""
     for case in CASES:
         with chance_for_nuts():
             release = case.release(case.patterns()[0], 5, keep=tmp_path / case.mechanism)

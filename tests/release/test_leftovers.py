@@ -26,7 +26,7 @@ N = 173
 PATTERN = PointPattern(np.random.default_rng(3).uniform(0, 1000, (N, 2)), WINDOW)
 TENTS = LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", spacing=250.0, postprocess="plain")
 # Where the process is killed: in these functions of release.folder_writing, at their first, second ... call.
-PLACES = [("put", 2), ("_write_pattern", 2), ("_write_certificate", 1)]
+PLACES = [("put", 2), ("_write_pattern", 2), ("_rename", 1)]
 KILL = """
 import os, signal, sys
 from test_leftovers import *

@@ -238,28 +238,3 @@ def description(mechanism: Any, window: "Window") -> str:
     text = json.dumps(data | {"hash": content_hash(data)})
     Client.from_json(text)
     return text
-
-
-def write_description(mechanism: Any, path: str | Path, *, window: "Window") -> Path:
-    """Write a mechanism's public description to a new file, for `Client.read` on devices.
-
-    Parameters
-    ----------
-    mechanism, window
-        As in `description`.
-    path : str or Path
-        New file ending in .json.
-
-    Raises
-    ------
-    InputError
-        When the file exists, or the mechanism has several rounds.
-    """
-    # Devices write no files.
-    from dpppsynth.core.atomic_files import whole_file
-    from dpppsynth.mechanisms.local.saved_counts import new_counts_file
-
-    target, text = new_counts_file(path), description(mechanism, window)
-    with whole_file(target) as file:
-        file.write(text.encode())
-    return target

@@ -21,6 +21,7 @@ from dpppsynth.core.arguments import each, flag, instance, whole
 from dpppsynth.core.atomic_files import whole_file
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
+from dpppsynth.mechanisms.local.client import description
 from dpppsynth.mechanisms.local.reports import Counts
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, counts_from_dict
 from dpppsynth.mechanisms.local.trajectories.protocol import LONGEST
@@ -363,6 +364,27 @@ def new_counts_file(path: Any) -> Path:
     if there(target, Path.exists):
         msg = f"out: {target.name} exists; counts are never written over others. Choose another name."
         raise InputError(msg)
+    return target
+
+
+def write_description(mechanism: Any, path: str | Path, *, window: "Window") -> Path:
+    """Write a mechanism's public description to a new file, for `Client.read` on devices.
+
+    Parameters
+    ----------
+    mechanism, window
+        As in `description`.
+    path : str or Path
+        New file ending in .json.
+
+    Raises
+    ------
+    InputError
+        When the file exists, or the mechanism has several rounds.
+    """
+    target, text = new_counts_file(path), description(mechanism, window)
+    with whole_file(target) as file:
+        file.write(text.encode())
     return target
 
 

@@ -271,7 +271,7 @@ class MovedPoints(LatticeStatistic):
         return {
             "basis": self.basis,
             "epsilon": self.epsilon,
-            "delta": self.delta,
+            "delta": self.guarantee.profile.at,
             "max_error": self.max_error,
             "track": self.track,
             "n": self.n,

@@ -107,7 +107,7 @@ class TestBoth:
         assert not estimate.seeded
         assert estimate.guarantee.relation == AddRemove()
         assert estimate.guarantee.profile == PureDP(0.8)
-        assert "guess" in str(estimate.guarantee)
+        assert "public-grid-settings" in estimate.guarantee.assumptions
 
     def test_secret_noise_differs_and_seeds_repeat(self, kind):
         grid = kind(UNIT, epsilon=0.5, expected_n=1000)
