@@ -130,7 +130,7 @@ def assumed_of(estimator: JsonRead | None) -> tuple[Code, ...]:
         ("covariates", covariates.get("fingerprint"), covariates.get("source")),
     )
     stated = [
-        Statement(LAYER, layer=name, sha256=digest, source=source or "none is named")
+        Statement(LAYER, layer=name, sha256=digest, source=source or "unnamed")
         for name, digest, source in layers
         if digest is not None
     ]

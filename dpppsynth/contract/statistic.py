@@ -11,6 +11,7 @@ from dpppsynth.contract.parameter_forms import Form
 from dpppsynth.contract.result import UNFITTED, FitSummary, Result, Saved, released_fit, released_intensity
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.rounding import upward
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.privacy.guarantee import Guarantee
@@ -127,6 +128,11 @@ class Statistic:
         @property
         def paid_patterns(self) -> int:
             """Synthetic patterns that the budget pays for one by one; any number is free where it is 0."""
+
+    @property
+    def spent(self) -> float:
+        """Epsilon that certificates state where the noise need not spend all of the budget: what is spent of it."""
+        return min(self.epsilon, float(upward(self.guarantee.epsilon(), 9)))
 
     @property
     def count_unit(self) -> str | None:

@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import shutil
 import subprocess
 import sys
 from dataclasses import fields
@@ -19,11 +18,10 @@ from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.ledger import Ledger
 from dpppsynth.models.recipes import domain_of_release
-from dpppsynth.privacy import verify
-from dpppsynth.privacy.guarantee import guarantee_from_dict
-from dpppsynth.release.certificate import content_hash
+from dpppsynth.privacy import ReplaceOne
+from dpppsynth.privacy.guarantee import ApproximateDP, Guarantee, PureDP, guarantee_from_dict
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.rederive import rederive, same_values
+from dpppsynth.release.rederive import rederive, same_values, spends
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LaplaceSynthesizer, Synthesizer
@@ -156,27 +154,29 @@ def test_parameters_of_no_mechanism_are_refused():
 
 
 class TestBudget:
-    """The slope of a draw sets its epsilon, whatever budget is stated beside it: more must not be stated."""
+    """What is stated as budget is what is spent of it."""
 
-    @pytest.fixture
-    def stated(self):
-        cert = json.loads((STORED / "lgcp-lipschitz" / "certificate.json").read_text(encoding="utf-8"))
-        cert["parameters"]["epsilon"] *= 2
-        return cert
+    @pytest.mark.parametrize(
+        ("profile", "stated", "spent"),
+        [
+            (PureDP(1.0), {"epsilon": 1.0}, True),
+            (PureDP(1.0), {"epsilon": 1.001}, False),
+            (PureDP(1.0), {"epsilon": 0.999}, False),
+            (PureDP(1.0), {"epsilon": 1.0, "delta": 1e-6}, False),
+            (ApproximateDP(1.0, 1e-6), {"epsilon": 1.0, "delta": 1e-6}, True),
+            (ApproximateDP(1.0, 1e-6), {"epsilon": 1e29, "delta": 1e-6}, False),
+            (ApproximateDP(1.0, 1e-6), {"epsilon": 1.0, "delta": 1.001e-6}, False),
+        ],
+    )
+    def test_more_or_less_than_is_spent(self, profile, stated, spent):
+        assert spends(Guarantee(ReplaceOne(), profile, "counts", ()), stated) is spent
 
-    def test_a_larger_budget_than_is_spent(self, stated, tmp_path):
-        folder = shutil.copytree(STORED / "lgcp-lipschitz", tmp_path / "public")
-        stated["content_hash"] = content_hash(stated)
-        (folder / "certificate.json").write_text(json.dumps(stated), encoding="utf-8")
-        assert [check.name for check in verify(folder).checks if not check.holds] == ["bound"]
-
-    def test_a_larger_budget_of_all_levels(self, stated):
-        written = json.loads((STORED / "lgcp-lipschitz" / stated["domain"]["file"]).read_text(encoding="utf-8"))
-        domain = domain_of_release(written, stated["domain"]["scale_factor"])
-        part = {"mechanism": "lgcp-lipschitz", "parameters": stated["parameters"]}
-        levels = {"by": "year", "levels": ["2021", "2022"], "strata": [part, part]}
-        relation = guarantee_from_dict(stated["guarantee"]).relation
+    def test_of_all_levels(self, monkeypatch):
+        cert = json.loads((STORED / "strata" / "certificate.json").read_text(encoding="utf-8"))
+        written = json.loads((STORED / "strata" / cert["domain"]["file"]).read_text(encoding="utf-8"))
+        domain = domain_of_release(written, cert["domain"]["scale_factor"])
+        relation = guarantee_from_dict(cert["guarantee"]).relation
+        assert rederive(STRATA, cert["parameters"], relation, domain)
+        monkeypatch.setattr("dpppsynth.release.rederive.spends", lambda *_: False)
         with pytest.raises(InputError, match="all of one kind and budget"):
-            rederive(STRATA, levels, relation, domain)
-        part["parameters"]["epsilon"] /= 2
-        assert rederive(STRATA, levels, relation, domain).guarantee.epsilon() > 0
+            rederive(STRATA, cert["parameters"], relation, domain)

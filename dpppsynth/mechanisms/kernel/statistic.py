@@ -117,7 +117,7 @@ class PatternStatistic(Statistic):
         return {
             "bandwidth": self.bandwidth,
             "patterns": self.patterns,
-            "epsilon": self.epsilon,
+            "epsilon": self.spent,
             "delta": self.delta,
             "n": self.n,
             "expected_n": None,

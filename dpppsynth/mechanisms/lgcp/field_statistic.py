@@ -72,7 +72,7 @@ def of_field(plan: LatticeStatistic, covariance: Covariance, delta: float) -> Js
         "mesh": plan.mesh.recipe,
         "covariance": covariance.to_dict(),
         "lattice_bits": plan.bits,
-        "epsilon": plan.epsilon,
+        "epsilon": plan.spent,
         "delta": delta,
         "n": plan.n,
         "expected_n": plan.expected_n,

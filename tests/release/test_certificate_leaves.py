@@ -1,0 +1,163 @@
+"""Every leaf of every stored certificate changed by a little, to another kind, and to its neighbours in an enumeration.
+
+With its hash made again a certificate with a changed leaf does not verify, unless the leaf is one of `FREE`: those on
+which nothing of the promise hangs, each with its reason.
+"""
+
+import contextlib
+import copy
+import json
+import shutil
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from release.test_stored_releases import CERTIFICATES, NAMES, STORED
+
+import dpppsynth as dps
+from dpppsynth.core.errors import DpppsynthError
+from dpppsynth.privacy import verify
+from dpppsynth.release import certificate
+
+# Leaves that are no statement of the mechanism: hashes made again here, and what the files' own check compares.
+ELSEWHERE = {"content_hash", "files"}
+INFERRED = "a setting of inference from what was released, which costs nothing and may be repeated"
+NUMBER = "a public number: the bound does not hang on it, and delta is 0 or far below one in it"
+GRID = "a setting of the public grid: clients' laws have the stated epsilon on any"
+ROUNDED = "a setting of what is measured of a point: its largest change, and so the noise, is the same"
+# By place: mechanisms, none for all of them, and the reason.
+FREE = {
+    ("versions",): ((), "versions of software, by which nothing is decided"),
+    ("parameters", "estimator"): ((), INFERRED),
+    ("parameters", "n"): ((), NUMBER),
+    ("parameters", "expected_n"): ((), "a public guess, on which nothing hangs"),
+    ("parameters", "clients"): (("trajectories",), NUMBER),
+    ("parameters", "reports"): (("adaptive-grid",), NUMBER),
+    ("parameters", "alpha"): (("adaptive-grid",), GRID),
+    ("parameters", "margin"): (("adaptive-grid",), GRID),
+    ("parameters", "rounding"): (("adaptive-grid",), GRID),
+    ("parameters", "sigma"): (("adaptive-grid",), GRID),
+    ("parameters", "columns"): (("uniform-grid",), "a setting of the public grid: hashed reports have one size on any"),
+    ("parameters", "randomizer", "shrink"): (("disk-area",), "either law of the clients has the stated epsilon"),
+    ("parameters", "user"): (("trajectories", "displacements"), "the name of a column, which only readers need"),
+    ("parameters", "decay"): (("heatmap",), "None stands for the decay of the variant, which may be stated as well"),
+    ("parameters", "mesh", "shape"): (("heatmap",), ROUNDED),
+    ("parameters", "mesh", "resolution"): ((), "longest segment of a mesh, which is the same for lengths nearby"),
+    ("parameters", "mesh", "kind"): (("lgcp-lipschitz", "lgcp-posterior-draw"), "one bound for triangles and squares"),
+    ("parameters", "steps"): (("lgcp-clusters", "pair-sums", "pair-sums-persons"), ROUNDED),
+    ("parameters", "covariance"): (("lgcp-lipschitz",), "a prior of fields whose slope alone costs privacy"),
+    ("parameters", "marks", "times"): (("marked-tents",), "a range in which the bound is the same, or nothing moves"),
+    ("guarantee", "relation", "alpha"): ((), "a radius for which the bound holds as well, as counts have it for any"),
+}
+
+
+def leaves(value, path=()):
+    """Places and values of leaves; of a list the first, the middle and the last."""
+    if isinstance(value, dict) and value:
+        for key, child in value.items():
+            yield from leaves(child, (*path, key))
+    elif isinstance(value, list) and value:
+        for k in sorted({0, len(value) // 2, len(value) - 1}):
+            yield from leaves(value[k], (*path, k))
+    else:
+        yield path, value
+
+
+def names_of(path):
+    """Names on the way to a leaf, as if levels were no lists."""
+    found = tuple(key for key in path if isinstance(key, str))
+    return found[:1] + found[3:] if found[1:3] == ("strata", "parameters") else found
+
+
+WORDS = defaultdict(set)
+for _cert in CERTIFICATES.values():
+    for _path, _value in leaves(_cert):
+        if isinstance(_value, str):
+            WORDS[names_of(_path)].add(_value)
+
+
+def others(path, value):
+    """A little more and less, another kind, and the neighbours in an enumeration."""
+    if isinstance(value, bool):
+        return [not value, "yes"]
+    if isinstance(value, int):
+        return [value + 1, value - 1, str(value)]
+    if isinstance(value, float):
+        return [value * 1.001 or 0.001, value * 0.999 or -0.001, str(value)]
+    if isinstance(value, str):
+        return [value + "x", 1, *sorted(WORDS[names_of(path)] - {value})[:3]]
+    return [1, "x"]
+
+
+def changed(cert, path, value):
+    found = copy.deepcopy(cert)
+    spot = found
+    for key in path[:-1]:
+        spot = spot[key]
+    spot[path[-1]] = value
+    found["content_hash"] = certificate.content_hash(found)
+    return found
+
+
+def free_by(mechanism, path):
+    """The entries of `FREE` that a leaf falls under."""
+    names = names_of(path)
+    return {free for free, (of, _) in FREE.items() if names[: len(free)] == free and (not of or mechanism in of)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_changed_leaf_does_not_verify(name, tmp_path):
+    folder = shutil.copytree(STORED / name, tmp_path / "public")
+    cert, held = CERTIFICATES[name], []
+    for path, value in leaves(cert):
+        if path[0] in ELSEWHERE or free_by(cert["mechanism"], path):
+            continue
+        for other in others(path, value):
+            (folder / "certificate.json").write_text(json.dumps(changed(cert, path, other)))
+            try:
+                held += [(path, value, other)] * verify(folder).holds
+            except DpppsynthError:
+                continue
+    assert held == []
+
+
+@pytest.mark.slow
+def test_every_free_leaf_is_there_and_is_free(tmp_path):
+    """An entry of the list without a leaf, or whose leaves are all bound, would hide one that comes later."""
+    loose = set()
+    for name in NAMES:
+        folder = shutil.copytree(STORED / name, tmp_path / name)
+        cert = CERTIFICATES[name]
+        for path, value in leaves(cert):
+            free = free_by(cert["mechanism"], path)
+            for other in others(path, value) if free - loose else ():
+                (folder / "certificate.json").write_text(json.dumps(changed(cert, path, other)))
+                try:
+                    loose |= free if verify(folder).holds else set()
+                except DpppsynthError:
+                    continue
+    assert loose == set(FREE)
+
+
+@pytest.fixture(scope="module")
+def shuffled(tmp_path_factory):
+    """A release with a statement on shuffled reports, which no stored one has."""
+    window = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
+    pattern = dps.PointPattern(np.random.default_rng(1).uniform(0, 1000, (2100, 2)), window)
+    mechanism = dps.local.DiskAreaMechanism(1.0, cells=4, shuffled=2000, shuffle_delta=1e-6)
+    return mechanism.release(pattern).save(tmp_path_factory.mktemp("shuffled") / "public")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("huge", [1e29, 1e300, 10**30])
+def test_huge_numbers_do_not_verify_and_end_no_run(huge, shuffled, tmp_path):
+    for k, source in enumerate((shuffled, *(STORED / name for name in NAMES))):
+        folder = shutil.copytree(source, tmp_path / str(k))
+        cert = json.loads((source / "certificate.json").read_text())
+        for path, value in leaves(cert):
+            if path[0] in ELSEWHERE or isinstance(value, str | bool | type(None)) or free_by(cert["mechanism"], path):
+                continue
+            (folder / "certificate.json").write_text(json.dumps(changed(cert, path, huge)))
+            with contextlib.suppress(DpppsynthError):
+                assert not verify(folder).holds, (source.name, path)
