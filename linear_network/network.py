@@ -239,6 +239,11 @@ class LinearNetwork(Domain):
         out[finite] = distance
         return out
 
+    def severed(self, reach: float) -> tuple[str, ...]:
+        from dpppsynth.linear_network.gaps import severed
+
+        return severed(self, reach, self._rounding)
+
     @cached_property
     def _rounding(self) -> float:
         x0, y0, x1, y1 = self.bounds

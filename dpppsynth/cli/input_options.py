@@ -47,7 +47,9 @@ class DomainOptions:
     window_file: Path | None = _where("Public polygons that hold the points: .geojson, .gpkg or .parquet")
     network: Path | None = _where("Public streets on which the points lie, as lines: .geojson, .gpkg or .parquet")
     node: bool = _where("Put a vertex wherever lines of --network meet or cross", default=False)
-    join: float | None = _where("Join ends of --network's lines this close to each other, in its unit")
+    join: float | None = _where(
+        "Join ends of --network's lines, or fill gaps of --window-file, up to this width, in its unit"
+    )
     largest_component: bool = _where("Keep the largest connected part of --network", default=False)
     collapse_short: float | None = _where("Contract edges of --network shorter than this, in its unit")
     crs: str | None = declared_as(o.CRS)
@@ -62,8 +64,10 @@ class DomainOptions:
             raise InputError(msg)
         for name in ("node", "join", "largest_component", "collapse_short"):
             asked = getattr(self, name)
-            if asked is not None and asked is not False and self.network is None:
-                msg = f"{name}: mends the lines of a --network; leave it out"
+            mended = self.network or (self.window_file if name == "join" else None)
+            if asked is not None and asked is not False and mended is None:
+                what = "a --network or the polygons of a --window-file" if name == "join" else "a --network"
+                msg = f"{name}: mends the lines of {what}; leave it out"
                 raise InputError(msg)
 
     def words(self) -> list[str]:
@@ -76,7 +80,7 @@ class DomainOptions:
         return said
 
     def domain(self) -> "Domain":
-        """The public window or network; what was changed in a network is said on the screen."""
+        """The public window or network; what was changed in it is said on the screen."""
         from dpppsynth.spatial.domains import Window
 
         if self.window is not None:
@@ -88,7 +92,10 @@ class DomainOptions:
 
         path = self.window_file or Path()
         with said_of("--window-file"):
-            return read_window(path, crs=self._crs_of(path), to_crs=self.to_crs)
+            window = read_window(path, crs=self._crs_of(path), to_crs=self.to_crs, join=self.join)
+        for change in window.changes:
+            note(f"window: {change}")
+        return window
 
     def _streets(self, path: Path) -> "Domain":
         from dpppsynth.io import read_network

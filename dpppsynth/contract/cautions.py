@@ -45,7 +45,7 @@ def cautions(guarantee: Guarantee, domain: Domain, n: float | None) -> tuple[str
     ('n: with fewer than 80 points the noise often hides most of what distinguishes places.',)
     """
     found = [_of_epsilon(guarantee), _of_radius(guarantee, domain), _of_coordinates(domain), _of_number(n)]
-    return tuple(each for each in found if each)
+    return (*(each for each in found if each), *_of_gaps(guarantee, domain))
 
 
 def _of_epsilon(guarantee: Guarantee) -> str | None:
@@ -80,6 +80,12 @@ def _of_radius(guarantee: Guarantee, domain: Domain) -> str | None:
             "hidden among places that near alone. Is it in the domain's unit?"
         )
     return None
+
+
+def _of_gaps(guarantee: Guarantee, domain: Domain) -> tuple[str, ...]:
+    """Gaps across which no move is protected; where everybody is hidden everywhere there are none."""
+    reach = guarantee.relation.reach
+    return domain.severed(reach * domain.scale_factor) if math.isfinite(reach) else ()
 
 
 def _across(domain: Domain) -> str:

@@ -57,7 +57,7 @@ class Inspection:
         The confidential file with the offending rows; None when there is nothing to write.
     remarks : tuple of str
         Mistakes that all rows share, such as exchanged axes, with their remedies; persons and rows that are listed
-        several times, which no rule forbids.
+        several times, which no rule forbids; gaps in the domain smaller than a thousandth of it.
     """
 
     rules: tuple[str, ...]
@@ -132,7 +132,8 @@ def inspect_points(
         broken |= {rule: mask for rule, mask in told.items() if mask.any()}
     rules = (*broken, *_of_all(rows, None if mark is None else mark[rows.row], levels, n))
     report = _write_report(folder / REPORT_NAME, table, broken) if broken else None
-    return Inspection(rules, report, tuple(remarks(table, domain, broken, users)))
+    severed = domain.severed(NEAR * domain.diameter)
+    return Inspection(rules, report, (*remarks(table, domain, broken, users), *severed))
 
 
 def _elsewhere(mark: NDArray[Any], rows: Rows, levels: Sequence[str]) -> NDArray[np.bool_]:
@@ -176,6 +177,8 @@ def _write_report(path: Path, table: Table, broken: Mapping[str, NDArray[np.bool
     return path
 
 
+# Share of the diameter: no privacy radius is as small, so gaps in a domain that are smaller matter to any.
+NEAR = 1e-3
 ELSEWHERE = ("outside window", FAR)
 # Rows that are looked at for a decimal comma.
 FEW = 100

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import shapely
 
 from dpppsynth.core.crs import projected_crs, reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
-from dpppsynth.spatial.domains import Domain, Window, require_domain, unite
+from dpppsynth.spatial.domains import Domain, Window, require_domain, require_polygons, unite
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.polygons import reprojected
 from dpppsynth.spatial.tables.formats import as_path, is_csv, json_table, read_head, read_layer, read_table
 from dpppsynth.spatial.tables.mark_columns import require_columns
 from dpppsynth.spatial.tables.points import chosen_marks, described_columns, refuse_broken
@@ -189,7 +189,9 @@ def _synthetic(
     return PointPattern.synthetic(rows.xy, domain, columns)
 
 
-def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike | None = None) -> Window:
+def read_window(
+    path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike | None = None, join: float | None = None
+) -> Window:
     """Read a public window: the union of all polygons of a GeoJSON, GeoPackage or GeoParquet file.
 
     Parameters
@@ -199,7 +201,9 @@ def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike
     crs : str, int or pyproj.CRS, optional
         The CRS of a file that does not name one.
     to_crs : str, int or pyproj.CRS, optional
-        Re-project the vertices to this CRS; edges stay straight between them.
+        Re-project the vertices to this CRS, before polygons are united; edges stay straight between them.
+    join : float, optional
+        Fill gaps that are no wider, as in `Window.polygon`.
 
     Raises
     ------
@@ -207,16 +211,17 @@ def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike
         The file is missing or unreadable, holds anything but polygons, is in degrees, or is not a valid region.
     """
     table = read_layer(path, "a window is made of polygons", crs=crs)
+    parts = [shape for shape in table.geometry if shape is not None and not shape.is_empty]
+    require_polygons(parts)
     source = table.crs
-    target = projected_crs(to_crs) if to_crs is not None else (None if source is None else projected_crs(source))
-    region = unite([shape for shape in table.geometry if shape is not None and not shape.is_empty])
-    if target is None or to_crs is None:
-        return Window.polygon(region, target)
+    if to_crs is None:
+        return Window.polygon(unite(parts), source, join=join)
+    target = projected_crs(to_crs)
     if source is None:
         msg = f"to_crs: the file does not say which CRS it is in; name it with {mention('crs')}"
         raise InputError(msg)
-    flat = shapely.force_2d(region)
-    return Window.polygon(shapely.transform(flat, lambda xy: reproject(xy, source, target)), target)
+    moved = reprojected(parts, lambda xy: reproject(xy, source, target))
+    return Window.polygon(unite(moved), target, join=join)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

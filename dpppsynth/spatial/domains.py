@@ -22,12 +22,15 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 from shapely.geometry import MultiPolygon, Polygon
 
+from dpppsynth.core.arguments import positive
 from dpppsynth.core.crs import crs_from_member, crs_label, crs_member, projected_crs, remedy, same_crs, unit_name
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.map_scale import scale_factor
-from dpppsynth.core.rounding import nearest_multiples, power_of_ten
-from dpppsynth.core.wording import LEFT_OUT
+from dpppsynth.core.rounding import nearest_multiples, power_of_ten, upward
+from dpppsynth.core.units import lengths_in
+from dpppsynth.core.wording import LEFT_OUT, mention
+from dpppsynth.spatial.polygons import near_parts, polygonal, without_gaps
 
 if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
@@ -112,6 +115,10 @@ class Domain(ABC):
     def to_geojson(self) -> dict[str, Any]:
         """Describe the domain as GeoJSON."""
 
+    @abstractmethod
+    def severed(self, reach: float) -> tuple[str, ...]:
+        """Sentences about places nearer to each other than `reach` on the map that no path as short joins."""
+
     @cached_property
     def unit(self) -> str:
         """Name of the unit of length."""
@@ -178,6 +185,8 @@ class Window(Domain):
     crs : str, int, pyproj.CRS or None
         A projected CRS, kept as ``"EPSG:27700"`` where an authority code exists and as WKT otherwise; None when the
         coordinates are plain numbers.
+    changes : tuple of str
+        Changes made to the source, in words.
 
     Raises
     ------
@@ -196,6 +205,7 @@ class Window(Domain):
 
     geometry: Polygon | MultiPolygon
     crs: str | None = None
+    changes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         region = _canonical(self.geometry)
@@ -221,7 +231,7 @@ class Window(Domain):
         return cls(shapely.box(*bounds), None if crs is None else projected_crs(crs))
 
     @classmethod
-    def polygon(cls, geometry: Any, crs: CRSLike | None = None) -> Self:
+    def polygon(cls, geometry: Any, crs: CRSLike | None = None, *, join: float | None = None) -> Self:
         """Build a window from polygons, holes allowed; several are united.
 
         Parameters
@@ -230,11 +240,15 @@ class Window(Domain):
             The region.
         crs : str, int, pyproj.CRS or None
             Its projected coordinate reference system; unless given that of a GeoDataFrame.
+        join : float, optional
+            Fill gaps between parts, slits and holes that are no wider, in the unit of the coordinates; `changes` says
+            what that changed.
 
         Raises
         ------
         InputError
-            The geometry is no valid region, or a GeoDataFrame is in another coordinate system than `crs`.
+            The geometry is no valid region, the tolerance is not a distance, or a GeoDataFrame is in another coordinate
+            system than `crs`.
         """
         own = getattr(geometry, "crs", None)
         if crs is not None and own is not None and not same_crs(projected_crs(crs), projected_crs(own)):
@@ -245,7 +259,31 @@ class Window(Domain):
         collected = mapping.get("type") in ("Feature", "FeatureCollection")
         parts = [_as_shapely(each) for each in (_geometries(mapping) if collected else [geometry])]
         region = parts[0] if len(parts) == 1 else unite(parts)
-        return cls(region, None if stated is None else projected_crs(stated))
+        window = cls(region, None if stated is None else projected_crs(stated))
+        return window if join is None else window._joined(join)
+
+    def _joined(self, width: float) -> Self:
+        positive("join", width, rule=f"be a positive distance ({self.unit})", most=LARGEST, remedy="for instance 0.01")
+        whole = type(self)(without_gaps(self.geometry, float(width)), self.crs)
+        added = whole.area - self.area
+        if added <= 0:
+            return self
+        before, after = (shapely.get_num_geometries(each.geometry) for each in (self, whole))
+        said = f"filled gaps up to {width:g} wide: {before} parts became {after}, an area of {added:.3g} was added"
+        return type(self)(whole.geometry, self.crs, (*self.changes, said))
+
+    def severed(self, reach: float) -> tuple[str, ...]:
+        gaps = near_parts(self.geometry, reach)
+        if not len(gaps):
+            return ()
+        smallest = float(gaps.min())
+        pairs = "2 of its parts are" if len(gaps) == 1 else f"{len(gaps)} pairs of its parts are"
+        said = (
+            f"domain: {pairs} nearer to each other than {lengths_in(reach, self.unit)}, and the smallest gap is "
+            f"{upward(smallest, 3)} wide; moves across are not protected, because paths run inside the window. Where a "
+            f"gap is an error of drawing, close it, for instance with {mention('join', upward(smallest, 1))}."
+        )
+        return (said,)
 
     @classmethod
     def from_geojson(cls, document: Mapping[str, Any]) -> Self:
@@ -389,15 +427,22 @@ def canonical_json(value: Any) -> str:
 
 def unite(parts: list[Any]) -> Any:
     """Join polygons into one region."""
-    bad = [part for part in parts if part.geom_type not in ("Polygon", "MultiPolygon")]
+    parts = [polygonal(part) for part in parts]
+    require_polygons(parts)
+    for part in parts:
+        _refuse_invalid(part)
+    return shapely.union_all(parts)
+
+
+def require_polygons(parts: list[Any]) -> None:
+    """Refuse anything but polygons with finite coordinates, and none of them."""
+    bad = [part for part in parts if polygonal(part).geom_type not in ("Polygon", "MultiPolygon")]
     if bad or not parts:
         found = bad[0].geom_type if bad else "nothing"
         msg = f"geometry: a window is made of polygons; found {found}. Leave out every other kind of geometry"
         raise InputError(msg)
     for part in parts:
         _finite_bounds(*shapely.get_coordinates(part).ravel())
-        _refuse_invalid(part)
-    return shapely.union_all(parts)
 
 
 def _finite_bounds(*bounds: float) -> tuple[float, ...]:
@@ -439,6 +484,7 @@ def _refuse_invalid(region: Any) -> None:
 
 def _canonical(geometry: Any) -> Polygon | MultiPolygon:
     """Check a region and order its parts, rings (counter-clockwise outside) and vertices in the one canonical way."""
+    geometry = polygonal(geometry)
     kind = getattr(geometry, "geom_type", type(geometry).__name__)
     if kind not in ("Polygon", "MultiPolygon"):
         msg = f"geometry: a window must be a Polygon or MultiPolygon; got {kind}"

@@ -78,7 +78,13 @@ class TestCheck:
             "unit": "metre",
             "fingerprint": STREETS.fingerprint(),
         }
-        assert result.stderr == ""
+        # A file of real streets: some cross without a vertex, and some dead ends stop short of others.
+        warned = [" ".join(each.split()) for each in result.stderr.split("Warning: ")]
+        assert warned[0] == ""
+        assert [each.split(";")[0] for each in warned[1:]] == [
+            "domain: streets cross or touch in 1 place without a common vertex",
+            "domain: 35 dead ends stop short of another street by less than 25 metres, the nearest by 0.000633",
+        ]
 
     @pytest.mark.exhaustive
     @pytest.mark.parametrize(
@@ -445,8 +451,10 @@ class TestInspect:
         words = ["inspect", *DEATHS, "--network", streets, "--out", tmp_path, "--json"]
         said = json.loads(run(*words, "--snap", 30).stdout)
         assert (said["ok"], said["rules"], said["report"]) == (True, [], None)
-        # Several people died in one house.
-        assert ["alike" in remark for remark in said["remarks"]] == [True]
+        # Several people died in one house; streets have gaps.
+        assert ["alike" in remark for remark in said["remarks"]] == [True, False, False]
+        assert "--node" in said["remarks"][1]
+        assert "--join 0.0007" in said["remarks"][2]
         result = run(*words, "--snap", 20, code=2)
         said = json.loads(result.stdout)
         assert said["rules"] == ["too far from the network"]

@@ -1,0 +1,120 @@
+"""Where a network is severed: crossings without a vertex, dead ends that stop short, parts that were left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import shapely
+
+from dpppsynth.core.rounding import upward
+from dpppsynth.core.types import Floats
+from dpppsynth.core.units import lengths_in
+from dpppsynth.core.wording import mention
+from dpppsynth.linear_network.shortest_paths import from_positions
+from dpppsynth.linear_network.skeleton import components, ends_of, numbered, plural
+
+if TYPE_CHECKING:
+    from dpppsynth.linear_network.network import LinearNetwork
+
+
+def severed(network: LinearNetwork, reach: float, near: float) -> tuple[str, ...]:
+    """Sentences about streets nearer to each other than `reach` that no path as short joins; `near` is rounding."""
+    found = (_of_places(uncut_places(network, near)), _of_ends(short_ends(network, reach, near)))
+    words = lengths_in(reach, network.unit)
+    return tuple(each.format(reach=words) for each in (*found, _of_parts(left_out(network, reach))) if each)
+
+
+def _of_places(count: int) -> str | None:
+    if not count:
+        return None
+    return (
+        f"domain: streets cross or touch in {plural(count, 'place')} without a common vertex; moves from one to the "
+        f"other are not protected there, because paths run along streets. Cut them ({mention('node', 'True')}), unless "
+        "they are bridges."
+    )
+
+
+def _of_ends(gaps: Floats) -> str | None:
+    if not len(gaps):
+        return None
+    smallest = float(gaps.min())
+    stop = "dead end stops" if len(gaps) == 1 else "dead ends stop"
+    return (
+        f"domain: {len(gaps)} {stop} short of another street by less than {{reach}}, the nearest by "
+        f"{upward(smallest, 3)}; moves across are not protected, because paths run along streets. Where an end should "
+        f"meet the street, join them, for instance with {mention('join', upward(smallest, 1))}."
+    )
+
+
+def _of_parts(gaps: Floats) -> str | None:
+    if not len(gaps):
+        return None
+    return (
+        f"domain: {plural(len(gaps), 'part')} left out of the network, nearer to it than {{reach}}, the nearest at "
+        f"{upward(float(gaps.min()), 3)}; whoever lives there is in no release. Cut and join lines before the largest "
+        f"part is kept ({mention('node', 'True')}, {mention('join')})."
+    )
+
+
+def uncut_places(network: LinearNetwork, near: float) -> int:
+    """Number of places, to rounding, where edges cross or touch and share no vertex."""
+    tree = shapely.STRtree(network.lines)
+    places = [_crossings(network, tree, near), _touching_vertices(network, tree, near)]
+    found = np.unique(np.round(np.concatenate(places) / (10 * near)), axis=0)
+    return len(found) + int((~shapely.is_simple(network.lines)).sum())
+
+
+def _crossings(network: LinearNetwork, tree: shapely.STRtree, near: float) -> Floats:
+    """(k, 2) places that two edges have in common, away from their common vertices."""
+    one, other = tree.query(network.lines, predicate="intersects")
+    one, other = one[one < other], other[one < other]
+    met = shapely.intersection(network.lines[one], network.lines[other])
+    xy, pair = shapely.get_coordinates(met, return_index=True)
+    a, b = network.edges[one[pair]], network.edges[other[pair]]
+    vertex = np.zeros(len(xy), dtype=bool)
+    for side in (0, 1):
+        shared = (a[:, side, None] == b).any(axis=1)
+        vertex |= shared & (np.hypot(*(xy - network.vertices[a[:, side]]).T) <= near)
+    return xy[~vertex]
+
+
+def _touching_vertices(network: LinearNetwork, tree: shapely.STRtree, near: float) -> Floats:
+    """(k, 2) vertices on edges that do not end there."""
+    points = shapely.points(network.vertices)
+    vertex, line = tree.query(points, predicate="dwithin", distance=near)
+    return network.vertices[vertex[(network.edges[line] != vertex[:, None]).all(axis=1)]]
+
+
+def short_ends(network: LinearNetwork, reach: float, near: float) -> Floats:
+    """(k,) gaps between dead ends and the nearest street within reach that no path as short leads to."""
+    degree = np.bincount(network.edges.ravel())
+    edge, side = np.nonzero(degree[network.edges] == 1)
+    places = np.column_stack([edge, side * network.lengths[edge]])
+    points = shapely.points(network.vertices[network.edges[edge, side]])
+    tree = shapely.STRtree(network.lines)
+    gaps = np.full(len(points), np.inf)
+    for rows, known in from_positions(network, places, reach):
+        end, line = tree.query(points[rows], predicate="dwithin", distance=reach)
+        other = line != edge[rows[end]]
+        end, line = end[other], line[other]
+        at = shapely.line_locate_point(network.lines[line], points[rows[end]])
+        u, v = network.edges[line].T
+        path = np.minimum(known[end, u] + at, known[end, v] + network.lengths[line] - at)
+        away = shapely.distance(network.lines[line], points[rows[end]])
+        severed = (path > reach) & (away > near) & (away < reach)
+        np.minimum.at(gaps, rows[end[severed]], away[severed])
+    return gaps[np.isfinite(gaps)]
+
+
+def left_out(network: LinearNetwork, reach: float) -> Floats:
+    """(k,) distances of the parts that were left out and are within reach of the network."""
+    if not len(network.dropped):
+        return np.zeros(0)
+    places, edges = numbered(ends_of(network.dropped))
+    part = components(len(places), edges)[edges[:, 0]]
+    tree = shapely.STRtree(network.lines)
+    (line, _), away = tree.query_nearest(network.dropped, max_distance=reach, return_distance=True, all_matches=False)
+    gaps = np.full(part.max() + 1, np.inf)
+    np.minimum.at(gaps, part[line], away)
+    return gaps[gaps < reach]
