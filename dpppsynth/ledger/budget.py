@@ -1,7 +1,8 @@
 """The privacy budget of a data set: accepted relations, composition of releases, and the limit."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -83,11 +84,11 @@ class Budget:
         numbers = {"epsilon": self.epsilon, "delta": self.delta}
         return numbers | {"relation": self.relation.to_dict(), "label": self.label, "adaptive": self.adaptive}
 
-    def total(self, profiles: Sequence[Profile]) -> Profile | None:
-        """Joint guarantee of releases, quoted at the budget's delta; None without releases."""
-        return _total(tuple(profiles), self.delta, adaptive=self.adaptive)
+    def total(self, profiles: Iterable[Profile]) -> Profile | None:
+        """Joint guarantee of releases (or counts of equal ones), quoted at the budget's delta; None without any."""
+        return _total(tuple(Counter(profiles).items()), self.delta, adaptive=self.adaptive)
 
-    def spent(self, profiles: Sequence[Profile]) -> float:
+    def spent(self, profiles: Iterable[Profile]) -> float:
         """Epsilon of the total at the budget's delta."""
         total = self.total(profiles)
         return 0.0 if total is None else total.epsilon(self.delta)
@@ -108,9 +109,9 @@ class Budget:
         if not guarantee.relation.covers(self.relation):
             raise InputError(_refusal(guarantee.relation, self.relation))
 
-    def require_room(self, held: Sequence[Profile], asked: Profile) -> None:
+    def require_room(self, held: Counter[Profile], asked: Profile) -> None:
         """Raise `BudgetError` when what was authorised leaves no room for one more release."""
-        before, after = self.spent(held), self.spent((*held, asked))
+        before, after = self.spent(held), self.spent(held + Counter([asked]))
         if self.holds(after):
             return
         # What rounding alone leaves of a spent budget is nothing.
@@ -121,9 +122,10 @@ class Budget:
         else:
             total = f"would leave no total at all at delta {self.delta:g}"
             requested, difference = "more than any epsilon", "unbounded, for its delta does not fit"
+        remedy = self._remedy([*held.elements()], asked)
         msg = (
             f"ledger: the budget does not suffice. Requested: {requested} ({_quoted(asked)} {total}). "
-            f"Remaining: {downward(left)} of {self.epsilon:g}. Difference: {difference}. {self._remedy(held, asked)}"
+            f"Remaining: {downward(left)} of {self.epsilon:g}. Difference: {difference}. {remedy}"
         )
         raise BudgetError(msg)
 
@@ -169,7 +171,8 @@ def _refusal(given: Relation, needed: Relation) -> str:
 
 
 @lru_cache(maxsize=256)
-def _total(profiles: tuple[Profile, ...], delta: float, *, adaptive: bool) -> Profile | None:
+def _total(counts: tuple[tuple[Profile, int], ...], delta: float, *, adaptive: bool) -> Profile | None:
+    profiles = [profile for profile, count in counts for _ in range(count)]
     if not profiles:
         return None
     if adaptive and delta > 0:
