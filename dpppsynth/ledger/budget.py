@@ -12,6 +12,7 @@ from dpppsynth.core.errors import BudgetError, InputError
 from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.wording import either, mention
 from dpppsynth.privacy.catalogue import AVERAGED
+from dpppsynth.privacy.composed import Composed, basic_epsilon
 from dpppsynth.privacy.composition import compose, gaussian_filter, largest
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
@@ -97,6 +98,13 @@ class Budget:
         """Whether an epsilon is within the budget, up to a share `slack`."""
         return spent <= (1 + slack) * self.epsilon
 
+    def suffices(self, profiles: Iterable[Profile], slack: float = ROUNDING) -> bool:
+        """Whether releases are within the budget; basic composition, which no total exceeds, is looked at first."""
+        total = self.total(profiles)
+        if isinstance(total, Composed) and self.holds(basic_epsilon(total.parts, self.delta), slack):
+            return True
+        return total is None or self.holds(total.epsilon(self.delta), slack)
+
     def require(self, guarantee: Guarantee) -> None:
         """Refuse a guarantee that protects fewer pairs of patterns than this budget, or holds on average only."""
         instance("guarantee", guarantee, Guarantee, "such as plan.guarantee")
@@ -111,9 +119,9 @@ class Budget:
 
     def require_room(self, held: Counter[Profile], asked: Profile) -> None:
         """Raise `BudgetError` when what was authorised leaves no room for one more release."""
-        before, after = self.spent(held), self.spent(held + Counter([asked]))
-        if self.holds(after):
+        if self.suffices(held + Counter([asked])):
             return
+        before, after = self.spent(held), self.spent(held + Counter([asked]))
         # What rounding alone leaves of a spent budget is nothing.
         left = self.epsilon - before if self.epsilon - before > ROUNDING * self.epsilon else 0.0
         if math.isfinite(after):

@@ -208,10 +208,10 @@ def _impossible(path: Path, err: Exception) -> PrivacyCheckError:
 
 def _require_within(budget: Budget, stages: Sequence[Counts]) -> None:
     """Check that the budget sufficed at every stage: it does where it suffices for more than any of them spends."""
-    if budget.holds(spent := budget.spent(reduce(or_, stages)), DRIFT):
+    if budget.suffices(reduce(or_, stages), DRIFT):
         return
     if len(stages) == 1:
-        msg = f"its releases spend {spent:.6g}, more than the budget of {budget.epsilon:g}."
+        msg = f"its releases spend {budget.spent(stages[0]):.6g}, more than the budget of {budget.epsilon:g}."
         raise InputError(msg)
     half = len(stages) // 2
     _require_within(budget, stages[:half])
