@@ -16,6 +16,7 @@ from pathlib import Path
 from dpppsynth.core import atomic_files as durable
 from dpppsynth.core.errors import BudgetError, InputError
 from dpppsynth.ledger import Ledger
+from dpppsynth.ledger import ledger as module
 from dpppsynth.privacy import AlphaNeighbours, GaussianDP, Guarantee, ReplaceOne
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -25,6 +26,7 @@ ALPHA = AlphaNeighbours(25.0)
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 DRAW = Guarantee(ALPHA, GaussianDP(0.1, at=1e-6), "posterior-draw", ("exact-draw",))
 ROOM = 7
+WRITES = ((module, "_append_line"), (module, "_write_durably"))
 
 
 def authorise(ledger):
@@ -77,7 +79,14 @@ def deadly(step):
 
         return call
 
-    for owner, name in ((os, "open"), (os, "fsync"), (Path, "replace"), (Path, "unlink"), (durable.os, "fdopen")):
+    for owner, name in (
+        (os, "open"),
+        (os, "fsync"),
+        (Path, "replace"),
+        (Path, "unlink"),
+        (durable.os, "fdopen"),
+        *WRITES,
+    ):
         setattr(owner, name, around(getattr(owner, name)))
 
 
@@ -150,6 +159,17 @@ def race(folder):
     found = [signal_of(child) for child in children]
     got = [int((folder / f"got{k}").read_text()) for k in range(2)]
     return {"ended": found, "got": got, "entries": len({entry.id for entry in ledger.releases})}
+
+
+def crowd(folder):
+    """Sixteen processes at once, each with five authorisations: (how they ended, entries found)."""
+    ledger = Ledger.create(folder / "crowd.json", epsilon=100.0, delta=1e-5, relation=ALPHA)
+
+    def work():
+        for _ in range(5):
+            authorise(Ledger.open(ledger.path))
+
+    return [together(*[work] * 16), len(Ledger.open(ledger.path).releases)]
 
 
 LARGE = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=500.0, postprocess="plain")
@@ -225,5 +245,5 @@ def together(*works):
 
 if __name__ == "__main__":
     place = Path(sys.argv[1])
-    works = (between, steps, moments, race, settling, owners, numbers)
+    works = (between, steps, moments, race, crowd, settling, owners, numbers)
     print(json.dumps({work.__name__: work(place) for work in works}))  # noqa: T201

@@ -161,7 +161,9 @@ def real_array(values: Any) -> npt.NDArray[np.float64] | None:
 def several(name: str, value: Any, kind: type, remedy: str = "") -> list[Any]:
     """The elements of a sequence, which may be none; an InputError where one is of another kind."""
     found = elements(value)
-    wrong = [value] if found is None else [each for each in found if not isinstance(each, kind)]
+    # One look at each object, however often it is among them.
+    distinct = {id(each): each for each in found or ()}.values()
+    wrong = [value] if found is None else [each for each in distinct if not isinstance(each, kind)]
     if found is None or wrong:
         end = f"; {remedy}" if remedy else ""
         msg = f"{name}: needs a sequence of {kind.__name__}, got {type(wrong[0]).__name__}{end}."

@@ -1,7 +1,8 @@
 """The privacy budget of a data set: accepted relations, composition of releases, and the limit."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -11,6 +12,7 @@ from dpppsynth.core.errors import BudgetError, InputError
 from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.wording import either, mention
 from dpppsynth.privacy.catalogue import AVERAGED
+from dpppsynth.privacy.composed import Composed, basic_epsilon
 from dpppsynth.privacy.composition import compose, gaussian_filter, largest
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
@@ -83,11 +85,11 @@ class Budget:
         numbers = {"epsilon": self.epsilon, "delta": self.delta}
         return numbers | {"relation": self.relation.to_dict(), "label": self.label, "adaptive": self.adaptive}
 
-    def total(self, profiles: Sequence[Profile]) -> Profile | None:
-        """Joint guarantee of releases, quoted at the budget's delta; None without releases."""
-        return _total(tuple(profiles), self.delta, adaptive=self.adaptive)
+    def total(self, profiles: Iterable[Profile]) -> Profile | None:
+        """Joint guarantee of releases (or counts of equal ones), quoted at the budget's delta; None without any."""
+        return _total(tuple(Counter(profiles).items()), self.delta, adaptive=self.adaptive)
 
-    def spent(self, profiles: Sequence[Profile]) -> float:
+    def spent(self, profiles: Iterable[Profile]) -> float:
         """Epsilon of the total at the budget's delta."""
         total = self.total(profiles)
         return 0.0 if total is None else total.epsilon(self.delta)
@@ -95,6 +97,13 @@ class Budget:
     def holds(self, spent: float, slack: float = ROUNDING) -> bool:
         """Whether an epsilon is within the budget, up to a share `slack`."""
         return spent <= (1 + slack) * self.epsilon
+
+    def suffices(self, profiles: Iterable[Profile], slack: float = ROUNDING) -> bool:
+        """Whether releases are within the budget; basic composition, which no total exceeds, is looked at first."""
+        total = self.total(profiles)
+        if isinstance(total, Composed) and self.holds(basic_epsilon(total.parts, self.delta), slack):
+            return True
+        return total is None or self.holds(total.epsilon(self.delta), slack)
 
     def require(self, guarantee: Guarantee) -> None:
         """Refuse a guarantee that protects fewer pairs of patterns than this budget, or holds on average only."""
@@ -108,11 +117,11 @@ class Budget:
         if not guarantee.relation.covers(self.relation):
             raise InputError(_refusal(guarantee.relation, self.relation))
 
-    def require_room(self, held: Sequence[Profile], asked: Profile) -> None:
+    def require_room(self, held: Counter[Profile], asked: Profile) -> None:
         """Raise `BudgetError` when what was authorised leaves no room for one more release."""
-        before, after = self.spent(held), self.spent((*held, asked))
-        if self.holds(after):
+        if self.suffices(held + Counter([asked])):
             return
+        before, after = self.spent(held), self.spent(held + Counter([asked]))
         # What rounding alone leaves of a spent budget is nothing.
         left = self.epsilon - before if self.epsilon - before > ROUNDING * self.epsilon else 0.0
         if math.isfinite(after):
@@ -121,9 +130,10 @@ class Budget:
         else:
             total = f"would leave no total at all at delta {self.delta:g}"
             requested, difference = "more than any epsilon", "unbounded, for its delta does not fit"
+        remedy = self._remedy([*held.elements()], asked)
         msg = (
             f"ledger: the budget does not suffice. Requested: {requested} ({_quoted(asked)} {total}). "
-            f"Remaining: {downward(left)} of {self.epsilon:g}. Difference: {difference}. {self._remedy(held, asked)}"
+            f"Remaining: {downward(left)} of {self.epsilon:g}. Difference: {difference}. {remedy}"
         )
         raise BudgetError(msg)
 
@@ -169,7 +179,8 @@ def _refusal(given: Relation, needed: Relation) -> str:
 
 
 @lru_cache(maxsize=256)
-def _total(profiles: tuple[Profile, ...], delta: float, *, adaptive: bool) -> Profile | None:
+def _total(counts: tuple[tuple[Profile, int], ...], delta: float, *, adaptive: bool) -> Profile | None:
+    profiles = [profile for profile, count in counts for _ in range(count)]
     if not profiles:
         return None
     if adaptive and delta > 0:

@@ -7,6 +7,7 @@ across its border. Only what neighbouring patterns share may choose it: the doma
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -168,6 +169,7 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and value != "" and writable(value)
 
 
+@lru_cache(maxsize=10_000)
 def contradiction(now: CountedPoints, before: CountedPoints) -> str | None:
     """The number stated by `before` that `now` makes impossible, in words; None where both can be true.
 

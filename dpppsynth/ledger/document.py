@@ -1,59 +1,127 @@
-"""The ledger file: one JSON document whose events form a hash chain.
+"""The ledger file: lines of canonical JSON whose events form a hash chain.
 
-Every event but the first holds the SHA-256 of the one before, and `head` is that of the last: whoever knows a head
-knows the whole history before it. The chain shows damage and edits, not forgery by somebody who computes it anew.
+Every event but the first holds the SHA-256 of the line before. The first line of the file names the last event, and is
+overwritten once an event is on disk: whatever follows the event that it names, nobody was told of. The chain shows
+damage and edits, not forgery by somebody who computes it anew.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
-from importlib.resources import files
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpppsynth.core.errors import InputError, PrivacyCheckError
-from dpppsynth.core.published_files import strict_json
-from dpppsynth.release import certificate
 from dpppsynth.spatial.domains import canonical_json
 
 Event = Mapping[str, Any]
 
 SCHEMA_VERSION = 1
-AUTHORISED, SETTLED, GIVEN_UP, MEASURED = "authorised", "settled", "given-up", "measured"
+BUDGET, AUTHORISED, SETTLED, GIVEN_UP, MEASURED = "budget", "authorised", "settled", "given-up", "measured"
 REMEDY = (
     "Restore it from a backup, and know that what was authorised after the backup counts as spent though it is missing "
     "there: each published certificate names its entry."
 )
+FIRST_LINE = re.compile(rb'\{"head":"([0-9a-f]{64})","schema_version":1\}\n')
+
+
+def _of(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: type(value) in kinds
+
+
+def _matching(pattern: str) -> Callable[[str], Any]:
+    return re.compile(pattern).fullmatch
+
+
+def _is_place(value: Any) -> bool:
+    return value.keys() == PLACE.keys() and all(PLACE[key](value[key]) for key in PLACE)
+
+
+SHA256, NAMED, TEXT = _matching("[0-9a-f]{64}"), _matching("(?s).+"), _of(str)
+PLACE = {"fingerprint": SHA256, "crs": _of(str, type(None)), "unit": TEXT}
+MADE = {"nonce": _matching("[0-9a-f]{32}"), "at": _matching("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")}
+LATER = {"entry": SHA256, "proof": SHA256}
+RELEASE = {"mechanism": NAMED, "guarantee": _of(dict), "points": _of(dict, type(None))}
+NUMBER = _of(int, float)
+# Fields of each kind of event, beside `kind` and `previous`; what is said of their inside is in `history`.
+FIELDS: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
+    BUDGET: {
+        **MADE,
+        "epsilon": NUMBER,
+        "delta": NUMBER,
+        "relation": _of(dict),
+        "label": _of(str, type(None)),
+        "adaptive": _of(bool),
+    },
+    AUTHORISED: {**MADE, **RELEASE, "domain": _is_place, "claim": SHA256, "taken": _of(bool)},
+    SETTLED: {**LATER, **RELEASE},
+    GIVEN_UP: LATER,
+    MEASURED: {
+        **LATER,
+        "certificate": SHA256,
+        "paid": SHA256,
+        "points": RELEASE["points"],
+        "counts": _matching(f"{AUTHORISED}|{SETTLED}"),
+        "kept": lambda value: value is None or NAMED(value),
+    },
+}
+
+
+KEYS = {kind: frozenset({"kind", "previous", *fields}) for kind, fields in FIELDS.items()}
+
+
+def hash_of(text: bytes) -> str:
+    """SHA-256 of a line without its end: the name of an event, which commits to all events before it."""
+    return hashlib.sha256(text).hexdigest()
+
+
+def text_of(event: Event) -> bytes:
+    """The line of an event, without its end."""
+    return canonical_json(event).encode()
 
 
 def identify(event: Event) -> str:
-    """SHA-256 of an event's canonical JSON, which commits to all events before it."""
-    return hashlib.sha256(canonical_json(event).encode()).hexdigest()
+    """Hash of an event's line."""
+    return hash_of(text_of(event))
+
+
+def first_line(head: str) -> bytes:
+    """The line that names the last event."""
+    return text_of({"head": head, "schema_version": SCHEMA_VERSION}) + b"\n"
 
 
 def dump(events: Sequence[Event]) -> bytes:
-    """The whole file, indented for people."""
-    whole = {"schema_version": SCHEMA_VERSION, "events": list(events), "head": identify(events[-1])}
-    return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode()
+    """A whole file."""
+    return first_line(identify(events[-1])) + b"".join(text_of(event) + b"\n" for event in events)
 
 
-def parse(raw: bytes, path: Path) -> tuple[Event, ...]:
-    """Events of a file, first the budget; PrivacyCheckError where their chain is broken, InputError for no ledger."""
-    try:
-        data = strict_json(raw)
-    except (ValueError, RecursionError):
-        msg = f"ledger: {path} is not whole JSON, or says something twice; nothing is released from it. {REMEDY}"
-        raise InputError(msg) from None
-    _require_schema(data, path)
-    events: tuple[Event, ...] = tuple(data["events"])
-    expected = [None, *map(identify, events)]
-    for k, (event, previous) in enumerate(zip(events, expected, strict=False), 1):
+def parse(raw: bytes, path: Path, known: Sequence[str] = (), start: int = 0) -> Iterator[tuple[str, Event]]:
+    """Events of a file with their hashes, first the budget; those behind the `known` ones, which end at byte `start`.
+
+    A last line without an end is what a writer left that was stopped: nobody was told of that event.
+
+    Raises
+    ------
+    InputError
+        For no ledger.
+    PrivacyCheckError
+        Where the chain is broken, or does not reach the event that the first line names.
+    """
+    first = FIRST_LINE.match(raw)
+    if first is None:
+        raise _no_ledger(path, "its first line")
+    lines = raw[start or first.end() :].split(b"\n")[:-1]
+    names = [*map(hash_of, lines)]
+    if first[1].decode() not in (*names, *known):
+        raise damaged(path, "its last events are missing or changed")
+    previous = known[-1] if known else None
+    for k, (name, text) in enumerate(zip(names, lines, strict=True), len(known) + 1):
+        event = _event(text, k, path)
         if event["previous"] != previous:
             raise damaged(path, f"event {k} does not follow from the one before")
-    if data["head"] != expected[-1]:
-        raise damaged(path, "its last events are missing or changed")
-    return events
+        previous = name
+        yield name, event
 
 
 def damaged(path: Path, what: str) -> PrivacyCheckError:
@@ -61,35 +129,27 @@ def damaged(path: Path, what: str) -> PrivacyCheckError:
     return PrivacyCheckError(f"ledger: {path} is damaged or was edited: {what}. Nothing is released from it. {REMEDY}")
 
 
-def _require_schema(data: Any, path: Path) -> None:
-    events = data["events"] if isinstance(data, dict) and isinstance(data.get("events"), list) else []
-    # All but the first event one by one: those that were looked at before need no second look.
-    parts = [(data | {"events": events[:1]} if events else data, ""), *((event, "event") for event in events[1:])]
-    for k, (document, part) in enumerate(parts):
-        try:
-            problem = _problem(json.dumps(document), part)
-        except RecursionError:
-            problem = "$: nesting"
-        if problem is not None:
-            where = f"event {k + 1}, " if k else ""
-            msg = f"ledger: {path} is not a ledger of version {SCHEMA_VERSION} (at {where}{problem}). {REMEDY}"
-            raise InputError(msg)
+def _no_ledger(path: Path, where: str) -> InputError:
+    return InputError(f"ledger: {path} is not a ledger of version {SCHEMA_VERSION} (at {where}). {REMEDY}")
 
 
-@lru_cache(maxsize=10_000)
-def _problem(text: str, part: str) -> str | None:
-    """Place and name of the first violation of the schema, or of a definition of it."""
-    problem = next(_validator(part).iter_errors(json.loads(text)), None)
-    return None if problem is None else f"{problem.json_path}: {problem.validator}"
+def _event(text: bytes, k: int, path: Path) -> Event:
+    """An event that has the fields of its kind and no other ones."""
+    try:
+        event = DECODER.decode(text.decode())
+        fields = FIELDS[event["kind"]]
+        if event.keys() != KEYS[event["kind"]] or (event["kind"] == BUDGET) != (k == 1):
+            raise _no_ledger(path, f"event {k}: its fields")
+        for name, fits in fields.items():
+            if not fits(event[name]):
+                raise _no_ledger(path, f"event {k}: {name}")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise _no_ledger(path, f"event {k}") from None
+    return event
 
 
-@cache
-def _validator(part: str) -> Any:
-    """Validator of ledgers, whose guarantees are described as on certificates."""
-    import jsonschema
-    from referencing import Registry, Resource
+def _no_number(text: str) -> None:
+    raise ValueError(text)
 
-    shared: Any = Registry().with_resource("certificate.schema.json", Resource.from_contents(certificate.schema()))
-    schema = json.loads((files("dpppsynth.ledger") / "ledger.schema.json").read_text())
-    whole = {"$defs": schema["$defs"], "$ref": f"#/$defs/{part}"} if part else schema
-    return jsonschema.Draft202012Validator(whole, registry=shared)
+
+DECODER = json.JSONDecoder(parse_constant=_no_number)

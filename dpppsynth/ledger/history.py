@@ -3,28 +3,39 @@
 `next_entry` is the one rule for what an event does, when it is written as well as when it is read.
 """
 
+import marshal
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from functools import lru_cache, reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.arguments import instance
-from dpppsynth.core.errors import InformationWarning, InputError, outside
+from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, outside
 from dpppsynth.core.wording import either
 from dpppsynth.ledger.authorisation import require_proof
 from dpppsynth.ledger.budget import Budget, budget_from_dict, nowhere_worse
-from dpppsynth.ledger.counted_points import CountedPoints, contradiction, counted_points, described
-from dpppsynth.ledger.document import AUTHORISED, GIVEN_UP, MEASURED, SETTLED, Event, damaged, identify
+from dpppsynth.ledger.counted_points import CountedPoints, contradiction, counted_points, described, points_json
+from dpppsynth.ledger.document import AUTHORISED, GIVEN_UP, MEASURED, SETTLED, Event, damaged
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
-from dpppsynth.privacy.profiles import Profile
-from dpppsynth.spatial.domains import Domain, canonical_json
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.domains import canonical_json as encode
 
 Place = Mapping[str, str | None]
+# Fingerprint of a domain, and what a release in it stated.
+Fact = tuple[str | None, CountedPoints]
+Counts = Counter[Any]
 ACROSS = "moves of a point across the border of one of the domains are not protected"
 SUBSET = "subset={'year': 2021}"
+GUARANTEE = ("relation", "profile", "theorem", "assumes")
+UNWRITTEN = "event: it says something in a form that no ledger writes."
+# Errors of what cannot have happened.
+UNTRUE = (InputError, ArithmeticError, ValueError, RecursionError)
 # Share by which a total that once fitted may exceed the budget when another version of the package computes it.
 DRIFT = 1e-3
 
@@ -75,6 +86,12 @@ class Entry:
     certificate: str | None = None
     paid: str | None = field(default=None, repr=False)
 
+    def changed(self, **fields: Any) -> "Entry":
+        """A copy with other fields."""
+        new = object.__new__(Entry)
+        new.__dict__.update(self.__dict__, **fields)
+        return new
+
     @property
     def n(self) -> int | None:
         """Public number of points, where it is known."""
@@ -83,68 +100,122 @@ class Entry:
 
 @dataclass(frozen=True)
 class History:
-    """All events of a ledger with their hashes, and what follows: entries by id, in the order of authorisations."""
+    """Hashes of all events of a ledger, and what follows from them.
 
-    events: tuple[Event, ...]
-    heads: frozenset[str]
+    Attributes
+    ----------
+    budget : Budget
+    heads : tuple of str
+        Hashes of all events.
+    entries : dict of str to Entry
+        By id, in the order of authorisations.
+    counts : Counter
+        How many entries count by each privacy profile.
+    facts : Counter
+        How many entries state each public number of points, and in which domain.
+    """
+
     budget: Budget
-    entries: dict[str, Entry]
+    heads: tuple[str, ...]
+    entries: dict[str, Entry] = field(default_factory=dict)
+    counts: Counts = field(default_factory=Counter)
+    facts: Counter[Fact] = field(default_factory=Counter)
 
     @property
     def head(self) -> str:
         """Hash of the last event."""
-        return identify(self.events[-1])
-
-    @property
-    def profiles(self) -> tuple[Profile, ...]:
-        """Privacy profiles by which the releases count."""
-        return tuple(entry.guarantee.profile for entry in self.entries.values())
+        return self.heads[-1]
 
     @property
     def spent(self) -> float:
-        """Epsilon of all of them at the budget's delta."""
-        return self.budget.spent(self.profiles)
+        """Epsilon of all releases at the budget's delta."""
+        return self.budget.spent(self.counts)
 
     def admit(self, event: Event) -> None:
         """Refuse an event that cannot come next, or a release without room; warn of one in another domain."""
-        entry = next_entry(self.budget, self.entries, event, "")
+        entry = next_entry(self, event, "")
         if event["kind"] != AUTHORISED:
             return
-        self.budget.require_room(self.profiles, entry.guarantee.profile)
-        places = {each.domain["fingerprint"] for each in self.entries.values()}
-        if self.budget.relation.n_is_public and places and entry.domain["fingerprint"] not in places:
+        self.budget.require_room(self.counts, entry.guarantee.profile)
+        if self.budget.relation.n_is_public and self.entries and not self.knows_place(entry.domain):
             msg = f"ledger: this release is the first in another domain; from now on {ACROSS}."
             warnings.warn(msg, InformationWarning, stacklevel=outside())
 
+    def knows_place(self, place: Place) -> bool:
+        """Whether a release was authorised in a domain."""
+        return any(each.domain["fingerprint"] == place["fingerprint"] for each in self.entries.values())
 
-def replay(events: Sequence[Event], path: Path) -> History:
-    """History of the events of a file; PrivacyCheckError where they contradict each other or exceed the budget."""
-    heads = tuple(map(identify, events))
+    def instead(self, entry: Entry) -> Counts:
+        """Counts of profiles where one entry is replaced, or added."""
+        counts, before = self.counts.copy(), self.entries.get(entry.id)
+        if before is not None:
+            counts[before.guarantee.profile] -= 1
+        counts[entry.guarantee.profile] += 1
+        return +counts
+
+    def followed_by(self, events: Iterable[tuple[str, Event]], path: Path) -> "History":
+        """The history after more events; PrivacyCheckError where they contradict it or exceed the budget."""
+        new = History(self.budget, (), {**self.entries}, self.counts.copy(), self.facts.copy())
+        heads, stages = [*self.heads], []
+        for head, event in events:
+            try:
+                entry = next_entry(new, event, head)
+            except UNTRUE as err:
+                raise _impossible(path, err) from None
+            before = new.entries.get(entry.id)
+            if before is not None and before.guarantee.profile is not entry.guarantee.profile:
+                stages.append(+new.counts)
+            new._put(before, entry)
+            heads.append(head)
+        try:
+            _require_within(self.budget, [*stages, +new.counts])
+        except UNTRUE as err:
+            raise _impossible(path, err) from None
+        return replace(new, heads=tuple(heads))
+
+    def _put(self, before: Entry | None, entry: Entry) -> None:
+        self.entries[entry.id] = entry
+        if before is None or before.guarantee.profile is not entry.guarantee.profile:
+            self.counts[entry.guarantee.profile] += 1
+            if before is not None:
+                self.counts[before.guarantee.profile] -= 1
+        fact, old = _fact(entry), None if before is None else _fact(before)
+        if fact is not None:
+            self.facts[fact] += 1
+        if old is not None:
+            self.facts[old] -= 1
+
+
+def replay(events: Iterable[tuple[str, Event]], path: Path) -> History:
+    """History of the events of a file and their hashes."""
+    rest = iter(events)
+    first = next(rest, None)
+    if first is None:
+        raise damaged(path, "its budget is missing")
     try:
-        budget = budget_from_dict(events[0])
-        entries: dict[str, Entry] = {}
-        ceilings: dict[str, Profile] = {}
-        stages: list[tuple[Profile, ...]] = [()]
-        for head, event in zip(heads[1:], events[1:], strict=True):
-            entry = next_entry(budget, entries, event, head)
-            ceilings.setdefault(entry.id, entry.guarantee.profile)
-            entries[entry.id] = entry
-            stages.append(tuple(each.guarantee.profile for each in entries.values()))
-        _require_within(budget, tuple(ceilings.values()), stages)
-    except (InputError, ArithmeticError, ValueError, RecursionError) as err:
-        raise damaged(path, str(err).rstrip(".") if isinstance(err, InputError) else type(err).__name__) from None
-    return History(tuple(events), frozenset(heads), budget, entries)
+        budget = budget_from_dict(first[1])
+        numbers = budget.to_dict()
+        _require_stored(numbers, {name: first[1][name] for name in numbers})
+    except UNTRUE as err:
+        raise _impossible(path, err) from None
+    return History(budget, (first[0],)).followed_by(rest, path)
 
 
-def _require_within(budget: Budget, ceilings: tuple[Profile, ...], stages: list[tuple[Profile, ...]]) -> None:
-    """Check that the budget sufficed at every stage; stages before a smaller total are the only ones to look at."""
-    if ceilings and budget.holds(budget.spent(ceilings), DRIFT):
+def _impossible(path: Path, err: Exception) -> PrivacyCheckError:
+    """The error for a file of which something cannot have happened."""
+    return damaged(path, str(err).rstrip(".") if isinstance(err, InputError) else type(err).__name__)
+
+
+def _require_within(budget: Budget, stages: Sequence[Counts]) -> None:
+    """Check that the budget sufficed at every stage: it does where it suffices for more than any of them spends."""
+    if budget.suffices(reduce(or_, stages), DRIFT):
         return
-    peaks = [before for before, after in pairwise(stages) if len(after) == len(before) and after != before]
-    for profiles in (*peaks, stages[-1]):
-        if not budget.holds(budget.spent(profiles), DRIFT):
-            msg = f"its releases spend {budget.spent(profiles):.6g}, more than the budget of {budget.epsilon:g}."
-            raise InputError(msg)
+    if len(stages) == 1:
+        msg = f"its releases spend {budget.spent(stages[0]):.6g}, more than the budget of {budget.epsilon:g}."
+        raise InputError(msg)
+    half = len(stages) // 2
+    _require_within(budget, stages[:half])
+    _require_within(budget, stages[half:])
 
 
 def place_of(domain: Any) -> Place:
@@ -153,31 +224,30 @@ def place_of(domain: Any) -> Place:
     return {"fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
 
 
-def next_entry(budget: Budget, entries: Mapping[str, Entry], event: Event, head: str) -> Entry:
+def next_entry(history: History, event: Event, head: str) -> Entry:
     """The entry as it is after an event of hash `head`; InputError where the event cannot come next."""
     kind = event["kind"]
     if kind == AUTHORISED:
-        return _authorised(budget, entries, event, head)
-    entry = find_entry(entries, event["entry"])
-    require_open(entry, kind)
-    require_proof(event["proof"], kind, entry.claim)
+        return _authorised(history, event, head)
+    before = find_entry(history.entries, event["entry"])
+    require_open(before, kind)
+    require_proof(event["proof"], kind, before.claim)
     if kind == GIVEN_UP:
-        points = None if entry.points is None else entry.points.without_numbers()
-        return replace(entry, points=points, settlement=entry.guarantee, taken=True)
-    entry = _settled(budget, entry, event) if kind == SETTLED else _measured(entry, event)
-    points = _points(budget, event)
+        points = None if before.points is None else before.points.without_numbers()
+        return before.changed(points=points, settlement=before.guarantee, taken=True)
+    entry = _settled(history.budget, before, event) if kind == SETTLED else _measured(before, event)
+    points = _points(history.budget, event)
     if entry.points is not None and points is not None:
         _require_same_points(entry.points, points)
         _require_numbers(points, entry.mechanism, levels=True)
-        _require_possible([each for each in entries.values() if each.id != entry.id], entry.domain, points)
-    return replace(entry, points=points)
+        _require_possible(history.facts, entry.domain, points, _fact(before))
+    return entry.changed(points=points)
 
 
-def _authorised(budget: Budget, entries: Mapping[str, Entry], event: Event, head: str) -> Entry:
-    guarantee, points, place = counted(event["guarantee"]), _points(budget, event), event["domain"]
-    budget.require(guarantee)
-    elsewhere = any(each.domain["fingerprint"] != place["fingerprint"] for each in entries.values())
-    if elsewhere and budget.relation.reach < float("inf"):
+def _authorised(history: History, event: Event, head: str) -> Entry:
+    budget, place = history.budget, event["domain"]
+    guarantee, points = _acceptable(budget, _frozen(event["guarantee"])), _points(budget, event)
+    if budget.relation.reach < float("inf") and history.entries and not _first_place(history, place):
         msg = (
             "domain: the ledger's first release fixed another one, inside which its privacy radius is measured; "
             "release in that domain, or keep data of several domains under a ledger whose relation is replace-one. "
@@ -187,24 +257,34 @@ def _authorised(budget: Budget, entries: Mapping[str, Entry], event: Event, head
     if points is not None:
         if event["taken"]:
             _require_numbers(points, event["mechanism"], levels=False)
-        _require_possible(entries.values(), place, points)
+        _require_possible(history.facts, place, points, None)
     known = {name: event[name] for name in ("at", "mechanism", "domain", "claim", "taken")}
     return Entry(id=head, guarantee=guarantee, points=points, **known)
 
 
+def _first_place(history: History, place: Place) -> bool:
+    """Whether a domain is that of the first release."""
+    first = next(iter(history.entries.values()))
+    return first.domain["fingerprint"] == place["fingerprint"]
+
+
 def _settled(budget: Budget, entry: Entry, event: Event) -> Entry:
-    actual = counted(event["guarantee"])
-    budget.require(actual)
-    if not nowhere_worse(actual.profile, entry.guarantee.profile):
+    actual = _acceptable(budget, _frozen(event["guarantee"]))
+    counts = _covered(actual, entry.guarantee)
+    return entry.changed(mechanism=event["mechanism"], guarantee=counts, settlement=actual, taken=True)
+
+
+@lru_cache(maxsize=10_000)
+def _covered(actual: Guarantee, authorised: Guarantee) -> Guarantee:
+    """What counts until a settled release is proved: all that was authorised, on the assumptions of both."""
+    if not nowhere_worse(actual.profile, authorised.profile):
         msg = (
             "guarantee: the release would spend more than was authorised for it, or another kind of budget; authorise "
             "its own guarantee."
         )
         raise InputError(msg)
-    # Until it is proved it counts as all that was authorised, on the assumptions of both.
-    assumptions = tuple(dict.fromkeys((*actual.assumptions, *entry.guarantee.assumptions)))
-    counts = replace(actual, profile=entry.guarantee.profile, assumptions=assumptions)
-    return replace(entry, mechanism=event["mechanism"], guarantee=counts, settlement=actual, taken=True)
+    assumptions = tuple(dict.fromkeys((*actual.assumptions, *authorised.assumptions)))
+    return replace(actual, profile=authorised.profile, assumptions=assumptions)
 
 
 def _measured(entry: Entry, event: Event) -> Entry:
@@ -213,7 +293,7 @@ def _measured(entry: Entry, event: Event) -> Entry:
         msg = "entry: a release counts as what was never settled."
         raise InputError(msg)
     known = {name: event[name] for name in ("certificate", "paid", "kept")}
-    return replace(entry, state=MEASURED, taken=True, guarantee=counts, **known)
+    return entry.changed(state=MEASURED, taken=True, guarantee=counts, **known)
 
 
 def find_entry(entries: Mapping[str, Entry], name: Any) -> Entry:
@@ -237,7 +317,23 @@ def _points(budget: Budget, event: Event) -> CountedPoints | None:
     if (points is None) == budget.relation.n_is_public:
         msg = "n: it is kept exactly where it is public."
         raise InputError(msg)
-    return None if points is None else counted_points(budget.relation, **points)
+    return None if points is None else _counted_points(budget.relation, _frozen(points))
+
+
+@lru_cache(maxsize=10_000)
+def _counted_points(relation: Relation, frozen: bytes) -> CountedPoints | None:
+    data = marshal.loads(frozen)  # noqa: S302 - from _frozen
+    if data.keys() != CountedPoints().to_dict().keys():
+        raise InputError(UNWRITTEN)
+    found = counted_points(relation, **data)
+    _require_stored(points_json(found), data)
+    return found
+
+
+def _require_stored(written: Any, data: Any) -> None:
+    """Refuse what would be written in another form than it is read."""
+    if encode(written) != encode(data):
+        raise InputError(UNWRITTEN)
 
 
 def _require_same_points(before: CountedPoints, points: CountedPoints) -> None:
@@ -262,17 +358,26 @@ def _require_numbers(points: CountedPoints, mechanism: str, *, levels: bool) -> 
         raise InputError(msg)
 
 
-def _require_possible(entries: Iterable[Entry], domain: Place, points: CountedPoints) -> None:
-    """Refuse public numbers of points that contradict those of releases taken up before.
+def _fact(entry: Entry) -> Fact | None:
+    """What an entry that was taken up states about the points of a domain.
 
     An authorisation that nobody took up was never held against any points, nor levels that were not counted.
     """
-    for entry in entries:
-        before = entry.points
-        here = entry.taken and entry.domain["fingerprint"] == domain["fingerprint"]
-        if not here or before is None or before.n is None:
+    points = entry.points
+    if not entry.taken or points is None or points.n is None:
+        return None
+    return entry.domain["fingerprint"], points if points.by is None or points.complete else replace(
+        points, by=None, levels=()
+    )
+
+
+def _require_possible(facts: Counter[Fact], domain: Place, points: CountedPoints, own: Fact | None) -> None:
+    """Refuse public numbers of points that contradict those of releases taken up before, but for its `own` one."""
+    for fact, times in facts.items():
+        place, before = fact
+        if times <= (fact == own) or place != domain["fingerprint"]:
             continue
-        found = contradiction(points, before if before.complete else replace(before, by=None, levels=()))
+        found = contradiction(points, before)
         if found is not None:
             msg = (
                 f"n: earlier releases of {found}. "
@@ -286,9 +391,8 @@ def _require_possible(entries: Iterable[Entry], domain: Place, points: CountedPo
 def stored(guarantee: Guarantee) -> dict[str, Any]:
     """JSON form of a guarantee in the file; InputError for one that would not be read back as it is."""
     whole = guarantee.to_dict()
-    kept: dict[str, Any] = {name: whole[name] for name in ("relation", "profile", "theorem", "assumes")}
+    kept: dict[str, Any] = {name: whole[name] for name in GUARANTEE}
     try:
-        canonical_json(kept)
         same = counted(kept).profile == guarantee.profile
     except (ValueError, TypeError):
         same = False
@@ -303,4 +407,19 @@ def stored(guarantee: Guarantee) -> dict[str, Any]:
 
 def counted(data: Mapping[str, Any]) -> Guarantee:
     """The guarantee that a file holds."""
-    return guarantee_from_dict({**data, "by_distance": ()})
+    found = guarantee_from_dict({**data, "by_distance": ()})
+    _require_stored({name: found.to_dict()[name] for name in GUARANTEE}, data)
+    return found
+
+
+@lru_cache(maxsize=10_000)
+def _acceptable(budget: Budget, frozen: bytes) -> Guarantee:
+    """The guarantee that a file holds, where a budget accepts it."""
+    guarantee = counted(marshal.loads(frozen))  # noqa: S302 - from _frozen
+    budget.require(guarantee)
+    return guarantee
+
+
+def _frozen(data: Any) -> bytes:
+    """JSON values as a key that tells 1 from 1.0 and is made faster than their text."""
+    return marshal.dumps(data, 0)

@@ -1,19 +1,22 @@
 """`Ledger`: a budget file for many concurrent processes, which refuses overspending."""
 
+import errno
 import os
 import secrets
 import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
+from io import RawIOBase
 from pathlib import Path
 from typing import Any, Self
 
 from dpppsynth.contract.account import Account, Levels, Subset
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.atomic_files import locked, whole_file
-from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.errors import DpppsynthError, InputError, PrivacyCheckError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.wording import mention
@@ -21,7 +24,19 @@ from dpppsynth.ledger.authorisation import Authorisation, proof_of, require_toke
 from dpppsynth.ledger.budget import ROUNDING, Budget
 from dpppsynth.ledger.certificates import proof
 from dpppsynth.ledger.counted_points import counted_points, points_json
-from dpppsynth.ledger.document import AUTHORISED, GIVEN_UP, MEASURED, REMEDY, SETTLED, Event, dump, identify, parse
+from dpppsynth.ledger.document import (
+    AUTHORISED,
+    GIVEN_UP,
+    MEASURED,
+    REMEDY,
+    SETTLED,
+    Event,
+    dump,
+    first_line,
+    hash_of,
+    parse,
+    text_of,
+)
 from dpppsynth.ledger.history import Entry, History, find_entry, place_of, replay, require_open, stored
 from dpppsynth.ledger.joint_guarantee import narrowed, together
 from dpppsynth.privacy.guarantee import Guarantee
@@ -68,8 +83,7 @@ class Ledger(Account):
             msg = f"ledger: {path!r} names no file; give a path such as 'ledger.json'."
             raise InputError(msg) from None
         self._guard = threading.Lock()
-        self._raw = b""
-        self._history: History | None = None
+        self._seen: tuple[History, bytes] | None = None
 
     @classmethod
     def create(
@@ -119,7 +133,13 @@ class Ledger(Account):
             if ledger.path.exists():
                 msg = f"ledger: {ledger.path} exists, and a budget is set once; open it, or choose another name."
                 raise InputError(msg)
-            ledger._write((first,), PRIVATE, alone)
+            try:
+                with whole_file(ledger.path, PRIVATE, ready=lambda: _require_undisturbed(ledger.path, alone())) as file:
+                    file.write(dump((first,)))
+            except OSError as err:
+                raise _unwritten(ledger.path, err) from None
+            _require_undisturbed(ledger.path, alone())
+        ledger._read()
         return ledger
 
     @classmethod
@@ -401,53 +421,69 @@ class Ledger(Account):
 
     def _append(self, make: Callable[[History], Event]) -> str:
         with self._locked() as alone:
-            history = self._read()
+            history, raw = self._load()
             event = {**make(history), "previous": history.head}
             history.admit(event)
-            self._write((*history.events, event), stat.S_IMODE(self.path.stat().st_mode), alone)
-        return identify(event)
+            if not stat.S_IMODE(self.path.stat().st_mode) & stat.S_IWUSR:
+                msg = f"ledger: {self.path} is read-only, so nothing can be authorised; make it writable for its owner."
+                raise InputError(msg)
+            return self._write(history, raw, event, alone)
 
     def _read(self) -> History:
         """The history as it is on disk now."""
+        return self._load()[0]
+
+    def _load(self) -> tuple[History, bytes]:
+        """The history as it is on disk now, and the file."""
         with self._guard:
             raw = _bytes(self.path)
-            if self._history is None or raw != self._raw:
-                history = replay(parse(raw, self.path), self.path)
-                if self._history is not None and self._history.head not in history.heads:
-                    msg = (
-                        f"ledger: {self.path} was replaced by an older or another one while it was in use; nothing is "
-                        f"released from it. {REMEDY}"
-                    )
-                    raise PrivacyCheckError(msg)
-                self._raw, self._history = raw, history
-            return self._history
+            while self._seen is None or raw != self._seen[1]:
+                try:
+                    self._seen = self._follow(raw), raw
+                except DpppsynthError:
+                    # An event may be written while the file is read.
+                    again = _bytes(self.path)
+                    if again == raw:
+                        raise
+                    raw = again
+            return self._seen
 
-    def _write(self, events: tuple[Event, ...], mode: int, alone: Callable[[], bool]) -> None:
-        raw, old = dump(events), self._raw if len(events) > 1 else None
+    def _follow(self, raw: bytes) -> History:
+        """History of a file; what was seen of it before is not looked at again."""
+        if self._seen is None:
+            return replay(parse(raw, self.path), self.path)
+        history, seen = self._seen
+        first, end = len(first_line(history.head)), seen.rindex(b"\n") + 1
+        if raw[first:end] == seen[first:end]:
+            return history.followed_by(parse(raw, self.path, history.heads, end), self.path)
+        new = replay(parse(raw, self.path), self.path)
+        if history.head not in new.heads:
+            msg = (
+                f"ledger: {self.path} was replaced by an older or another one while it was in use; nothing is "
+                f"released from it. {REMEDY}"
+            )
+            raise PrivacyCheckError(msg)
+        return new
 
-        def ready() -> None:
-            found = _bytes(self.path) if self.path.exists() else None
-            if not alone() or found != old:
-                raise _disturbed(self.path)
-
+    def _write(self, history: History, raw: bytes, event: Event, alone: Callable[[], bool]) -> str:
+        """Add an event to the end of the file, then name it in the first line."""
+        text, end = text_of(event), raw.rindex(b"\n") + 1
+        name = hash_of(text)
+        whole = first_line(name) + raw[len(first_line(name)) : end] + text + b"\n"
         # Only events that can be read again are written.
-        history = replay(parse(raw, self.path), self.path)
-        if not mode & stat.S_IWUSR:
-            msg = f"ledger: {self.path} is read-only, so nothing can be authorised; make it writable for its owner."
-            raise InputError(msg)
+        new = history.followed_by(parse(whole, self.path, history.heads, end), self.path)
         try:
-            with whole_file(self.path, mode, ready=ready) as file:
-                if hasattr(os, "fchmod"):
-                    # Permissions do not depend on the writer's umask: others may have to spend as well.
-                    os.fchmod(file.fileno(), mode)
-                file.write(raw)
+            with self.path.open("r+b", buffering=0) as file:
+                _require_undisturbed(self.path, file.read() == raw and alone())
+                _append_line(file, end, text + b"\n")
+                _require_undisturbed(self.path, _bytes(self.path) == raw[:end] + text + b"\n" and alone())
+                _write_durably(file, 0, first_line(name))
         except OSError as err:
-            msg = f"ledger: cannot write {self.path}: {err.strerror}; see to it before anything is released."
-            raise InputError(msg) from None
-        if not alone():
-            raise _disturbed(self.path)
+            raise _unwritten(self.path, err) from None
+        _require_undisturbed(self.path, alone())
         with self._guard:
-            self._raw, self._history = raw, history
+            self._seen = new, whole
+        return name
 
     @contextmanager
     def _locked(self) -> Iterator[Callable[[], bool]]:
@@ -465,8 +501,7 @@ class Ledger(Account):
                 why = getattr(err, "strerror", None) or "its file system has no locks"
                 msg = f"ledger: cannot write in {folder}: {why}; the folder must exist and be writable."
                 raise InputError(msg) from None
-            if not alone():
-                raise _disturbed(self.path)
+            _require_undisturbed(self.path, alone())
             yield alone
 
 
@@ -498,8 +533,7 @@ def _lowers(history: History, entry: Entry) -> bool:
     """Whether the total falls where the settled spending counts; numerical bounds may rise though a part falls."""
     if entry.settlement is None:
         return False
-    profile = entry.settlement.profile
-    after = [profile if each.id == entry.id else each.guarantee.profile for each in history.entries.values()]
+    after = history.instead(replace(entry, guarantee=entry.settlement))
     return history.budget.spent(after) <= history.spent * (1 + ROUNDING)
 
 
@@ -517,11 +551,35 @@ def _require_name(mechanism: Any) -> str:
     return mechanism
 
 
-def _disturbed(path: Path) -> PrivacyCheckError:
-    return PrivacyCheckError(
-        f"ledger: {path} was changed, or its lock file {path.name}.lock deleted or replaced, while this process held "
-        "the lock; nothing is released. Leave that file alone, and try again."
-    )
+def _require_undisturbed(path: Path, undisturbed: bool) -> None:
+    if not undisturbed:
+        msg = (
+            f"ledger: {path} was changed, or its lock file {path.name}.lock deleted or replaced, while this process "
+            "held the lock; nothing is released. Leave that file alone, and try again."
+        )
+        raise PrivacyCheckError(msg)
+
+
+def _unwritten(path: Path, err: OSError) -> InputError:
+    return InputError(f"ledger: cannot write {path}: {err.strerror}; see to it before anything is released.")
+
+
+def _append_line(file: RawIOBase, end: int, line: bytes) -> None:
+    """Write a line where the whole ones end; where that fails, nothing of it is left."""
+    file.truncate(end)
+    try:
+        _write_durably(file, end, line)
+    except OSError:
+        file.truncate(end)
+        raise
+
+
+def _write_durably(file: RawIOBase, place: int, line: bytes) -> None:
+    """Write at a place of a file, and wait until the disk has it."""
+    file.seek(place)
+    if file.write(line) != len(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.fsync(file.fileno())
 
 
 def _when() -> dict[str, str]:

@@ -269,13 +269,15 @@ def basic_epsilon(parts: tuple[Profile, ...], delta: float) -> float:
     `1 - delta = prod (1 - delta_i)`. Infinite where delta does not suffice.
     """
     slacks = [part.slack if isinstance(part, ApproximateDP) else 0.0 for part in parts]
-    levels = [part.level if isinstance(part, ApproximateDP) else part.epsilon(0.0) for part in parts]
+    pure = {part: part.level if isinstance(part, ApproximateDP) else part.epsilon(0.0) for part in {*parts}}
+    levels = [pure[part] for part in parts]
     needy = [part for part, level in zip(parts, levels, strict=True) if level == math.inf]
     left = math.log1p(-delta) - math.fsum(map(math.log1p, (-slack for slack in slacks)))
     if left > 0:
         return math.inf
     each = -math.expm1(left / len(needy)) * (1 - 1e-9) if needy else 0.0
-    return math.fsum([level for level in levels if level < math.inf] + [part.epsilon(each) for part in needy])
+    shares = {part: part.epsilon(each) for part in {*needy}}
+    return math.fsum([level for level in levels if level < math.inf] + [shares[part] for part in needy])
 
 
 @lru_cache(maxsize=4)

@@ -1,6 +1,7 @@
 """Ledgers: no sequence of uses, crashes, races or edits spends more than the budget or forgets what was spent."""
 
 import copy
+import hashlib
 import json
 import math
 import os
@@ -18,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import ndtr
+from support.ledgers import chained, events_of, linked
 
 from dpppsynth.core.atomic_files import locked
 from dpppsynth.core.errors import BudgetError, DpppsynthError, InformationWarning, InputError, PrivacyCheckError
@@ -105,19 +107,6 @@ def reopened(raw, tmp_path, name="copy.json"):
     path = tmp_path / name
     path.write_bytes(raw)
     return Ledger.open(path)
-
-
-def chained(events):
-    """A file whose hashes are right, whatever its events say."""
-    done = []
-    renamed = {}
-    for old in events:
-        new = {**old, "previous": identify(done[-1]) if done else None}
-        if "entry" in new:
-            new["entry"] = renamed.get(new["entry"], new["entry"])
-        done.append(new)
-        renamed[identify(old)] = identify(new)
-    return dump(done)
 
 
 class TestBudget:
@@ -490,13 +479,13 @@ class TestSettling:
 
 class TestFile:
     def test_it_holds_what_was_authorised_and_times_of_authorisations_alone(self, used, tmp_path):
-        events = json.loads(used)["events"]
+        events = events_of(used)
         assert [event["kind"] for event in events] == ["budget", *["authorised"] * 3, "measured", "settled"]
         proved = {"kind", "previous", "entry", "proof", "points"}
         assert set(events[4]) == proved | {"certificate", "paid", "counts", "kept"}
         assert set(events[5]) == proved | {"mechanism", "guarantee"}
         assert set(events[1]["domain"]) == {"fingerprint", "crs", "unit"}
-        assert json.loads(used)["head"] == identify(events[-1])
+        assert json.loads(used.splitlines()[0]) == {"head": identify(events[-1]), "schema_version": 1}
         names = [entry.id for entry in reopened(used, tmp_path).releases]
         assert names == [identify(event) for event in events[1:4]]
 
@@ -505,12 +494,8 @@ class TestFile:
         assert len({spend(ledger, draw()) for ledger in ledgers for _ in range(2)}) == 4
 
     def test_no_part_of_it_is_accepted(self, used, tmp_path):
-        whole = reopened(used, tmp_path)
         path = tmp_path / "part.json"
         for size in range(len(used)):
-            if used[:size].strip() == used.strip():
-                assert tuple(replay(parse(used[:size], path), path).entries.values()) == whole.releases
-                continue
             with pytest.raises(DpppsynthError, match=r"part\.json .* backup"):
                 replay(parse(used[:size], path), path)
 
@@ -529,22 +514,54 @@ class TestFile:
             return
         assert (history.spent, history.entries) == (whole.spent, whole.entries)
 
+    def test_every_changed_byte_is_found(self, used):
+        path = Path("flipped.json")
+        for k in range(len(used)):
+            for bit in (1, 32, 128):
+                raw = used[:k] + bytes([used[k] ^ bit]) + used[k + 1 :]
+                with pytest.raises(DpppsynthError, match="backup"):
+                    replay(parse(raw, path), path)
+
     @pytest.mark.parametrize("keep", range(1, 6))
     def test_a_shorter_chain_needs_a_new_head(self, used, keep):
-        data = json.loads(used)
-        data["events"] = data["events"][:keep]
+        raw = b"".join(used.splitlines(keepends=True)[: keep + 1])
         with pytest.raises(PrivacyCheckError, match="last events are missing"):
-            parse(json.dumps(data).encode(), Path("short.json"))
+            [*parse(raw, Path("short.json"))]
+
+    @pytest.mark.parametrize("k", range(1, 7))
+    @pytest.mark.parametrize("other", range(1, 7))
+    def test_events_missing_or_exchanged(self, used, k, other):
+        """Line `k` is missing, or stands where another one did."""
+        lines, path = used.splitlines(keepends=True), Path("mixed.json")
+        if k == other:
+            del lines[k]
+        else:
+            lines[k], lines[other] = lines[other], lines[k]
+        with pytest.raises(DpppsynthError, match="backup"):
+            replay(parse(b"".join(lines), path), path)
+
+    def test_what_a_stopped_writer_left_is_no_event_or_counts(self, used, tmp_path):
+        """An event is on disk before the first line names it, which is when its writer is told."""
+        ledger = reopened(used, tmp_path)
+        spend(ledger, draw(0.5))
+        after = ledger.path.read_bytes()
+        head = len(used.splitlines(keepends=True)[0])
+        old, new = reopened(used, tmp_path, "old.json").releases, ledger.releases
+        for size in range(len(used), len(after) + 1):
+            stopped = reopened(used[:head] + after[head:size], tmp_path, "stopped.json")
+            assert stopped.releases == (new if size == len(after) else old)
+            assert stopped.spent == (ledger if size == len(after) else reopened(used, tmp_path, "old.json")).spent
+            if size % 50 == 0:
+                entry = spend(stopped, draw(0.1))
+                assert [each.id for each in Ledger.open(stopped.path).releases] == [*(each.id for each in old), entry]
 
     @pytest.mark.parametrize("k", range(5))
     def test_an_edit_breaks_the_chain_behind_it(self, used, k):
-        data = json.loads(used)
-        event = data["events"][k]
-        name = next(name for name in ("label", "mechanism", "certificate") if name in event)
-        event[name] = "cd" * 32
-        data["head"] = identify(data["events"][-1])
+        events = events_of(used)
+        name = next(name for name in ("label", "mechanism", "certificate") if name in events[k])
+        events[k][name] = "cd" * 32
         with pytest.raises(PrivacyCheckError, match=f"event {k + 2} does not follow"):
-            parse(json.dumps(data).encode(), Path("edited.json"))
+            [*parse(dump(events), Path("edited.json"))]
 
     @pytest.mark.parametrize(
         ("spoil", "words"),
@@ -563,15 +580,15 @@ class TestFile:
         ],
     )
     def test_a_whole_chain_that_cannot_have_happened(self, used, spoil, words, tmp_path):
-        events = spoil(copy.deepcopy(json.loads(used)["events"]))
+        events = spoil(copy.deepcopy(events_of(used)))
         with pytest.raises(PrivacyCheckError, match=words):
             reopened(chained(events), tmp_path)
 
     def test_a_settlement_makes_no_room_for_a_release_in_between(self, used, tmp_path):
         """Five draws: what one turned out to be frees budget once it is recorded, not before."""
-        first, given = json.loads(used)["events"][:2]
+        first, given = events_of(used)[:2]
         four = [first, *({**given, "nonce": f"{k:032x}", "claim": proof_of("a" * 64, "authorised")} for k in range(4))]
-        chain = json.loads(chained(four))["events"]
+        chain = events_of(chained(four))
         points = {"n": 5, "count_unit": None, "subset": None, "levels": None}
         known = {"entry": identify(chain[-1]), "points": points}
         tiny = {
@@ -605,8 +622,9 @@ class TestFile:
             b"null",
             b"\xff\xfe",
             b"[" * 100_000,
-            b'{"schema_version": 1, "events": [], "head": "' + HASH.encode() + b'"}',
-            b'{"schema_version": true, "events": [], "head": 0}',
+            b'{"head":"' + HASH.encode() + b'","schema_version":0}\n',
+            b'{"head":0,"schema_version":1}\n',
+            b'{"head":"' + hashlib.sha256(b"[]").hexdigest().encode() + b'","schema_version":1}\n[]\n',
         ],
     )
     def test_what_is_no_ledger(self, tmp_path, raw):
@@ -616,23 +634,28 @@ class TestFile:
     @pytest.mark.parametrize(
         ("old", "new"),
         [
-            (b'"epsilon": 2.0', b'"epsilon": NaN'),
-            (b'"epsilon": 2.0', b'"epsilon": 1e999'),
-            (b'"epsilon": 2.0', b'"epsilon": 2.0, "epsilon": 9.0'),
-            (b'"epsilon": 2.0', b'"epsilon": ' + b"9" * 5000),
-            (b'"schema_version": 1', b'"schema_version": 0'),
-            (b'"kind": "measured"', b'"kind": "refunded"'),
-            (b'"kind": "settled"', b'"kind": "settled", "at": "2026-01-01T00:00:00Z"'),
-            (b'"label": null', b'"label": null, "n": 392'),
+            (b'"epsilon":2.0', b'"epsilon":NaN'),
+            (b'"epsilon":2.0', b'"epsilon":1e999'),
+            (b'"epsilon":2.0', b'"epsilon":' + b"9" * 5000),
+            (b'"schema_version":1', b'"schema_version":0'),
+            (b'"kind":"measured"', b'"kind":"refunded"'),
+            (b'"kind":"settled"', b'"at":"2026-01-01T00:00:00Z","kind":"settled"'),
+            (b'"label":null', b'"label":null,"n":392'),
+            (b'"relation":{', b'"relation":{"n":392,'),
+            (b'"points":{', b'"points":{"a":392,'),
+            (b'"guarantee":{', b'"guarantee":{"a":392,'),
+            (b'"adaptive":false', b'"adaptive":0'),
         ],
     )
     def test_what_no_ledger_says(self, used, tmp_path, old, new):
+        """An edit with all hashes right."""
         assert old in used
-        with pytest.raises(InputError, match="is not"):
-            reopened(used.replace(old, new), tmp_path)
+        raw = linked(used.replace(old, new).splitlines(), used.splitlines())
+        with pytest.raises(DpppsynthError, match=r"is not a ledger of version 1|form that no ledger writes|epsilon"):
+            reopened(raw, tmp_path)
 
     def test_a_rate_nobody_releases_at_is_refused_and_not_summed(self, used, tmp_path):
-        events = json.loads(used)["events"]
+        events = events_of(used)
         profile = PoissonGaussianDP(1e-9, 1.0, 1e-6).to_dict() | {"rate": 1e10}
         events[1]["guarantee"]["profile"] = profile
         with pytest.raises(PrivacyCheckError, match=r"rate: must be positive.*1e\+06"):
@@ -718,7 +741,7 @@ class TestFileSystem:
     @pytest.mark.skipif(os.name != "posix", reason="an open file cannot be deleted elsewhere")
     @pytest.mark.parametrize("again", [False, True])
     def test_a_lock_file_deleted_while_it_is_held(self, ledger, monkeypatch, again):
-        """A second process takes a new lock of that name, and spends; what the first one has read is out of date."""
+        """A second process takes a new lock of that name, and spends; what the first one was about to spend counts."""
         lock, sync, seen = ledger.path.with_name("ledger.json.lock"), os.fsync, []
 
         def interrupted(descriptor):
@@ -731,7 +754,7 @@ class TestFileSystem:
         monkeypatch.setattr(os, "fsync", interrupted)
         with pytest.raises(PrivacyCheckError, match=r"ledger\.json\.lock deleted.*nothing is released"):
             spend(ledger, draw(0.5))
-        assert [entry.id for entry in Ledger.open(ledger.path).releases] == seen
+        assert [entry.id for entry in Ledger.open(ledger.path).releases][1:] == seen
         spend(ledger, draw(0.5))
 
     def test_a_ledger_changed_behind_the_lock(self, ledger, monkeypatch):
@@ -744,14 +767,16 @@ class TestFileSystem:
 
     @pytest.mark.skipif(os.name != "posix", reason="an open file cannot be deleted elsewhere")
     def test_nothing_is_acknowledged_without_the_lock(self, ledger, monkeypatch):
-        """Deleted at the last moment, after the look and before the file takes its name."""
-        rename = Path.replace
+        """Deleted at the last moment, after the look and before the first line names the event."""
+        calls, sync = [], os.fsync
 
-        def late(self, target):
-            ledger.path.with_name("ledger.json.lock").unlink()
-            return rename(self, target)
+        def late(descriptor):
+            calls.append(descriptor)
+            if len(calls) == 2:
+                ledger.path.with_name("ledger.json.lock").unlink()
+            sync(descriptor)
 
-        monkeypatch.setattr(Path, "replace", late)
+        monkeypatch.setattr(os, "fsync", late)
         with pytest.raises(PrivacyCheckError, match="nothing is released"):
             spend(ledger, draw(0.5))
 
@@ -873,6 +898,9 @@ class TestProcesses:
         for spent, state, *_ in settling:
             assert spent == pytest.approx(0.25 if state == "measured" else 1.0)
 
+    def test_sixteen_at_once_are_all_served(self, found):
+        assert found["crowd"] == [[0] * 16, 80]
+
     def test_one_authorisation_serves_one_of_two_processes(self, found):
         for first, second, spent in found["owners"]:
             assert sorted([first, second]) == [0, 7]
@@ -886,7 +914,7 @@ class TestProcesses:
 
 def test_times_are_utc_and_random_words_do_not_repeat(ledger, monkeypatch):
     spend(ledger, draw())
-    events = json.loads(ledger.path.read_bytes())["events"]
+    events = events_of(ledger.path.read_bytes())
     assert len({event["nonce"] for event in events}) == 2
     now = np.datetime64("now")
     for event in events:

@@ -159,10 +159,10 @@ class TestShow:
         run("show", path.with_name("no.json"), code=2)
         run("show", path.parent, code=2)
         path.write_bytes(path.read_bytes()[:-20])
-        run("show", path, code=2)
+        run("show", path, code=3)
 
     def test_an_edited_ledger(self, path):
-        path.write_bytes(path.read_bytes().replace(b'"epsilon": 2.0', b'"epsilon": 9.0'))
+        path.write_bytes(path.read_bytes().replace(b'"epsilon":2.0', b'"epsilon":9.0'))
         assert "damaged or was edited" in spoken(run("show", path, code=3))
 
 

@@ -1,11 +1,11 @@
 """Numbers of levels in a ledger: the same level has one n, and what is taken up states it."""
 
 import copy
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.ledgers import events_of
 from support.seams import randomise_by, touched
 
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
@@ -134,7 +134,7 @@ class TestOneNumber:
         secret = replace(CELLS, relation=AddRemove())
         for pattern in (years(90, 110), CHOSEN):
             secret.release_by(pattern, **BY_YEAR, expected_n=90, ledger=ledger)
-        assert all(event["points"] is None for event in json.loads(ledger.path.read_bytes())["events"][1:])
+        assert all(event["points"] is None for event in events_of(ledger.path.read_bytes())[1:])
         with pytest.raises(InputError, match=r"^levels: the number of points is secret"):
             ledger.authorise(secret.ceiling(SQUARE), mechanism="m", domain=SQUARE, levels={"year": {"a": None}})
 
@@ -222,7 +222,7 @@ class TestFile:
     def events(self, released):
         entry = released.authorise(CELLS.ceiling(SQUARE), **STRATA)
         PLAN.release(years(90, 110), ledger=released, entry=entry)
-        events = json.loads(released.path.read_bytes())["events"]
+        events = events_of(released.path.read_bytes())
         kinds = ["budget", "authorised", "settled", "measured", "authorised", "settled", "measured"]
         assert [event["kind"] for event in events] == kinds
         return events
@@ -254,7 +254,7 @@ class TestFile:
 
     @pytest.mark.parametrize("levels", [{"year": {}}, {"year": {"a": 0}}, {"year": {"a": 1}, "sex": {"f": 1}}, [], {}])
     def test_of_no_numbers(self, events, tmp_path, levels):
-        with pytest.raises(InputError, match="is not a ledger of version 1"):
+        with pytest.raises(PrivacyCheckError, match=r"is damaged or was edited: (levels|event)"):
             reopened(events, tmp_path, {4: {"levels": levels}})
 
 

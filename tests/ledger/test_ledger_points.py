@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.ledgers import events_of
 from support.seams import randomise_by, touched
 from typer.testing import CliRunner
 
@@ -272,7 +273,7 @@ class TestSecretNumber:
         synthesizer.release(ALL, expected_n=150, ledger=ledger)
         synthesizer.release(PART, expected_n=150, ledger=ledger)
         synthesizer.release_by(YEARS, by="year", levels=[2021, 2022], expected_n=90, ledger=ledger)
-        events = json.loads(ledger.path.read_bytes())["events"]
+        events = events_of(ledger.path.read_bytes())
         assert all(event["points"] is None for event in events[1:])
         assert not {"108", "200", "120"} & set(ledger.path.read_text().replace(",", " ").split())
         assert POINTWISE in ledger.guarantee.assumptions
@@ -284,7 +285,7 @@ class TestSecretNumber:
         for rows in (slice(None), slice(0, 50)):
             heat.release(PointPattern(XY[rows], SQUARE, {"user": np.arange(200)[rows]}), ledger=ledger)
         assert POINTWISE_PERSON in ledger.guarantee.assumptions
-        assert all(event.get("points") is None for event in json.loads(ledger.path.read_bytes())["events"])
+        assert all(event.get("points") is None for event in events_of(ledger.path.read_bytes()))
 
     def test_nobody_tells_it(self, tmp_path):
         ledger = Ledger.create(tmp_path / "l.json", epsilon=5.0, delta=0.0, relation=AddRemove())
@@ -297,7 +298,7 @@ class TestSecretNumber:
         entry = ledger.authorise(secret, **given)
         with pytest.raises(InputError, match=r"^n: the number of points is secret"):
             ledger.settle(entry, secret, n=200)
-        events = json.loads(ledger.path.read_bytes())["events"]
+        events = events_of(ledger.path.read_bytes())
         events[1]["points"] = {"n": 200, "count_unit": None, "subset": None, "levels": None}
         ledger.path.write_bytes(dump(events))
         with pytest.raises(PrivacyCheckError, match="kept exactly where it is public"):
@@ -308,7 +309,7 @@ class TestFile:
     def test_a_chain_in_which_two_numbers_were_read(self, ledger, tmp_path):
         CELLS.release(ALL, ledger=ledger)
         CELLS.release(ALL, ledger=ledger)
-        events = json.loads(ledger.path.read_bytes())["events"]
+        events = events_of(ledger.path.read_bytes())
         for last, edited in ((4, [3]), (5, [3]), (5, [4]), (5, [3, 4])):
             done, names = [], {}
             for k, event in enumerate(copy.deepcopy(events[:last])):

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.chance import Apart
-from support.ledgers import unrecorded
+from support.ledgers import events_of, unrecorded
 from support.seams import chance_for_nuts, randomise_by, touched
 
 from dpppsynth.core.errors import BudgetError, InformationWarning, InputError, QualityError, ReleaseBlocked
@@ -132,7 +132,7 @@ class TestSpending:
         randomise_by(monkeypatch, lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             right.release(YEARS if by else PATTERN, ledger=ledger)
-        assert [event["kind"] for event in json.loads(path.read_bytes())["events"]] == ["budget", "authorised"]
+        assert [event["kind"] for event in events_of(path.read_bytes())] == ["budget", "authorised"]
         before = path.read_bytes()
         with pytest.raises(InputError, match="used by whoever was given it"):
             right.release(YEARS if by else PATTERN, ledger=ledger, entry=ledger.releases[-1].id)

@@ -1,6 +1,5 @@
 """Purchases on the disk before they are recorded and before anything is inferred from them."""
 
-import json
 import os
 import shutil
 from dataclasses import replace
@@ -8,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.cases import examples, save
+from support.ledgers import events_of
 from support.seams import chance_for_nuts
 
 import dpppsynth as dps
@@ -183,5 +183,5 @@ def test_what_the_disk_does_not_take_is_not_recorded(ledger, tmp_path, monkeypat
     with pytest.raises((OSError, DpppsynthError)):
         CELLS.release(PATTERN, ledger=ledger, keep=tmp_path / "out")
     assert standing(ledger.releases[0]) == "authorised"
-    assert json.loads(ledger.path.read_text())["events"][-1]["kind"] == "authorised"
+    assert events_of(ledger.path.read_bytes())[-1]["kind"] == "authorised"
     assert not (tmp_path / "out").exists()
