@@ -40,6 +40,8 @@ def shown(tmp_path_factory):
     }
 
 
+# What is shown is made once, by one process.
+pytestmark = pytest.mark.xdist_group("cards")
 NAMES = "window", "streets", "pattern", "plan", "guarantee", "release", "levels", "ledger", "report", "combined"
 
 

@@ -878,6 +878,7 @@ class TestProcesses:
         assert grown == sorted(grown)
         assert set(grown) == {0, 1}
 
+    @pytest.mark.slow
     def test_killed_while_writing_loses_nothing_that_was_promised(self, found):
         assert len(found["moments"]) == 8
         for known, grown in found["moments"]:

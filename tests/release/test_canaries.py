@@ -20,7 +20,12 @@ from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LaplaceSynthesizer, PlanarLaplaceSynthesizer
 
 STORED = Path(__file__).parents[1] / "data" / "releases"
-NAMES = sorted(path.name for path in STORED.iterdir() if path.is_dir())
+# One release of each mechanism: those along streets and other settings have the same files.
+BY_MECHANISM = {
+    json.loads((path / "certificate.json").read_text())["mechanism"]: path.name
+    for path in sorted((path for path in STORED.iterdir() if path.is_dir()), key=lambda path: path.name, reverse=True)
+}
+NAMES = sorted(BY_MECHANISM.values())
 RAW = [[311.25, 811.5], [347.0, 622.75]]
 TEXT = "CANARY 311.25 811.5"
 CANARIES = [TEXT, RAW, 347, 0.347]

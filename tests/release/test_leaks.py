@@ -288,6 +288,7 @@ def runs(tmp_path_factory):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 class TestNoise:
     @pytest.mark.exhaustive
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "kind",
         [

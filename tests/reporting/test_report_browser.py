@@ -106,6 +106,7 @@ def requested(browser):
     return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("screen", SCREENS)
 @pytest.mark.parametrize("name", ["levels", "streets"])
 def test_it_fits_and_asks_for_nothing(name, screen, browser, reports):
