@@ -7,6 +7,7 @@ from typing import Any, TypeGuard
 from dpppsynth.core.rounding import stated
 from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.privacy.catalogue import LAYER, Statement
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.interpretation import averaged, chance, guesses, likelihood, rare
 from dpppsynth.privacy.relations import PUBLIC, AddRemove, AddRemovePerson, CappedRelation, Local, MovedPoint, Relation
@@ -107,10 +108,21 @@ def not_promised(guarantee: Guarantee, domain: Domain, by: str | None, *, moved:
     elif isinstance(relation, CappedRelation):
         said.append(f"It does not cover more than {points(relation.max_points_per_person)} of one person.")
     return [
+        *_layers(guarantee),
         *said,
         "It does not cover other releases from the same data. What several releases reveal adds up.",
         GROUPS,
         MOVED if moved else "It does not say that the synthetic patterns are accurate. No synthetic point is a person.",
+    ]
+
+
+def _layers(guarantee: Guarantee) -> list[str]:
+    """Sentences on public layers, which a certificate cannot show to be public."""
+    layers = [dict(c.parameters) for c in guarantee.assumptions if isinstance(c, Statement) and c.code == LAYER]
+    return [
+        f"It does not protect what went into the layer of the {each['layer']} (source: {each['source']}), which is "
+        "published as it is: a layer made from the points would show them."
+        for each in layers
     ]
 
 

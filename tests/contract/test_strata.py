@@ -98,6 +98,11 @@ def promise(profile, curve=(), relation=None, theorem="theorem"):
 
 
 class TestParallel:
+    def test_the_level_with_the_largest_epsilon_counts_wherever_it_stands(self):
+        levels = [Guarantee(ReplaceOne(), PureDP(epsilon), "counts", ()) for epsilon in (0.5, 1.0, 0.7)]
+        for order in (levels, levels[::-1]):
+            assert parallel(order, "year").epsilon() == 1.0
+
     @pytest.mark.parametrize(
         ("weak", "strong"),
         [
