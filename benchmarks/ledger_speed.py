@@ -63,7 +63,7 @@ def make(path: Path, profiles: list[Profile], entries: int) -> None:
 
 
 def authorise(path: Path, profile: Profile) -> None:
-    """What is timed."""
+    """Work that is timed."""
     Ledger.open(path).authorise(promise(profile), mechanism="lgcp-posterior-draw", domain=SQUARE, n=100)
 
 

@@ -437,7 +437,7 @@ class LinearNetwork(Domain):
 
     @classmethod
     def from_skeleton(cls, parts: Skeleton, crs: CRSLike | None = None) -> Self:
-        """Build a network from what a reader found."""
+        """Build a network from vertices and edges as a reader returns them."""
         name = None if crs is None else projected_crs(crs)
         more = {"lines": parts.lines, "changes": parts.changes, "dropped": parts.dropped, "labels": parts.labels}
         return cls(parts.vertices, parts.edges, name, **more)

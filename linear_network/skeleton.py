@@ -83,7 +83,7 @@ class Linked(Protocol):
 
 
 class Streets(Linked, Protocol):
-    """Read-only arrays of a `LinearNetwork`, all that functions of a whole network ask of one."""
+    """Read-only arrays of a `LinearNetwork`, as interface of functions on whole networks."""
 
     @property
     def vertices(self) -> Floats:
@@ -142,7 +142,7 @@ def components(size: int, edges: Ints) -> Ints:
 
 
 def require_connected(size: int, edges: Ints) -> None:
-    """Refuse several components, with their sizes and what to do about them."""
+    """Refuse several components, with their sizes and remedies."""
     sizes = np.sort(np.bincount(components(size, edges)))[::-1]
     if len(sizes) > 1:
         shown = ", ".join(map(str, sizes[:8])) + (", ..." if len(sizes) > 8 else "")

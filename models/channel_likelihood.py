@@ -1,4 +1,4 @@
-"""Likelihoods of a field of shares given counts of reports that a channel has made of its cells.
+"""Likelihoods of a field of shares given counts of reports through a channel.
 
 Cell v has the share `p_v` proportional to `a_v exp(w_v)`, with a the measure of the cells, and a report of kind k the
 probability `q = M p`, M the channel. The channel is seen through its two products alone.

@@ -1,4 +1,4 @@
-"""Mode of a field of shares given counts of reports, with the prior that the evidence prefers.
+"""Mode of a field of shares given counts of reports, under the prior of highest evidence.
 
 Range and standard deviation are chosen from public lists by the Laplace approximation of the evidence, on a grid coarse
 enough for dense matrices. The mode is found by Newton steps with expected information, whose systems are solved by a

@@ -119,7 +119,7 @@ class ClusterPosterior:
 
     @property
     def none(self) -> float:
-        """Probability of no clusters."""
+        """Probability that there are no clusters."""
         return float(self.probabilities[0])
 
     @property
@@ -144,7 +144,7 @@ class ClusterPosterior:
 
     @classmethod
     def empty(cls, prior: ClusterPrior) -> Self:
-        """Certainty that there are no clusters."""
+        """Posterior with certainty that there are no clusters."""
         probabilities = np.zeros(len(prior.table))
         probabilities[0] = 1.0
         return cls(prior, probabilities)

@@ -149,7 +149,7 @@ def gated_draw(
 
 @contextmanager
 def blocking(message: str = BLOCKED) -> Iterator[None]:
-    """Replace numerical errors, whose messages may show figures of the data, by the one refusal; no warnings either."""
+    """Replace numerical errors and warnings, which may show figures of the data, by one refusal."""
     try:
         with np.errstate(all="ignore"):
             yield

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def tent_masses(pattern: PointPattern, mesh: Mesh) -> Floats:
-    """(V,) `psi_j = sum_i phi_j(x_i)`: all an LGCP posterior on the mesh sees of a pattern. Not private."""
+    """(V,) `psi_j = sum_i phi_j(x_i)`, sufficient for an LGCP posterior on the mesh. Not private."""
     instance("pattern", pattern, PointPattern)
     instance("mesh", mesh, Mesh, MESH)
     return np.asarray(mesh.basis(pattern.positions).sum(axis=0)).ravel()

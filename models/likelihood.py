@@ -30,7 +30,7 @@ class Evaluation(NamedTuple):
 
 
 def shifted_poisson(m: Floats, observed: Floats, shift: float) -> tuple[float, Floats]:
-    """Log-density of `observed` taken as Poisson with mean `m + shift`, and its gradient in m."""
+    """Log-density of `observed` under a Poisson law with mean `m + shift`, and its gradient in m."""
     return np.dot(observed, np.log(m + shift)) - m.sum(), observed / (m + shift) - 1.0
 
 

@@ -99,7 +99,7 @@ class Diagnostics:
     ESS_LIMIT = 400
 
     def complaint(self) -> str | None:
-        """Description of failed diagnostics, with the figure; None when all pass."""
+        """Text on failed diagnostics, with the figure; None when all pass."""
         if self.divergences:
             return f"{self.divergences} divergent transitions (none allowed)"
         if not self.rhat <= self.RHAT_LIMIT:

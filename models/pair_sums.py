@@ -37,7 +37,7 @@ MOST_PIECES = 10_000_000
 
 
 def require_radius(radius: float, domain: Domain, *, name: str = "radii") -> None:
-    """Refuse a radius that no two points of the domain exceed, or one that is as good as nothing."""
+    """Refuse a radius beyond every distance in the domain, or one that is practically zero."""
     if not SMALLEST * domain.diameter <= radius <= domain.diameter:
         msg = (
             f"{name}: each must lie between a millionth of the domain's diameter and the diameter, {domain.diameter:g} "
@@ -47,7 +47,7 @@ def require_radius(radius: float, domain: Domain, *, name: str = "radii") -> Non
 
 
 def most_pairs(domain: Domain, radius: float, steps: int, n: int | None) -> float:
-    """Pairs of occupied lattice places nearer than the radius, at most, whatever the points are."""
+    """Upper bound on the pairs of occupied lattice places nearer than the radius, for any points."""
     return _most(_lattice(domain, radius)(steps), n)
 
 
@@ -60,7 +60,7 @@ def _most(places: Places, n: int | None) -> float:
 def require_few(
     domain: Domain, radius: float, steps: int, n: int | None, *, name: str = "radii", remedy: str = ""
 ) -> None:
-    """Refuse a lattice with more pairs than a computer is asked to hold."""
+    """Refuse a lattice with more pairs than memory holds."""
     found = most_pairs(domain, radius, steps, n)
     if found > MOST_PAIRS:
         remedy = remedy or f"take another radius, or fewer {mention('steps')}"
@@ -72,7 +72,7 @@ def require_few(
 
 
 def finest(domain: Domain, radius: float, n: int | None) -> int:
-    """The largest number of steps to a radius within the limit; the least one where none is."""
+    """Largest number of steps to a radius within the limit; the smallest one where none is."""
     lattice = _lattice(domain, radius)
     fits = (steps for steps in range(MOST_STEPS, LEAST_STEPS, -1) if _most(lattice(steps), n) <= MOST_PAIRS)
     return next(fits, LEAST_STEPS)
@@ -152,7 +152,7 @@ def share_bits(caps: Sequence[int]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class PairStatistic:
-    """Capped sums over pairs, one for each radius: a function of the points and of nothing else.
+    """Capped sums over pairs, one for each radius: a function of the points alone.
 
     Points are taken to the nearest place of a lattice, each on its own: on a window with `steps` places to a radius
     along both axes, on a network along its edges.

@@ -36,13 +36,13 @@ def domain_of_release(data: Mapping[str, Any], scale_factor: float) -> Domain:
 
 
 def window(domain: Any) -> Window:
-    """The domain, which must be a window."""
+    """The domain, refused unless it is a window."""
     found: Window = instance("domain", domain, Window)
     return found
 
 
 def segments(mesh: Any) -> NetworkMesh:
-    """The mesh, which must be one of segments."""
+    """The mesh, refused unless it is one of segments."""
     if not isinstance(mesh, NetworkMesh):
         msg = "mesh: needs segments of a network here; network_mesh(network, resolution=50.0) makes them."
         raise InputError(msg)

@@ -58,7 +58,7 @@ class FieldPrior:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PointPosterior:
-    """Posterior given exact tent masses: as secret as they are, and without a telling `repr`."""
+    """Posterior given exact tent masses: as secret as they are, with a `repr` that hides them."""
 
     prior: FieldPrior
     masses: Floats

@@ -258,7 +258,7 @@ def required(
 
 
 def rating_of(target: Target, delta: float, trials: int, false_alarm: float) -> Rating:
-    """The rating by which the power of an audit of a target is simulated."""
+    """Rating used to simulate the power of an audit of a target."""
     return Rating(target.claimed, delta, trials, false_alarm, len(target.statistics), target.weakened, target.laws)
 
 

@@ -161,7 +161,7 @@ class Finding:
 
 
 class Event(NamedTuple):
-    """Scores at or above a threshold, or at or below it."""
+    """Test event: scores at or above a threshold, or at or below it."""
 
     threshold: float
     above: bool
@@ -175,7 +175,7 @@ class Event(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """Scores (n,) of the runs on the input whose event is sought, and of as many on the other."""
+    """Scores (n,) of the runs on the input where the event is sought, and of as many on the other."""
 
     p: Floats
     q: Floats
@@ -252,7 +252,7 @@ class Events(NamedTuple):
     q: Floats
 
     def foreseen(self, number: int, n: int, luck: float) -> tuple[int, int]:
-        """Numbers of n further runs that show an event, so many standard deviations worse than expected."""
+        """Pessimistic numbers of n further runs that show an event, so many standard deviations from the mean."""
         # Bad luck of the further runs, and good luck of those that the shares are from.
         spread = luck * math.sqrt(n * TRAINING)
         p, q = float(self.p[number]), float(self.q[number])

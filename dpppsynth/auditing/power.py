@@ -41,14 +41,14 @@ SEED = 20261122
 
 
 class Law(NamedTuple):
-    """Probabilities (m,) of intervals of scores, rising, under the first input and under the second."""
+    """Distributions of a score under both inputs: probabilities (m,) of increasing intervals."""
 
     first: Floats
     second: Floats
 
     @classmethod
     def of_scores(cls, first: Floats, second: Floats) -> "Law":
-        """Shares of scores (N,), (N,)."""
+        """Empirical distributions of scores (N,), (N,)."""
         ordered = np.sort(np.concatenate([first, second]))
         ranks = expit(np.linspace(-LOGITS, LOGITS, CUTS)) * (len(ordered) - 1)
         cuts = np.unique(ordered[ranks.round().astype(np.int64)])
@@ -66,7 +66,7 @@ Family = Callable[[float], Law]
 
 @dataclass(frozen=True)
 class Rating:
-    """Law of the scores by which the power of an audit is simulated.
+    """Score distribution used to simulate the power of an audit.
 
     Attributes
     ----------
@@ -93,12 +93,12 @@ class Rating:
     laws: tuple[StatedLaw, ...] = ()
 
     def noise_factor(self) -> float:
-        """Smallest factor by which all of the noise is too small, or kernels too narrow, that its own law shows."""
+        """Smallest factor of too little noise, or too narrow kernels, that the test of the stated noise law detects."""
         # Whether a factor shows need not grow with it: kernels that are much too narrow leave no child elsewhere.
         return next((factor for factor in FACTORS.tolist() if self._noise_shows(factor, self.trials)), math.inf)
 
     def noise_trials_for(self, factor: float) -> float:
-        """Fewest runs on each input that show it so; infinite where a million do not."""
+        """Fewest runs on each input for that test to detect a factor; infinite beyond a million."""
 
         def caught(log_trials: float) -> bool:
             return self._noise_shows(factor, round(math.exp(log_trials)))
@@ -110,7 +110,7 @@ class Rating:
         return any(law.number.finds(factor, (trials, trials), log_level) for law in self.laws)
 
     def factor(self) -> float:
-        """Smallest factor found with the stated probability; infinite where none up to 64 is."""
+        """Smallest factor detected with the stated probability; infinite beyond 64."""
         family = self._family()
         rules = self.rules()
 
@@ -123,7 +123,7 @@ class Rating:
         return math.exp(_smallest(margin, caught, 0.0, math.log(LARGEST)))
 
     def trials_for(self, factor: float) -> float:
-        """Fewest runs on each input, to a few per cent, that find a factor; infinite where a million do not."""
+        """Fewest runs on each input, to a few per cent, to detect a factor; infinite beyond a million."""
         law = self._family()(factor)
 
         def margin(log_trials: float) -> float:
@@ -284,7 +284,7 @@ def _refuted(rules: Rules, shares: list[Floats], counts: list[Any]) -> npt.NDArr
 
 
 def hardest(claimed: Profile, epsilons: tuple[float, ...]) -> Family:
-    """Laws that are the easiest to refute of those that the profile allows, without the fault."""
+    """Least favourable distributions within the claimed profile, without the fault."""
     match claimed:
         case PureDP():
             return lambda factor: _response(factor * claimed.level, 0.0)

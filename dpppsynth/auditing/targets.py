@@ -106,7 +106,7 @@ def _of_plan(
 
 
 def audit_of(plan: Statistic) -> StatisticAudit:
-    """The audit of a bare measurement, by the mechanisms that make such ones.
+    """Audit of a bare statistic by the mechanisms that use it.
 
     Raises
     ------

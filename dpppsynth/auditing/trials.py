@@ -145,7 +145,7 @@ class Block(NamedTuple):
     totals: Floats | None = None
 
     def course(self) -> tuple[bytes, ...]:
-        """Features of each run, as bytes."""
+        """Features of each run as bytes, to compare blocks."""
         return tuple(b"".join(row.tobytes() for row in rows) for rows in zip(*self.features, strict=True))
 
 
@@ -257,13 +257,13 @@ def _in_order(pool: Executor, sent: bytes, tasks: Sequence[Task], limit: int) ->
 
 
 def run_sent(sent: bytes, task: Task) -> Block:
-    """Run a block in a worker."""
+    """Run a block in a worker process."""
     target: Target = pickle.loads(sent)  # noqa: S301 - made by the process that started this one
     return run_block(target, task)
 
 
 def run_block(target: Target, task: Task) -> Block:
-    """Run a block here."""
+    """Run a block in this process."""
     rows: list[list[Floats]] = [[] for _ in target.statistics]
     digests, noise, totals = [], [], np.zeros((len(target.laws), 2))
     for _ in range(task.runs):
@@ -375,7 +375,7 @@ def _is_fixed(blocks: Sequence[Block], shift: float, chance: float) -> bool:
 
 
 def require_fresh_blocks(blocks: Sequence[Block]) -> None:
-    """InputError when two blocks on one input went the same way, which fresh randomness does not."""
+    """InputError when two blocks on one input gave the same results, a sign of reused randomness."""
     for side in (0, 1):
         courses = [block.course() for block in blocks if block.side == side]
         counts = Counter(run for course in courses for run in course)

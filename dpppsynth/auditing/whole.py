@@ -51,7 +51,7 @@ class Uninferred(Estimator[Statistic]):
         return getattr(self.model, "covariates", None)
 
     def require(self, plan: Any) -> None:
-        """As the model does."""
+        """Same requirements as the model."""
         self.model.require(plan)
 
     def fit(self, statistic: Any, *_args: Any, **_options: Any) -> None:
@@ -66,12 +66,12 @@ class Uninferred(Estimator[Statistic]):
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """One run of a measurement, with secret randomness; `plan` is what the budget is spent on."""
+    """One measurement by a statistic, with secret randomness."""
 
     plan: Any
 
     def on(self, plan: Any) -> "Measure":
-        """A run of another measurement."""
+        """The same run with another statistic."""
         return Measure(plan)
 
     def __call__(self, pattern: PointPattern) -> Any:
@@ -93,11 +93,11 @@ class Whole:
 
     @property
     def plan(self) -> Any:
-        """The plan that the budget is spent on."""
+        """Statistic that the budget is spent on."""
         return self.planned.statistic
 
     def on(self, plan: Any) -> "Whole":
-        """A release by another measurement, with the same estimator."""
+        """The same run with another statistic and the same estimator."""
         return Whole(replace(self.planned, statistic=plan))
 
     def release(self, pattern: PointPattern) -> Any:
@@ -160,7 +160,7 @@ def of_level(by: str, level: str, statistics: tuple[AuditStatistic, ...]) -> Ite
 
 
 def uninferred(plan: ReleasePlan) -> ReleasePlan:
-    """A plan that releases without inference; the same one where there is none."""
+    """Copy of a plan whose releases skip inference; the plan itself where there is none."""
     model = plan.estimator
     if model is None or not model.has_posterior or isinstance(model, Uninferred):
         return plan
@@ -168,12 +168,12 @@ def uninferred(plan: ReleasePlan) -> ReleasePlan:
 
 
 def inferred(release: Any) -> bool:
-    """Whether nothing was left out of a release by a plan without inference."""
+    """Whether a release is complete, rather than made without inference by `uninferred`."""
     return not isinstance(getattr(release, "estimator", None), Uninferred)
 
 
 def unblocked(release: Callable[[PointPattern], Any], pattern: PointPattern) -> Any:
-    """Result of the first run that its diagnostics do not block; after too many blocked ones the last raises."""
+    """Result of the first run that passes its diagnostics; the last refusal is raised after too many."""
     for _ in range(MOST_BLOCKED - 1):
         try:
             return release(pattern)
@@ -213,7 +213,7 @@ class EveryLevel:
 
 @dataclass(frozen=True, eq=False)
 class AtLevel:
-    """A law of one level of a stratified release."""
+    """Noise test of one level of a stratified release."""
 
     level: str
     law: Number
@@ -227,7 +227,7 @@ class AtLevel:
         return self.law.log_chance(total, count, runs)
 
     def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
-        """Whether too little noise is found at that level alone."""
+        """Whether that level's test alone detects too little noise."""
         return self.law.finds(factor, runs, log_level)
 
 

@@ -55,7 +55,7 @@ def warn(message: str) -> None:
 
 @contextmanager
 def own_warnings() -> Iterator[None]:
-    """Show the library's own warnings in words; what becomes of others is for the caller to say."""
+    """Format the package's own warnings; others go to the previous handler."""
     with warnings.catch_warnings():
         warnings.simplefilter("default", InformationWarning)
         shown = warnings.showwarning
@@ -210,5 +210,5 @@ def confirm_warnings(found: Iterable[str], *, yes: bool) -> None:
 
 
 def asks() -> bool:
-    """Whether there is a terminal to ask at."""
+    """Whether input and output are a terminal."""
     return sys.stdin.isatty()

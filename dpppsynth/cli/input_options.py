@@ -71,7 +71,7 @@ class DomainOptions:
                 raise InputError(msg)
 
     def words(self) -> list[str]:
-        """These options as they were given, for a command that goes on."""
+        """These options as command-line arguments of a following command."""
         said: list[str] = []
         for each in fields(self):
             given, option = getattr(self, each.name), "--" + each.name.replace("_", "-")
@@ -137,19 +137,19 @@ class OptionalDomainOptions(DomainOptions):
         """Checked when it is settled."""
 
     def settled(self) -> DomainOptions:
-        """The options, which must be given."""
+        """The domain options, all required ones present."""
         return DomainOptions(**{field.name: getattr(self, field.name) for field in fields(self)})
 
     @property
     def given(self) -> list[str]:
-        """The options that a release does not need; coordinate systems may be those of points."""
+        """Domain options that a saved release makes redundant; coordinate systems may be those of points."""
         names = (field.name for field in fields(self) if field.name not in ("crs", "to_crs"))
         return [name for name in names if getattr(self, name) not in (None, False)]
 
 
 @contextmanager
 def said_of(option: str, *names: str) -> Iterator[None]:
-    """Let an error that starts with the name of a reader's argument start with the option that it is about."""
+    """Name the option in place of the reader's argument at the start of an error."""
     try:
         yield
     except InputError as error:
@@ -209,7 +209,7 @@ class LayoutOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class MarkOptions:
-    """Columns of types and times, and what they may hold, for commands that no mechanism is named to."""
+    """Columns and values of types and times, for commands without a mechanism."""
 
     types: str | None = declared_as(MARKS["types"])
     type_bins: str | None = declared_as(MARKS["type_bins"])

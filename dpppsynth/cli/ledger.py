@@ -35,7 +35,7 @@ LedgerArgument = Annotated[Path, typer.Argument(help="File of the ledger, such a
 
 @dataclass(frozen=True, kw_only=True)
 class Budget(o.PromiseOptions):
-    """Options that say what all releases together may spend, and on whom."""
+    """Options of the total budget and of the persons it protects."""
 
     user: str | None = setting(
         None,
@@ -255,7 +255,7 @@ class LedgerEntry:
 
     @contextmanager
     def counting(self) -> Iterator[None]:
-        """Say that the budget is spent when something fails after the authorisation, and let nothing else use it."""
+        """Report a budget that is already spent when a later step fails, and block reuse of the authorisation."""
         try:
             yield
         except BaseException:
@@ -267,7 +267,7 @@ class LedgerEntry:
 
     @contextmanager
     def reading(self, remedy: str = FIRST) -> Iterator[None]:
-        """Say of an error that is found in the rows of the file why it costs the budget."""
+        """Explain in an error about rows of the file why it costs the budget."""
         try:
             yield
         except (InputError, PrivacyCheckError) as error:
@@ -279,14 +279,14 @@ class LedgerEntry:
 
     @property
     def together(self) -> str:
-        """Words on the other releases of the ledger; none where this is the only one."""
+        """Text on the joint guarantee with the other releases of the ledger; empty for a single release."""
         if self.ledger is None or (count := len(self.ledger.releases)) < 2:
             return ""
         spent = upward(self.ledger.spent, 4)
         return f"All {count} releases from these data stand in the ledger; together they spend epsilon {spent}."
 
     def report(self, *, json: bool) -> None:
-        """Say what is left."""
+        """Print the remaining budget."""
         if self.ledger is not None and not json:
             at = f" at delta = {self.ledger.delta:g}" if self.ledger.delta else ""
             spent, all_ = upward(self.ledger.spent, 4), f"{self.ledger.epsilon:g}"
@@ -296,7 +296,7 @@ class LedgerEntry:
 
 
 def values_of(subset: Sequence[str] | None) -> dict[str, str] | None:
-    """Marks and their values, as they are said on the command line."""
+    """Marks and their values, parsed from the command line."""
     if not subset:
         return None
     pairs = [word.partition("=") for word in subset]
@@ -308,7 +308,7 @@ def values_of(subset: Sequence[str] | None) -> dict[str, str] | None:
 
 
 def require_readable(points: Path) -> None:
-    """Refuse a mistyped name, which must not cost the budget."""
+    """Refuse a mistyped file name before the budget is spent."""
     why = _unreadable(points)
     if why is not None:
         msg = f"points: cannot open {points} ({why}); nothing is spent"

@@ -1,4 +1,4 @@
-"""`Method`: the mechanism that was asked for, and the options that were parsed for its settings."""
+"""`Method`: the requested mechanism and the parsed options of its settings."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -53,7 +53,7 @@ def short_forms(known: Iterable[Offer]) -> dict[str, str]:
 
 
 def resolve_mechanism(method: str | None, name: str | None, *, reports: bool = False) -> tuple[Offer, str]:
-    """The mechanism that is asked for, and the words that it was asked for with; few families are imported for it.
+    """Requested mechanism and the text of the request; imports few families.
 
     Raises
     ------
@@ -144,7 +144,7 @@ class Method:
         return self._last.get(key, lambda: self.settings.from_options(self.options, domain, n))
 
     def require_planned(self, mechanism: str) -> None:
-        """Refuse the name of another mechanism than the one that was settled on, with an InputError."""
+        """Refuse a mechanism other than the planned one, with an InputError."""
         if self.options.named and mechanism != self.name:
             msg = f"mechanism: with these options, on this domain, {self.name} is {mechanism}; take that name"
             raise InputError(msg)
@@ -163,7 +163,7 @@ class OptionalMethod(Method):
         self.values, self.crs = values, crs
 
     def settled(self) -> Method:
-        """The mechanism that was asked for."""
+        """The requested mechanism."""
         return Method(self.values, self.crs)
 
 

@@ -88,7 +88,7 @@ class Command(TyperCommand):
 
     @cached_property
     def complete(self) -> "Command":
-        """The command with the options of all mechanisms."""
+        """The command with the options of all mechanisms, for completion."""
         reports = self.method is not None and self.method[1].reports
         return self._with_options(*offers(reports=reports))
 
@@ -101,7 +101,7 @@ class Command(TyperCommand):
         return command
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse a second mark: it would take the place of the first without a word."""
+        """Refuse a second mark, which would silently replace the first."""
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         if [each.name for each in order].count(MARK) > 1:
             msg = f"{MARK}: takes one mark, and was given several; join their columns into one, or release by one alone"
@@ -109,7 +109,7 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Call the function with what the options say."""
+        """Call the function with the parsed options."""
         made = {name: kind(**_values(self.parsers[name], ctx.params)) for name, kind in self.groups.items()}
         if self.method is not None:
             name, kind = self.method
@@ -193,7 +193,7 @@ def _option(name: str, kind: Any, *forms: str, **shown: Any) -> Declared:
 
 
 def option_of(setting: Setting) -> Any:
-    """The annotation of a setting for commands that no mechanism is named to."""
+    """Annotation of a setting for commands without a mechanism."""
     text = f"{setting.phrase}." + (f" Unless given: {setting.taken}." if setting.taken else "")
     shown: dict[str, Any] = {"metavar": setting.metavar, "rich_help_panel": setting.panel, "show_default": False}
     return Option(*filter(None, [setting.option]), help=text, **shown)

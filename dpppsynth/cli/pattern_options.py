@@ -55,7 +55,7 @@ class PatternOptions:
 
     @property
     def stated(self) -> bool:
-        """Whether a size was given: then all is settled before the points are read."""
+        """Whether a size was given, so that the plan does not need the points."""
         return (self.n, self.expected_n, self.n_by) != (None, None, None)
 
     def stated_of_rows(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class PatternOptions:
         return {"by": self.by, "levels": level_names(self._names()), "n": self._counts()}
 
     def plan(self, method: Method, domain: "Domain", patterns: int) -> "ReleasePlan | StratifiedPlan":
-        """Settle every choice from public parameters alone."""
+        """Make the release plan from public parameters alone."""
         method.settings.require_size(method.options, self.n, self.by)
         if self.by is not None and self.n_by is None and method.neighbours().n_is_public and self.expected_n is None:
             msg = "n_by: the public number of points of each level is needed, for instance --n-by 200,192"
@@ -75,7 +75,7 @@ class PatternOptions:
         return self.settle(method, domain, patterns, self.n if self.by is None else self._counts())
 
     def require(self, method: Method, domain: "Domain", patterns: int) -> "ReleasePlan | StratifiedPlan":
-        """A plan for a number of points that is made up, before the data tell it; options that suit none are refused.
+        """Check the options with a plan for a made-up number of points, before the data are read.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class PatternOptions:
                 return error
 
     def uncounted(self) -> "Levels":
-        """The mark and its levels, whose points were not counted yet."""
+        """The mark and its levels, with points not counted yet."""
         return None if self.by is None else {self.by: dict.fromkeys(self._names())}
 
     def require_other_mark(self, subset: Mapping[str, str] | None) -> None:
@@ -119,7 +119,7 @@ class PatternOptions:
             require_other_mark(self.by, subset)
 
     def plan_for(self, pattern: "PointPattern", method: Method, patterns: int) -> "ReleasePlan | StratifiedPlan":
-        """Settle them where the data tell the public number of points."""
+        """Plan for the public number of points in the data."""
         from dpppsynth.contract.stratified_plan import split
 
         if self.by is None:
@@ -128,7 +128,7 @@ class PatternOptions:
         return self.settle(method, pattern.domain, patterns, {name: len(part) for name, part in parts.items()})
 
     def settle(self, method: Method, domain: Any, patterns: int, n: Any) -> "ReleasePlan | StratifiedPlan":
-        """The plan for a public number of points, in all or at each level."""
+        """Plan for a public number of points, in all or at each level."""
         method.settings.require_patterns(method.options, patterns)
         synthesizer: Any = method.synthesizer(domain, n if isinstance(n, int) else None)
         paid = {"patterns": patterns} if "patterns" in inspect.signature(synthesizer.plan).parameters else {}

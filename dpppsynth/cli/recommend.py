@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Promise(o.PromiseOptions):
-    """Options that say what is to be promised, to whom, and about how many."""
+    """Options of the guarantee, the protected persons and the approximate number of points."""
 
     n: int | None = declared_as(o.N)
     expected_n: float | None = declared_as(o.EXPECTED)
 
     def recommend(self, place: DomainOptions) -> "Recommendation":
-        """The recommendation for a place."""
+        """The recommendation for a domain."""
         from dpppsynth.contract.synthesizer import need_size, public_size
         from dpppsynth.evaluation.recommendation import recommend
 

@@ -51,7 +51,7 @@ def resume(
 
 @contextmanager
 def nothing_lost(out: Path, entry: str | None) -> Iterator[None]:
-    """Say of whatever stops a run where what was paid for is, once it is on the disk, and how to go on."""
+    """Say in any later error where the paid files are and how to resume."""
     try:
         yield
     except (

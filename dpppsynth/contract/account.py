@@ -1,4 +1,4 @@
-"""`Account`: what a release asks of a ledger, and what a ledger is told of a plan."""
+"""`Account`: interface of ledgers to releases; `Planned`: what a ledger reads of a plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ Levels = Mapping[str, Mapping[str, int | None]] | None
 
 
 class Account:
-    """Base of ledgers: all that a release asks of one."""
+    """Base of ledgers: all operations that a release needs."""
 
     def knows(self, entry: str) -> bool:
-        """Whether it holds an authorisation."""
+        """Whether the ledger holds this authorisation."""
         raise NotImplementedError
 
     def authorise(
@@ -49,20 +49,20 @@ class Account:
         subset: Subset = None,
         levels: Levels = None,
     ) -> None:
-        """Take up an authorisation, once, by a release whose guarantee is known only now."""
+        """Use an authorisation, once, for a release whose guarantee is known only now."""
         raise NotImplementedError
 
     def give_up(self, entry: str) -> None:
-        """Take up an authorisation for nothing: it counts as spent."""
+        """Use an authorisation without a release: it counts as spent."""
         raise NotImplementedError
 
     def record(self, entry: str, cert: JsonRead, *, domain: Domain, kept: Path | None = None) -> None:
-        """Note that something was measured, by its certificate, and the folder in which it is kept."""
+        """Record a measurement by its certificate, and the folder in which it is kept."""
         raise NotImplementedError
 
 
 class Planned(Protocol):
-    """A plan, in so far as a ledger is told of it."""
+    """Interface of plans to ledgers."""
 
     @property
     def mechanism(self) -> str:
@@ -78,11 +78,11 @@ class Planned(Protocol):
 
     @property
     def n(self) -> int | None:
-        """Public number of points, or of what `count_unit` tells; None where it is secret or not known yet."""
+        """Public number of points, or of units of `count_unit`; None where it is secret or not known yet."""
 
     @property
     def count_unit(self) -> str | None:
-        """Mark that tells what n counts, such as trajectories; None counts points."""
+        """Mark whose values n counts, such as trajectories; None where n counts points."""
 
     @property
     def levels(self) -> Levels:
@@ -91,7 +91,7 @@ class Planned(Protocol):
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Stand-in for a plan before the number of points is known."""
+    """Upper bound on a plan, used before the number of points is known."""
 
     mechanism: str
     domain: Domain

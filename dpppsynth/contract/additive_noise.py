@@ -1,4 +1,4 @@
-"""Counts and tent masses with discrete Laplace noise, and the parts that all noised statistics share.
+"""Counts and tent masses with discrete Laplace noise, and base classes of all noised statistics.
 
 A plan is made from public parameters alone and knows its guarantee; `measure` spends the budget and returns a
 `PrivateStatistic`, public from then on.
@@ -37,7 +37,7 @@ P_co = TypeVar("P_co", bound=Statistic, covariant=True)
 
 
 def require_few_made_up(number: float, most: float, epsilon: float, *, of: str, remedy: str) -> None:
-    """Refuse noise that is worth more than `most` points or persons on average, which would fill the patterns."""
+    """Refuse noise that adds more than `most` spurious points or persons on average."""
     if number > most:
         msg = (
             f"epsilon: {epsilon:g} would make up more than {most:g} {of} of noise; take a larger epsilon, or {remedy}."
@@ -76,7 +76,7 @@ def lattice_masses(mesh: Mesh, positions: Floats, bits: int) -> Ints:
 
 
 class LatticeStatistic(Statistic):
-    """Base of plans whose result is whole numbers on a lattice, one per vertex or element of a mesh.
+    """Base of statistics of whole numbers on a lattice, one per vertex or element of a mesh.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class LatticeStatistic(Statistic):
         raise NotImplementedError
 
     def masses(self, lattice: Ints) -> Floats:
-        """Masses in points of released numbers: all of them, where nothing else is measured as well."""
+        """Masses, in points, of released numbers: the first ones where others are measured as well."""
         return np.asarray(lattice / 2.0**self.bits, dtype=np.float64)
 
     def reopened(self, saved: Saved) -> "PrivateStatistic[Self]":
@@ -124,7 +124,7 @@ class LatticeStatistic(Statistic):
 
 
 class AdditiveStatistic(LatticeStatistic):
-    """Base of plans to measure and add noise, of the given `scale` in lattice units."""
+    """Base of statistics with additive noise of the given `scale` in lattice units."""
 
     keeps_cap: ClassVar[bool] = True
 
@@ -135,11 +135,11 @@ class AdditiveStatistic(LatticeStatistic):
             """Scale of the noise, or its standard deviation."""
 
     def exact(self, positions: Floats) -> Ints:
-        """Statistic of points at positions (n, 2) in lattice units, without noise."""
+        """Exact numbers of points at positions (n, 2) in lattice units, without noise."""
         raise NotImplementedError
 
     def source(self, rng: RngLike) -> DiscreteNoise:
-        """The noise that protects it."""
+        """Noise sampler of the statistic."""
         raise NotImplementedError
 
     def prepare(self) -> None:
@@ -170,7 +170,7 @@ class AdditiveStatistic(LatticeStatistic):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LaplaceMasses(AdditiveStatistic):
-    """Counts or tent masses with discrete Laplace noise, and the bound they satisfy.
+    """Counts or tent masses with discrete Laplace noise, and their guarantee.
 
     Attributes
     ----------
@@ -331,5 +331,5 @@ class PrivateStatistic(Generic[P_co]):
         return self.definition.noise_scale
 
     def to_dict(self) -> JsonObject:
-        """JSON form; the definition stands on the certificate."""
+        """JSON form; the statistic's definition stands on the certificate."""
         return {"lattice": self.lattice.tolist(), "noise": self.noise, "seeded": self.seeded}

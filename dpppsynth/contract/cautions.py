@@ -1,4 +1,4 @@
-"""Doubts that a person would raise about public parameters before a budget is spent.
+"""Warnings about public parameters, before a budget is spent.
 
 Nothing here refuses: what is proved stays proved. All follows from what is public: the promise, the domain and the
 number of points or its guess, never from the points.
@@ -26,7 +26,7 @@ MARGIN = 1.0
 
 
 def cautions(guarantee: Guarantee, domain: Domain, n: float | None) -> tuple[str, ...]:
-    """Sentences, none where nothing is doubtful.
+    """Warning sentences; empty where nothing is doubtful.
 
     Parameters
     ----------

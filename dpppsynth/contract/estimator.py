@@ -1,4 +1,4 @@
-"""`Estimator`: from what was measured to an intensity, as post-processing, and settings that certificates state."""
+"""`Estimator`: intensity from a released statistic, as post-processing, with settings stated on certificates."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ P_contra = TypeVar("P_contra", bound=Statistic, contravariant=True)
 
 
 class Estimator(Generic[P_contra]):
-    """Base of estimators for a kind of plan: free to fail and to be run again, since nothing is spent.
+    """Base of estimators for a kind of statistic: post-processing, which may fail and run again at no privacy cost.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Estimator(Generic[P_contra]):
     has_posterior: ClassVar[bool] = False
 
     def require(self, plan: P_contra) -> None:
-        """Refuse, from public parameters, a measurement that it makes no intensity of.
+        """Refuse, from public parameters, a statistic that it cannot estimate from.
 
         Raises
         ------
@@ -42,34 +42,34 @@ class Estimator(Generic[P_contra]):
         """
 
     def intensity(self, statistic: PrivateStatistic[P_contra]) -> Intensity:
-        """Intensity from what was measured."""
+        """Intensity from a released statistic."""
         raise NotImplementedError
 
     def table_rows(self) -> Rows:
-        """The estimator in words, for the table of `dpppsynth check`; its JSON form unless said better."""
+        """Rows on the estimator for the table of `dpppsynth check`; by default its JSON form."""
         return [("intensity", ", ".join(f"{name} {value}" for name, value in self.to_dict().items()))]
 
     def public_numbers(self) -> JsonObject:
-        """Public numbers beside those of the measurement, by name, for recommendations."""
+        """Public numbers beyond those of the statistic, by name, for recommendations."""
         return {}
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate."""
+        """JSON form for a certificate."""
         return {"kind": self.kind}
 
     @property
     def following(self) -> Mapping[str, FileCheck]:
-        """Files that it brings into a release beside a public offset, and checks that read them as they are opened."""
+        """Files that it adds to a release, besides a public offset, and checks on opening."""
         return {}
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: P_contra, offset: Offset | None) -> Self:
-        """The estimator that is stated for a plan, with the offset of the release."""
+        """Estimator from its JSON form, for a statistic, with the offset of the release."""
         raise NotImplementedError
 
     @classmethod
     def as_stated(cls, stated: JsonRead, plan: P_contra) -> Self:
-        """The estimator without its offset, which has a file of its own; 1 and true are no 1.0 here.
+        """Estimator from its JSON form without the offset, which has its own file; types must match exactly.
 
         Raises
         ------
@@ -121,7 +121,7 @@ def _offset_as_stated(estimator: JsonRead) -> JsonObject:
 
 
 def assumed_of(estimator: JsonRead | None) -> tuple[Code, ...]:
-    """Codes of what an estimator takes for granted, by its JSON form: that its settings and layers are public."""
+    """Codes of the assumptions of an estimator, by its JSON form: that its settings and layers are public."""
     if estimator is None:
         return ()
     covariates = estimator.get("covariates") or {}

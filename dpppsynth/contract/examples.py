@@ -1,4 +1,4 @@
-"""`Example` and `Refusal`: settings of a mechanism that conformance runs, and settings that have to be refused.
+"""`Example` and `Refusal`: settings that the conformance tests run, and settings that must be refused.
 
 The domains are made when asked for, so that a family is imported without them.
 """
@@ -93,7 +93,7 @@ def ring() -> Window:
 
 @cache
 def streets() -> Domain:
-    """Blocks of 200 m by 150 m with two dead ends, turned: no two corners share a coordinate."""
+    """Rotated blocks of 200 m by 150 m with two dead ends, no two corners sharing a coordinate."""
     import numpy as np
 
     from dpppsynth.linear_network import LinearNetwork

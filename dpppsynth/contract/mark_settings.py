@@ -1,4 +1,4 @@
-"""Settings of types and times from plain values, and what is protected of them."""
+"""Settings of types and times from plain values, and their protection."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,7 @@ PROTECTION = (
 
 
 def described_marks(values: Mapping[str, Any]) -> "Marks | None":
-    """Types and times that are described by values of `DESCRIBED`; None where there are neither.
+    """Types and times from the options named in `DESCRIBED`; None without any.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def described_marks(values: Mapping[str, Any]) -> "Marks | None":
 
 
 def protection(values: Mapping[str, Any], marks: "Marks | None", *, near: bool) -> dict[str, Any]:
-    """Protection of types and times, as a relation says it; with a privacy radius (`near`) it has to be said of both.
+    """Protection of types and times for a relation; both must be stated under a privacy radius (`near`).
 
     Raises
     ------

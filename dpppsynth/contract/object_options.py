@@ -87,7 +87,7 @@ def relation_of(options: ParsedOptions) -> CappedRelation:
 
 
 def require_window(domain: Domain, why: str) -> Window:
-    """The domain, which must be a window; on a network an InputError that says why, and what to take instead."""
+    """The domain, which must be a window; on a network an InputError with the reason and an alternative."""
     if not isinstance(domain, Window):
         msg = f"network: {why}"
         raise InputError(msg)
@@ -110,7 +110,7 @@ def require_fineness(resolution: float | None, domain: Domain, *, spacing: float
 
 
 def mesh_of(options: ParsedOptions, domain: Domain, method: str, basis: str = "cells") -> dict[str, Any]:
-    """Spacing or mesh, where a fineness is given: cells on a network are always segments."""
+    """Spacing or mesh for a given resolution; cells on a network are always segments."""
     spacing, resolution = options["spacing"], options["resolution"]
     require_fineness(resolution, domain, spacing=spacing)
     if basis == "tents" and resolution is not None:

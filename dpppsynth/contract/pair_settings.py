@@ -1,4 +1,4 @@
-"""Settings of pair sums: radii, caps and shares from plain values, and what goes together."""
+"""Settings of pair sums: radii, caps and shares from plain values, and their consistency."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ def increasing_reals(name: str, values: Any) -> tuple[float, ...]:
 
 
 def require_increasing(name: str, values: Sequence[float]) -> None:
-    """Refuse numbers of which one is not larger than the one before."""
+    """Refuse numbers that are not strictly increasing."""
     if not (np.diff(values) > 0).all():
         msg = f"{name}: must increase from one to the next; sort them."
         raise InputError(msg)
@@ -70,7 +70,7 @@ def listed(form: JsonObject) -> JsonObject:
 
 
 def require_levels(radii: Sequence[float], caps: Any, shares: Sequence[float], steps: Any) -> None:
-    """Refuse radii, caps, shares and steps that do not go together."""
+    """Refuse inconsistent radii, caps, shares and steps."""
     levels = radii, caps, shares, steps
     if not 1 <= len(radii) <= MOST_RADII or any(len(each) != len(radii) for each in levels):
         msg = f"radii: need 1 to {MOST_RADII} of them, and one cap, share and number of steps for each."

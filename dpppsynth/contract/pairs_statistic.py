@@ -131,7 +131,7 @@ class NoisedPairs:
 
 
 class PairsStatistic(LatticeStatistic):
-    """Base of plans whose last released numbers are capped sums over pairs, one for each radius.
+    """Base of statistics whose last released numbers are capped pair sums, one for each radius.
 
     All have discrete Laplace noise, each of its group's scale.
 

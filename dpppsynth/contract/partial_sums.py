@@ -84,7 +84,7 @@ def total(partials: Iterable[Partial]) -> Partial:
 
 
 def require_whole(found: Partial, plan: str, n: int | None) -> None:
-    """Refuse a sum of another plan, or of another number of points than the public n, with an InputError."""
+    """Refuse a sum of another plan, or of a number of points other than the public n, with an InputError."""
     if found.plan != plan:
         msg = "partials: they are of another plan; finish them with the plan that made them."
         raise InputError(msg)
@@ -94,12 +94,12 @@ def require_whole(found: Partial, plan: str, n: int | None) -> None:
 
 
 def batches_of(points: PointPattern | Iterable[PointPattern]) -> Iterator[PointPattern]:
-    """Patterns one by one, of which one by itself counts as such."""
+    """Patterns one by one; a single pattern is one batch."""
     return each_of("points", (points,) if isinstance(points, PointPattern) else points, PointPattern)
 
 
 def each_of(argument: str, values: Iterable[Kind], kind: type[Kind]) -> Iterator[Kind]:
-    """Values one by one, all of which must be of a kind."""
+    """Values one by one, all required to be of one kind."""
     if not isinstance(values, Iterable):
         msg = f"{argument}: must be of {kind.__name__}s one after the other; got {type(values).__name__}"
         raise InputError(msg)

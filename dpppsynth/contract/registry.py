@@ -1,4 +1,4 @@
-"""`Mechanism`, the record by which all tools reach a mechanism, and the registry: names and where their records stand.
+"""`Mechanism`, the record of a mechanism for all tools, and the registry of records by name.
 
 Records are loaded when asked for. To add a mechanism, write its folder and add a line here
 (docs/adding_a_mechanism.md).
@@ -63,7 +63,7 @@ STRATIFIED = "dpppsynth.release.stratified_release:StratifiedRelease"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mechanism(Generic[P, R]):
-    """A mechanism, from its settings to its examples; every field is required.
+    """Record of a mechanism, from its settings to its examples; every field is required.
 
     That statistic, estimator, audit, result and words fit together is checked where a record is written.
 
@@ -96,7 +96,7 @@ class Mechanism(Generic[P, R]):
     examples: Callable[[], Iterable[Example | Refusal]]
 
     def estimator(self, kind: Json) -> type[Estimator[P]]:
-        """The estimator of a kind, as certificates name it.
+        """Estimator class of a kind, as certificates name it.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class Mechanism(Generic[P, R]):
         return known[kind]
 
     def build_release(self, measured: Measured[P], estimator: Estimator[P] | None, *, entry: str | None = None) -> R:
-        """The release of what was measured, before anything is inferred from it."""
+        """Release of a measured statistic, before any inference."""
         return self.result.of(self.name, measured, estimator, entry=entry)
 
 
@@ -133,7 +133,7 @@ def mechanism(name: object) -> AnyMechanism:
 
 
 def require_known(name: object) -> str:
-    """The name of a mechanism, whose record need not be loaded.
+    """The name of a registered mechanism, checked without loading its record; InputError otherwise.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def require_known(name: object) -> str:
 
 
 def require_fit(name: object, plan: Statistic) -> AnyMechanism:
-    """The record of a mechanism, whose budget is spent on such plans.
+    """The record of a mechanism that spends its budget on such statistics; otherwise an error.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def require_fit(name: object, plan: Statistic) -> AnyMechanism:
 
 
 def measuring(plan: Statistic) -> AnyMechanism:
-    """The record of a mechanism with such plans, by the plan's class: for a bare one, which does not tell whose it is.
+    """The record of a mechanism that uses a statistic, by the statistic's class.
 
     A class derived from a registered one is taken for it: a variant that keeps its promise, or a planted fault.
 
@@ -185,7 +185,7 @@ def measuring(plan: Statistic) -> AnyMechanism:
 
 
 def of(release: Result) -> AnyMechanism:
-    """The record of a release's mechanism; of one by levels, of the mechanism that all of them have."""
+    """The record of a release's mechanism; of a stratified release, that of its levels."""
     parts: Mapping[str, Result] = getattr(release, "releases", {"": release})
     return mechanism(next(iter(parts.values())).mechanism)
 

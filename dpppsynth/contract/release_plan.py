@@ -1,4 +1,4 @@
-"""`ReleasePlan`: a release settled from public parameters, and the one way to spend its budget."""
+"""`ReleasePlan`: statistic, guarantee and estimator of a release, and its methods to spend the budget."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -43,7 +43,7 @@ def require_unshared(marks: Sequence[str], subset: Subset) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasePlan:
-    """A release settled down to the last public number, before any data are touched.
+    """Plan of a release: every public number fixed before any data are touched.
 
     Attributes
     ----------
@@ -87,17 +87,17 @@ class ReleasePlan:
 
     @property
     def shuffled(self) -> ShuffledPrivacy | None:
-        """Second statement on reports that an honest shuffler mixes; None where none is made."""
+        """Second guarantee for reports mixed by an honest shuffler; None where none is stated."""
         return self.statistic.shuffled
 
     @property
     def n(self) -> int | None:
-        """Public number of points, or of what `count_unit` tells; None where it is secret."""
+        """Public number of points, or of units of `count_unit`; None where it is secret."""
         return self.statistic.n
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Doubts that a person would raise about the public parameters; none of them is a refusal."""
+        """Warnings about the public parameters; none of them is a refusal."""
         n, guess = self.statistic.n, self.statistic.expected_n
         return cautions(self.guarantee, self.domain, guess if n is None else n)
 
@@ -108,7 +108,7 @@ class ReleasePlan:
 
     @property
     def levels(self) -> None:
-        """None: all points are released at once."""
+        """None: points are released together, not by level."""
 
     def release(
         self,
@@ -255,7 +255,7 @@ class ReleasePlan:
 
     @property
     def file_sizes(self) -> tuple[int, int]:
-        """Bytes of the files that are paid for, and of those that are made of them, about."""
+        """Approximate bytes of the paid files, and of the files derived from them."""
         return file_sizes(self)
 
     def _spend(self, measure: Callable[[RngLike], Measured[Statistic]], rng: RngLike, **account: Any) -> Result:

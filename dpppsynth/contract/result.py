@@ -1,4 +1,4 @@
-"""`Result`: what tools ask of a release, whichever mechanism made it."""
+"""`Result`: interface of releases to all tools."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -35,7 +35,7 @@ class Saved(Protocol):
         """A file, if the certificate lists it."""
 
     def patterns(self) -> Iterator[PointPattern]:
-        """Synthetic patterns, marked no more."""
+        """Synthetic patterns, without the mark of levels."""
 
 
 class Result(Protocol):
@@ -55,11 +55,11 @@ class Result(Protocol):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The bound that was proved."""
+        """Privacy guarantee."""
 
     @property
     def shuffled(self) -> ShuffledPrivacy | None:
-        """Second statement on reports that an honest shuffler mixes, where one was asked for."""
+        """Second guarantee for reports mixed by an honest shuffler, where one was requested."""
 
     @property
     def noise(self) -> str:
@@ -67,7 +67,7 @@ class Result(Protocol):
 
     @property
     def seeded(self) -> bool:
-        """True when that randomness can be reproduced."""
+        """True when the randomness can be reproduced: then the release is not private."""
 
     @property
     def entry(self) -> str | None:
@@ -77,17 +77,17 @@ class Result(Protocol):
         """Public parameters, as they stand on the certificate."""
 
     def paid_files(self) -> dict[str, str]:
-        """Text of the files that hold what the budget was spent on, by name: sampling leaves them as they are."""
+        """Text of the files that the budget was spent on, by name; further sampling leaves them unchanged."""
 
     def certificate_dict(self) -> JsonObject:
-        """The certificate, saved or not, with the files that were paid for alone."""
+        """The certificate, saved or not, listing the paid files alone."""
 
     @property
     def kept(self) -> Path | None:
-        """Folder into which what was paid for was written as soon as it was measured."""
+        """Folder of the paid files, written as soon as they were measured."""
 
     def keep(self, path: Path) -> Self:
-        """Write what was paid for to a new folder, on the disk when this returns; `save` completes it."""
+        """Write the paid files to a new folder, durably; `save` completes it."""
 
     def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
         """Write the release to a new or empty folder."""
@@ -97,10 +97,10 @@ class MechanismResult(Result, Protocol):
     """The result of one mechanism."""
 
     def finish(self, rng: RngLike, say: Progress) -> Self:
-        """The release with all that is to be inferred, once the ledger knows of the measurement."""
+        """The release after inference, once the measurement is recorded in the ledger."""
 
     def reopened(self, saved: Saved) -> Self:
-        """The release with what was inferred before it was saved."""
+        """The release with inference results from its saved files."""
 
 
 class ResultType(Protocol[R_co]):
@@ -108,7 +108,7 @@ class ResultType(Protocol[R_co]):
 
     # What was measured, and the estimator, are of the classes that the mechanism's own results hold.
     def of(self, mechanism: str, measured: Any, estimator: Any, *, entry: str | None = None) -> R_co:
-        """The release of what was measured, before anything is inferred from it."""
+        """Release of a measured statistic, before any inference."""
 
 
 class ResultByLevels(Result, Protocol):
@@ -123,7 +123,7 @@ class ResultByLevels(Result, Protocol):
         """The result of each level."""
 
     def finish(self, rng: RngLike, say: Progress) -> Self:
-        """The release with all that is to be inferred at each level."""
+        """The release after inference at each level."""
 
     @property
     def patterns(self) -> list[PointPattern]:
@@ -141,7 +141,7 @@ StratifiedType = Callable[[str, Mapping[str, Result], Guarantee, str | None, Val
 
 @runtime_checkable
 class HeatMapped(Protocol):
-    """A result that is drawn, and scored, as a heat map."""
+    """Result that is drawn and scored as a heat map."""
 
     @property
     def domain(self) -> Domain:
@@ -149,7 +149,7 @@ class HeatMapped(Protocol):
 
     @property
     def user(self) -> str | None:
-        """Mark that tells the persons; None where every point is a person."""
+        """Mark of persons; None where every point is a person."""
 
     def heatmap(self, bandwidth: float | None = None) -> Floats:
         """(nx, ny) heat map with mass 1; the bandwidth of its filter in the window's unit, unless the usual one."""
@@ -158,10 +158,10 @@ class HeatMapped(Protocol):
         """Width of the filter, with its unit."""
 
     def made(self) -> Rows:
-        """Rows of a table: how the heat map was made."""
+        """Table rows on how the heat map was computed."""
 
     def exact_maps(self, original: PointPattern) -> "ExactMaps":
-        """Comparison with the pattern that it was made from; as sensitive as the points."""
+        """Comparison with the original pattern; as sensitive as the points."""
 
 
 class Marked(Protocol):

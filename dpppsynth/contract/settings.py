@@ -59,7 +59,7 @@ class ParsedOptions:
 
 
 class Settings:
-    """Base of what users call: dataclasses of public settings, all of them checked.
+    """Base of synthesizers' public settings: dataclasses with checked fields.
 
     The class methods make an instance from options of the command line; families override those that their options
     need.
@@ -84,7 +84,7 @@ class Settings:
     uses_number: ClassVar[bool] = False
 
     def plan(self, *args: Any, **options: Any) -> Planned:
-        """Settle every choice from public parameters alone; each class says which."""
+        """Make the release plan from public parameters alone."""
         raise NotImplementedError
 
     def neighbouring(self) -> Relation:
@@ -92,12 +92,12 @@ class Settings:
         raise NotImplementedError
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
-        """The most that a release may spend, whatever the number of points."""
+        """Largest guarantee that a release may spend, whatever the number of points."""
         raise NotImplementedError
 
     @classmethod
     def require_options(cls, options: ParsedOptions) -> None:
-        """Refuse combinations of options that are wrong on any domain.
+        """Refuse combinations of options that are invalid on any domain.
 
         Raises
         ------
@@ -130,29 +130,29 @@ class Settings:
 
     @classmethod
     def preset(cls, options: ParsedOptions) -> Mapping[str, Any]:
-        """Settings that the mechanism's name decides."""
+        """Settings fixed by the mechanism's name."""
         return cls.presets.get(options.mechanism, {})
 
     @classmethod
     def plain(cls, options: ParsedOptions) -> dict[str, Any]:
-        """Arguments that are plain values."""
+        """Constructor arguments that are plain values."""
         known = {each.name: each for each in map(_own_setting, fields(cast(Any, cls))) if each is not None}
         given = {name: each.value(options[name]) for name, each in known.items() if options[name] is not None}
         return {**cls.preset(options), **given}
 
     @classmethod
     def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
-        """Arguments that are made from several values, or with the domain."""
+        """Constructor arguments built from several values, or with the domain."""
         return {}
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> Relation:
-        """The neighbouring relation, which no domain is needed for."""
+        """Neighbouring relation from the options; no domain is needed."""
         return cls(**cls.plain(options)).neighbouring()
 
     @classmethod
     def user_column(cls, options: ParsedOptions) -> str | None:
-        """The column that tells persons; None where none is read."""
+        """Column of person identifiers; None where none is read."""
         column: str | None = options["user"] or getattr(cls, "user", None)
         return column
 
@@ -163,12 +163,12 @@ class Settings:
 
     @classmethod
     def number_in(cls, options: ParsedOptions, pattern: PointPattern) -> int:
-        """The public number in a pattern that a plan is made for: of points, or of persons."""
+        """Public number in a pattern that a plan needs: of points, or of persons."""
         return measured_number(cls.relation_from(options), pattern)
 
     @classmethod
     def require_patterns(cls, options: ParsedOptions, patterns: int) -> None:
-        """Refuse a number of patterns where each would be a new spend, and no plan pays for it; InputError."""
+        """Refuse further patterns where each costs budget and no plan pays for it; InputError."""
 
     @classmethod
     def require_columns(cls, options: ParsedOptions, columns: Iterable[str], name: str) -> None:
@@ -176,7 +176,7 @@ class Settings:
 
     @classmethod
     def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
-        """Refuse a number of points, or a mark by whose levels they are released, that does not go with the mechanism.
+        """Refuse a number of points, or a mark of levels, that does not suit the mechanism.
 
         Raises
         ------
@@ -248,7 +248,7 @@ class Setting:
 
     @property
     def taken(self) -> str:
-        """Words for the default; none where nothing is taken."""
+        """Text for the default; empty where there is none."""
         return self.otherwise or _written(self.default)
 
     def value(self, given: Any) -> Any:
@@ -272,12 +272,12 @@ def setting(
 
 
 def declared_as(declared: Setting, default: Any = None) -> Any:
-    """A field with a declaration that others share."""
+    """Dataclass field with a shared declaration."""
     return field(default=default, metadata={SETTING: declared})
 
 
 def made_of(*parts: Setting) -> Any:
-    """A field, None by default, whose value `Settings.objects` makes from several options."""
+    """Dataclass field, None by default, that `Settings.objects` fills from several options."""
     return field(default=None, metadata={PARTS: parts})
 
 

@@ -1,4 +1,4 @@
-"""Spending of a budget: authorise, measure, write what was paid for to disk, record, and only then infer."""
+"""Spending of a budget: authorise, measure, write the paid files to disk, record in the ledger, then infer."""
 
 import warnings
 from collections.abc import Callable
@@ -25,18 +25,18 @@ VERTICES, KEPT = 8, 5_000_000
 
 
 class Finishing(Result, Protocol):
-    """A result from which something may still be inferred."""
+    """A result whose inference can still be run."""
 
     def finish(self, rng: RngLike, say: Progress) -> "Self":
-        """The release with all that is to be inferred."""
+        """The release after inference."""
 
 
 class Spendable(Planned, Protocol):
-    """A plan whose files have a size."""
+    """A plan with known file sizes."""
 
     @property
     def file_sizes(self) -> tuple[int, int]:
-        """Bytes of the files that are paid for, and of those that are made of them, about."""
+        """Approximate bytes of the paid files, and of the files derived from them."""
 
 
 F = TypeVar("F", bound=Finishing)
@@ -53,7 +53,7 @@ def spend(
     subset: Subset,
     keep: str | Path | None,
 ) -> F:
-    """Release what `measure` finds, which is called once the ledger has authorised it.
+    """Spend the budget: `measure` is called once the ledger has authorised the release.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def spend(
 
 
 def file_sizes(plan: Any) -> tuple[int, int]:
-    """Bytes of the files of one plan that are paid for, and of those that are made of them, about."""
+    """Approximate bytes of one plan's paid files, and of the files derived from them."""
     statistic = plan.statistic
     points = POINT * int(statistic.n or statistic.expected_n or 0)
     paid = CERTIFICATE + len(canonical_json(plan.domain.to_geojson())) + NUMBER * statistic.most_numbers
@@ -109,7 +109,7 @@ def authorise(
     subset: Subset = None,
     taken: bool = True,
 ) -> str | None:
-    """The ledger's name for its authorisation of a plan, which nothing else can take up; None without a ledger.
+    """Name of the ledger's authorisation of a plan, valid for this release alone; None without a ledger.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def paid_before(ledger: object, entry: str | None) -> bool:
 
 
 def require_no_ledger_needed(**given: object) -> None:
-    """Refuse what is said to a ledger where there is none."""
+    """Refuse ledger arguments without a ledger."""
     for name, value in given.items():
         if value is not None:
             msg = f"{name}: it is for a ledger; give the {mention('ledger')} as well, which authorises the release."
@@ -164,7 +164,7 @@ def require_no_ledger_needed(**given: object) -> None:
 
 
 def record(release: Result, ledger: Account | None, entry: str | None) -> None:
-    """Tell the ledger what an authorised release has measured. What was paid for is never lost because that fails."""
+    """Record the measurement of an authorised release in the ledger; on failure the paid files are kept."""
     if ledger is None or entry is None:
         return
     try:

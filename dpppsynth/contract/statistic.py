@@ -1,4 +1,4 @@
-"""`Statistic`: what the budget is spent on, settled from public parameters; `Measured`: what came out."""
+"""`Statistic`: the noised numbers of a mechanism, defined by public parameters; `Measured`: their released values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Measured(Protocol[P_co]):
 
     @property
     def definition(self) -> P_co:
-        """The measurement."""
+        """The statistic that was measured."""
 
     @property
     def noise(self) -> str:
@@ -77,7 +77,7 @@ NOTHING = 1e-9
 
 
 class Statistic:
-    """Base of plans that settle what the budget is spent on, from public parameters alone.
+    """Base of statistics: the measurement that the budget is spent on, from public parameters alone.
 
     Attributes
     ----------
@@ -140,13 +140,13 @@ class Statistic:
 
     @property
     def count_unit(self) -> str | None:
-        """Mark that tells what n counts, such as trajectories; None counts points."""
+        """Mark whose values n counts, such as trajectories; None where n counts points."""
         mark: str | None = getattr(self, "user", None)
         return mark
 
     @property
     def persons_by(self) -> str | None:
-        """Mark that tells persons of whom a few points, drawn at random, are measured; None where all points are."""
+        """Mark of persons, a few random points of each of whom are measured; None where all points are."""
         cap = self.guarantee.relation.user_cap
         return None if cap is None else cap.user
 
@@ -167,7 +167,7 @@ class Statistic:
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The measurement that a certificate's public parameters describe.
+        """Statistic from a certificate's public parameters.
 
         Parameters
         ----------
@@ -186,15 +186,15 @@ class Statistic:
         raise NotImplementedError
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to make this plan, and derive its guarantee, again."""
+        """Public parameters for the certificate: enough to rebuild the statistic and its guarantee."""
         raise NotImplementedError
 
     def implements(self, mechanism: str) -> bool:
-        """Whether it belongs to a mechanism, where one class of plans serves several."""
+        """Whether it belongs to a mechanism, where several share one class of statistics."""
         return True
 
     def prepare(self) -> None:
-        """Make everything that `measure` needs besides the points, and refuse here what it would refuse without them.
+        """Compute everything that `measure` needs besides the points, and raise here what does not depend on them.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class Statistic:
         """
 
     def require_public(self, pattern: PointPattern) -> None:
-        """Refuse, before anything is spent, a pattern whose public facts are not the planned ones.
+        """Refuse, before the budget is spent, a pattern whose public facts differ from the planned ones.
 
         These are its domain, the names of its marks and a public number of points. No value of a point is read: a
         refusal costs nothing, so it must not depend on one.
@@ -220,7 +220,7 @@ class Statistic:
         require_match(pattern, self.domain, None, self.count_unit or self.persons_by)
 
     def admitted(self, pattern: PointPattern, rng: RngLike = None) -> PointPattern:
-        """The points that are measured, which fit the plan: all, or a few of each person, drawn at random.
+        """Points that are measured: all, or a few random ones of each person.
 
         Every `measure` begins with it, and reads nothing else of a pattern.
 
@@ -239,12 +239,12 @@ class Statistic:
 
     @property
     def shuffled(self) -> ShuffledPrivacy | None:
-        """Second statement, on an honest shuffler of reports; None where none is made. The guarantee stands alone."""
+        """Second guarantee under an honest shuffler; None where none is stated."""
         return None
 
     @property
     def additive(self) -> bool:
-        """Whether what is noised is a sum over points, so that batches of points can be added up before."""
+        """Whether the exact numbers are a sum over points, so that batches can be added before noise."""
         return False
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
@@ -252,7 +252,7 @@ class Statistic:
         raise NotImplementedError
 
     def noised(self, exact: Ints, rng: RngLike = None) -> Measured[Self]:
-        """Add noise to exact numbers (k,) of all points, where these are what the budget is spent on."""
+        """Add noise to exact numbers (k,) of all points."""
         raise NotImplementedError
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> Measured[Self]:
@@ -277,7 +277,7 @@ class Statistic:
         raise NotImplementedError
 
     def reopened(self, saved: Saved) -> Measured[Self]:
-        """Opened measurement from the files of a saved release.
+        """Measured statistic from the files of a saved release.
 
         Raises
         ------
@@ -287,7 +287,7 @@ class Statistic:
         raise NotImplementedError
 
     def apply_noise(self, draw: Callable[[Exact], Drawn], exact: Exact) -> Drawn:
-        """Pass what is exact, and therefore sensitive, to the randomness that protects it.
+        """Pass exact, sensitive numbers to the noise sampler.
 
         Each `measure` draws through here and nowhere else, so that conformance can put something public in the place of
         what is exact: whatever still differs between two patterns has come another way.
@@ -305,7 +305,7 @@ class Statistic:
         raise NotImplementedError
 
     def validate_released(self, lattice: Ints) -> None:
-        """Refuse released numbers (k,) that no run gives, where that follows from public parameters.
+        """Refuse released numbers (k,) that are impossible under the public parameters.
 
         Raises
         ------
@@ -314,11 +314,11 @@ class Statistic:
 
     @property
     def following(self) -> Mapping[str, FileCheck]:
-        """Files of a release that follow from its numbers, or are read by them, and their checks."""
+        """Files of a release that are derived from its numbers or read with them, and their checks."""
         return {}
 
     def table_rows(self) -> Rows:
-        """The measurement in words, for the table of `dpppsynth check`; its public parameters unless said better."""
+        """Rows on the statistic for the table of `dpppsynth check`; by default its public parameters."""
         return [(name, str(value)) for name, value in self.parameters().items()]
 
     def details(self) -> JsonObject:
@@ -328,14 +328,14 @@ class Statistic:
         return scale if mesh is None else scale | {"mesh": mesh_json(mesh)}
 
     def require_marks(self, marks: Mapping[str, Any]) -> None:
-        """Refuse marks (n,) of synthetic points, of the names there are, that its releases do not have."""
+        """Refuse marks (n,) of synthetic points that its releases cannot have."""
 
     def with_offset(self, offset: Offset | None) -> Self:
-        """The plan with the public offset, of which a certificate states the fingerprint with its estimator."""
+        """Copy with the public offset, whose fingerprint a certificate states with its estimator."""
         return self
 
     def with_surrogate_marks(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
-        """A surrogate pattern with the marks that the plan asks for: of so many persons where it asks whose points are.
+        """A surrogate pattern with the required marks, of so many persons where the relation tells persons.
 
         Parameters
         ----------
@@ -377,7 +377,7 @@ def require_kept_cap(kind: type[Statistic], relation: Relation) -> None:
 
 
 def measured_number(relation: Relation, pattern: PointPattern) -> int:
-    """Number of points that are measured under a relation, which caps those of each person where it tells persons."""
+    """Number of measured points under a relation, capped for each person where it tells persons."""
     cap = relation.user_cap
     return len(pattern) if cap is None else number_of_few(pattern, *cap)
 
@@ -397,7 +397,7 @@ def capped(relation: Relation) -> CappedRelation:
 
 
 def require(holds: bool, rule: str) -> None:
-    """Refuse public parameters that break a rule."""
+    """Refuse invalid public parameters."""
     if not holds:
         msg = f"parameters: {rule}; these are not so."
         raise InputError(msg)

@@ -73,7 +73,7 @@ class StratifiedPlan:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The bound of all releases together: the weakest level's."""
+        """Guarantee of all levels together: the weakest level's."""
         return parallel([plan.guarantee for plan in self.plans.values()], self.by)
 
     @property
@@ -88,7 +88,7 @@ class StratifiedPlan:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Doubts that a person would raise about the public parameters of any level."""
+        """Warnings about the public parameters of any level."""
         return tuple(dict.fromkeys(each for plan in self.plans.values() for each in plan.cautions))
 
     @property
@@ -112,7 +112,7 @@ class StratifiedPlan:
 
     @property
     def file_sizes(self) -> tuple[int, int]:
-        """Bytes of the files of all levels that are paid for, and of those that are made of them, about."""
+        """Approximate bytes of all levels' paid files, and of the files derived from them."""
         paid, made = zip(*(plan.file_sizes for plan in self.plans.values()), strict=True)
         return sum(paid), sum(made)
 

@@ -56,7 +56,7 @@ KEPT = "within-budget"
 
 
 class Synthesizer(Settings, Generic[R_co]):
-    """Base: `plan` is each synthesizer's own; `check` and `release` follow from it."""
+    """Base of synthesizers: each defines `plan`; `check` and `release` use it."""
 
     epsilon: float
 
@@ -130,7 +130,7 @@ class Synthesizer(Settings, Generic[R_co]):
 
     @property
     def labels_tell_n(self) -> bool:
-        """Whether the public number of a pattern hangs on labels of persons."""
+        """Whether the public number of a pattern depends on persons' labels."""
         relation = self.neighbouring()
         return relation.n_is_public and relation.user_cap is not None
 
@@ -145,7 +145,7 @@ class Synthesizer(Settings, Generic[R_co]):
         return measured_number(relation, pattern) if relation.n_is_public else None
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
-        """The most that a release may spend, whatever the number of points.
+        """Largest guarantee that a release may spend, whatever the number of points.
 
         A ledger authorises it where that number is to be read from a file.
         """
@@ -204,7 +204,7 @@ class PointSynthesizer(Synthesizer[R_co]):
     smaller_delta: ClassVar[str] = ""
 
     def require_delta(self, delta: float, n: int | None, expected_n: float | None) -> None:
-        """Refuse a delta that promises nothing for so many points, those of all levels together."""
+        """Refuse a delta that is too large for the number of points of all levels together."""
         allowed = getattr(self, "allow_large_delta", False)
         public: dict[str, Any] = {"expected_n": expected_n, "allow_large_delta": allowed}
         require_small_delta(delta, n, **public, remedy=self.smaller_delta)
@@ -223,7 +223,7 @@ class PointSynthesizer(Synthesizer[R_co]):
         return people_within(population, domain, require_reach(self.neighbouring()))
 
     def require_levels(self) -> None:
-        """Refuse to release by the levels of a mark what cannot be released so: tracks, and a few points of each.
+        """Refuse levels of a mark for tracks and for samples of each person's points.
 
         The cap holds for all levels together, and which points of a person count is drawn: so would be how many points
         each level has, which is public and planned for.
@@ -240,7 +240,7 @@ class PointSynthesizer(Synthesizer[R_co]):
         expected_n: object = None,
         **options: Any,
     ) -> StratifiedPlan:
-        """Settle one release for each level of a public mark.
+        """Make the plan of one release for each level of a public mark.
 
         Parameters
         ----------
@@ -382,7 +382,7 @@ def safe_digits(bound: float, *, up: bool = False) -> str:
 
 
 def need_size(size: float | None) -> float:
-    """The guess a rule cannot do without, under add/remove."""
+    """The public guess of n that a rule needs under add/remove."""
     if size is None:
         msg = (
             "expected_n: a public guess of the number of points is needed under add/remove, such as "
@@ -398,7 +398,7 @@ def exact_or_guess(n: int | None, size: float | None) -> tuple[int | None, float
 
 
 def require_true_lengths(domain: Domain) -> None:
-    """Refuse anything but a window or a network, and one that states another scale factor than is found."""
+    """Refuse a domain that is no window or network, or whose stated scale factor is wrong."""
     require_domain(domain)
     if domain.scale_factor != scale_factor(domain.geometry, domain.crs):
         msg = (
@@ -409,7 +409,7 @@ def require_true_lengths(domain: Domain) -> None:
 
 
 def covering(domain: Domain, mesh: object) -> Mesh:
-    """A caller's mesh, built again from its recipe on this domain: what is measured is what an auditor will rebuild."""
+    """A caller's mesh rebuilt from its recipe on this domain, exactly as an auditor will rebuild it."""
     if not isinstance(mesh, Mesh):
         msg = f"mesh: needs a Mesh, for instance from dpppsynth.models.regular_triangulation, got {mesh!r}."
         raise InputError(msg)

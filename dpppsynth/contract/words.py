@@ -1,4 +1,4 @@
-"""`MechanismWords`: text on a mechanism, in reports, on pictures and at the command line."""
+"""`MechanismWords`: text on a mechanism, for reports, pictures and the command line."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ R_contra = TypeVar("R_contra", bound=Result, contravariant=True)
 
 @dataclass(frozen=True, kw_only=True)
 class MechanismWords(Generic[P_contra, R_contra]):
-    """Text on a mechanism; what has a default is true of any.
+    """Text on a mechanism; defaults hold for any mechanism.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class MechanismWords(Generic[P_contra, R_contra]):
         return self.description
 
     def errors(self, plan: P_contra, by: str | None = None) -> list[str]:
-        """Bounds on the errors of counts and places; nothing where none was asked for.
+        """Sentences on bounded errors of counts and places; empty without a bound.
 
         Parameters
         ----------
@@ -55,19 +55,19 @@ class MechanismWords(Generic[P_contra, R_contra]):
         return []
 
     def costs(self, plan: P_contra, guarantee: Guarantee) -> list[str]:
-        """Paragraphs on what such bounds cost in privacy."""
+        """Paragraphs on the privacy cost of such bounds."""
         return []
 
     def shown(self, plan: P_contra) -> str | None:
-        """Caption of the points on a map, where it is another than that of synthetic points."""
+        """Caption of the points on a map, where they are not synthetic."""
         return None
 
     def reports(self, plans: Sequence[P_contra]) -> str | None:
-        """Number of reports that persons sent, for the plans of all levels; None where nobody sent any."""
+        """Number of reports of all levels; None without reports."""
         return None
 
     def remarks(self, release: R_contra) -> list[str]:
-        """Sentences on the released numbers, which whoever released them reads first."""
+        """Sentences on the released numbers, for the custodian."""
         return []
 
     def figures(self, release: R_contra) -> dict[str, float]:
@@ -75,7 +75,7 @@ class MechanismWords(Generic[P_contra, R_contra]):
         return {}
 
     def alarm(self, release: R_contra) -> str | None:
-        """Warning that the released numbers may mean nothing, where they may."""
+        """Warning that the released numbers may be mostly noise."""
         return None
 
     def spent(self, mechanism: str) -> str:

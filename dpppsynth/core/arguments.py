@@ -22,7 +22,7 @@ COMMON = "1e-6 is a common choice"
 
 
 def shown(value: Any) -> str:
-    """A number or a text as a message shows it, shortened; of anything else, which may be sensitive, its type."""
+    """Text of a number or string for a message, shortened; the type name of anything else, which may be sensitive."""
     if isinstance(value, list | tuple) and len(value) == 1:
         return f"[{shown(value[0])}]"
     if isinstance(value, int) and value.bit_length() > 4 * WIDTH:

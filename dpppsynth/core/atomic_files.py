@@ -53,7 +53,7 @@ def whole_file(path: Path, mode: int = 0o666, *, ready: Callable[[], None] | Non
 
 
 def name_leftovers(folder: Path, prefix: str, holds: str) -> None:
-    """Warn, by name, of temporary files that killed processes left: only the reader knows that none still runs.
+    """Warn, by name, of temporary files left by killed processes; they may still be in use.
 
     Parameters
     ----------

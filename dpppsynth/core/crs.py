@@ -96,7 +96,7 @@ def is_in_degrees(crs: CRSLike) -> bool:
 
 
 def is_plain(name: str) -> bool:
-    """Whether a CRS name from an untrusted document is safe to look up: it makes no file be opened."""
+    """Whether a CRS name from an untrusted document is safe to look up without opening a file."""
     return len(name) <= MOST_CHARACTERS and OPENS_FILES.search(name) is None
 
 

@@ -1,4 +1,4 @@
-"""Small tables in HTML for notebooks; colours are the notebook's own, dark ones too."""
+"""Small HTML tables for notebooks, in the notebook's own colours."""
 
 from collections.abc import Iterable
 from html import escape

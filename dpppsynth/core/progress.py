@@ -1,4 +1,4 @@
-"""Progress of long work: words on each step with the share that is done, and a moving line on the screen."""
+"""Progress of long work: messages with the share done, and a progress line on the screen."""
 
 import builtins
 import re
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Step(str):
-    """Words on what is going on, and the share of the work that is done, where that is known.
+    """Text of a step, and the share of the work done where known.
 
     Shares follow from public parameters, from sizes of files, or from what was released already.
 
@@ -40,14 +40,14 @@ class Step(str):
 
 
 def each_of(say: Progress, words: str, items: Sequence[T]) -> Iterator[T]:
-    """The items, one by one; before each the share of those done is told."""
+    """The items, one by one, reporting the share done before each."""
     for k, item in enumerate(items):
         say(Step(words, k / len(items)))
         yield item
 
 
 def inner_progress(say: Progress, words: str, done: int, count: int) -> Progress:
-    """A progress of one of several parts, of which some are done: what it is told is told with the share of all.
+    """Progress of one of several parts, mapped to the share of the whole.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def inner_progress(say: Progress, words: str, done: int, count: int) -> Progress
 
 
 def part_progress(say: Progress, words: str, done: int, count: int) -> Progress:
-    """The same, of which the share alone is passed on.
+    """The same, passing on the share alone.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def _share_of_all(step: str, done: int, count: int) -> float:
 
 
 def require_progress(progress: Any) -> None:
-    """Refuse anything but a function of one text: found out in the middle of a release, it would cost the budget."""
+    """Refuse a progress callback that is not a function of one text, before it could fail a paid release."""
     if progress is not None and progress is not False and not callable(progress):
         msg = (
             "progress: must be a function of one text, such as print, False for silence, or None for a line on the "
@@ -88,7 +88,7 @@ def require_progress(progress: Any) -> None:
 
 @contextmanager
 def announced(progress: ProgressLike) -> Iterator[Progress]:
-    """Yield a function to be told of each step: the given one, or a line on the screen in interactive use.
+    """Yield the function that reports steps: the given one, or a screen line in interactive use.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def silent(_: str) -> None:
 
 
 def interactive() -> bool:
-    """Whether somebody types commands, in a notebook or at a prompt."""
+    """Whether commands are typed, in a notebook or at a prompt."""
     return hasattr(builtins, "__IPYTHON__") or (hasattr(sys, "ps1") and sys.stderr.isatty())
 
 
@@ -125,7 +125,7 @@ SHORTEST, LEAST = 1.0, 0.02
 
 
 class Clock:
-    """Time left of a step, by the pace of its shares.
+    """Estimate of the time left of a step, from its pace.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class Clock:
         self._last = 0.0
 
     def words(self, step: str, share: float | None) -> str:
-        """Words on a step, with its share and the time left where they are known."""
+        """Text of a step, with share and time left where known."""
         if share is None:
             self._first = None
             return step
@@ -156,7 +156,7 @@ class Clock:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them.
+    """Seconds in words.
 
     Examples
     --------

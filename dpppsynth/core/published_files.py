@@ -137,7 +137,7 @@ def reason(error: OSError) -> str:
 
 
 def strict_json(content: bytes) -> Any:
-    """A JSON document in which nothing is said twice, no number is absurd, and nothing lies very deep.
+    """Parse a JSON document without duplicate keys, out-of-range numbers or deep nesting.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def strict_json(content: bytes) -> Any:
 
 
 def plain_text(document: Any) -> str:
-    """The one layout of published documents, with keys in order."""
+    """Canonical text of published documents: sorted keys."""
     return json.dumps(document, sort_keys=True, allow_nan=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Rounding: of budgets and of numbers in reports, towards less privacy, and of coordinates to public decimal grids."""
+"""Rounding of budgets and reported numbers towards less privacy, and of coordinates to public decimal grids."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -43,7 +43,7 @@ def budget_parts(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:
 
 
 def upward(value: float, digits: int = 6) -> str:
-    """An epsilon, a delta or a bound on errors in a few digits, rounded towards what promises less.
+    """An epsilon, a delta or an error bound in a few digits, rounded up.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def upward(value: float, digits: int = 6) -> str:
 
 
 def stated(value: float, digits: int = 4) -> str:
-    """An epsilon or a delta as people write it, rounded towards what promises less.
+    """An epsilon or a delta in plain digits, rounded up.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def stated(value: float, digits: int = 4) -> str:
 
 
 def downward(value: float, digits: int = 4) -> str:
-    """A distance up to which an epsilon holds, in a few digits; what is below by rounding alone counts as whole.
+    """A distance up to which an epsilon holds, in a few digits, rounded down but for float error.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def downward(value: float, digits: int = 4) -> str:
 
 
 def in_words(number: str) -> str:
-    """A number as people write it: with commas at the thousands, and a power of ten in place of an exponent.
+    """A number in text: commas at the thousands, a power of ten in place of an exponent.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`SingleEntryCache`: the last result of a computation, for who asks for the same again."""
+"""`SingleEntryCache`: one-entry cache of a computation."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class SingleEntryCache(Generic[T]):
-    """One result with what it was made from; another question takes its place.
+    """The last result with its key; another key replaces it.
 
     Threads that ask at once may compute twice, and never see the result of another question. Copies to other processes
     begin without one.

@@ -64,7 +64,7 @@ def mention(name: str, code: str = "") -> str:
 
 
 def either(python: str, shell: str) -> str:
-    """The words for Python or those for the command line, whichever is in use."""
+    """The text for Python or for the command line, whichever is in use."""
     return shell if _in_use else python
 
 

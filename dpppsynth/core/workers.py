@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[Executor]:
-    """Processes that end with this block: after what they are doing, or at once where it is interrupted.
+    """Worker processes that end with this block, at once on an interrupt.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def compiled(function: F) -> F:
 
 
 def in_time(function: Callable[[], Result], seconds: float) -> Result:
-    """Result of a function; beyond some seconds it is made to end, and TimeoutError raised.
+    """Result of a function; TimeoutError beyond some seconds.
 
     It runs in a thread, which ends at its next step in Python; nobody waits for that.
     """

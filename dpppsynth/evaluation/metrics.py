@@ -373,7 +373,7 @@ def transport_method(original: PointPattern, patterns: Sequence[PointPattern]) -
 
 
 def thins(pattern: PointPattern) -> bool:
-    """Whether a random part of the points is compared."""
+    """Whether a random subset of the points is compared."""
     return len(pattern) > _largest(pattern.domain)
 
 

@@ -1,4 +1,4 @@
-"""Posterior draws of a log-intensity, what is known of their fit, and their file in a saved release."""
+"""Posterior draws of a log-intensity, diagnostics of their fit, and their file in a saved release."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -23,7 +23,7 @@ COUNTED, NOMINAL = 0.05, 0.9
 
 @dataclass(frozen=True, eq=False)
 class FitNotes:
-    """Diagnostics of the fits that a posterior averages over, one for each prior; NaN where nothing is known.
+    """Diagnostics of the fits that a posterior averages over, one for each prior; NaN where unknown.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class FitNotes:
 
     @classmethod
     def unknown(cls, scales: Sequence[float]) -> "FitNotes":
-        """Diagnostics of priors with these scales, of which nothing is known."""
+        """Empty diagnostics for priors with these scales."""
         return cls(np.array(scales, dtype=np.float64), *np.full((6, len(scales)), np.nan))
 
     def add(self, place: int, check: ApproximationCheck) -> None:
-        """Note what a check of the Laplace approximation with the prior at a place has found."""
+        """Add the results of a check of the Laplace approximation with one prior."""
         self.pareto_k[place], self.profile[place] = check.pareto_k, check.profile
 
     @property

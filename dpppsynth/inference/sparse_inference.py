@@ -1,4 +1,4 @@
-"""Fields of sparse precision: draws averaged over priors by evidence, and a prior of one's own."""
+"""Fields of sparse precision: draws averaged over priors by evidence, and a user's own prior."""
 
 import hashlib
 from collections.abc import Mapping

@@ -91,7 +91,7 @@ def read_layer(
 
 
 def read_population(path: Path, column: str | None, domain: Domain, crs: str | None = None) -> Offset:
-    """Read public inhabitants; nobody lives where a file has no value. Errors as in `read_layer`."""
+    """Read public inhabitants; missing values count as zero. Errors as in `read_layer`."""
     layer = read_layer(
         path,
         domain,

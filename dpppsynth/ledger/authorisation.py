@@ -46,7 +46,7 @@ class Authorisation(str):
 
 
 def hashed(text: str, times: int = 1) -> str:
-    """SHA-256 of a text, of that hash, and so on."""
+    """Iterated SHA-256 of a text."""
     for _ in range(times):
         text = hashlib.sha256(text.encode()).hexdigest()
     return text

@@ -79,7 +79,7 @@ class CountedPoints:
         return replace(self, n=None, levels=tuple((level, None) for level, _ in self.levels))
 
     def difference(self, later: "CountedPoints") -> str | None:
-        """The first of subset, n and levels that is not as in `later`, where more may be known; None otherwise."""
+        """The first of subset, n and levels that differs from `later`, which may know more; None otherwise."""
         if self.subset != later.subset:
             return "subset"
         if None not in (self.n, later.n) and (self.n, self.count_unit) != (later.n, later.count_unit):
@@ -90,7 +90,7 @@ class CountedPoints:
 
     @property
     def marks(self) -> frozenset[str]:
-        """Marks without which n would not be what it is: neighbouring patterns must share them."""
+        """Marks whose values n depends on: neighbouring patterns must share them."""
         return frozenset([*dict(self.subset), *filter(None, (self.count_unit, self.by))])
 
     def to_dict(self) -> dict[str, Any]:

@@ -276,7 +276,7 @@ def _settled(budget: Budget, entry: Entry, event: Event) -> Entry:
 
 @lru_cache(maxsize=10_000)
 def _covered(actual: Guarantee, authorised: Guarantee) -> Guarantee:
-    """What counts until a settled release is proved: all that was authorised, on the assumptions of both."""
+    """Guarantee that counts until a settled release is proved: what was authorised, on the assumptions of both."""
     if not nowhere_worse(actual.profile, authorised.profile):
         msg = (
             "guarantee: the release would spend more than was authorised for it, or another kind of budget; authorise "
@@ -359,7 +359,7 @@ def _require_numbers(points: CountedPoints, mechanism: str, *, levels: bool) -> 
 
 
 def _fact(entry: Entry) -> Fact | None:
-    """What an entry that was taken up states about the points of a domain.
+    """Statement of an entry that was taken up about the points of a domain.
 
     An authorisation that nobody took up was never held against any points, nor levels that were not counted.
     """

@@ -22,7 +22,7 @@ EVERYWHERE = f"they are so, or are the same, in each of the domains of the relea
 
 @dataclass(frozen=True)
 class Narrowed(Relation):
-    """The budget's relation for fewer pairs of patterns: those that share further properties, in words."""
+    """The budget's relation restricted to pairs of patterns with further shared properties."""
 
     of: Relation
     limits: tuple[str, ...]
@@ -39,7 +39,7 @@ class Narrowed(Relation):
         return self.of.reach
 
     def describe(self) -> str:
-        """The relation in words, what it leaves open included."""
+        """The relation in words, with its restrictions."""
         return ", and ".join((self.of.describe(), *self.limits))
 
     def to_dict(self) -> dict[str, Any]:

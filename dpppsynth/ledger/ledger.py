@@ -243,7 +243,7 @@ class Ledger(Account):
 
     @property
     def releases(self) -> tuple[Entry, ...]:
-        """All that was authorised, in that order."""
+        """All authorised releases, in order."""
         return tuple(self._read().entries.values())
 
     def knows(self, entry: str) -> bool:
@@ -261,7 +261,7 @@ class Ledger(Account):
         subset: Subset = None,
         levels: Levels = None,
     ) -> None:
-        """Raise what `authorise` would raise; nothing is written."""
+        """Raise the errors of `authorise` without writing anything."""
         history = self._read()
         event = _authorisation(history, guarantee, mechanism, domain, (n, count_unit, subset, levels))
         history.admit(event | {"claim": "", "taken": False})
@@ -335,7 +335,7 @@ class Ledger(Account):
         subset: Subset = None,
         levels: Levels = None,
     ) -> None:
-        """Take up an authorisation, once, by a release whose guarantee is known only now.
+        """Use an authorisation, once, for a release whose guarantee is known only now.
 
         It must nowhere be worse than what was authorised. What was authorised counts until `record` has seen a
         certificate that proves the smaller one.
@@ -373,7 +373,7 @@ class Ledger(Account):
         self._append(settlement)
 
     def give_up(self, entry: str) -> None:
-        """Take up an authorisation for nothing: it counts as spent, and says nothing about the number of points.
+        """Use an authorisation without a release: it counts as spent, and reveals nothing about the number of points.
 
         Raises
         ------
@@ -383,7 +383,7 @@ class Ledger(Account):
         self._append(lambda history: _event(GIVEN_UP, *_held(history, entry, GIVEN_UP)))
 
     def record(self, entry: str, cert: Mapping[str, Any], *, domain: Domain, kept: str | Path | None = None) -> None:
-        """Note that something was measured. What was settled counts from then on, if its certificate proves it.
+        """Record a measurement; from then on the settled guarantee counts, if its certificate proves it.
 
         Parameters
         ----------

@@ -119,7 +119,7 @@ def _mark_radius(ax: Axes, guarantee: Guarantee, at_radius: float, unit: str) ->
 
 
 def what_changes(guarantee: Guarantee) -> str:
-    """Description of the change that neighbours differ by, where a guarantee does not depend on distance."""
+    """Change between neighbours, in words, where a guarantee does not depend on distance."""
     relation = guarantee.relation
     if isinstance(relation, AddRemovePerson):
         return "one person is added or removed, with all their points"

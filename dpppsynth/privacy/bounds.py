@@ -91,7 +91,7 @@ def tents_sensitivity(
 
 
 def counts(relation: CappedRelation, *, scale: float, domain: Any = None) -> Guarantee:
-    """Guarantee of integer cell counts with discrete Laplace noise of the given scale; the domain is for its words."""
+    """Guarantee of integer cell counts with discrete Laplace noise of the given scale; the domain is for its text."""
     epsilon = counts_sensitivity(relation) / positive("scale", scale)
     assumed = assumptions(relation, (DISCRETE,), domain=domain)
     return Guarantee(relation, PureDP(epsilon), "counts", assumed)
@@ -122,14 +122,14 @@ def _curve(mesh: Mesh, relation: CappedRelation, scale: float, bits: int) -> Cur
 
 
 def all_points(sizes: Iterable[Size]) -> Size:
-    """Number of points of all levels together, or the guess of it as far as there are guesses."""
+    """Number of points of all levels together, or the available guesses of it."""
     known = list(sizes)
     numbers, guesses = [n for n, _ in known if n is not None], [guess for _, guess in known if guess is not None]
     return sum(numbers) if len(numbers) == len(known) else None, sum(guesses) if guesses else None
 
 
 def void_delta(n: int | None, expected_n: float | None = None) -> float:
-    """Smallest delta that promises nothing, or cannot be told not to (docs/theory.md, section 9).
+    """Smallest delta that is meaningless for the number of points (docs/theory.md, section 9).
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def require_small_delta(
     allow_large_delta: bool = False,
     remedy: str = PUBLISHED,
 ) -> None:
-    """Refuse a delta outside [0, 1), or one that promises nothing; parameters as in `void_delta`.
+    """Refuse a delta outside [0, 1), or a meaningless one; parameters as in `void_delta`.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def require_small_delta(
 
 
 def require_modest(delta: float, size: Size, *, bound: str, remedy: str) -> None:
-    """Refuse a large delta that was not asked for but follows from a bound on the error.
+    """Refuse a large delta that follows from an error bound rather than from the user.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def require_safe_lattice(mesh: Mesh, bits: int) -> None:
 def assumptions(
     relation: CappedRelation, own: tuple[Code, ...], settled: tuple[Code, ...] = (), *, domain: Any
 ) -> tuple[Code, ...]:
-    """Codes of what every guarantee takes for granted, around a mechanism's `own` and what else was `settled`."""
+    """Codes of the assumptions of every guarantee, around a mechanism's `own` and further `settled` ones."""
     cap, user = relation.max_points_per_person, relation.user
     people: Code = Statement(CAP, most=cap) if cap > 1 else WIDE_CAP
     if user is not None:

@@ -1,4 +1,4 @@
-"""Catalogue of everything that guarantees state: codes are stored and compared, texts are rendered for readers.
+"""Catalogue of the codes in guarantees: codes are stored and compared, texts are rendered for readers.
 
 A certificate holds codes and their parameters. The texts may be reworded at any time, as nothing is compared with them.
 """
@@ -290,7 +290,7 @@ Code = str | Statement
 
 
 def text(code: Code) -> str:
-    """Text of a code; one that is not in the catalogue, such as that of a mechanism of another package, as it is.
+    """Text of a code; unknown codes, such as another package's, as they are.
 
     Examples
     --------
@@ -319,7 +319,7 @@ NESTED = frozenset({"added-up", "each-release", "parallel-levels", "privacy-filt
 
 
 def require_code(name: str, code: Any) -> Code:
-    """A code, unless it is none, such as a sentence: then an InputError."""
+    """A valid code; InputError for others, such as a sentence."""
     stated = code.code if isinstance(code, Statement) else code
     if isinstance(stated, str) and FORM.fullmatch(stated):
         return code
@@ -328,7 +328,7 @@ def require_code(name: str, code: Any) -> Code:
 
 
 def require_codes(name: str, codes: Any) -> tuple[Code, ...]:
-    """Codes, unless they are none: then an InputError."""
+    """Valid codes; InputError otherwise."""
     return tuple(require_code(name, each) for each in several(name, codes, object))
 
 
@@ -345,7 +345,7 @@ def _json_part(value: Any) -> Any:
 
 
 def code_from_json(name: str, data: Any) -> Code:
-    """Code from its JSON form; InputError for what is none."""
+    """Code from its JSON form; InputError for invalid ones."""
     if isinstance(data, str):
         return data
     if isinstance(data, Mapping) and isinstance(data.get("code"), str) and all(isinstance(key, str) for key in data):
@@ -355,7 +355,7 @@ def code_from_json(name: str, data: Any) -> Code:
 
 
 def codes_from_json(name: str, data: Any) -> tuple[Code, ...]:
-    """Codes from their JSON form; InputError for what is none."""
+    """Codes from their JSON form; InputError for invalid ones."""
     return tuple(code_from_json(name, each) for each in several(name, data, object))
 
 

@@ -93,11 +93,11 @@ class Guarantee:
         return self.profile.epsilon(delta)
 
     def keeps_to(self, epsilon: float, delta: float) -> bool:
-        """Whether it spends no more than a budget, up to rounding."""
+        """Whether it is within a budget, up to rounding."""
         return self.epsilon() <= (1 + 1e-9) * epsilon and self.profile.at <= (1 + 1e-9) * delta
 
     def require(self, epsilon: float, delta: float) -> None:
-        """Raise `PrivacyCheckError` when it spends more than a budget."""
+        """Raise `PrivacyCheckError` when it exceeds a budget."""
         if not self.keeps_to(epsilon, delta):
             msg = (
                 f"epsilon: {self.theorem_text} gives {self.epsilon():.6g} at delta = {self.profile.at:g}, more than "
@@ -121,7 +121,7 @@ class Guarantee:
         return self if unit == self.unit else replace(self, unit=unit)
 
     def assuming(self, codes: Iterable[Code]) -> Self:
-        """The same on further assumptions."""
+        """The same with further assumptions."""
         more = tuple(dict.fromkeys((*self.assumptions, *codes)))
         return self if more == self.assumptions else replace(self, assumptions=more)
 
@@ -153,7 +153,7 @@ class Guarantee:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form, as it stands on a certificate."""
+        """JSON form for a certificate."""
         return {
             "relation": self.relation.to_dict(),
             "profile": self.profile.to_dict(),

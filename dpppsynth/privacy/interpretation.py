@@ -45,7 +45,7 @@ def chance(guessed: float) -> str:
 
 
 def rare(guarantee: Guarantee) -> str:
-    """Addition about outcomes that allow better guesses than `chance` says; mostly empty."""
+    """Addition on rare outcomes that allow better guesses than `chance`; mostly empty."""
     # Odds of 19 to 1 are a guess that is right in 95 of 100 cases, here after the outcome is seen.
     return RARE if guarantee.epsilon() > math.log(WEAK / (100 - WEAK)) and guesses(guarantee.profile) <= WEAK else ""
 
@@ -60,7 +60,7 @@ def likelihood(guarantee: Guarantee, what: str = "whatever is in this release", 
 
 
 def factor(epsilon: float) -> str | None:
-    """e^epsilon, rounded up; None where it is too large to mean anything."""
+    """e^epsilon, rounded up; None where it is too large to be meaningful."""
     odds = math.exp(min(epsilon, 700.0)) * (1 - 1e-12)
     if odds > VAST:
         return None
@@ -90,7 +90,7 @@ def cost_of_bound(guarantee: Guarantee) -> str:
 
 
 def one_sentence(guarantee: Guarantee, domain: Domain) -> str:
-    """The promise to a reader who does not ask how it is proved; numbers are rounded towards less privacy.
+    """The guarantee in one sentence for lay readers; numbers are rounded towards less privacy.
 
     Examples
     --------

@@ -64,7 +64,7 @@ class Crowd:
     along_streets: bool
 
     def words(self, guarantee: Guarantee) -> str:
-        """The crowd, and the meaning of a guarantee for who lives there.
+        """Text on the crowd, and on the guarantee for its inhabitants.
 
         Odds are bounded by pure epsilon alone: a delta leaves some outcomes without a bound, and a bound on average
         over a model says nothing about odds.

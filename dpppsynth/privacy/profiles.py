@@ -39,7 +39,7 @@ class Profile(Protocol):
 
     @property
     def at(self) -> float:
-        """The delta at which the profile is quoted."""
+        """The delta at which the profile is stated."""
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta at which (epsilon, delta) holds."""

@@ -1,4 +1,4 @@
-"""Privacy of reports that an honest shuffler passes on, beside the local bound (docs/theory/shuffling.md).
+"""Guarantee of reports mixed by an honest shuffler, beside the local one (docs/theory/shuffling.md).
 
 Every other person's report is, with some probability, drawn as if it were about either of two places of the person in
 question: a clone. Given the number C of clones, who tells the two places apart sees a number of heads among C fair
@@ -161,7 +161,7 @@ def _coins_delta(local: float, epsilon: float, clones: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffledPrivacy:
-    """A second statement on local reports, on a further assumption; the local bound holds without it.
+    """Second guarantee of local reports, under an honest shuffler; the local one holds without it.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ class ShuffledPrivacy:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form, as it stands on a certificate."""
+        """JSON form for a certificate."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -239,7 +239,7 @@ class ShuffledPrivacy:
 
 
 def shuffled_from_dict(data: Any) -> ShuffledPrivacy:
-    """Statement from its JSON form; InputError for what is none."""
+    """Shuffled guarantee from its JSON form; InputError for invalid ones."""
     names = ("epsilon", "delta", "reports", "local_epsilon")
     data = entries("shuffled", data, (*names, "theorem", "assumes"))
     return ShuffledPrivacy(
@@ -252,7 +252,7 @@ def shuffled_from_dict(data: Any) -> ShuffledPrivacy:
 def shuffled_reports(
     local_epsilon: float, reports: int, delta: float, *, clones: float | None = None
 ) -> ShuffledPrivacy:
-    """Second statement on so many honest reports, each within `local_epsilon`; parameters as of `shuffled_delta`.
+    """Guarantee of so many honest shuffled reports, each within `local_epsilon`; parameters as of `shuffled_delta`.
 
     Examples
     --------
@@ -273,7 +273,7 @@ def shuffled_reports(
 
 
 def shuffled_rounds(epsilons: Sequence[float], reports: int, delta: float) -> ShuffledPrivacy:
-    """Second statement on several rounds, in each of which everybody sends a message within one of these epsilons.
+    """Guarantee of several shuffled rounds, in each of which everybody sends one message within its epsilon.
 
     The law of a later round may follow from what earlier ones told. Epsilons add up, and each round has its share of
     delta.

@@ -67,7 +67,7 @@ class TruncatedLaplaceDP:
 
     @property
     def floor(self) -> float:
-        """The smallest delta at any epsilon: the probability of what only one of two neighbours can give."""
+        """The smallest delta at any epsilon: the probability of outputs possible under one of two neighbours alone."""
         return self.delta(self.total)
 
     def delta(self, epsilon: float) -> float:

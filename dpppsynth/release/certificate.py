@@ -78,7 +78,7 @@ def content_hash(certificate: JsonRead) -> str:
 
 
 def statement_hash(certificate: JsonRead, *, estimator: bool = True) -> str:
-    """SHA-256 of what a ledger records: all that further sampling leaves as it is.
+    """SHA-256 of the part of a certificate that a ledger records and further sampling leaves unchanged.
 
     Of the files it covers what was paid for: private statistics, or the patterns where nothing else was released.
     Software versions are left out; so is, without `estimator`, how an intensity is made from a statistic, which
@@ -256,7 +256,7 @@ def _require_schema(data: Json, path: Path) -> None:
 
 
 def parameters_make_sense(parameters: JsonRead) -> bool:
-    """Whether parameters have what those of every release have; read() leaves that open, to report edits."""
+    """Whether the parameters have the entries of every release; `read` does not check, so that edits are reported."""
     import jsonschema
 
     whole = schema()

@@ -110,12 +110,12 @@ class CoxRelease(StatisticRelease[L]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee, on what the estimator takes for granted as well."""
+        """The guarantee, with the estimator's assumptions added."""
         return super().guarantee.assuming(assumed_of(self.estimator.to_dict()))
 
     @property
     def mesh(self) -> Mesh:
-        """Mesh of what was measured."""
+        """Mesh of the statistic."""
         return self.statistic.definition.mesh
 
     @cached_property
@@ -127,7 +127,7 @@ class CoxRelease(StatisticRelease[L]):
 
     @property
     def inferred(self) -> bool:
-        """Whether there is an intensity: not where inference has not succeeded yet."""
+        """Whether inference has run, so that there is an intensity."""
         return not self.estimator.has_posterior or self.draws is not None
 
     @cached_property
@@ -157,7 +157,7 @@ class CoxRelease(StatisticRelease[L]):
 
     @property
     def has_risk(self) -> bool:
-        """Whether a posterior knows of an offset or covariates, so that the relative risk is not the intensity."""
+        """Whether the posterior uses an offset or covariates, so that the relative risk differs from the intensity."""
         model = self.estimator
         public = getattr(model, "offset", None) is not None or getattr(model, "covariates", None) is not None
         return public and model.has_posterior and self.inferred
@@ -263,7 +263,7 @@ class CoxRelease(StatisticRelease[L]):
         return [mean.draw(int(k)) for k in rng.choice(total, size=m, replace=m > total)]
 
     def named(self, source: str) -> str | None:
-        """Source of patterns that names of their files tell: none where all are the same."""
+        """Source of patterns stated in file names; None where all have the same."""
         return source if self.estimator.has_posterior else None
 
     def infer(self, rng: RngLike = None, *, progress: ProgressLike = None, **changes: Any) -> Self:

@@ -30,7 +30,7 @@ from dpppsynth.spatial.patterns import PointPattern
 
 
 class PublishedPlan(NamedTuple):
-    """A release's name, what its budget was spent on, and how its intensity was made."""
+    """A release's mechanism, statistic and estimator, from its certificate."""
 
     mechanism: str
     statistic: Statistic
@@ -181,7 +181,7 @@ def _opened(
 
 
 def plan_of(found: Published, domain: Domain, relation: Relation, name: str, parameters: JsonRead) -> PublishedPlan:
-    """The measurement and the estimator of a saved release, made again from its certificate.
+    """Statistic and estimator of a saved release, rebuilt from its certificate.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class Writable(Result, Protocol):
     """A result that writes its own files."""
 
     def write(self, folder: Path) -> None:
-        """Write what the budget was spent on and what was made of it, beside domain, patterns and certificate."""
+        """Write the paid files and those derived from them, beside domain, patterns and certificate."""
 
 
 def save(
@@ -56,7 +56,7 @@ def save(
 
 
 def keep(release: Writable, folder: Path, patterns: list[PointPattern]) -> Path:
-    """Write what was paid for to a new folder; all of it is on the disk when this returns its name.
+    """Write the paid files to a new folder, durably, and return its name.
 
     Where another process took the folder meanwhile, the name has a number behind it.
     """
@@ -78,7 +78,7 @@ def keep(release: Writable, folder: Path, patterns: list[PointPattern]) -> Path:
 
 
 def is_kept(release: Result, folder: Path) -> bool:
-    """Whether a folder holds what was paid for of this very release, and nothing that was made of it."""
+    """Whether a folder holds the paid files of this release, and nothing derived from them."""
     if not (folder / certificate.FILENAME).is_file():
         return False
     listed = certificate.read(folder)
@@ -175,7 +175,7 @@ def put(text: str, path: Path) -> None:
 
 
 def certificate_dict(release: Result) -> JsonObject:
-    """The certificate of a release, saved or not, with the files that were paid for alone."""
+    """The certificate of a release, saved or not, listing the paid files alone."""
     return certificate.build(release, _hashes(release))
 
 

@@ -1,4 +1,4 @@
-"""The guarantee of a release derived again from the public parameters on its certificate, and what may lie beside it.
+"""Guarantee rederived from the public parameters on a certificate, and the allowed files beside it.
 
 Parameters that are not exactly those of the mechanism are refused, so that a certificate cannot describe a release
 other than the one whose bound it states.
@@ -38,7 +38,7 @@ class DerivedFile(NamedTuple):
 
 @dataclass(frozen=True)
 class RederivedRelease:
-    """Consequences of a mechanism's public parameters.
+    """Guarantee and files that follow from a mechanism's public parameters.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class RederivedRelease:
 
 
 def knows(name: object) -> bool:
-    """Whether certificates of this mechanism can be derived again."""
+    """Whether certificates of this mechanism can be rederived."""
     return name == STRATA or is_known(name)
 
 
@@ -112,7 +112,7 @@ def _form(name: str) -> Callable[[JsonRead], bool]:
 
 
 def rederive(name: str, parameters: Parameters, relation: Relation, domain: Domain) -> RederivedRelease:
-    """Consequences of the public parameters of a mechanism, or of a release by levels.
+    """Guarantee and files that follow from the public parameters of a mechanism, or of a release by levels.
 
     Raises
     ------

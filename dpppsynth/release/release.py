@@ -1,4 +1,4 @@
-"""`Release`: what every result has, whatever the budget bought."""
+"""`Release`: base of all releases."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
@@ -54,15 +54,15 @@ class Release:
 
     @classmethod
     def of(cls, mechanism: str, measured: Any, estimator: Any, *, entry: str | None = None) -> Self:
-        """The release of what was measured."""
+        """Release of a measured statistic."""
         return cls(mechanism, measured, entry=entry)
 
     def finish(self, rng: RngLike, say: Progress) -> Self:
-        """The release itself, where nothing is to be inferred."""
+        """The release itself: there is nothing to infer."""
         return self
 
     def reopened(self, saved: Saved) -> Self:
-        """The release itself, where nothing was inferred before it was saved."""
+        """The release itself: nothing was inferred before it was saved."""
         return self
 
     def _repr_html_(self) -> str:
@@ -84,7 +84,7 @@ class Release:
 
     @property
     def shuffled(self) -> ShuffledPrivacy | None:
-        """Second statement on reports that an honest shuffler mixes; None where none was asked for."""
+        """Second guarantee for reports mixed by an honest shuffler; None where none was requested."""
         return self.statistic.definition.shuffled
 
     @property
@@ -119,7 +119,7 @@ class Release:
 
     @property
     def plans(self) -> list[Statistic]:
-        """Measurements of all levels, here one."""
+        """Statistics of all levels, here one."""
         return [self.statistic.definition]
 
     def parameters(self) -> JsonObject:
@@ -127,18 +127,18 @@ class Release:
         return self.statistic.definition.parameters()
 
     def paid_files(self) -> dict[str, str]:
-        """Text of the files that hold what the budget was spent on, by name: sampling leaves them as they are."""
+        """Text of the files that the budget was spent on, by name; further sampling leaves them unchanged."""
         raise NotImplementedError
 
     def write(self, folder: Path, start: str = "") -> None:
         """Write the release's own files, beside domain and patterns; their names begin with `start`."""
 
     def certificate_dict(self) -> JsonObject:
-        """The certificate, saved or not, with the files that were paid for alone."""
+        """The certificate, saved or not, listing the paid files alone."""
         return folder_writing.certificate_dict(self)
 
     def keep(self, path: Path) -> Self:
-        """Write what was paid for to a new folder, which is `kept` and on the disk when this returns.
+        """Write the paid files to a new folder, durably; its name is kept as `kept`.
 
         `save` with the same path completes it, by this release or by the one that `load_release` opens.
         """
@@ -163,7 +163,7 @@ class Release:
 
 
 class PatternRelease(Release):
-    """Base of results whose patterns were paid for one by one."""
+    """Base of releases whose patterns were paid for one by one."""
 
     @property
     def patterns(self) -> list[PointPattern]:
@@ -174,7 +174,7 @@ class PatternRelease(Release):
         return self._kept_with(path, self.patterns)
 
     def sample(self, m: int = 1, rng: RngLike = None) -> list[PointPattern]:
-        """The first m of the patterns that were paid for, so that loops over mechanisms need not tell them apart.
+        """The first m of the paid patterns; same interface as sampling from an intensity.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class PatternRelease(Release):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StatisticRelease(Release, Generic[P]):
-    """Base of results whose budget bought numbers; other attributes as in `Release`.
+    """Base of releases of noised numbers; other attributes as in `Release`.
 
     Attributes
     ----------

@@ -99,7 +99,7 @@ class StratifiedRelease:
 
     @property
     def plans(self) -> list[Statistic]:
-        """Measurements of all levels."""
+        """Statistics of all levels."""
         return [release.statistic.definition for release in self.releases.values()]
 
     @property
@@ -115,11 +115,11 @@ class StratifiedRelease:
         return [self._join(each) for each in zip(*drawn, strict=True)]
 
     def named(self, source: str) -> str | None:
-        """Source of patterns that names of their files tell: none where all are the same."""
+        """Source of patterns stated in file names; None where all have the same."""
         return _free(self._first).named(source)
 
     def finish(self, rng: RngLike, say: Progress) -> Self:
-        """The release with all that is to be inferred; what fails at one level leaves the others as they are.
+        """The release after inference; failures at one level leave the others unchanged.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class StratifiedRelease:
         return replace(self, kept=folder_writing.keep(self, path, paid))
 
     def paid_files(self) -> dict[str, str]:
-        """Text of the files that hold what the budget was spent on, by name."""
+        """Text of the files that the budget was spent on, by name."""
         from dpppsynth.io.writing import geojson_text
 
         if not isinstance(self._first, StatisticRelease):
@@ -194,7 +194,7 @@ class StratifiedRelease:
             release.write(folder, start)
 
     def certificate_dict(self) -> JsonObject:
-        """The certificate, saved or not, with the files that were paid for alone."""
+        """The certificate, saved or not, listing the paid files alone."""
         return folder_writing.certificate_dict(self)
 
     @property

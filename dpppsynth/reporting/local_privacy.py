@@ -64,7 +64,7 @@ def opening(relation: Relation) -> Opening:
 
 
 def cautions(guarantee: Guarantee) -> list[str]:
-    """Weakness of geo-indistinguishability: no promise for places far apart."""
+    """Limitation of geo-indistinguishability: no guarantee for places far apart."""
     if not isinstance(guarantee.relation, GeoIndistinguishability):
         return []
     told = (
@@ -83,7 +83,7 @@ def cautions(guarantee: Guarantee) -> list[str]:
 
 
 def whom(relation: Relation) -> str:
-    """Statement of the persons protected, and of the adversaries that the promise holds against."""
+    """Text on the protected persons and the adversaries covered."""
     sent = "one report that had been randomised on its own"
     if by_trajectories(relation):
         sent = "reports about their trajectory, each of which had been randomised on its own"
@@ -112,7 +112,7 @@ def limit(guarantee: Guarantee, domain: Domain) -> str:
 
 
 def proof_basis(guarantee: Guarantee) -> str:
-    """Proof of the promise, and the parties who must be believed."""
+    """Text on the proof of the guarantee, and the parties to be trusted."""
     return (
         f"This is proved mathematically ({guarantee.theorem_text}), on {len(guarantee.assumptions)} assumptions that "
         "are listed below. Whether those on how reports were made are true only those can say who made them: the "
@@ -138,7 +138,7 @@ def shuffled(second: ShuffledPrivacy) -> list[str]:
 
 
 def not_promised(relation: Relation) -> list[str]:
-    """Misunderstandings: promises that a reader might expect, and that are not made."""
+    """Text on guarantees that a reader might expect but that are not given."""
     if by_trajectories(relation):
         return [
             f"It does not hide who sent reports, or how many persons did: both count as public. {BESIDE}",

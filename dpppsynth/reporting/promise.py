@@ -83,7 +83,7 @@ def promise(
 
 
 def not_promised(guarantee: Guarantee, domain: Domain, by: str | None, *, moved: bool = False) -> list[str]:
-    """Misunderstandings: promises that a reader might expect, and that are not made.
+    """Text on guarantees that a reader might expect but that are not given.
 
     `by` is the mark whose levels were released one by one; points are `moved` where each is one of the data's.
     """
@@ -263,7 +263,7 @@ def _farther(guarantee: Guarantee, domain: Domain) -> list[str]:
 
 
 def silent_beyond(guarantee: Guarantee) -> bool:
-    """Whether nothing is proved about places farther apart than the privacy radius."""
+    """Whether the guarantee is void for places farther apart than the privacy radius."""
     reach, curve = guarantee.relation.reach, guarantee.by_distance
     # The loss of counts does not depend on how far a point moves.
     if not math.isfinite(reach) or isinstance(guarantee.profile, PureDP | TruncatedLaplaceDP):

@@ -213,7 +213,7 @@ def profile_curve(guarantee: Guarantee, alt: str) -> Picture:
 
 
 def gathering_curve(found: KSummary, domain: Domain, alt: str) -> Picture:
-    """Draw what exceeds a Poisson process at each distance."""
+    """Draw the excess over a Poisson process at each distance."""
     streets, unit = isinstance(domain, LinearNetwork), short_unit(domain.unit)
     ax = new_figure(*CURVE).subplots()
     if found.patterns > 1:
@@ -261,7 +261,7 @@ def _saved(figure: Any, kind: str) -> bytes:
 
 
 def explained(guarantee: Guarantee, domain: Domain) -> str:
-    """Explanation of the curve of epsilon by distance, or of a level one."""
+    """Explanation of the curve of epsilon by distance, or of a constant."""
     said = [_shown(guarantee, domain)]
     if several(guarantee.relation):
         cap, user = guarantee.relation.max_points_per_person, guarantee.relation.user

@@ -1,4 +1,4 @@
-"""`Subject`: a verified saved release, as the parts of its report read it."""
+"""`Subject`: a verified saved release, as input of its report."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -71,7 +71,7 @@ class Subject:
 
     @property
     def largest_error_plan(self) -> Statistic:
-        """Statistic that the budget was spent on; of several levels, that with the largest errors."""
+        """Statistic of the release; of several levels, that with the largest errors."""
         return largest_error_plan(self.release.plans)
 
     def intensities(self) -> dict[str, Intensity]:
@@ -119,5 +119,5 @@ def _first_patterns(opened: OpenedRelease) -> tuple[PointPattern, ...]:
 
 
 def exact(value: Any) -> str:
-    """A value as it stands on the certificate; words stand for themselves."""
+    """A value as it stands on the certificate; texts as they are."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Public covariates: what may explain where points are, such as the distance to a place or the deprivation of an area.
+"""Public covariates: explanatory layers, such as the distance to a place or the deprivation of an area.
 
 `Covariates` are layers by name. On a field's mesh they become a `Design`: standardised columns, one for each.
 """
@@ -144,7 +144,7 @@ def covariates_from(given: Any) -> Covariates:
 
 
 def is_name(name: object) -> bool:
-    """Whether a covariate may be called so."""
+    """Whether a text is a valid name of a covariate."""
     return isinstance(name, str) and name.isprintable() and 0 < len(name.strip()) <= LONGEST_NAME
 
 
@@ -166,7 +166,7 @@ def _layer(name: str, given: Any) -> PublicLayer:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Standardised covariates on a mesh: all that inference needs of them.
+    """Standardised covariates on a mesh, as inference needs them.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class Design:
         return replace(self, values=values, fingerprint=fingerprint(self.names, values))
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate."""
+        """JSON form for a certificate."""
         return {
             "names": list(self.names),
             "mean": list(self.mean),

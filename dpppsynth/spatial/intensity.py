@@ -21,7 +21,7 @@ SPECK = 1e-4
 
 
 def held(measure: Floats) -> npt.NDArray[np.bool_]:
-    """Whether cells or tents of these measures are given mass; where the domain hardly is, all mass is noise."""
+    """Whether cells or tents of these measures may hold mass; nearly empty ones would hold noise alone."""
     return measure > SPECK * measure.mean()
 
 

@@ -101,7 +101,7 @@ def later_days(origin: str, days: npt.NDArray[np.float64]) -> npt.NDArray[np.str
 
 
 def require_zone(name: str) -> None:
-    """Refuse a name of no time zone; none at all is none.
+    """Refuse an unknown time zone; None is allowed.
 
     Raises
     ------

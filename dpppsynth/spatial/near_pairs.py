@@ -1,4 +1,4 @@
-"""Pairs of near places, in whole numbers: what is found of two places depends on these two alone.
+"""Pairs of near places, in whole numbers: each pair depends on its two places alone.
 
 Candidates are joined by equal keys of whole numbers, and compared in whole numbers. No tree, no matrix product and no
 floating-point distance takes part, whose rounding might depend on what else is in memory.

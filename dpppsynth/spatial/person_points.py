@@ -1,4 +1,4 @@
-"""A few points of each person, drawn at random: what is measured where a mark tells persons and a cap holds.
+"""Random samples of a few points of each person, for relations that cap persons' points.
 
 Whoever has no more points than the cap keeps all of them, and every choice of so many points of another person is as
 likely, independently of what is drawn of others. So two patterns that differ in the points of one person differ in no

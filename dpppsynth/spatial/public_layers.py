@@ -1,4 +1,4 @@
-"""Public layers: what is publicly known at every place, such as population or the distance to a pump."""
+"""Public layers: values at every place, such as population or the distance to a pump."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -24,12 +24,12 @@ LONGEST_SOURCE = 300
 
 
 def is_source(source: object) -> bool:
-    """Whether a text may say where a layer was published."""
+    """Whether a text is a valid source of a layer."""
     return isinstance(source, str) and writable(source) and 0 < len(source) <= LONGEST_SOURCE
 
 
 def layer_source(source: object) -> str:
-    """Words on where a layer was published, none where nothing is said; InputError for others."""
+    """Source of a layer as a text, None without one; InputError for invalid ones."""
     if source == "" or is_source(source):
         return str(source)
     msg = f"source: needs at most {LONGEST_SOURCE} printable characters, such as 'Census 2021', got {shown(source)}."
@@ -106,7 +106,7 @@ class PublicLayer:
 
 
 def outside_value(fill: object) -> float:
-    """Value where a layer has none, from what users state: NaN for none, so that gaps are refused.
+    """Value where a layer has none: the user's, or NaN, so that gaps are refused.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where networks are severed: each gap is told with its remedy, and the remedy takes it away."""
+"""Severed networks: each gap is told with its remedy, and the remedy takes it away."""
 
 import re
 import time

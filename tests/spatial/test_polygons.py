@@ -133,7 +133,7 @@ class TestReprojection:
 
 
 class TestRemedies:
-    """What `shapely.make_valid` and its like return is taken."""
+    """Results of `shapely.make_valid` and its like are taken."""
 
     BROKEN = (
         Polygon([(0, 0), (2, 2), (2, 0), (0, 1)]),

@@ -1,4 +1,4 @@
-"""The parts of an audit that mechanisms bring along: their `StatisticAudit`, and what these are made of.
+"""Audit parts that mechanisms supply: `StatisticAudit` and its components.
 
 Audits that several mechanisms share stand here by what is released, and are loaded when one is wanted.
 """

@@ -1,4 +1,4 @@
-"""Audits of counts, masses and pair sums with added noise, whichever family's estimator follows."""
+"""Audits of counts, masses and pair sums with added noise, shared by all families."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -228,10 +228,10 @@ class PairSumsAudit(NoisedNumbersAudit):
 
 @dataclass(frozen=True, eq=False)
 class MassesAndPairsAudit(PairSumsAudit):
-    """Counts or tent masses, and capped pair sums after them; its plan is a `LaplaceMasses` as well."""
+    """Counts or tent masses followed by capped pair sums; the statistic is a `LaplaceMasses`."""
 
     def pair(self, relation: Relation) -> Pair:
-        """The worst of several surroundings of a point, whose move shows in the masses, or in the sums, most."""
+        """Worst of several surroundings of a point, by the change of masses or sums under a move."""
         return hardest(self.plan, relation, [self._plain_in_masses(relation)])
 
     def _plain_in_masses(self, relation: Relation) -> Ends:

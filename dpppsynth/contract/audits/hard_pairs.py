@@ -1,4 +1,4 @@
-"""Pairs of patterns that a statistic hides least well, from public parameters alone."""
+"""Neighbouring patterns with the largest privacy loss, from public parameters alone."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -61,7 +61,7 @@ def worst_case_move(
     separation: Callable[[Floats, Floats], Floats],
     rng: np.random.Generator,
 ) -> Floats:
-    """(2, 2) positions before and after the move that separates most; parameters and errors as in `moved_pair`."""
+    """(2, 2) positions before and after the move of largest privacy loss; parameters and errors as in `moved_pair`."""
     mesh = getattr(plan, "mesh", None)
     start = places(plan.domain, mesh, rng)
     before, after = moves(plan.domain, start, on_map(relation, plan.domain).reach, mesh)
@@ -72,7 +72,7 @@ def worst_case_move(
 
 
 def add_remove_pair(plan: Statistic, relation: CappedRelation, presence: Callable[[Floats], Floats]) -> Pair:
-    """Two patterns of which the first, of about `expected_n` points, has those of one person, and the second has not.
+    """Two patterns, one with a person's points and one without; the first has about `expected_n` points.
 
     Parameters
     ----------
@@ -97,13 +97,13 @@ def add_remove_pair(plan: Statistic, relation: CappedRelation, presence: Callabl
 
 
 def worst_location(plan: Statistic, presence: Callable[[Floats], Floats], rng: np.random.Generator) -> Floats:
-    """(2,) position at which a point shows most."""
+    """(2,) location of largest privacy loss under addition of a point."""
     start = places(plan.domain, getattr(plan, "mesh", None), rng)
     return start[np.argmax(presence(start))]
 
 
 def made_up_size(plan: Statistic) -> int:
-    """Number of points of made-up patterns: the plan's public number, or the guess of it.
+    """Number of points of made-up patterns: the public n, or the public guess of it.
 
     Raises
     ------

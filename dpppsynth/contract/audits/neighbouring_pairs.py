@@ -48,7 +48,7 @@ def uniform_places(domain: Domain, count: int, rng: np.random.Generator) -> Floa
 
 
 def places(domain: Domain, mesh: Mesh | None, rng: np.random.Generator) -> Floats:
-    """(m, 2) positions where a move may show most: corners, midpoints and centres of pieces, and places anywhere.
+    """(m, 2) candidate positions of moves: corners, midpoints and centres of pieces, and random places.
 
     Small elements come first: there a basis function is steepest.
     """
@@ -227,7 +227,7 @@ def own_pair(pair: object, relation: Relation) -> Pair:
 
 
 def require_neighbours(pair: Pair, relation: Relation) -> None:
-    """Refuse patterns that the relation does not call neighbouring: no claim is made about them.
+    """Refuse patterns that are not neighbours under the relation: no claim covers them.
 
     On a window that is not convex, moves must be straight and inside it.
 
@@ -261,7 +261,7 @@ def _matched(domain: Domain, gone: Floats, came: Floats, reach: float) -> bool:
 
 
 def with_user_ids(pair: Pair, relation: Relation) -> Pair:
-    """The pair with the mark that tells persons, where the relation names one: all that differs is one person's.
+    """The pair with the mark of persons that the relation names: the differing points are one person's.
 
     Where that person has as many points as count, all in one place, they get further ones there, which must not count.
     Everybody else has one point.

@@ -1,4 +1,4 @@
-"""Laws of added noise, and what an audit holds to them.
+"""Stated laws of added noise, and tests of an audit against them.
 
 A law has moment generating functions of its absolute values and of its sum. The points of an audit are made up, so the
 noise in a release is known, and every run has as many draws of it as it has numbers, not only those in which two
@@ -30,12 +30,12 @@ from dpppsynth.spatial.mesh import Floats, Ints
 
 @dataclass(frozen=True)
 class StatedNoise(ABC):
-    """The stated law of one noised number, of a scale in lattice units."""
+    """Stated law of one number's noise, of a scale in lattice units."""
 
     scale: float
 
     def size(self, noise: Floats) -> float:
-        """Sum that is small where the noise is, in scales."""
+        """Size of the noise in scales, summed; small where the noise is."""
         return float(np.abs(noise).sum()) / self.scale
 
     @abstractmethod
@@ -163,7 +163,7 @@ class Added:
 
 @dataclass(frozen=True)
 class Positions:
-    """Random positions, which are the noise themselves; none where nothing was drawn, which repeats easily."""
+    """Released positions as noise; empty where nothing was drawn."""
 
     def __call__(self, _side: int, released: Released) -> Noise | None:
         """Whole numbers of the grid, or (m, 2) coordinates."""
@@ -175,7 +175,7 @@ class Positions:
 
 @dataclass(frozen=True, eq=False)
 class One:
-    """Draws of a release without levels."""
+    """Noise draws of a release without levels."""
 
     noise: NoiseOf
 
@@ -204,7 +204,7 @@ LUCK = 1.2816
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some numbers of the noise of a run, of one law: those from a place on, `count` at most and `least` at least."""
+    """Part of a run's noise with one law: numbers from an index on, `least` to `count` of them."""
 
     noise: NoiseOf
     law: StatedNoise
@@ -266,7 +266,7 @@ class OffCentre(Part):
 def stated_laws(
     noise: NoiseOf, law: StatedNoise, *, count: int, start: int = 0, least: int | None = None, of: str = ""
 ) -> tuple[StatedLaw, ...]:
-    """Both tests of numbers of one law: those from a place on, `count` at most and `least` at least.
+    """Both noise tests of numbers with one law: from an index on, `least` to `count` of them.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ class AsStated:
 
     @property
     def at(self) -> float:
-        """Delta at which the claim is quoted."""
+        """Delta at which the claim is stated."""
         return self.claim.at
 
     def delta(self, epsilon: float) -> float:
@@ -374,7 +374,7 @@ SEED, COUNT = 20261123, 20_000
 
 @dataclass(frozen=True, eq=False)
 class LessLaplace:
-    """Numbers with discrete Laplace noise, in so far as the two inputs' differ, by `change` (k,).
+    """Likelihood ratio distribution with too little discrete Laplace noise, for a change (k,) of the numbers.
 
     The noise is of one scale, or of scales (k,).
     """

@@ -1,4 +1,4 @@
-"""`StatisticAudit`: what an auditor asks of one plan, answered by the mechanism that the plan belongs to."""
+"""`StatisticAudit`: audit of one statistic, supplied by its mechanism."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -28,17 +28,17 @@ class AuditRun(Protocol):
 
     @property
     def plan(self) -> Statistic:
-        """The plan that the budget is spent on."""
+        """Statistic that the budget is spent on."""
 
     def on(self, plan: Statistic) -> Self:
-        """The same run of another plan of the same class."""
+        """The same run with another statistic of the same class."""
 
     def __call__(self, pattern: PointPattern, /) -> Released:
         """The published data of a run on an input."""
 
 
 class Margin(Protocol):
-    """Rating of claims by how plainly an audit is expected to find noise that is too small by a factor."""
+    """Rating of claims by an expected margin, in place of simulated audits."""
 
     @property
     def factor(self) -> float:
@@ -49,7 +49,7 @@ class Margin(Protocol):
 
 
 class OwnAudit(Protocol):
-    """Audit of something that needs no plan."""
+    """Audit that needs no plan."""
 
     def target(self, margin: Margin, *, pair: object = None, statistics: More = ()) -> Target:
         """Target of its runs; parameters as in `StatisticAudit.target`."""
@@ -57,15 +57,15 @@ class OwnAudit(Protocol):
 
 @runtime_checkable
 class Audited(Protocol):
-    """Anything that may be audited as it is, without a plan: the clients of a local mechanism."""
+    """Objects that can be audited without a plan: clients of a local mechanism."""
 
     def own_audit(self) -> OwnAudit | None:
-        """Audit without a plan; None where it takes one."""
+        """Audit without a plan; None where one is needed."""
 
 
 @dataclass(frozen=True, eq=False)
 class StatisticAudit:
-    """Base of the audits of plans, one class for each kind: the pair, the statistics, and the laws that are stated.
+    """Base of audits, one class for each kind of statistic: hard pair, test statistics and stated noise laws.
 
     All follows from public parameters and made-up points. A question that a mechanism does not answer is refused by its
     name, so that no audit looks less closely than it seems to.
@@ -80,18 +80,18 @@ class StatisticAudit:
     symmetric: ClassVar[bool] = False
 
     def separation(self, first: Floats, second: Floats) -> Floats:
-        """(P,) how much moving a point from one place to the other changes, at positions (P, 2) and (P, 2).
+        """(P,) size of the change of a move between positions (P, 2) and (P, 2); only the order matters.
 
         Each kind of mechanism has a measure of its own; only its order matters, which picks the hardest pair.
         """
         self._unknown("how well it tells places apart", "separation")
 
     def presence(self, at: Floats) -> Floats:
-        """(P,) how much a point at positions (P, 2) changes by being there at all; only the order matters."""
+        """(P,) size of the change of adding a point at positions (P, 2); only the order matters."""
         self._unknown("where a point shows most", "presence")
 
     def pair(self, relation: Relation) -> Pair:
-        """Two neighbouring patterns that the mechanism hides least well.
+        """Two neighbouring patterns of about the largest privacy loss.
 
         Parameters
         ----------
@@ -115,23 +115,23 @@ class StatisticAudit:
         return add_remove_pair(self.plan, relation, self.presence)
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
-        """Numbers that give the person away: first the likelihood ratio, by which the audit is rated."""
+        """Test statistics; the first is the likelihood ratio, which rates the audit."""
         self._unknown("what to look at in a release", "statistics")
 
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:
-        """A claim, sharper by the law of the stated noise at a pair where that is known."""
+        """The claim, tightened by the exact noise law at a pair where that is known."""
         self._unknown("what its noise gives away at a pair", "as_stated")
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """Parameter of the claim that the stated noise has at a pair, and the claimed one; `UNKNOWN` if not known."""
+        """Privacy parameter of the stated noise at a pair, and the claimed one; `UNKNOWN` if not known."""
         self._unknown("what its noise spends at a pair", "spent")
 
     def weakened(self, pair: Pair) -> Weakened | None:
-        """Law of the first statistic by how many times too little noise there is; None where it is not known."""
+        """Distribution of the first test statistic by the factor of too little noise; None where it is not known."""
         self._unknown("what too little noise does", "weakened")
 
     def alike(self, pair: Pair) -> bool:
-        """Whether the mechanism treats both patterns alike."""
+        """Whether the output has the same distribution on both patterns."""
         self._unknown("which patterns it treats alike", "alike")
 
     def noise(self, pair: Pair) -> NoiseOf | None:
@@ -148,11 +148,11 @@ class StatisticAudit:
         self._unknown("how likely its noise may come again", "log_likeliest")
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        """The stated laws of the noise; none where they are not known number by number."""
+        """Stated laws of the noise; empty where they are not known number by number."""
         self._unknown("the laws of its noise", "laws")
 
     def files(self, lattice: Ints, read: Callable[[str], bytes]) -> Iterator[tuple[str, bool]]:
-        """Kinds of further files that follow from released numbers, and whether each does.
+        """Kinds of files derived from released numbers, and whether each agrees with them.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class StatisticAudit:
         yield from ()
 
     def excess(self, pair: Pair, claim: Profile) -> tuple[str, ...]:
-        """Violations of the claim by the stated noise itself at a pair: these need no run to be refuted.
+        """Violations of the claim by the stated noise itself at a pair, found without a run.
 
         A plan that was calibrated to a shorter privacy radius than it claims, or whose persons weigh more than one,
         shows here.
@@ -174,7 +174,7 @@ class StatisticAudit:
         return (f"at this pair the stated noise gives away {spent:.4g}, and {allowed:.4g} is claimed",)
 
     def draws(self, pair: Pair) -> tuple[Draws, ...]:
-        """The noise of the releases, all of whose draws are compared with each other."""
+        """Noise draws of the releases, compared with each other for repeats."""
         noise = self.noise(pair)
         return () if noise is None else (Draws("noise", One(noise), self.log_likeliest(pair)),)
 

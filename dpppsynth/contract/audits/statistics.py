@@ -1,4 +1,4 @@
-"""Test statistics of released patterns and of released numbers, whichever mechanism made them.
+"""Test statistics of released patterns and released numbers of any mechanism.
 
 All are functions of what is released, so none can make a mechanism look worse than it is. Each is a callable object,
 not a closure: the processes that run the trials must be able to receive it.
@@ -86,7 +86,7 @@ class Weighted:
 
 @dataclass(frozen=True)
 class Each:
-    """All released numbers, in lattice units: a leak may be anywhere."""
+    """All released numbers, in lattice units, each as its own test statistic."""
 
     def __call__(self, released: ReleasedLattice) -> Ints:
         """(V,) numbers."""
@@ -189,7 +189,7 @@ def patterns_of(released: object) -> tuple[PointPattern, ...]:
 
 
 def coarse_sums(plan: LatticeStatistic, count: int, unit: float, *, others: int = 0) -> AuditStatistic:
-    """A direction learned in the sums of released numbers, one per vertex or element, over coarse rectangles.
+    """Learned direction in sums of released numbers, one per vertex or element, over coarse rectangles.
 
     After them come numbers of `others`, which are not added.
     """
@@ -198,7 +198,7 @@ def coarse_sums(plan: LatticeStatistic, count: int, unit: float, *, others: int 
 
 
 def one_by_one(count: int) -> tuple[AuditStatistic, ...]:
-    """The one of the released numbers that tells most, where they are few enough."""
+    """Most distinguishing single released number, where they are few enough."""
     if not 1 < count <= MOST_NUMBERS:
         return ()
     return (AuditStatistic("one number", Each(), learned=True, alone=True),)

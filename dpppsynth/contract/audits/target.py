@@ -26,7 +26,7 @@ Weakened = Callable[[float], Scores]
 
 @dataclass(frozen=True, eq=False)
 class AuditStatistic:
-    """A number, or several, read off what one run releases.
+    """Test statistic: one or more numbers computed from the output of a run.
 
     Whatever is computed from a release alone is post-processing, so no choice of statistic can make a mechanism look
     worse than it is; a bad one only sees less.
@@ -63,7 +63,7 @@ class AuditStatistic:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Noise draws, which may repeat no more often than their stated law lets them.
+    """Noise draws of a run, for the test of repeats.
 
     Attributes
     ----------
@@ -84,16 +84,16 @@ class Draws:
 
 
 class Number(Protocol):
-    """A number of each run, whose total over all runs has a stated law. Picklable."""
+    """Noise test statistic of each run, whose total over all runs has a stated law. Picklable."""
 
     def __call__(self, side: int, released: Released, /) -> tuple[float, int]:
         """Value for a run on an input, 0 or 1, and its number of draws; NaN where it cannot be told."""
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int], /) -> float:
-        """Logarithm of the probability, at most, of a total at least as odd, of so many draws in the runs on either."""
+        """Upper bound on the log-probability of so extreme a total, over the runs on either input."""
 
     def finds(self, factor: float, runs: tuple[int, int], log_level: float, /) -> bool:
-        """Whether so many times too little noise makes that at most a level, with probability 0.9."""
+        """Whether a factor of too little noise lowers that probability to a level, with probability 0.9."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ class CountedRuns(Protocol):
 
     @property
     def run(self) -> Callable[[Input], Released]:
-        """One of them, from an input to what is released."""
+        """One whole release, from an input."""
 
     @property
     def pair(self) -> tuple[Input, Input]:
@@ -123,7 +123,7 @@ class CountedRuns(Protocol):
 
     @property
     def opened(self) -> bool:
-        """Whether they are saved and opened again."""
+        """Whether releases are saved and opened again."""
 
     def misfits(self, chance: float, /) -> dict[str, float]:
         """Deviations from the stated law of log-probability below a threshold, with that log-probability."""

@@ -87,7 +87,7 @@ def cells_table(folder: Path, cells: Sequence[Cell], measures: Sequence[str]) ->
 
 
 def study_description(study: StudyGrid) -> dict[str, Any]:
-    """Return what a folder remembers of its study, as JSON can hold it.
+    """Return the description of a study that its folder stores, as JSON can hold it.
 
     Scenarios, synthesizers, budgets and repeats stay out: they are in every cell's name, and more may be added.
     """

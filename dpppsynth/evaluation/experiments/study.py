@@ -167,7 +167,7 @@ class Study(StudyGrid):
         return _in_processes(_sent(self), cells, workers)
 
     def outcome(self, cell: Cell) -> Outcome:
-        """Make what the measures of a cell look at once more, to draw it for instance; refusals are raised."""
+        """Rerun a cell and return the input of its measures, to draw it for instance; refusals are raised."""
         return outcome_of(self, cell, original_of(self, cell))
 
     def table(self, folder: str | Path) -> "pd.DataFrame":
@@ -175,7 +175,7 @@ class Study(StudyGrid):
         return self._kept(folder).drop(columns=BESIDE)
 
     def seconds(self, folder: str | Path) -> "pd.DataFrame":
-        """Return the table with a column more: what each cell took, which no two runs agree upon."""
+        """Return the table with the time of each cell, which is not reproducible."""
         return self._kept(folder).drop(columns="message")
 
     def refusals(self, folder: str | Path) -> "pd.DataFrame":

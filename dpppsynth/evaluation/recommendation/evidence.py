@@ -36,7 +36,7 @@ Reading = Literal["about", "at least", "unknown"]
 
 @dataclass(frozen=True)
 class Outside:
-    """One respect in which a release lies outside the study, and whether it is worse for it than the nearest row."""
+    """One respect in which a release lies outside the study, and whether that worsens the result."""
 
     words: str
     worse: bool
@@ -252,7 +252,7 @@ MARGIN = 1.1
 
 @dataclass(frozen=True)
 class Case:
-    """The public facts of a release that the study is asked about.
+    """Public facts of a release, as a query of the study.
 
     `share` is the privacy radius as a share of the extent, None where points come and go; `shape` the respects in which
     the domain's shape lies outside the study, whatever the mechanism.
@@ -273,7 +273,7 @@ class Case:
         return cls(kind, share, float(n), budget, shape_of(domain))
 
     def ask(self, evidence: Evidence, candidate: Candidate, budget: PrivacyTerms | None = None) -> Answer:
-        """Expected distance of a candidate, with another budget if one is given."""
+        """Expected distance of a candidate, optionally with another budget."""
         budget = budget or self.budget
         answer = evidence.expect(candidate.mechanism, self.kind, self.share, self.n, candidate.epsilon(budget))
         return Answer(answer.distance, (*self.shape, *answer.outside, *_other_delta(candidate, budget)))
@@ -281,7 +281,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A candidate with what the study lets expect of it."""
+    """A candidate with its expected result."""
 
     candidate: Candidate
     answer: Answer

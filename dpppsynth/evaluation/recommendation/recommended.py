@@ -104,7 +104,7 @@ class Recommendation:
 
     @property
     def headline(self) -> str:
-        """The mechanism, and what to think of it."""
+        """The mechanism and its rating, in a line."""
         heads = {True: "Recommended", False: "Least bad, and of no use", None: "Outside the study, perhaps the best"}
         return f"{heads[self.useful]}: {self.mechanism}."
 
@@ -135,7 +135,7 @@ def is_useful(expected: float, reading: Reading, uniform: float) -> bool | None:
 
 
 def figure(distance: float, reading: Reading = "about") -> str:
-    """A distance with as many digits as the study knows, and how it is to be read.
+    """A distance in the digits that the study supports, with its qualification.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def reasons(chosen: Ranked, others: Sequence[Ranked], uniform: float, domain: Do
 
 
 def passed_over(chosen: Ranked, others: Sequence[Ranked]) -> Iterator[Alternative]:
-    """The mechanisms that the budget admits and the study finds no better."""
+    """Admissible mechanisms that the study finds no better."""
     for each in others:
         ratio = each.distance / chosen.distance
         if ratio <= MARGIN:
@@ -185,7 +185,7 @@ def passed_over(chosen: Ranked, others: Sequence[Ranked]) -> Iterator[Alternativ
 
 
 def left_out(evidence: Evidence, case: Case) -> Iterator[Alternative]:
-    """The mechanisms that take no part, with what they would be expected to do where they only need a delta."""
+    """Excluded mechanisms, with the expected result of those that lack a delta alone."""
     for candidate in CANDIDATES:
         needs_delta = candidate.spends_delta and case.budget.delta == 0
         budget = replace(case.budget, delta=DELTA) if needs_delta else case.budget

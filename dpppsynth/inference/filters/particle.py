@@ -80,7 +80,7 @@ def updated(weights: Floats, gained: Floats) -> tuple[Floats, np.ndarray]:
 
 
 def effective_size(weights: Floats) -> Floats:
-    """(T,) how many particles of equal weights would be as good, `1 / sum w^2`: from 1 to M."""
+    """(T,) effective sample size `1 / sum w^2`: from 1 to M."""
     return np.asarray(1 / np.einsum("tm,tm->t", weights, weights))
 
 

@@ -65,7 +65,7 @@ class BoundedCountsAudit(CountsAudit):
         return self.epsilon(pair), sum(claim.shifts) / claim.scale
 
     def files(self, lattice: Ints, read: Callable[[str], bytes]) -> Iterator[tuple[str, bool]]:
-        """The table of counts, whose negative ones are written as zero."""
+        """The table of counts, with negative ones written as zero."""
         saved = [cell["properties"]["count"] for cell in json.loads(read(COUNTS))["features"]]
         yield "table of counts", bool(np.array_equal(saved, np.maximum(lattice, 0)))
 

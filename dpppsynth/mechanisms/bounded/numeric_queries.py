@@ -334,7 +334,7 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedErrorAnswers:
-    """Noise within `max_error` on whole-number answers, by itself: no certificate, ledger or `verify` knows of it.
+    """Whole-number answers with noise within `max_error`, on their own: no certificate, ledger or `verify`.
 
     Discrete Laplace noise is drawn again where it exceeds the bound, and the budget it spends is the caller's to keep.
 

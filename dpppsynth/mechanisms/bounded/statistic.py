@@ -87,7 +87,7 @@ class BoundedCounts(LaplaceMasses):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
+        """Statistic from a certificate's public parameters."""
         p = parameters
         require(type(p["max_error"]) is int, "max_error is a whole number")
         mesh, sizes = mesh_from_recipe(p["mesh"], domain), (p["n"], p["expected_n"])

@@ -163,7 +163,7 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
     def plan_by(
         self, domain: Domain, *, by: str, levels: Sequence[Any], n: Any = None, expected_n: Any = None, **options: Any
     ) -> StratifiedPlan:
-        """Settle one release for each level of a public mark, all with the same cells, as a series."""
+        """Make the plan of one release for each level of a public mark, all with the same cells, as a series."""
         if self.mesh is not None or self.spacing is not None:
             return super().plan_by(domain, by=by, levels=levels, n=n, expected_n=expected_n, **options)
         require_true_lengths(domain)
@@ -178,7 +178,7 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
         return statistic_mesh(self.postprocess, domain, "cells", size, epsilon, relation)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone; parameters as in `check`."""
+        """Make the release plan from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         relation, size, budget = self.neighbouring(), self.public_size(n, expected_n), self.budget
         self._require_modest(n, size)

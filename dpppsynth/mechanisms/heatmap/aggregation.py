@@ -103,7 +103,7 @@ def aggregate(
     allow_subprobability: bool = False,
     rng: RngLike = None,
 ) -> Floats:
-    """Private average of persons' distributions, by itself: no certificate, ledger or `verify` knows of it.
+    """Private average of persons' distributions, on its own: no certificate, ledger or `verify`.
 
     By sparse aggregation over a grid; its budget is the caller's to keep. `HeatmapSynthesizer` has all of these.
     Pure epsilon-differentially private under adding or removing one person with everything of theirs.
@@ -181,7 +181,7 @@ def sparse_aggregate(
     allow_subprobability: bool = False,
     rng: RngLike = None,
 ) -> Aggregation:
-    """Private average of persons' distributions with all that was measured; the arguments are those of `aggregate`.
+    """Private average of persons' distributions with all measured counts; arguments as in `aggregate`.
 
     Examples
     --------

@@ -93,12 +93,12 @@ class HeatmapAudit(StatisticAudit):
         return tuple(found)
 
     def of_number(self, scale: float) -> AsStated:
-        """Privacy profile of one noised number of a person whose cell is measured almost surely."""
+        """Privacy profile of one noised number of a person, at a cell that is measured almost surely."""
         shift = np.array([(2.0**self.plan.bits + 1) / scale])
         return AsStated(self.plan.guarantee.profile, shift, unsure=2 * MISSED)
 
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:
-        """Sharper by the person's shares of the cells, worked out here from their points, and not as the plan does."""
+        """The claim, tightened by the person's shares of the cells, computed independently of the statistic."""
         shifts = self._shifts(pair)
         return AsStated(claim, shifts) if 0 < len(shifts) <= MOST_SHIFTS else claim
 
@@ -228,7 +228,7 @@ def person_pair(plan: HeatmapStatistic) -> Pair:
 
 
 def attention(plan: HeatmapStatistic) -> float:
-    """Persons by which a cell must exceed the others of its level to be kept on all levels, but for `MISSED`."""
+    """Excess of persons by which a cell is kept on all levels, but for probability `MISSED`."""
     choosing = plan.scales[:-1]
     if not choosing or plan.variant not in PUBLISHED:
         return 0.0

@@ -92,7 +92,7 @@ def own_masses(plan: HeatmapStatistic, pattern: PointPattern) -> list[tuple[Ints
 # All statistics look at one release before the next is made.
 @lru_cache(maxsize=1)
 def looked_at(plan: HeatmapStatistic, released: Any) -> tuple[tuple[Level, ...], list[Ints]]:
-    """The levels of a release, and the noised masses (m,) of each in lattice units."""
+    """Measured levels of a release, and the noised masses (m,) of each in lattice units."""
     return plan.tree(released.lattice).levels, np.split(released.lattice, np.cumsum(lengths(plan))[:-1])
 
 
@@ -153,7 +153,7 @@ class CellRatio:
 
 @dataclass(frozen=True, eq=False)
 class LookedAt(OfBranch):
-    """Number of measured cells on each level among those in which the patterns differ: the noise selects them."""
+    """Number of measured cells on each level among those in which the patterns differ; selected by the noise."""
 
     def __call__(self, released: Any) -> Ints:
         """(levels,) numbers."""

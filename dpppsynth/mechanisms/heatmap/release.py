@@ -70,7 +70,7 @@ class Reconstruction(Estimator[HeatmapStatistic]):
 
     @property
     def in_words(self) -> str:
-        """Description of the fit from noised counts to masses."""
+        """Text on the fit of masses to noised counts."""
         if self.fit == "l1":
             return "fitted to the noised counts of the kept cells in l1, as published"
         if self.fit == "field":
@@ -78,7 +78,7 @@ class Reconstruction(Estimator[HeatmapStatistic]):
         return "fitted to all noised counts by least squares, drawn to an even spread where noise prevails"
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate."""
+        """JSON form for a certificate."""
         return {"kind": self.kind, "fit": self.fit}
 
     @classmethod
@@ -136,7 +136,7 @@ class HeatmapRelease(CoxRelease[HeatmapStatistic]):
 
     @property
     def noise_persons(self) -> float:
-        """About how many persons noise makes up on average, at most: its positive half in the first level's cells.
+        """Upper estimate of the persons that noise adds on average: its positive half in the first level's cells.
 
         Known before anything is measured. Where persons are, noise takes away as much as it adds.
         """
@@ -177,7 +177,7 @@ class HeatmapRelease(CoxRelease[HeatmapStatistic]):
         return f"{width:.3g} {short_unit(self.domain.unit)}"
 
     def made(self) -> Rows:
-        """Rows of a table: filter, fit, persons, measured levels and noise."""
+        """Table rows: filter, fit, persons, measured levels and noise."""
         _, *measured = self.statistic.definition.table_rows()
         return [
             ("smoothed by", f"{self.blur()}, the standard deviation of a Gaussian filter"),

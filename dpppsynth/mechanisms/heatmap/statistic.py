@@ -155,7 +155,7 @@ class HeatmapStatistic(LatticeStatistic):
         ]
 
     def details(self) -> JsonObject:
-        """Further the measured levels."""
+        """The measured levels, besides the base class's details."""
         found = super().details()
         return {"noise_scale": found.pop("noise_scale"), "levels": self.levels} | found
 
@@ -215,7 +215,7 @@ class HeatmapStatistic(LatticeStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
+        """Statistic from a certificate's public parameters."""
         p = parameters
         split = {name: p[name] for name in ("w", "variant", "decay", "user")} | {"finest": p.get("measure")}
         plan = cls(mesh_from_recipe(p["mesh"], domain), p["expected_n"], p["epsilon"], **split)

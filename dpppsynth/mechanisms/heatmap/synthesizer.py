@@ -180,12 +180,12 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
 
     @classmethod
     def user_column(cls, options: ParsedOptions) -> str | None:
-        """The column that tells the persons; None where every point is one."""
+        """Column of person identifiers; None where every point is one."""
         return None if options["no_user"] else super().user_column(options)
 
     @classmethod
     def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
-        """Refuse sizes that are secret, and marks that would cut a person in parts; InputError."""
+        """Refuse secret sizes, and marks that would split a person; InputError."""
         if n is not None:
             msg = (
                 "n: under add-remove-person the numbers of persons and points are secret; leave --n out (a guess of "
@@ -203,7 +203,7 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
         return PureDP(float(self.epsilon))
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone.
+        """Make the release plan from public parameters alone.
 
         Parameters
         ----------

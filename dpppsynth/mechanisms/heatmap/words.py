@@ -19,7 +19,7 @@ class HeatmapWords(MechanismWords[Statistic, HeatmapRelease]):
         return [f"The private numbers tell of {persons_in_words(release)}."]
 
     def figures(self, release: HeatmapRelease) -> dict[str, float]:
-        """Number of persons that the private numbers tell of, and the share that may be noise."""
+        """Noised number of persons, and the share that may be noise."""
         return {"persons": float(release.masses.sum()), "noise_persons": release.noise_persons}
 
     def alarm(self, release: HeatmapRelease) -> str | None:
@@ -39,7 +39,7 @@ HEATMAP = HeatmapWords(
 
 
 def persons_in_words(release: HeatmapRelease) -> str:
-    """Number of persons that the private numbers tell of, in words."""
+    """Noised number of persons, in words."""
     found, noise = round(release.masses.sum()), release.noise_persons
     start = f"about {found:,} person{'' if found == 1 else 's'}"
     if noise > found:
@@ -49,7 +49,7 @@ def persons_in_words(release: HeatmapRelease) -> str:
 
 
 def noise_warning(release: HeatmapRelease) -> str | None:
-    """Warning that noise alone might look like this map."""
+    """Warning that the map may be noise alone."""
     if release.masses.sum() >= DROWNED * release.noise_persons:
         return None
     return (

@@ -179,7 +179,7 @@ class KernelAudit(PatternAudit):
         return KernelRatio(self.plan, pair)
 
     def alike(self, pair: Pair) -> bool:
-        """Never: wherever points differ, their kernels do."""
+        """False: kernels differ wherever points do."""
         return False
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:

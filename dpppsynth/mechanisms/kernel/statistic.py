@@ -1,4 +1,4 @@
-"""Plans of the kernel synthesizer: Poisson cluster patterns around the points (docs/theory/kernel.md, diffusion.md).
+"""Statistics of the kernel synthesizer: Poisson cluster patterns (docs/theory/kernel.md, diffusion.md).
 
 What is released are Poisson patterns with intensity `sum_i f_i`, a kernel at each point: Gaussian on windows, heat flow
 on networks. Their own randomness protects, so every pattern is paid for: the number of patterns is part of the plan.
@@ -37,7 +37,7 @@ P_co = TypeVar("P_co", bound="PatternStatistic", covariant=True)
 
 
 class PatternStatistic(Statistic):
-    """Base of plans of Poisson cluster patterns and their guarantee, from public parameters alone.
+    """Base of statistics that are Poisson cluster patterns, with their guarantee from public parameters alone.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class PatternStatistic(Statistic):
 
     @property
     def paid_patterns(self) -> int:
-        """All of them."""
+        """Number of paid patterns: all of them."""
         return self.patterns
 
     def noise_name(self, *, seeded: bool = False) -> str:
@@ -91,7 +91,7 @@ class PatternStatistic(Statistic):
         ]
 
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
-        """One draw; what it is drawn from is known."""
+        """One rehearsal draw, from a known intensity."""
         self.measure(pattern, rng)
         return Trial(partial(self.density, pattern))
 
@@ -109,7 +109,7 @@ class PatternStatistic(Statistic):
         raise NotImplementedError
 
     def density(self, pattern: PointPattern, xy: Floats) -> Floats:
-        """(k,) intensity, at coordinates (k, 2), of what is drawn. Not private: it is a function of the points."""
+        """(k,) intensity of the drawn patterns at coordinates (k, 2). Not private: it is a function of the points."""
         raise NotImplementedError
 
     def parameters(self) -> JsonObject:
@@ -135,7 +135,7 @@ class PatternStatistic(Statistic):
         return PrivatePatterns(self, patterns, self.noise_name(seeded=seeded), seeded)
 
     def reopened(self, saved: Saved) -> "PrivatePatterns[Self]":
-        """The released patterns, which are all that was bought."""
+        """The released patterns, the only paid files."""
         stated = saved.certificate
         return PrivatePatterns(self, tuple(saved.patterns()), stated["noise"], stated["seeded"])
 
@@ -173,7 +173,7 @@ class KernelStatistic(PatternStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
+        """Statistic from a certificate's public parameters."""
         p = parameters
         budget = p["n"], p["epsilon"], p["delta"]
         return cls(window(domain), capped(relation), *budget, p["bandwidth"], p["bound"], p["patterns"])
@@ -183,7 +183,7 @@ class KernelStatistic(PatternStatistic):
         return sample_children(pattern.xy, self.domain, self.bandwidth, rng)
 
     def density(self, pattern: PointPattern, xy: Floats) -> Floats:
-        """(k,) intensity, at coordinates (k, 2), of what is drawn."""
+        """(k,) intensity of the drawn patterns at coordinates (k, 2)."""
         return kernel_density(pattern.xy, self.domain, self.bandwidth, xy)
 
     def parameters(self) -> JsonObject:
@@ -231,7 +231,7 @@ class DiffusionStatistic(PatternStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
+        """Statistic from a certificate's public parameters."""
         p, mesh = parameters, segments(mesh_from_recipe(parameters["mesh"], domain))
         return cls(mesh, capped(relation), p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["patterns"])
 
@@ -246,7 +246,7 @@ class DiffusionStatistic(PatternStatistic):
         _ = self.matrix
 
     def of(self, n: int) -> Self:
-        """The same plan for another number of points: heat flow and guarantee, if they are made, are its own."""
+        """The same statistic for another number of points, sharing the computed heat flow and guarantee."""
         other = copy(self)
         object.__setattr__(other, "n", n)
         return other
@@ -256,7 +256,7 @@ class DiffusionStatistic(PatternStatistic):
         return heat_kernels.sample_children(self.mesh, self.matrix, pattern.positions, rng)
 
     def density(self, pattern: PointPattern, xy: Floats) -> Floats:
-        """(k,) intensity, at coordinates (k, 2), of what is drawn."""
+        """(k,) intensity of the drawn patterns at coordinates (k, 2)."""
         return heat_kernels.diffusion_density(self.mesh, self.matrix, pattern.positions, self.domain.positions(xy))
 
     def parameters(self) -> JsonObject:

@@ -137,7 +137,7 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
     def plan(
         self, domain: Domain, *, n: int | None = None, expected_n: float | None = None, patterns: int = 1
     ) -> ReleasePlan:
-        """Settle every choice from public parameters alone.
+        """Make the release plan from public parameters alone.
 
         Parameters
         ----------

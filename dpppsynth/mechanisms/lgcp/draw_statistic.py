@@ -1,4 +1,4 @@
-"""Estimator of posterior draws: the draw is the log-intensity itself."""
+"""Estimator and statistic of posterior draws: the drawn field is the log-intensity."""
 
 import time
 from collections.abc import Callable
@@ -92,7 +92,7 @@ class DrawnField(Confidential):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidentialFit(Confidential, Generic[P_co]):
-    """A draw with everything about the run that must stay with the custodian. It cannot be saved.
+    """A draw with confidential diagnostics of its run. It cannot be saved.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class ConfidentialFit(Confidential, Generic[P_co]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DrawStatistic(LatticeStatistic):
-    """ReleasePlan of one posterior draw and its guarantee, from public parameters alone.
+    """Statistic of one posterior draw, with its guarantee, from public parameters alone.
 
     Attributes
     ----------
@@ -240,7 +240,7 @@ class DrawStatistic(LatticeStatistic):
         return self.fit(pattern, rng).draw
 
     def fit(self, pattern: PointPattern, rng: RngLike = None) -> ConfidentialFit[Self]:
-        """Spend the budget, and keep for the custodian what the run was like.
+        """Spend the budget, and return confidential diagnostics of the run to the custodian.
 
         Parameters
         ----------

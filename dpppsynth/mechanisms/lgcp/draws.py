@@ -1,4 +1,4 @@
-"""Mechanisms that release one posterior draw: whether exact draws are feasible, plans and records."""
+"""Posterior draw mechanisms: feasibility of exact draws, plans and records."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ BUDGET: dict[str, Any] = {"epsilon": 200.0, "delta": 5e-4}
 
 
 def tents() -> Iterator[Example]:
-    """Examples of a private statistic first; inference by Laplace, and once by NUTS."""
+    """Examples of tents; inference by Laplace approximation, and once by NUTS."""
     build = partial(LGCPSynthesizer, 1.0, inference="laplace", length_scale=450.0)
     for relation in RELATIONS:
         yield Example(f"{relation}, laplace", partial(build, relation=relation), square())
@@ -126,7 +126,7 @@ def example(
 
 
 def refusal(mechanism: str, relation: Any, domain: Domain, rule: str, **options: Any) -> Refusal:
-    """A mechanism under a relation that it does not know."""
+    """A mechanism under an unsupported relation."""
     return Refusal(
         relation, partial(LGCPSynthesizer, 1.0, relation=relation, mechanism=mechanism, **options), domain, rule
     )

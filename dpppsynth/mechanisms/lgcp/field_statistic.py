@@ -60,7 +60,7 @@ Common = tuple[Mesh, Covariance, CappedRelation, int | None, float | None, float
 
 
 def on_field(parameters: Parameters, relation: Relation, domain: Domain) -> Common:
-    """Mesh, covariance, relation, sizes and budget: the first arguments of every plan about a Gaussian field."""
+    """Mesh, covariance, relation, sizes and budget: the first arguments of every statistic of a Gaussian field."""
     p = parameters
     mesh, covariance = mesh_from_recipe(p["mesh"], domain), covariance_from_dict(p["covariance"])
     return mesh, covariance, capped(relation), p["n"], p["expected_n"], p["epsilon"], p["delta"]

@@ -304,7 +304,7 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         expected_n: object = None,
         **options: Any,
     ) -> StratifiedPlan:
-        """Settle one release for each level of a public mark, all of the same mechanism.
+        """Make the plan of one release for each level of a public mark, all of the same mechanism.
 
         Parameters as in `PointSynthesizer.plan_by`; "auto" is "cells" where it would be so for every level.
         """
@@ -363,7 +363,7 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
 
 
 def profile_of_budget(s: LGCPSynthesizer) -> Profile:
-    """Profile of all the budget of a mechanism."""
+    """Privacy profile of a mechanism's whole budget."""
     if s.mechanism not in SPENDING_DELTA:
         return PureDP(float(s.epsilon))
     if s.mechanism.startswith("kim-lim"):
@@ -372,7 +372,7 @@ def profile_of_budget(s: LGCPSynthesizer) -> Profile:
 
 
 def require_settings(s: LGCPSynthesizer) -> None:
-    """Refuse settings that the mechanism does not have."""
+    """Refuse settings that the mechanism does not use."""
     name, priors = s.mechanism, PRIORS_BEHIND.get(s.mechanism, ("auto",))
     if s.delta > 0 and name not in SPENDING_DELTA:
         msg = (
@@ -429,7 +429,7 @@ def _require_effects(s: LGCPSynthesizer, priors: tuple[str, ...]) -> None:
 
 
 def planned(s: LGCPSynthesizer, domain: Domain, n: int | None, expected_n: float | None) -> ReleasePlan:
-    """Settle every choice from public parameters."""
+    """Make the release plan from public parameters."""
     size = need_size(s.public_size(n, expected_n))
     if s.mechanism in MASSES:
         cells = s.mechanism == "cells" or (s.mechanism == "auto" and _counts_tell(s, domain, size))

@@ -1,1 +1,1 @@
-"""Local differential privacy: clients apply_noise their own values, aggregators count the reports."""
+"""Local differential privacy: clients randomise their own values, aggregators count the reports."""

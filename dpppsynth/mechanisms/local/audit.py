@@ -53,7 +53,7 @@ class RoundCounts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReportCounts:
-    """Releases of a local plan, of two patterns each of which has all persons at one place."""
+    """Whole releases of a local mechanism, of two patterns each with all persons at one place."""
 
     run: AuditRun
     pair: tuple[PointPattern, PointPattern]
@@ -160,7 +160,7 @@ class ReportsAudit(StatisticAudit):
         self._unknown("what its counts are of", "counts")
 
     def smaller(self) -> AreaStatistic | GridStatistic | DisplacementStatistic | None:
-        """The plan for so many persons that a release is quick; None where there is no such plan."""
+        """The statistic for so few persons that a release is quick; None where there is none."""
         return replace(self.plan, n=self.few, shuffle=None)  # type: ignore[type-var]
 
     @property

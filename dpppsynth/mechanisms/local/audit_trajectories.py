@@ -49,7 +49,7 @@ class Transcript:
 
 @dataclass(frozen=True, eq=False)
 class Differing:
-    """Reports of one part about which two trajectories differ: their law, and what they are about (k,), (k,)."""
+    """Reports of one part on which two trajectories differ: their law, and the values (k,), (k,) reported."""
 
     name: str
     randomizer: OptimizedUnary

@@ -64,7 +64,7 @@ LARGEST = 2**28
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Client:
-    """A person's device: the place goes in, a randomised report comes out, and nothing else leaves it.
+    """A person's device: takes a place, returns a randomised report, and sends nothing else.
 
     `Client.read` makes one of the file that a collector publishes with `write_description`, after checking it.
 
@@ -110,7 +110,7 @@ class Client:
 
     @classmethod
     def from_json(cls, text: str, *, most_epsilon: float | None = None) -> Self:
-        """The device that a description tells of.
+        """Client from a public description.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ def content_hash(data: Mapping[str, Any]) -> str:
 
 
 def description(mechanism: Any, window: "Window") -> str:
-    """JSON text that a device makes its reports from; everything in it is public.
+    """Public JSON description from which a device makes its reports.
 
     Parameters
     ----------

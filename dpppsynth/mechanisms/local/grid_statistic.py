@@ -87,7 +87,7 @@ class Level(NamedTuple):
 
 
 class GridStatistic(ReportsStatistic):
-    """Base of plans to count the reports of a frequency oracle on the cells of a grid.
+    """Base of statistics that count a frequency oracle's reports on the cells of a grid.
 
     Attributes
     ----------

@@ -60,7 +60,7 @@ class GridMechanism(LocalMechanism):
     user: str | None = setting(None, **REPORTER)
 
     def settle(self) -> None:
-        """Refuse what is wrong with the settings that all have."""
+        """Check the settings that all grid mechanisms share."""
         if not isinstance(self.window, Window):
             try:
                 made = Window.rectangle(*self.window)
@@ -238,7 +238,7 @@ class UniformGrid(Round):
         return uniform_grid(self.window.bounds, *self.cells)
 
     def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
+        """Make the release plan from public parameters alone; `domain` is the mechanism's own window."""
         window, number = self.own_window(domain), number_of_reports(n, expected_n)
         columns, rows = self.cells
         public = (float(self.epsilon), number, columns, rows, stated_oracle(self.oracle), self.shuffle)
@@ -382,7 +382,7 @@ class AdaptiveGrid(GridMechanism):
         )
 
     def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
+        """Make the release plan from public parameters alone; `domain` is the mechanism's own window."""
         self.own_window(domain)
         return self.settled(self.settings(number_of_reports(n, expected_n), shuffle=self.shuffle))
 

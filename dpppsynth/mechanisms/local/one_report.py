@@ -78,7 +78,7 @@ def one_point_each(pattern: PointPattern, user: str = USER, *, rng: RngLike = No
 
 
 def require_told(columns: Iterable[str], user: str | None, name: str) -> None:
-    """Refuse a file, by the names of its columns, of which one may tell persons and nobody says whether it does."""
+    """Refuse a file with a column that may identify persons while no option says so, by its column names."""
     if user is not None:
         return
     for column in columns:
@@ -103,7 +103,7 @@ def require_no_marks(pattern: PointPattern) -> None:
 
 
 class PersonCodes:
-    """Numbers of persons, given batch by batch as their labels are read.
+    """Person numbers from labels read batch by batch.
 
     Examples
     --------

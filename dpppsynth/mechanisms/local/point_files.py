@@ -117,7 +117,7 @@ class PlainPoints:
 
 @dataclass(frozen=True)
 class OtherPoints:
-    """A file of geometries, or a CSV file that is compressed or has signs of its own, read as all commands do."""
+    """A file of geometries, or a CSV file that is compressed or has its own separators, read as by all commands."""
 
     source: Path
     window: Window | None
@@ -131,7 +131,7 @@ class OtherPoints:
 
     @property
     def share(self) -> None:
-        """Not known."""
+        """None: the share is not known."""
 
     def coordinates(self, rows: int) -> Iterator[Floats]:
         """Coordinates (k, 2) of some rows at a time, whatever `rows`; InputError where a row breaks a rule."""

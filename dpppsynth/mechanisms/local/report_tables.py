@@ -99,7 +99,7 @@ def require_format(path: Path, argument: str) -> None:
 
 
 def quietly(path: Path, read: Callable[[], Any], argument: str = "paths") -> Any:
-    """Read, and refuse a bad file outside of the handler: an error that is only hidden still carries the text."""
+    """Read, and raise refusals outside the handler, so that no error chains to one with file contents."""
     import pyarrow as pa
 
     try:

@@ -45,7 +45,7 @@ SHUFFLE_DELTA: dict[str, Any] = {"help": "Delta of the statement on shuffled rep
 
 @dataclass(frozen=True)
 class Shuffle:
-    """Public numbers behind a statement on shuffled reports.
+    """Public numbers of a guarantee for shuffled reports.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Shuffle:
 
     @classmethod
     def of(cls, shuffled: Any, delta: Any) -> Self | None:
-        """The numbers of two settings, which go together; None where neither is given."""
+        """The numbers from two settings, which go together; None where neither is given."""
         if shuffled is None and delta is None:
             return None
         if shuffled is None or delta is None:
@@ -80,7 +80,7 @@ class Shuffle:
 
     @classmethod
     def stated(cls, parameters: JsonRead) -> Self | None:
-        """The numbers on a certificate; None where nothing is stated of a shuffler."""
+        """The numbers on a certificate; None without a shuffler."""
         if "shuffled" not in parameters:
             return None
         return cls(**entries("shuffled", parameters["shuffled"], ("reports", "delta")))
@@ -102,11 +102,11 @@ class Shuffle:
             raise InputError(msg)
 
     def one_message(self, local_epsilon: float, clones: float | None = None) -> ShuffledPrivacy:
-        """Statement where everybody sends one message within `local_epsilon`."""
+        """Guarantee where everybody sends one message within `local_epsilon`."""
         return shuffled_reports(local_epsilon, self.reports, self.delta, clones=clones)
 
     def each_round(self, epsilons: tuple[float, ...]) -> ShuffledPrivacy:
-        """Statement where everybody sends one message in each round, within these epsilons."""
+        """Guarantee where everybody sends one message in each round, within these epsilons."""
         return shuffled_rounds(epsilons, self.reports, self.delta)
 
 
@@ -145,7 +145,7 @@ def randomness_name(seeded: bool) -> str:
 
 
 class ReportsStatistic(LatticeStatistic):
-    """Base of plans to count reports: the counts are whole, and their number is public."""
+    """Base of statistics that count reports: whole numbers of a public number of reports."""
 
     n: int
     shuffle: Shuffle | None
@@ -184,7 +184,7 @@ class ReportsStatistic(LatticeStatistic):
 
     @property
     def relation(self) -> Relation:
-        """One person's location, or trajectory, is another one."""
+        """Neighbouring relation: one person's location, or trajectory, changes."""
         return self.guarantee.relation
 
     @property
@@ -193,7 +193,7 @@ class ReportsStatistic(LatticeStatistic):
         return self.n
 
     def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
-        """Second statement on these reports, if an honest shuffler mixes them."""
+        """Second guarantee for these reports under an honest shuffler."""
         raise NotImplementedError
 
     @cached_property
@@ -201,7 +201,7 @@ class ReportsStatistic(LatticeStatistic):
         return None if self.shuffle is None else self.statement(self.shuffle)
 
     def settle_shuffle(self) -> None:
-        """Refuse public numbers of a shuffler that do not belong to these reports; InputError."""
+        """Refuse a shuffler's public numbers that do not suit these reports; InputError."""
         if self.shuffle is not None:
             instance("shuffle", self.shuffle, Shuffle, "Shuffle(10_000, 1e-8) is one").require(self.n, self.together)
 
@@ -211,7 +211,7 @@ class ReportsStatistic(LatticeStatistic):
         return {"basis": self.basis, **self.own_parameters(), **common, **shuffled}
 
     def own_parameters(self) -> JsonObject:
-        """Public parameters that not all counts of reports have."""
+        """Public parameters of this statistic alone."""
         raise NotImplementedError
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
@@ -221,7 +221,7 @@ class ReportsStatistic(LatticeStatistic):
 
 
 class OneRoundStatistic(ReportsStatistic):
-    """Base of plans whose clients send one report each, all by one law.
+    """Base of statistics whose clients send one report each, all by one law.
 
     Attributes
     ----------

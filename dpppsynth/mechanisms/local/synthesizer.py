@@ -90,7 +90,7 @@ class ReportSettings(Settings):
         require_told(columns, cls.user_column(options), name)
 
     def asked(self, domain: Any, n: int | None, after: str | None) -> Any:
-        """Mechanism that clients report to: this one, or the round that follows the counts of the first one.
+        """Mechanism that clients report to: this one, or the second round, after the counts of the first.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class ReportSettings(Settings):
         raise NotImplementedError
 
     def promise(self, asked: Any, domain: Domain, n: int | None) -> Guarantee:
-        """Guarantee of the reports to `asked`; the most it may be where n is not known."""
+        """Guarantee of the reports to `asked`; an upper bound where n is not known."""
         promised: Guarantee = self.ceiling(domain) if n is None else cast(Any, self.plan(domain, n=n)).guarantee
         return promised
 
@@ -260,7 +260,7 @@ class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
         return self.counts_kind(self, tally(self.randomizer, values, source), len(values), rng is not None)
 
     def own(self, counts: Any) -> Counts:
-        """Counts, checked to be of reports to this very mechanism; InputError otherwise."""
+        """Counts, refused unless they are of reports to this mechanism; InputError."""
         given: Counts = instance("counts", counts, Counts, "aggregate() and simulate() give some")
         if given.mechanism.fingerprint != self.fingerprint:
             msg = f"counts: they are of reports to {given.mechanism!r}, not to {self!r}."

@@ -36,7 +36,7 @@ from dpppsynth.spatial.persons import persons
 
 
 class WalksStatistic(ReportsStatistic):
-    """Base of plans to count reports about trajectories on a square grid over a window.
+    """Base of statistics that count reports about trajectories on a square grid over a window.
 
     Attributes
     ----------

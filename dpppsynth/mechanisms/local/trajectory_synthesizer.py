@@ -156,7 +156,7 @@ class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
 
 @dataclass(frozen=True)
 class LDPTrace(OfTrajectories):
-    """Synthetic trajectories from clients who apply_noise what they tell about theirs, in two rounds.
+    """Synthetic trajectories from clients who randomise their reports on their own, in two rounds.
 
     Where real clients report, `first` is what they are asked, then `second(longest(counts))`; both have `clients` and
     `aggregate`, and `combine` makes a release of the counts. A custodian who holds the points runs `release(pattern)`.
@@ -237,11 +237,11 @@ class LDPTrace(OfTrajectories):
         return self.combine(first_counts(after, self.first, domain), counts, n)
 
     def both_rounds(self) -> Guarantee:
-        """That of the mechanism."""
+        """Guarantee of both rounds together."""
         return self.guarantee
 
     def promise(self, asked: Any, domain: Domain, n: int | None) -> Guarantee:
-        """That of one round."""
+        """Guarantee of the round asked for."""
         promised: Guarantee = asked.guarantee
         return promised
 
@@ -283,7 +283,7 @@ class LDPTrace(OfTrajectories):
     def plan(
         self, domain: Domain, *, n: int | None = None, expected_n: float | None = None, clients: Any = None
     ) -> ReleasePlan:
-        """Settle every choice from public parameters alone.
+        """Make the release plan from public parameters alone.
 
         Parameters
         ----------

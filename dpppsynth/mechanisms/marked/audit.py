@@ -37,7 +37,7 @@ class MarkedAudit(AdditiveNoiseAudit):
     plan: MarkedMasses
 
     def pair(self, relation: Relation) -> Pair:
-        """The hardest pair of places, whose moved points change their marks as far as they may."""
+        """The hardest pair of places, with the largest allowed changes of marks."""
         pair = super().pair(relation)
         if not relation.n_is_public:
             return marked(pair[0], self.plan.marks, ()), marked(pair[1], self.plan.marks, ())

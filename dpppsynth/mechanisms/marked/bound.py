@@ -123,7 +123,7 @@ def _curve(mesh: Mesh, marks: Marks, relation: CappedRelation, scale: float) -> 
 
 
 def require_told(relation: CappedRelation, marks: Marks) -> MovedPoint:
-    """The relation, refused unless it says of exactly the marks there are whether they are protected.
+    """The relation, refused unless it states the protection of exactly the marks there are.
 
     Raises
     ------

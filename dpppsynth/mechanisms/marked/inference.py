@@ -232,7 +232,7 @@ class MarkedInference(SparseInference):
         return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in AVERAGED}}
 
     def to_dict(self) -> JsonObject:
-        """JSON form, as it stands on a certificate."""
+        """JSON form for a certificate."""
         return {
             "kind": self.kind,
             "mesh": self.grid.recipe,

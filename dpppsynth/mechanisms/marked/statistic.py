@@ -105,7 +105,7 @@ class MarkedMasses(AdditiveStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
+        """Statistic from a certificate's public parameters."""
         p = parameters
         mesh, marks = mesh_from_recipe(p["mesh"], domain), Marks.from_dict(p["marks"])
         return cls(mesh, marks, capped(relation), p["n"], p["expected_n"], p["epsilon"])

@@ -157,7 +157,7 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         self.neighbouring()
 
     def neighbouring(self) -> CappedRelation:
-        """The relation in force; a point that moves anywhere has any other marks as well, unless something is said."""
+        """The relation in force; by default a point that moves anywhere may change its marks as well."""
         found = point_relation(self.relation, None, marks=True)
         if isinstance(found, ReplaceOne):
             time = found.time if self.marks.times is None else found.time or PROTECTED
@@ -224,7 +224,7 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         raise InputError(msg)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone; parameters as in `check`."""
+        """Make the release plan from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         size = self.public_size(n, expected_n)
         relation = self.neighbouring()

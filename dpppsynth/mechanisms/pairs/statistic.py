@@ -153,13 +153,13 @@ class PairSumsStatistic(PairsStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
+        """Statistic from a certificate's public parameters."""
         p = parameters
         levels = (tuple(p[name]) for name in ("radii", "caps", "shares", "steps"))
         return cls(domain, relation, p["n"], p["expected_n"], p["epsilon"], *levels)
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to make this plan again."""
+        """Public parameters for the certificate: enough to rebuild the statistic."""
         return self.part.parameters() | {
             "basis": self.basis,
             "shares": list(self.shares),
@@ -266,7 +266,7 @@ class PersonPairSumsStatistic(PairSumsStatistic):
 
     @property
     def count_unit(self) -> str:
-        """Mark that tells the persons."""
+        """Mark of persons."""
         return self.relation.user
 
     @property

@@ -188,17 +188,17 @@ class PairSums(Synthesizer[PairSumsRelease]):
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> Relation:
-        """The relation that the mechanism's name and its options stand for."""
+        """Neighbouring relation of the mechanism's name and options."""
         return AddRemovePerson(cls.user_column(options) or "") if _for_persons(options) else relation_of(options)
 
     @classmethod
     def user_column(cls, options: ParsedOptions) -> str | None:
-        """The column that tells the persons; None where points are protected."""
+        """Column of person identifiers; None where points are protected."""
         return (options["user"] or AddRemovePerson.user) if _for_persons(options) else None
 
     @classmethod
     def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
-        """Refuse a number that is secret, and marks by whose levels nothing is released; InputError."""
+        """Refuse a secret number, and levels of a mark; InputError."""
         if _for_persons(options) and n is not None:
             msg = "n: the numbers of persons and points are secret; leave --n out"
             raise InputError(msg)
@@ -208,7 +208,7 @@ class PairSums(Synthesizer[PairSumsRelease]):
         return PureDP(float(self.epsilon))
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone; parameters as in `check`."""
+        """Make the release plan from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         relation = self.neighbouring()
         exact, guess = exact_or_guess(n, public_size(relation, n, expected_n))

@@ -81,7 +81,7 @@ SEED, COUNT = 20261129, 20_000
 
 @dataclass(frozen=True, eq=False)
 class PersonRows:
-    """The released positions that are a person's, as far as anybody can tell.
+    """Released positions that may be the person's.
 
     Of a track all of them are, row by row. Otherwise they are as many as the person has points, those that fit the
     places of either pattern better than that of anybody else.
@@ -162,7 +162,7 @@ class Farthest(PersonRows):
 
 @dataclass(frozen=True, eq=False)
 class Place(PersonRows):
-    """Mean of the person's rows: a coordinate without noise shows here."""
+    """Mean of the person's rows, which reveals a coordinate without noise."""
 
     def __call__(self, released: Any) -> Floats:
         """(2,) coordinates, from the places of the first pattern."""
@@ -171,7 +171,7 @@ class Place(PersonRows):
 
 @dataclass(frozen=True)
 class EndRows:
-    """The first and the last row as they are: their order must not be that of the data."""
+    """The first and the last row, which reveal rows in the order of the data."""
 
     plan: MovedPoints
 
@@ -278,7 +278,7 @@ class MovedAudit(StatisticAudit):
         )
 
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:
-        """Sharper by the law of the moves, worked out here and not as the plan does it."""
+        """The claim, tightened by the law of the moves, computed independently of the statistic."""
         shifts = move_shifts(self.plan, pair)
         if shifts is None or not 0 < len(shifts) <= MOST_SHIFTS:
             return claim

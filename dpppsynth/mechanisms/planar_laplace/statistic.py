@@ -205,7 +205,7 @@ class MovedPoints(LatticeStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """The plan on a certificate."""
+        """Statistic from a certificate's public parameters."""
         p = parameters
         require(isinstance(p["track"], bool), "a track is one or none")
         return cls(
@@ -262,7 +262,7 @@ class MovedPoints(LatticeStatistic):
         require(bool((moved <= allowed).all()), "points are those drawn")
 
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
-        """One run; what it is drawn from is known."""
+        """One rehearsal run, from a known intensity."""
         self.measure(pattern, rng)
         return Trial(partial(self.density, pattern))
 
@@ -293,7 +293,7 @@ class MovedPoints(LatticeStatistic):
         return PrivateStatistic(self, moved.ravel(), self.noise_name(seeded=seeded), seeded)
 
     def density(self, pattern: PointPattern, xy: Floats) -> Floats:
-        """(m,) intensity, at (m, 2), of what is drawn. Not private: it is a function of the points."""
+        """(m,) intensity of the released points at (m, 2). Not private: it is a function of the points."""
         law = PlanarLaplace(self.rate, self.bound)
         return np.array([float(law.pdf(at - pattern.positions).sum()) for at in xy])
 

@@ -179,7 +179,7 @@ class PlanarLaplaceSynthesizer(PointSynthesizer[PointRelease]):
         return PureDP(float(self.epsilon)) if most is None else ApproximateDP(float(self.epsilon), delta)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Settle every choice from public parameters alone; parameters as in `check`."""
+        """Make the release plan from public parameters alone; parameters as in `check`."""
         size, (most, delta) = self.public_size(n, expected_n), self._settled(domain, n)
         self.require_delta(delta, n, expected_n)
         budget = int(size or 0), float(self.epsilon), delta, most

@@ -100,7 +100,7 @@ def read_layer(path: str | Path, content: str, *, crs: CRSLike | None = None) ->
 
 
 def as_path(path: str | Path, argument: str = "path") -> Path:
-    """Refuse what is no name."""
+    """Refuse an invalid file name."""
     try:
         return Path(path)
     except TypeError:
@@ -126,7 +126,7 @@ def checked_path(path: str | Path) -> Path:
 
 
 def there(path: Path, kind: Callable[[Path], bool]) -> bool:
-    """Whether such a file or folder exists; a name that no file system takes names none."""
+    """Whether such a file or folder exists; False for names that no file system takes."""
     try:
         return kind(path)
     except (OSError, ValueError):

@@ -46,7 +46,7 @@ BESIDE = (".shx", ".dbf")
 
 
 class Layer(NamedTuple):
-    """Address of a layer that is safe to read; None is the only one of a file."""
+    """Safe address of a layer; None for the only one of a file."""
 
     address: str
     name: str | None
@@ -58,7 +58,7 @@ class Layer(NamedTuple):
         return pyogrio.read_dataframe(self.address, layer=self.name, where="1 = 0")
 
     def is_plain(self) -> bool:
-        """Whether it has points with numbers and texts."""
+        """Whether the layer has points with numbers and texts alone."""
         import pyogrio
 
         stated = pyogrio.read_info(self.address, layer=self.name)

@@ -64,7 +64,7 @@ def read_marks(table: Table, described: Marks) -> MarkColumns:
 
 
 def unfit_marks(broken: Iterable[str]) -> bool:
-    """Whether some of these rules are about types or times."""
+    """Whether some of these broken rules concern types or times."""
     return not set(broken).isdisjoint(RULES)
 
 

@@ -70,7 +70,7 @@ class Layout:
             raise InputError(msg)
 
     def require_for(self, kind: str, file: str) -> None:
-        """Refuse what was said about another kind of file: "csv", "gpkg" or any other; InputError."""
+        """Refuse layout options of another kind of file: "csv", "gpkg" or any other; InputError."""
         said = {name: getattr(self, name) for name in ("x", "y", "separator", "decimal")}
         plain = {name: getattr(Layout(), name) for name in said}
         if kind != "csv" and said != plain:
@@ -170,7 +170,7 @@ class Table:
         return Table(self.places[:0], none, self.crs, self.header, lambda _: [])
 
     def restored(self) -> Table:
-        """The table without the apostrophes that `write_pattern` puts in front of what spreadsheets would run."""
+        """The table without the apostrophes by which `write_pattern` disarms spreadsheet formulas."""
         names = {restored(name): name for name in self.columns}
         columns = Columns(names, lambda name: _restored(self.columns[names[name]]))
         return replace(self, columns=columns, header=[*map(restored, self.header)])
@@ -211,7 +211,7 @@ def number(cell: Any) -> float | None:
 
 
 def hiding(source: Path, what: str, errors: tuple[type[Exception], ...], reader: Callable[[], Any]) -> Any:
-    """Read, and refuse outside of the handler: an error that is only hidden still carries the text of the file."""
+    """Read, and raise refusals outside the handler, so that no error chains to one with file contents."""
     try:
         return reader()
     except InputError:
@@ -239,12 +239,12 @@ def existing(names: Iterable[str]) -> str:
 
 
 def speaking(names: Iterable[str]) -> bool:
-    """Whether all names are identifiers; others, such as a first row of data or free text, are not shown."""
+    """Whether all names are identifiers, safe to show; others may be a first row of data or free text."""
     return all(IDENTIFIER.fullmatch(name) for name in names)
 
 
 def guarded(cells: Iterable[Any]) -> list[Any]:
-    """The cells of a row, texts that would be run with an apostrophe in front; numbers stay as they are.
+    """The cells of a row, with an apostrophe before spreadsheet formulas; numbers unchanged.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def guarded(cells: Iterable[Any]) -> list[Any]:
 
 
 def restored(text: Any) -> Any:
-    """A text that `guarded` wrote, as it was; anything else as it is."""
+    """Inverse of `guarded` for a text; anything else unchanged."""
     return text[1:] if isinstance(text, str) and text.startswith(GUARD) and text[1:2] in RUN else text
 
 

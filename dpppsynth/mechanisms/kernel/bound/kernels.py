@@ -207,7 +207,7 @@ def _reach(window: Window, relation: CappedRelation) -> float:
 
 
 def checked_moves(relation: CappedRelation | float) -> CappedRelation:
-    """The relation, which must be one of moves."""
+    """The relation, refused unless it is one of moves."""
     relation = as_relation(relation)
     if isinstance(relation, AddRemove):
         msg = (

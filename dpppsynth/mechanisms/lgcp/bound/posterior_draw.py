@@ -53,7 +53,7 @@ SAMPLER = {
 def posterior_mu(
     mesh: Mesh, covariance: Covariance, relation: CappedRelation | float, *, intercept_sd: float | None = None
 ) -> float:
-    """Gaussian parameter of one exact posterior draw: largest prior sd of what one person's points change.
+    """Gaussian parameter of one exact posterior draw: largest prior sd of the change by one person's points.
 
     Parameters
     ----------

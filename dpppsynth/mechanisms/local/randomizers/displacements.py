@@ -85,7 +85,7 @@ class DisplacementLaw(QuestionsLaw):
         return np.asarray(np.divmod(values, self.displacements)[question])
 
     def louder(self, epsilon: float) -> Self:
-        """The same laws with another epsilon, whichever would be best then."""
+        """The same laws with another epsilon, without a new choice of parameters."""
         made = replace(self, epsilon=epsilon)
         start, displacement = (replace(each, epsilon=epsilon) for each in self.oracles)
         made.__dict__.update(start=start, displacement=displacement, oracles=(start, displacement))

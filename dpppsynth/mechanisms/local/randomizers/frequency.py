@@ -273,7 +273,7 @@ class DesignOracle(FrequencyOracle):
 
     @cached_property
     def law(self) -> DesignLaw:
-        """Whether a report has the own value."""
+        """Whether a report's block holds the own value."""
         one, _ = self.shares
         return design_law(self.epsilon, one / (1 - one))
 

@@ -192,7 +192,7 @@ class RangeHierarchyLaw(QuestionsLaw):
         return tuple(best_oracle(self.epsilon, side**2) for side in self.sides)
 
     def louder(self, epsilon: float) -> Self:
-        """The same laws of all levels with another epsilon, whichever would be best then."""
+        """The same laws of all levels with another epsilon, without a new choice of parameters."""
         made = replace(self, epsilon=epsilon)
         made.__dict__["oracles"] = tuple(replace(oracle, epsilon=epsilon) for oracle in self.oracles)
         return made
@@ -220,7 +220,7 @@ class RangeHierarchyLaw(QuestionsLaw):
         return _spread(quadtree_shares(levels, inside=_any(square, len(levels[-1].shares))), square)
 
     def unbiased(self, counts: Ints, n: int) -> Floats:
-        """(inputs,) least-variance estimates of the shares before anything is shrunk: some are negative."""
+        """(inputs,) least-variance unbiased estimates of the shares, before shrinkage; some are negative."""
         levels = self.level_shares(counts, n)
         square = np.ones((self.cells, self.cells), dtype=bool)
         coarse = len(levels[-1].shares)

@@ -216,7 +216,7 @@ class SubsetExponential(CellRandomizer):
         return MatrixChannel((self.cells, self.cells), np.ascontiguousarray(table))
 
     def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
-        """(m,) estimated shares: what explains the hits, least squares, without its negative part."""
+        """(m,) estimated shares: least squares fit of the hits, without its negative part."""
         self.published_settings(**settings)
         reported, kept = self.reported(counts), possible(inside, self.inputs)
         if whole("n", n, 1) != reported:
