@@ -214,7 +214,8 @@ def _join_to_lines(parts: Any, tolerance: float) -> tuple[Any, list[float]]:
     # Lines are cut before their own ends move, so that every cut lies on its line.
     pieces = _pieces(parts, cuts)
     places, ends = numbered(ends_of(pieces))
-    number = _matching(vertices, places)
+    known = {place: number for number, place in enumerate(map(tuple, vertices.tolist()))}
+    number = np.array([known.get(place, -1) for place in map(tuple, places.tolist())])
     moved = np.hypot(*(cuts.xy - vertices[end]).T)
     target = np.where(number[:, None] >= 0, goal[number], places)
     return with_ends(pieces, target[ends]), [float(m) for m in moved]
@@ -254,12 +255,3 @@ def _one_place(line: Ints, at: Floats, near: float) -> Floats:
         if line[a] == line[b] and out[b] - out[a] <= near:
             out[b] = out[a]
     return out
-
-
-def _matching(known: Floats, places: Floats) -> Ints:
-    """(n,) number of the known place with the coordinates of each of places (n, 2), or -1."""
-    keys, wanted = (np.ascontiguousarray(xy).view(np.complex128).ravel() for xy in (known, places))
-    order = np.argsort(keys)
-    slot = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    number = order[slot]
-    return np.where(keys[number] == wanted, number, -1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -95,14 +97,8 @@ def contracted(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleto
 
 def parallel_keys(edges: Ints) -> tuple[int, ...]:
     """Keys (E,) that tell edges between the same two vertices apart: 0, 1, ..."""
-    pairs = np.sort(edges, axis=1)
-    _, pair = np.unique(pairs, axis=0, return_inverse=True)
-    order = np.argsort(pair.ravel(), kind="stable")
-    ranked = pair.ravel()[order]
-    start = np.r_[True, ranked[1:] != ranked[:-1]]
-    rank = np.empty(len(edges), dtype=np.int64)
-    rank[order] = np.arange(len(edges)) - np.maximum.accumulate(np.where(start, np.arange(len(edges)), 0))
-    return tuple(rank.tolist())
+    keys: defaultdict[frozenset[int], count[int]] = defaultdict(count)
+    return tuple(next(keys[frozenset(pair)]) for pair in edges.tolist())
 
 
 @dataclass(init=False, eq=False)

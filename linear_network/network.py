@@ -21,7 +21,6 @@ from dpppsynth.linear_network.shortest_paths import diameter, distances, edge_nu
 from dpppsynth.linear_network.skeleton import (
     ROUNDING,
     Labels,
-    PointsAlong,
     Skeleton,
     listed_lines,
     require_connected,
@@ -175,10 +174,6 @@ class LinearNetwork(Domain):
         return shapely.STRtree(self.lines)
 
     @cached_property
-    def _along(self) -> PointsAlong:
-        return PointsAlong(self.lines)
-
-    @cached_property
     def _dropped_tree(self) -> shapely.STRtree:
         return shapely.STRtree(self.dropped)
 
@@ -201,7 +196,9 @@ class LinearNetwork(Domain):
                 "the edge; some are others."
             )
             raise InputError(msg)
-        return self._along.at(edge_numbers(at), at[:, 1])
+        # Shapely counts distances below zero, which are those of rounding, from the other end.
+        along = np.maximum(at[:, 1], 0)
+        return shapely.get_coordinates(shapely.line_interpolate_point(self.lines[edge_numbers(at)], along))
 
     def released_coordinates(self, positions: npt.ArrayLike) -> Floats:
         """(n, 2) coordinates of positions (n, 2), rounded to a decimal grid so fine that they stay on the network.
