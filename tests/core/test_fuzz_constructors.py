@@ -267,8 +267,6 @@ ENTRIES = {
     "read_window": (io.read_window, {"path": "none.gpkg", "crs": None, "to_crs": None}),
     "inspect_points": (io.inspect_points, {"path": "none.csv", "domain": SQUARE, "report_to": ".", **LOADS}),
     "write_pattern": (io.write_pattern, {"pattern": POINTS, "path": "none/none.csv"}),
-    "pattern_from_geodataframe": (io.pattern_from_geodataframe, {"gdf": POINTS.to_geodataframe(), "domain": SQUARE}),
-    "network_from_geodataframe": (io.network_from_geodataframe, {"lines": STREETS.to_geodataframe()}),
     # Privacy
     "ApproximateDP": (privacy.ApproximateDP, {"level": 1.0, "slack": 1e-6}),
     "GaussianDP": (privacy.GaussianDP, {"mu": 1.0, "at": 1e-6}),

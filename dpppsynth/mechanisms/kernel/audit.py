@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import shapely
 
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed, unchanged
-from dpppsynth.contract.audits.noise_laws import LUCK, Positions
+from dpppsynth.contract.audits.noise_laws import LUCK, NoiseOf, released_places
 from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
 from dpppsynth.contract.audits.statistics import for_patterns, patterns_of
 from dpppsynth.contract.audits.target import AuditStatistic, StatedLaw
@@ -52,17 +52,10 @@ class KernelRatio:
         return float(np.log(np.maximum(both + first, TINY) / np.maximum(both + second, TINY)).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class DiffusionRatio:
+def diffusion_ratio(mesh: Mesh, log_ratio: Floats, released: Any) -> float:
     """Log-likelihood ratio of the children on a network, from log density ratios (T,) that are constant on segments."""
-
-    mesh: Mesh
-    log_ratio: Floats
-
-    def __call__(self, released: Any) -> float:
-        """Sum over the children of all patterns."""
-        positions = np.concatenate([pattern.positions for pattern in patterns_of(released)])
-        return float(self.log_ratio[self.mesh.locate(positions)].sum())
+    positions = np.concatenate([pattern.positions for pattern in patterns_of(released)])
+    return float(log_ratio[mesh.locate(positions)].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +145,8 @@ class PatternAudit(StatisticAudit):
     def weakened(self, pair: Pair) -> None:
         """None: the law of the likelihood ratio is not known."""
 
-    def noise(self, pair: Pair) -> Positions:
-        """The places of the children."""
-        return Positions()
+    def noise(self, pair: Pair) -> NoiseOf:
+        return released_places
 
     @property
     def numbers(self) -> int:
@@ -226,7 +218,7 @@ class DiffusionAudit(PatternAudit):
         mesh = self.plan.mesh
         middle = mesh.pieces.corners.mean(axis=1)
         first, second = (diffusion_density(mesh, self.plan.matrix, p.positions, middle) for p in pair)
-        return DiffusionRatio(mesh, np.log(np.maximum(first, TINY) / np.maximum(second, TINY)))
+        return partial(diffusion_ratio, mesh, np.log(np.maximum(first, TINY) / np.maximum(second, TINY)))
 
     def alike(self, pair: Pair) -> bool:
         """Whether the same numbers of points are on each segment."""

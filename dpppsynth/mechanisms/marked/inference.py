@@ -146,10 +146,10 @@ class MarkedInference(SparseInference):
         require(isinstance(plan, MarkedMasses), "a field of places, times and types stands behind marked tents")
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
-        """Likelihood of the field given the noised masses."""
         plan = cast(MarkedMasses, statistic.definition)
         each = sp.eye_array(self.grid.shape[0] * self.grid.shape[1])
-        return plan.likelihood(statistic, self.measure, sp.kron(each, self.grid.space.shares(plan.mesh), format="csr"))
+        shares = sp.kron(each, self.grid.space.shares(plan.mesh), format="csr")
+        return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares))
 
     def _space(self, range_: float) -> SparseMatern:
         return SparseMatern(self.sigma, range_, SMOOTHNESS[1 if self.grid.space.kind == "segment" else 2][0])

@@ -140,7 +140,7 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
     spacing: float | None = setting(None, **SPACING)
     mesh: Mesh | None = made_of(RESOLUTION)
     offset: Offset | None = made_of(*OFFSET)
-    covariates: Any = made_of(COVARIATES)
+    covariates: Any = made_of(*COVARIATES)
     method: ClassVar[str] = "marked"
 
     def __post_init__(self) -> None:
