@@ -211,7 +211,6 @@ class TooSmall(Part):
     """One-sided test of the scale: the noise is too small in absolute value."""
 
     def add(self, noise: Floats) -> float:
-        """Sum of the sizes of the noise, in scales."""
         return self.law.size(noise)
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
@@ -228,7 +227,6 @@ class OffCentre(Part):
     """Two-sided test of the centre: the sum of the noise is too far from zero."""
 
     def add(self, noise: Floats) -> float:
-        """Sum of the noise, in scales."""
         return float(noise.sum()) / self.law.scale
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
