@@ -20,7 +20,6 @@ import numpy as np
 import scipy
 
 from dpppsynth.contract.audits.target import Noise, Released, Scores, StatedLaw
-from dpppsynth.core.types import JsonObject
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -270,7 +269,7 @@ ROUNDING = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class AsStated:
+class AsStated(Profile):
     """Minimum of a claimed profile and the exact one of Laplace noise on numbers that differ by `shifts` scales.
 
     Epsilon is quoted from the claim alone.
@@ -303,7 +302,6 @@ class AsStated:
 
     @property
     def at(self) -> float:
-        """Delta at which the claim is stated."""
         return self.claim.at
 
     def delta(self, epsilon: float) -> float:
@@ -314,16 +312,7 @@ class AsStated:
         return min(self.claim.delta(epsilon), lost)
 
     def epsilon(self, delta: float) -> float:
-        """Epsilon of the claim."""
         return self.claim.epsilon(delta)
-
-    def to_dict(self) -> JsonObject:
-        """JSON form of the claim."""
-        return self.claim.to_dict()
-
-    def describe(self) -> str:
-        """The claim in words."""
-        return self.claim.describe()
 
     @cached_property
     def _law(self) -> tuple[Floats, Floats]:
