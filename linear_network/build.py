@@ -15,7 +15,16 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.core.wording import either
 from dpppsynth.linear_network.collapse import contracted
-from dpppsynth.linear_network.skeleton import ROUNDING, Skeleton, ends_of, listed_lines, numbered, plural, with_ends
+from dpppsynth.linear_network.skeleton import (
+    ROUNDING,
+    Skeleton,
+    ends_of,
+    flattened,
+    listed_lines,
+    numbered,
+    plural,
+    with_ends,
+)
 from dpppsynth.spatial.domains import LARGEST
 
 TWICE = (
@@ -62,7 +71,7 @@ def skeleton_of_lines(lines: Any, *, node: bool = False, join: float | None = No
         parts, joined = _joined(parts, float(join), unit)
         changes += joined
     vertices, edges = numbered(ends_of(parts))
-    return Skeleton(vertices, edges, parts, tuple(changes))
+    return Skeleton(vertices, edges, lines=parts, changes=tuple(changes))
 
 
 def line_parts(lines: Any) -> Any:
@@ -80,10 +89,7 @@ def line_parts(lines: Any) -> Any:
             f"{either('keep lines[~lines.is_empty]', 'leave these out')}."
         )
         raise InputError(msg)
-    parts = shapely.transform(shapely.force_2d(shapely.get_parts(given)), lambda xy: xy + 0.0)
-    if not (np.abs(shapely.get_coordinates(parts)) <= LARGEST).all():
-        msg = f"lines: their coordinates must be finite, of size {LARGEST:g} at most."
-        raise InputError(msg)
+    parts = flattened(shapely.get_parts(given))
     flat = int((~(shapely.length(parts) > 0)).sum())
     if flat:
         remedy = either("keep lines[lines.length > 0]", "leave these out")
@@ -124,8 +130,7 @@ def _noded(parts: Any) -> Any:
     cut = shapely.get_parts(shapely.node(shapely.multilinestrings(_cut_at_touching_ends(parts, near))))
     vertices, edges = numbered(ends_of(cut))
     # Three lines through one place cross in pairs, a rounding error apart.
-    short = contracted(Skeleton(vertices, edges, cut), near)
-    return short.lines
+    return contracted(Skeleton(vertices, edges, lines=cut), near).lines
 
 
 def _cut_at_touching_ends(parts: Any, near: float) -> Any:

@@ -17,7 +17,8 @@ from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.linear_network.shortest_paths import distances, edge_numbers, links
+from dpppsynth.linear_network.shortest_paths import distances, edge_numbers
+from dpppsynth.linear_network.skeleton import links
 from dpppsynth.spatial.domains import LARGEST
 from dpppsynth.spatial.mesh import Mesh, Pieces
 

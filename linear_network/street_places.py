@@ -9,7 +9,8 @@ import numpy as np
 
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.linear_network.shortest_paths import BLOCK, edge_numbers, links
+from dpppsynth.linear_network.shortest_paths import BLOCK, edge_numbers
+from dpppsynth.linear_network.skeleton import links
 from dpppsynth.spatial.near_pairs import NearPairs, products
 
 # Units of a step.
