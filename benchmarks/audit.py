@@ -136,6 +136,33 @@ def clients(epsilon: float) -> Iterator[tuple[str, randomizers.Randomizer]]:
         yield f"{kind}, 25 values", oracle(epsilon=epsilon, domain=25)
 
 
+def others(epsilon: float) -> Iterator[tuple[str, Any, Any]]:
+    """Name, synthesizer and domain of what makes errors bounded, of three points, and of points that are moved."""
+    window = dps.datasets.soho_deaths().domain
+    few = {"delta": DELTAS[1], "relation": RELATIONS[1], "spacing": 100.0}
+    yield "bounded-cells, 3 points", dps.BoundedErrorSynthesizer(epsilon=epsilon, **few), window
+    yield "planar-laplace", dps.PlanarLaplaceSynthesizer(epsilon, relation=RELATIONS[0]), window
+    moved = dps.PlanarLaplaceSynthesizer(epsilon, delta=DELTAS[1], relation=RELATIONS[0])
+    yield "planar-laplace, bounded, 3 points", moved, window
+
+
+def target_called(name: str) -> tuple[Target, bool]:
+    """Target at epsilon 1 of a name of `quick`, with ", " and its relation, or of the others; whether it is local."""
+    for found, law in clients(1.0):
+        if found == name:
+            return target_of(law), True
+    for relation in RELATIONS:
+        for found, synthesizer, domain in quick(1.0, relation):
+            if f"{found}, {relation.name}" == name:
+                size = {"n": N} if relation.n_is_public else {"expected_n": N}
+                return target_of(synthesizer, domain, **size), False
+    for found, synthesizer, domain in others(1.0):
+        if found == name:
+            return target_of(synthesizer, domain, n=FEW if "3 points" in name else N), False
+    persons = dict(of_persons(1.0))
+    return target_of(persons[name], dps.datasets.soho_deaths().domain), False
+
+
 def within(target: Target, seconds: float) -> tuple[Audit, float]:
     """An audit by as many trials as fit, and the time it took.
 

@@ -61,6 +61,8 @@ class Fault:
         Words that stand in the file once, and what takes their place.
     tests : tuple of str
         Node ids of pytest, one of which must fail.
+    audit : str
+        Mechanism and relation that `audit_faults.py` audits with the fault; nothing where an audit cannot see it.
     """
 
     room: str
@@ -69,6 +71,7 @@ class Fault:
     old: str
     new: str
     tests: tuple[str, ...]
+    audit: str = ""
 
     def planted(self, text: str) -> str:
         """The text of its file with the fault."""
@@ -221,13 +224,13 @@ def report(rows: list[str], missed: int) -> list[str]:
 
 
 @contextmanager
-def workers(jobs: int) -> Iterator[Any]:
-    """Processes with copies of their own, which are gone afterwards."""
+def workers(jobs: int, tasks: int | None = None) -> Iterator[Any]:
+    """Processes with copies of their own, which are gone afterwards; each ends after so many tasks."""
     for name in LIBRARIES:
         importlib.import_module(name)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MUTANTS"] = folder
-        with multiprocessing.get_context("fork").Pool(jobs) as pool:
+        with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=tasks) as pool:
             yield pool
 
 

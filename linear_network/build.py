@@ -15,7 +15,16 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.core.wording import either
 from dpppsynth.linear_network.collapse import contracted
-from dpppsynth.linear_network.skeleton import ROUNDING, Skeleton, ends_of, listed_lines, numbered, plural, with_ends
+from dpppsynth.linear_network.skeleton import (
+    ROUNDING,
+    Skeleton,
+    ends_of,
+    flattened,
+    listed_lines,
+    numbered,
+    plural,
+    with_ends,
+)
 from dpppsynth.spatial.domains import LARGEST
 
 TWICE = (
@@ -62,7 +71,7 @@ def skeleton_of_lines(lines: Any, *, node: bool = False, join: float | None = No
         parts, joined = _joined(parts, float(join), unit)
         changes += joined
     vertices, edges = numbered(ends_of(parts))
-    return Skeleton(vertices, edges, parts, tuple(changes))
+    return Skeleton(vertices, edges, lines=parts, changes=tuple(changes))
 
 
 def line_parts(lines: Any) -> Any:
@@ -80,10 +89,7 @@ def line_parts(lines: Any) -> Any:
             f"{either('keep lines[~lines.is_empty]', 'leave these out')}."
         )
         raise InputError(msg)
-    parts = shapely.transform(shapely.force_2d(shapely.get_parts(given)), lambda xy: xy + 0.0)
-    if not (np.abs(shapely.get_coordinates(parts)) <= LARGEST).all():
-        msg = f"lines: their coordinates must be finite, of size {LARGEST:g} at most."
-        raise InputError(msg)
+    parts = flattened(shapely.get_parts(given))
     flat = int((~(shapely.length(parts) > 0)).sum())
     if flat:
         remedy = either("keep lines[lines.length > 0]", "leave these out")
@@ -124,8 +130,7 @@ def _noded(parts: Any) -> Any:
     cut = shapely.get_parts(shapely.node(shapely.multilinestrings(_cut_at_touching_ends(parts, near))))
     vertices, edges = numbered(ends_of(cut))
     # Three lines through one place cross in pairs, a rounding error apart.
-    short = contracted(Skeleton(vertices, edges, cut), near)
-    return short.lines
+    return contracted(Skeleton(vertices, edges, lines=cut), near).lines
 
 
 def _cut_at_touching_ends(parts: Any, near: float) -> Any:
@@ -214,7 +219,8 @@ def _join_to_lines(parts: Any, tolerance: float) -> tuple[Any, list[float]]:
     # Lines are cut before their own ends move, so that every cut lies on its line.
     pieces = _pieces(parts, cuts)
     places, ends = numbered(ends_of(pieces))
-    number = _matching(vertices, places)
+    known = {place: number for number, place in enumerate(map(tuple, vertices.tolist()))}
+    number = np.array([known.get(place, -1) for place in map(tuple, places.tolist())])
     moved = np.hypot(*(cuts.xy - vertices[end]).T)
     target = np.where(number[:, None] >= 0, goal[number], places)
     return with_ends(pieces, target[ends]), [float(m) for m in moved]
@@ -254,12 +260,3 @@ def _one_place(line: Ints, at: Floats, near: float) -> Floats:
         if line[a] == line[b] and out[b] - out[a] <= near:
             out[b] = out[a]
     return out
-
-
-def _matching(known: Floats, places: Floats) -> Ints:
-    """(n,) number of the known place with the coordinates of each of places (n, 2), or -1."""
-    keys, wanted = (np.ascontiguousarray(xy).view(np.complex128).ravel() for xy in (known, places))
-    order = np.argsort(keys)
-    slot = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    number = order[slot]
-    return np.where(keys[number] == wanted, number, -1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -31,13 +33,13 @@ def collapsed(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleton
     if gone := len(parts.vertices) - len(whole.vertices) + len(small.vertices) - len(now.vertices):
         said.append(f"merged the two edges at {plural(gone, 'vertex')}, one of them shorter than {size}")
     if gone := len(whole.edges) - len(small.edges):
-        before, after = (f"{float(shapely.length(of.lines).sum()):.10g}" for of in (whole, small))
+        before, after = (f"{of.length:.10g}" for of in (whole, small))
         moved = float(_moves(whole, tolerance).max())
         said.append(
             f"contracted {plural(gone, 'edge')} shorter than {size}: length {before} became {after} {unit}, "
             f"vertices moved by up to {moved:.3g} {unit}"
         )
-    if left := int((shapely.length(now.lines) < tolerance).sum()):
+    if left := int((now.lengths < tolerance).sum()):
         said.append(f"left {plural(left, 'edge')} shorter than {size} in groups wider than the tolerance")
     return replace(now, changes=(*parts.changes, *said))
 
@@ -50,7 +52,7 @@ def merged_edges(parts: Skeleton, tolerance: float) -> Skeleton:
     """
     chains = _Chains(parts.edges)
     degree = np.bincount(parts.edges.ravel(), minlength=len(parts.vertices))
-    beside = parts.edges[shapely.length(parts.lines) < tolerance].ravel()
+    beside = parts.edges[parts.lengths < tolerance].ravel()
     inner = np.flatnonzero((degree == 2) & (np.bincount(beside, minlength=len(degree)) > 0))
     # The last vertex of a cycle is kept.
     gone = [v for v in inner[::-1].tolist() if chains.join(v)]
@@ -75,7 +77,7 @@ def contracted(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleto
     InputError
         Every edge would go.
     """
-    length = shapely.length(parts.lines)
+    length = parts.lengths
     goes = _targets(parts, tolerance)
     ends = goes[parts.edges]
     stays = ~((length < tolerance) & (ends[:, 0] == ends[:, 1]))
@@ -91,18 +93,6 @@ def contracted(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleto
     for e in np.flatnonzero(prolonged):
         lines[e] = _prolonged(parts.lines[stays][e], xy[e])
     return _renumbered(parts, goes == np.arange(len(goes)), ends[stays], lines)
-
-
-def parallel_keys(edges: Ints) -> tuple[int, ...]:
-    """Keys (E,) that tell edges between the same two vertices apart: 0, 1, ..."""
-    pairs = np.sort(edges, axis=1)
-    _, pair = np.unique(pairs, axis=0, return_inverse=True)
-    order = np.argsort(pair.ravel(), kind="stable")
-    ranked = pair.ravel()[order]
-    start = np.r_[True, ranked[1:] != ranked[:-1]]
-    rank = np.empty(len(edges), dtype=np.int64)
-    rank[order] = np.arange(len(edges)) - np.maximum.accumulate(np.where(start, np.arange(len(edges)), 0))
-    return tuple(rank.tolist())
 
 
 @dataclass(init=False, eq=False)
@@ -151,7 +141,7 @@ def _course(lines: Any, chain: list[tuple[int, bool]]) -> Any:
 
 def _targets(parts: Skeleton, tolerance: float) -> Ints:
     """(V,) vertex that each vertex goes to: the lowest of its group."""
-    length = shapely.length(parts.lines)
+    length = parts.lengths
     short = np.flatnonzero(length < tolerance)
     # Distances between the vertices of each group along the edges that made it.
     reach: dict[int, dict[int, float]] = {v: {v: 0.0} for v in np.unique(parts.edges[short]).tolist()}
@@ -188,5 +178,8 @@ def _renumbered(parts: Skeleton, kept: npt.NDArray[np.bool_], edges: Ints, lines
     edges = (np.cumsum(kept) - 1)[edges]
     labels = parts.labels
     if labels is not None:
-        labels = Labels(tuple(labels.nodes[v] for v in np.flatnonzero(kept)), parallel_keys(edges))
+        # Edges between the same two vertices are told apart by 0, 1, ...
+        keys: defaultdict[frozenset[int], count[int]] = defaultdict(count)
+        found = tuple(next(keys[frozenset(pair)]) for pair in edges.tolist())
+        labels = Labels(tuple(labels.nodes[v] for v in np.flatnonzero(kept)), found)
     return replace(parts, vertices=parts.vertices[kept], edges=edges, lines=lines, labels=labels)

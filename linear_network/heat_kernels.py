@@ -254,7 +254,7 @@ def segment_distances(mesh: NetworkMesh, segments: Ints | None = None, limit: fl
     """
     segments = np.arange(len(mesh.elements)) if segments is None else segments
     ends, place = np.unique(mesh.elements[segments], return_inverse=True)
-    paths, place = vertex_distances(mesh, ends, limit), place.reshape(-1, 2)
+    paths, place = vertex_distances(mesh.adjacency, ends, limit), place.reshape(-1, 2)
     to_vertices = np.minimum(paths[place[:, 0]], paths[place[:, 1]])
     apart = np.minimum(to_vertices[:, mesh.elements[:, 0]], to_vertices[:, mesh.elements[:, 1]])
     apart[np.arange(len(segments)), segments] = 0
@@ -321,7 +321,7 @@ def _reach(mesh: NetworkMesh, bandwidth: float) -> float:
 def _columns(mesh: NetworkMesh, tiles: tuple[Ints, ...], reaches: list[float]) -> list[tuple[Ints, ...]]:
     """For each reach the segments (u,) that far at most from each tile."""
     ends = mesh.elements
-    apart = [nearest_distances(mesh, np.unique(ends[tile]), max(reaches))[ends].min(axis=1) for tile in tiles]
+    apart = [nearest_distances(mesh.adjacency, np.unique(ends[tile]), max(reaches))[ends].min(axis=1) for tile in tiles]
     return [tuple(np.flatnonzero(each <= reach) for each in apart) for reach in reaches]
 
 

@@ -3,6 +3,7 @@
 By name: the marks of pytest-xdist 3.8 for groups travel in the names of tests, where pytest 9.2 has no room for them.
 """
 
+import importlib
 import os
 
 import hypothesis
@@ -53,6 +54,12 @@ FEW_TRIALS = {
     "test_public_refusals.py",
     "test_rehearsal.py",
 }
+
+
+def pytest_configure(config):
+    """Import ArviZ once before workers do: its first import of a day writes a stamp, and two at once fail."""
+    if not hasattr(config, "workerinput"):
+        importlib.import_module("arviz")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -16,6 +16,7 @@ from dpppsynth.cli.pattern_files import (
     write_patterns,
 )
 from dpppsynth.core.arguments import positive, probability
+from dpppsynth.core.atomic_files import DRAFT, name_leftovers
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.output_folder import require_new_folder
 from dpppsynth.core.progress import each_of
@@ -71,6 +72,7 @@ def export(
     intensity for each level.
     """
     _require_fit(format, out_crs, intensity, spacing, level, places=places)
+    name_leftovers(out, DRAFT, "it holds a part of an export.")
     require_new_folder(out, "out")
 
     from dpppsynth.plotting import refuse_release_folder

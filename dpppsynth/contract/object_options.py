@@ -41,13 +41,17 @@ OFFSET = (
         otherwise="they are refused",
         panel=EXPERT,
     ),
+    Setting(name="offset_source", help="Where --offset-file was published, for certificate and report"),
 )
-COVARIATES = Setting(
-    name="covariate_files",
-    option="--covariates",
-    argument="covariates",
-    metavar="NAME=FILE[:COLUMN],...",
-    help="Public layers whose effects are found with the field: GeoTIFF files, or polygons and a column",
+COVARIATES = (
+    Setting(
+        name="covariate_files",
+        option="--covariates",
+        argument="covariates",
+        metavar="NAME=FILE[:COLUMN],...",
+        help="Public layers whose effects are found with the field: GeoTIFF files, or polygons and a column",
+    ),
+    Setting(name="covariates_source", help="Where --covariates were published, for certificate and report"),
 )
 
 
@@ -141,8 +145,8 @@ def layers_of(options: ParsedOptions, domain: Domain) -> dict[str, Any]:
 def _offset(options: ParsedOptions, domain: Domain) -> Offset | None:
     file, column, meaning = options["offset_file"], options["offset_column"], options["offset_as"]
     if file is None:
-        if any(options[name] is not None for name in ("offset_column", "offset_as", "offset_fill")):
-            msg = "offset: give both --offset-file and --offset-column"
+        if any(options[name] is not None for name in ("offset_column", "offset_as", "offset_fill", "offset_source")):
+            msg = "offset: give the layer, --offset-file, or leave out the options that say what it is"
             raise InputError(msg)
         return None
 
@@ -158,12 +162,15 @@ def _offset(options: ParsedOptions, domain: Domain) -> Offset | None:
         counts=meaning == "counts",
         crs=options.crs,
     )
-    return Offset.of(layer, meaning or "density")
+    return Offset.of(layer, meaning or "density", source=options["offset_source"] or "")
 
 
 def _covariates(options: ParsedOptions, domain: Domain) -> Covariates | None:
     """Covariates of files: `NAME=FILE` for a raster, `NAME=FILE:COLUMN` for polygons, one after the other."""
     if options["covariate_files"] is None:
+        if options["covariates_source"] is not None:
+            msg = "covariates_source: goes with --covariates; give them, or leave it out"
+            raise InputError(msg)
         return None
 
     from dpppsynth.io.layers import RASTERS, read_layer
@@ -183,4 +190,4 @@ def _covariates(options: ParsedOptions, domain: Domain) -> Covariates | None:
             column_option="--covariates",
             crs=options.crs,
         )
-    return Covariates(layers)
+    return Covariates(layers, source=options["covariates_source"] or "")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import math
 import os
-import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.units import short_unit
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 PREFIX = "CONFIDENTIAL_"
 # Suffix of a folder while it is being written.
-UNFINISHED = ".unfinished"
 CONFIDENTIAL_LINE = (
     "CONFIDENTIAL: made from the sensitive points and not private. For the custodian's eyes alone, never for release."
 )
@@ -109,7 +107,7 @@ class UtilityReport:
         Files: evaluation.json, summary.csv, k.csv, k.png and patterns.png, types.csv and times.csv where there are
         marks, and levels.csv where there are levels, each name begun by ``CONFIDENTIAL_``. Only patterns.png shows
         points. Folders above it that do not exist yet are made for the owner alone, too. What a killed process leaves
-        behind is a hidden folder beside it, ``.NAME-*.unfinished``; the next save clears it away.
+        behind is a hidden folder beside it, ``.NAME.report-*``, which the next save names.
 
         Raises
         ------
@@ -189,10 +187,10 @@ def save(report: UtilityReport, folder: Path, argument: str = "folder") -> Path:
     target = folder.resolve()
     try:
         _make(target.parent, private=report.confidential)
-        for left in target.parent.glob(f".{glob.escape(target.name)}-*{UNFINISHED}"):
-            shutil.rmtree(left, ignore_errors=True)
+        prefix = f".{target.name}.report-"
+        name_leftovers(target.parent, prefix, "it holds scores that compare with the original.")
         # The temporary folder is open to its owner alone, so nothing in it can be read before it is closed.
-        with tempfile.TemporaryDirectory(UNFINISHED, f".{target.name}-", target.parent) as scratch:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=prefix) as scratch:
             work = Path(scratch) / "report"
             work.mkdir(mode=0o700 if report.confidential else 0o777)
             _write(report, work)
@@ -218,7 +216,7 @@ def require_private_folder(folder: Path, argument: str) -> None:
             )
             raise InputError(msg)
         above = next(each for each in folder.resolve().parents if each.exists())
-        tempfile.TemporaryDirectory(UNFINISHED, dir=above).cleanup()
+        tempfile.TemporaryDirectory(dir=above).cleanup()
     except OSError:
         msg = f"{argument}: no folder can be made in {above}; choose a place where you may write"
         raise InputError(msg) from None

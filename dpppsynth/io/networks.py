@@ -10,8 +10,6 @@ from dpppsynth.linear_network.network_formats import skeleton_of_table
 from dpppsynth.spatial.tables.formats import read_layer
 
 if TYPE_CHECKING:
-    import geopandas
-
     from dpppsynth.core.crs import CRSLike
 
 
@@ -48,16 +46,3 @@ def read_network(
     table = read_layer(path, "a network is made of lines")
     parts = skeleton_of_table(table, crs, node, join, to_crs=to_crs, largest_component=largest_component)
     return LinearNetwork.from_skeleton(*parts)
-
-
-def network_from_geodataframe(
-    lines: geopandas.GeoDataFrame | geopandas.GeoSeries,
-    crs: CRSLike | None = None,
-    node: bool = False,
-    join: float | None = None,
-    *,
-    to_crs: CRSLike | None = None,
-    largest_component: bool = False,
-) -> LinearNetwork:
-    """Take the lines of a GeoDataFrame; see `LinearNetwork.from_geodataframe`."""
-    return LinearNetwork.from_geodataframe(lines, crs, node, join, to_crs=to_crs, largest_component=largest_component)

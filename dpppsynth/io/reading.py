@@ -14,17 +14,21 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.spatial.domains import Domain, Window, require_domain, require_polygons, unite
 from dpppsynth.spatial.mark_space import Marks
-from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.patterns import PointPattern, pattern_of
 from dpppsynth.spatial.polygons import reprojected
 from dpppsynth.spatial.tables.formats import as_path, is_csv, json_table, read_head, read_layer, read_table
 from dpppsynth.spatial.tables.mark_columns import require_columns
-from dpppsynth.spatial.tables.points import chosen_marks, described_columns, refuse_broken
+from dpppsynth.spatial.tables.points import (
+    chosen_marks,
+    described_columns,
+    read_point_batches,
+    read_points,
+    refuse_broken,
+)
 from dpppsynth.spatial.tables.rows import examine_rows, fitting_crs, require_snap
 from dpppsynth.spatial.tables.table import Table
 
 if TYPE_CHECKING:
-    import geopandas
-
     from dpppsynth.core.crs import CRSLike
 
 
@@ -89,7 +93,7 @@ def read_pattern(
     layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "layer": layer}
     columns: dict[str, Any] = {"layout": layout, "count": count, "user": user}
     reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "snap": snap}
-    return PointPattern.from_file(path, domain, **columns, **reading, marks=marks, described=described)
+    return pattern_of(read_points(path, domain, **columns, **reading, marks=marks, described=described), domain, snap)
 
 
 def require_head(
@@ -128,22 +132,6 @@ def require_head(
     if described is not None:
         require_columns(head, described)
     return tuple(head.columns)
-
-
-def pattern_from_geodataframe(
-    gdf: geopandas.GeoDataFrame,
-    domain: Domain,
-    *,
-    count: str | None = None,
-    marks: Iterable[str] = (),
-    described: Marks | None = None,
-    user: str | None = None,
-    to_crs: CRSLike | None = None,
-    snap: float | None = None,
-) -> PointPattern:
-    """Take the points of a GeoDataFrame; see `PointPattern.from_geodataframe`."""
-    reading: dict[str, Any] = {"count": count, "user": user, "to_crs": to_crs, "snap": snap}
-    return PointPattern.from_geodataframe(gdf, domain, marks=marks, described=described, **reading)
 
 
 def read_synthetic(
@@ -253,7 +241,8 @@ class PointBatches:
         return f"PointBatches({self.path.name!r}, {self.domain!r})"
 
     def __iter__(self) -> Iterator[PointPattern]:
-        return PointPattern.batches(self.path, self.domain, layout=self.layout, snap=self.snap, **self.rules)
+        batches = read_point_batches(self.path, self.domain, layout=self.layout, snap=self.snap, **self.rules)
+        return (pattern_of(points, self.domain, self.snap) for points in batches)
 
     def count(self) -> int:
         """Number of points, for a public n: all rows are read and checked, and nothing is kept of them.

@@ -154,7 +154,8 @@ ASSUMPTIONS = {
         "Settings of the estimator were chosen without looking at the points; what was released may be looked at."
     ),
     "public-layer": (
-        "The layer of the {layer} (SHA-256 {sha256}, source: {source}) is public: nothing of the points went into it."
+        "The layer of the {layer} (SHA-256 {sha256}, source: {source}) is public, as is its coordinate reference "
+        "system: nothing of the points went into it."
     ),
     "public-settings": "Window, mesh, privacy radius and budget were chosen without looking at the points.",
     "public-settings-on-network": (

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import shapely
@@ -91,6 +91,10 @@ class Domain(ABC):
     def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
         """Tell for each row of an (n, 2) array whether the point belongs to the domain."""
 
+    def within(self, xy: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
+        """Tell which points (n, 2) belong to the domain; on a network also those that may be moved onto it."""
+        return self.contains(xy)
+
     @abstractmethod
     def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) positions of coordinates (n, 2)."""
@@ -162,14 +166,6 @@ def require_domain(domain: object) -> None:
         got = type(domain).__name__
         msg = f"domain: must be a Window or a LinearNetwork; got {got}; Window.rectangle makes one."
         raise InputError(msg)
-
-
-@runtime_checkable
-class Snapping(Protocol):
-    """A domain onto which nearby points may be moved: a network."""
-
-    def within(self, xy: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
-        """Tell which points (n, 2) are near enough."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -262,11 +262,12 @@ def integrate_exp(mesh: Mesh, pieces: Pieces, fields: Floats) -> Floats:
     q, sides = len(pieces.element), pieces.sides
     owner = np.repeat(pieces.element, sides)
     at_corner = mesh.gather(owner, mesh.weights(owner, pieces.corners.reshape(-1, 2)))
-    mean = mean_exp_segment if sides == 2 else mean_exp_triangle
 
     def integral(part: slice) -> Floats:
         corner = (at_corner @ fields[part].T).reshape(q, sides, len(fields[part]))
-        return np.asarray(pieces.weight @ mean(corner))
+        return np.asarray(
+            pieces.weight @ (mean_exp_segment(corner) if sides == 2 else 2 * exp_divided_difference(corner))
+        )
 
     return np.concatenate([np.empty(0), *in_threads(integral, chunks(len(fields), sides * q))])
 
@@ -274,11 +275,6 @@ def integrate_exp(mesh: Mesh, pieces: Pieces, fields: Floats) -> Floats:
 def mean_exp_segment(f: Floats) -> Floats:
     """Mean of exp over a segment with end values f along axis 1."""
     return _exp_slope(f[:, 0], f[:, 1])
-
-
-def mean_exp_triangle(f: Floats) -> Floats:
-    """Mean of exp over a triangle with corner values f along axis 1."""
-    return 2 * exp_divided_difference(f)
 
 
 def exp_divided_difference(f: Floats) -> Floats:

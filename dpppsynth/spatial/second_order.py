@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import flag, real, real_array, shown
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.patterns import PointPattern
 
-Floats = npt.NDArray[np.float64]
 Intensities = npt.ArrayLike | Callable[[Floats], npt.ArrayLike] | None
 
 # Distances that differ by less, relative to coordinates and diameter of the domain, differ by rounding alone: some

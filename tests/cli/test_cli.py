@@ -796,13 +796,23 @@ class TestLayers:
     def test_a_population_covariates_and_the_crowd(self, files):
         people = files / "people.tif"
         words = ["--offset-file", people, "--offset-as", "counts", "--population", people]
-        words += ["--covariates", f"score={files / 'areas.gpkg'}:score,people={people}"]
+        words += [
+            "--covariates",
+            f"score={files / 'areas.gpkg'}:score,people={people}",
+            "--offset-source",
+            "Census 2021",
+        ]
+        words += ["--covariates-source", "a map"]
         told = json.loads(run(*self.WORDS, *words, "--json").stdout)
         estimator = told["parameters"]["estimator"]
         assert estimator["covariates"]["names"] == ["score", "people"]
         assert estimator["covariates"]["over"] == "offset"
         assert estimator["covariates"]["sd"][0] == pytest.approx(0.5, rel=0.01)
         assert len(estimator["offset"]) == 64
+        layers = [
+            each for each in told["guarantee"]["assumes"] if isinstance(each, dict) and each["code"] == "public-layer"
+        ]
+        assert [each["source"] for each in layers] == ["Census 2021", "a map"]
         assert told["crowd"]["typical"] == pytest.approx(2 * np.pi * 4, rel=0.2)
         assert "of a typical inhabitant live about 25 people" in spoken(run(*self.WORDS, *words))
 
@@ -813,7 +823,9 @@ class TestLayers:
             (["--covariates", "score={}/areas.gpkg"], "give FILE:COLUMN"),
             (["--covariates", "{}/people.tif"], "needs NAME=FILE.tif"),
             (["--offset-file", "{}/people.tif", "--offset-column", "a"], "a GeoTIFF has no columns"),
-            (["--offset-as", "counts"], "give both --offset-file and --offset-column"),
+            (["--offset-as", "counts"], "give the layer, --offset-file"),
+            (["--offset-source", "a map"], "give the layer, --offset-file"),
+            (["--covariates-source", "a map"], "goes with --covariates"),
             (["--population-column", "a"], "goes with --population"),
             (["--offset-file", "{}/none.tif"], "there is no such file"),
         ],

@@ -1,9 +1,11 @@
 """CSV files are read column by column as they would be cell by cell: the same numbers, kinds, rules and errors."""
 
 import csv
+import gzip
 import itertools
 import math
 import re
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -223,3 +225,31 @@ def test_coordinates_need_no_geometries(tmp_path):
     path.write_text("x,y,k\n1,2,3\n5,,0\n6,6,1\n")
     assert read_pattern(path, WINDOW, count="k").xy.tolist() == [[1, 2], [1, 2], [1, 2], [6, 6]]
     assert shapely.equals(read_table(path).geometry[0], shapely.Point(1, 2))
+
+
+# --- Lines that memory would not hold ---------------------------------------------------------------------------------
+
+
+def memory_of_reading(text, name, tmp_path):
+    """Highest memory in bytes while a table is refused, and the refusal."""
+    (tmp_path / name).write_bytes(gzip.compress(text, 1))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError) as refusal:
+            read_table(tmp_path / name)
+        return tracemalloc.get_traced_memory()[1], str(refusal.value)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("start", [b"", b"x,y,", b"x,y,name\n1,1,", b'x,y,name\n1,1,"', b'x,y,name\n1,1,a"b'])
+def test_a_line_of_64_mib_is_refused_before_it_is_unpacked(start, tmp_path):
+    memory, refusal = memory_of_reading(start + b"a" * 2**26, "points.csv.gz", tmp_path)
+    assert refusal.startswith("path: a line of points.csv.gz is longer than 4 MiB")
+    assert memory < 2**25
+
+
+def test_rows_after_each_other_are_no_long_line(tmp_path):
+    path = tmp_path / "points.csv.gz"
+    path.write_bytes(gzip.compress(b"x,y\r" + b"1.25,2.5\r" * 10**6, 1))
+    assert len(read_table(path).places) == 10**6

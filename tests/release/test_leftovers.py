@@ -11,8 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.traces import traces
+from typer.testing import CliRunner
 
+from dpppsynth.cli.program import app
 from dpppsynth.core.errors import InformationWarning
+from dpppsynth.evaluation import evaluate
 from dpppsynth.io import inspect_points, write_pattern
 from dpppsynth.local import DiskAreaMechanism
 from dpppsynth.mechanisms.local.report_files import write_reports
@@ -108,3 +111,24 @@ def test_of_reports_and_patterns(ending, tmp_path):
     with pytest.warns(InformationWarning, match=named):
         write_pattern(PATTERN, tmp_path / f"points.{ending}")
     assert left.exists()
+
+
+def test_of_an_evaluation(tmp_path):
+    left = tmp_path / ".private.report-a1"
+    left.mkdir()
+    report = evaluate(PATTERN, TENTS.release(PATTERN).sample(1), side=250.0, bandwidth=250.0)
+    with pytest.warns(InformationWarning, match=f"leftovers: {re.escape(str(left))} .*compare with the original"):
+        report.save(tmp_path / "private")
+    assert left.exists()
+
+
+def test_of_an_export(tmp_path):
+    public = TENTS.release(PATTERN).save(tmp_path / "public")
+    left = tmp_path / "out" / ".writing_a1"
+    left.mkdir(parents=True)
+    done = CliRunner().invoke(app, ["export", str(public), "--out", str(tmp_path / "out"), "--intensity", "csv"])
+    assert done.exit_code == 2
+    assert left.name in done.output
+    left.rmdir()
+    done = CliRunner().invoke(app, ["export", str(public), "--out", str(tmp_path / "out"), "--intensity", "csv"])
+    assert done.exit_code == 0

@@ -398,14 +398,6 @@ class TestSave:
         modes = {name: (tmp_path / "open" / name).stat().st_mode & 0o777 for name in ("", "a", "a/b", "a/b/c")}
         assert modes == {"": 0o755, "a": 0o700, "a/b": 0o700, "a/b/c": 0o700}
 
-    def test_what_a_killed_process_left_is_cleared_away(self, report, tmp_path, monkeypatch):
-        monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
-        for name in (".mine-x.unfinished", ".mine-notes", ".other-x.unfinished"):
-            (tmp_path / name).mkdir()
-            (tmp_path / name / "CONFIDENTIAL_k.csv").write_text("r,k")
-        report.save(tmp_path / "mine")
-        assert sorted(path.name for path in tmp_path.iterdir()) == [".mine-notes", ".other-x.unfinished", "mine"]
-
     @pytest.mark.parametrize("place", ["file", "file/below", "file/below/deeper"])
     def test_places_that_cannot_be(self, report, tmp_path, place):
         (tmp_path / "file").write_text("mine")

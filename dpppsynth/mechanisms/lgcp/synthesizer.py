@@ -192,7 +192,7 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
     )
     engine: str = setting("nutpie", help="Who runs NUTS", choices=ENGINES, panel=EXPERT)
     offset: Offset | None = made_of(*OFFSET)
-    covariates: Any = made_of(COVARIATES)
+    covariates: Any = made_of(*COVARIATES)
     clusters: float | None = setting(
         None, help="Share of epsilon for how the points cluster, such as 0.3", otherwise="none", panel=METHOD
     )

@@ -107,7 +107,6 @@ class MarkedInference(AveragedInference):
 
     @property
     def rule(self) -> tuple[sp.csr_array, Floats]:
-        """Rule of integration over places, times and types."""
         return self.grid.rule
 
     @property
@@ -117,7 +116,6 @@ class MarkedInference(AveragedInference):
 
     @property
     def places(self) -> Mesh:
-        """The mesh in space."""
         return self.grid.space
 
     def spread(self, columns: Floats) -> Floats:
@@ -126,13 +124,13 @@ class MarkedInference(AveragedInference):
         return np.tile(columns, (types * hats, 1))
 
     def require(self, plan: LatticeStatistic) -> None:
-        """Refuse statistics without marks."""
         require(isinstance(plan, MarkedMasses), "a field of places, times and types stands behind marked tents")
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
         plan = cast(MarkedMasses, statistic.definition)
         each = sp.eye_array(self.grid.shape[0] * self.grid.shape[1])
-        return plan.likelihood(statistic, self.measure, sp.kron(each, self.grid.space.shares(plan.mesh), format="csr"))
+        shares = sp.kron(each, self.grid.space.shares(plan.mesh), format="csr")
+        return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares))
 
     def _space(self, range_: float) -> SparseMatern:
         return SparseMatern(self.sigma, range_, SMOOTHNESS[1 if self.grid.space.kind == "segment" else 2][0])
@@ -151,7 +149,6 @@ class MarkedInference(AveragedInference):
         return None if times is None else clock_field(times, self.time_range)
 
     def normalise(self, fields: Floats, n: float | Floats | None) -> NDArray[np.float32]:
-        """Log-intensities whose integral by the rule is n, or one number each, in single precision."""
         if n is not None:
             basis, weight = self.rule
             flat = fields.reshape(-1, fields.shape[-1])
@@ -161,18 +158,15 @@ class MarkedInference(AveragedInference):
         return fields.astype(np.float32)
 
     def posterior_mean(self, posterior: Posterior) -> MarkedMean:  # type: ignore[override]
-        """Posterior mean intensity, from which single draws can be taken."""
         return MarkedMean(self.grid, posterior.flat)
 
     def posterior_median(self, posterior: Posterior, n: int | None) -> MarkedIntensity:  # type: ignore[override]
-        """The released intensity: exp of the median of its logarithm, with the public total, or that of the mean."""
         median = np.median(posterior.flat, axis=0, keepdims=True).astype(float)
         total = self.posterior_mean(posterior).total if n is None else float(n)
         values = self.normalise(median, total)[0].astype(float)
         return MarkedIntensity(self.grid, values.reshape(self.grid.shape))
 
     def table_rows(self) -> Rows:
-        """Prior and inference."""
         rows = [
             ("field", f"Matern, sigma {self.sigma:g}, ranges {', '.join(f'{each:.4g}' for each in self.ranges)}"),
             ("inference", self.inference),
@@ -186,12 +180,10 @@ class MarkedInference(AveragedInference):
         return [*rows[:1], *([("beside it", "; ".join(parts))] if parts else []), *rows[1:], *public]
 
     def public_numbers(self) -> JsonObject:
-        """Size of the field, its prior and the way of inference."""
         return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in self.averaged}}
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
-        """The model that is stated."""
         require(isinstance(plan, MarkedMasses), "a field of places, times and types stands behind marked tents")
         marked = cast(MarkedMasses, plan)
         return cls(

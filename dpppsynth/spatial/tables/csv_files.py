@@ -35,6 +35,8 @@ CSV = "CSV (comma-separated, UTF-8)"
 FAULTS = (OSError, EOFError, ValueError, zlib.error, csv.Error)
 # Bytes that are looked at or parsed at once.
 BLOCK = 2**22
+# Bytes of a line at most, with its line end; Arrow takes no row longer than a block either.
+LONGEST_LINE = BLOCK
 # Whole numbers as they are usually written, which tells as many apart as the texts: "007" and "7" are one number.
 WHOLE = "0|-?[1-9][0-9]*"
 # Codes that look like numbers and would lose their zeros.
@@ -196,9 +198,38 @@ def _bare(header: list[str]) -> Texts:
     return Texts(header, [pa.chunked_array([pa.array([], pa.large_string())]) for _ in header], {})
 
 
+class _ShortLines(io.RawIOBase):
+    """A file as it is, or as it was before it was compressed, whose lines memory holds."""
+
+    def __init__(self, source: Path) -> None:
+        packed = source.suffix.lower() == ".gz"
+        self._bytes = cast("IO[bytes]", gzip.GzipFile(source)) if packed else source.open("rb")
+        self._name, self._open_line = source.name, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; InputError where a line is longer than `LONGEST_LINE`: few bytes can unpack to many."""
+        block = self._bytes.read(len(buffer))
+        last = max(block.rfind(b"\n"), block.rfind(b"\r"))
+        self._open_line = len(block) - 1 - last + (self._open_line if last < 0 else 0)
+        if self._open_line > LONGEST_LINE:
+            msg = (
+                f"path: a line of {self._name} is longer than {LONGEST_LINE >> 20} MiB; end each row with a line end, "
+                "and leave out columns of long texts"
+            )
+            raise InputError(msg)
+        buffer[: len(block)] = block
+        return len(block)
+
+    def close(self) -> None:
+        self._bytes.close()
+        super().close()
+
+
 def _opened(source: Path) -> IO[bytes]:
-    """A file as it is, or as it was before it was compressed."""
-    return cast("IO[bytes]", gzip.GzipFile(source)) if source.suffix.lower() == ".gz" else source.open("rb")
+    return cast("IO[bytes]", io.BufferedReader(_ShortLines(source)))
 
 
 def _text(source: Path, errors: str = "strict") -> io.TextIOWrapper:
