@@ -15,7 +15,6 @@ SERIES = COUNTS.release_by(HALVES, 1, by="half", levels=[0, 1])
 MOVED = dps.PlanarLaplaceSynthesizer(1.0, alpha=25.0, max_error=500.0)
 ALONG = privacy.AlphaNeighbours(25.0, max_points_per_person=20)
 TRACK = dps.PlanarLaplaceSynthesizer(20.0, relation=ALONG, track=True).release(PATTERN, 1)
-PROFILE = privacy.TruncatedLaplaceDP(2.0, 25, (1, 1), 1e-4)
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 
 ENTRIES = {
@@ -36,7 +35,6 @@ ENTRIES = {
     "PlanarLaplaceSynthesizer.release": (MOVED.release, {"pattern": PATTERN, "rng": 1}),
     "PointRelease.filter": (TRACK.filter, {"step": 5.0, "particles": 20, "resample": True, "rng": 1}),
     "TruncatedLaplaceDP": (privacy.TruncatedLaplaceDP, {"scale": 2.0, "bound": 25, "shifts": (1, 1), "at": 1e-4}),
-    "TruncatedLaplaceDP.from_dict": (privacy.TruncatedLaplaceDP.from_dict, {"data": PROFILE.to_dict()}),
     "bounded_counts": (
         privacy.bounded_counts,
         {"relation": NEAR, "scale": 2.0, "max_error": 30, "delta": 1e-6, "domain": SQUARE},

@@ -52,7 +52,6 @@ class Uninferred(Estimator[Statistic]):
         return getattr(self.model, "covariates", None)
 
     def require(self, plan: Any) -> None:
-        """Same requirements as the model."""
         self.model.require(plan)
 
     def fit(self, statistic: Any, *_args: Any, **_options: Any) -> None:
@@ -60,7 +59,6 @@ class Uninferred(Estimator[Statistic]):
         self.given.append(statistic)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form of the model."""
         stated: dict[str, Any] = self.model.to_dict()
         return stated
 

@@ -1,5 +1,6 @@
 """`StreetInference`: a field along streets behind noisy counts or masses, which knows that streets carry on."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,7 +47,7 @@ from dpppsynth.models.sparse_fields import (
     scaled,
     summed,
 )
-from dpppsynth.models.sparse_posterior import kept_masses, sparse_posterior
+from dpppsynth.models.sparse_posterior import SparsePosterior, kept_masses, sparse_posterior
 from dpppsynth.models.street_fields import StreetMatern, Ties, require_few_meeting, street_ties
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Window, canonical_json
@@ -62,12 +63,67 @@ FARTHEST = 1e6
 ROUGHLY = 2.0
 # Values of one setting that a model may average over, at most.
 MOST_VALUES = 8
-# Settings that are averaged over, in the order in which the evidence is climbed.
 AVERAGED = ("ranges", "street_sigmas", "detours", "street_ranges")
 
 
+class ClimbedInference(SparseInference):
+    """Base of fields with several settings, averaged over the likely ones, which are found by climbing the evidence."""
+
+    # Settings that are averaged over, in the order in which the evidence is climbed.
+    averaged: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
+        """Likelihood of the field given a statistic."""
+
+    @abstractmethod
+    def prior(self, plan: LatticeStatistic, *values: float) -> SparseField:
+        """Prior with one value of each averaged setting, an intercept where n is secret, and effects of covariates."""
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """The ranges, once for each combination with the other settings."""
+        return tuple(values[0] for values in self.combined())
+
+    def combined(self) -> Iterator[tuple[float, ...]]:
+        """Combinations of the averaged settings."""
+        return product(*(getattr(self, name) for name in self.averaged))
+
+    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
+        likelihood = self.likelihood(statistic)
+        fits = self.likely_fits(statistic.definition, likelihood, self.centre(statistic.definition), say)
+        say("draws")
+        return self.average(fits, likelihood, rng)
+
+    def likely_fits(
+        self, plan: LatticeStatistic, likelihood: NoisyMasses, centre: float, say: Progress
+    ) -> dict[int, SparsePosterior]:
+        """Posteriors under the likely settings, by their places in `scales`."""
+        tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
+        # From the middle to a neighbour or two along each axis, about.
+        tries = 1 + 3 * len(self.averaged)
+
+        def evidence(values: tuple[float, ...]) -> float:
+            named = zip(self.averaged, values, strict=True)
+            words = "field of " + ", ".join(f"{name} {value:.4g}" for name, value in named)
+            say(Step(words, min(0.9, len(tried) / tries)))
+            start = max(tried.values(), key=itemgetter(0))[1] if tried else self.started(likelihood, centre)
+            fit = sparse_posterior(likelihood, self.prior(plan, *values), centre, start=start, tolerance=ROUGHLY)
+            tried[values] = fit.log_evidence, fit.field_mode
+            return fit.log_evidence
+
+        climb_grid(evidence, tuple(getattr(self, name) for name in self.averaged))
+        best = max(found for found, _ in tried.values())
+        likely = {values: mode for values, (found, mode) in tried.items() if found - best >= FORGOTTEN}
+        places = list(self.combined())
+        return {
+            places.index(values): sparse_posterior(likelihood, self.prior(plan, *values), centre, start=mode)
+            for values, mode in each_of(say, "posteriors of likely fields", list(likely.items()))
+        }
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class StreetInference(SparseInference):
+class StreetInference(ClimbedInference):
     """A field of the plane plus one along streets, averaged over their settings by evidence; Laplace approximation.
 
     Attributes
@@ -104,6 +160,7 @@ class StreetInference(SparseInference):
     even: bool = False
     covariates: Design | None = None
     kind: ClassVar[str] = "streets"
+    averaged: ClassVar[tuple[str, ...]] = AVERAGED
     adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *AVERAGED, "inference", "even"})
 
     def __post_init__(self) -> None:
@@ -152,7 +209,6 @@ class StreetInference(SparseInference):
             raise InputError(msg)
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
-        """Likelihood of the field given noised counts or tents."""
         plan = statistic.definition
         self.require(plan)
         count = len(self.mesh.elements)
@@ -160,33 +216,11 @@ class StreetInference(SparseInference):
         # Noised counts and tents have this likelihood.
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares))
 
-    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        plan, likelihood, centre = statistic.definition, self.likelihood(statistic), self.centre(statistic.definition)
-        tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
-        # From the middle to a neighbour or two along each axis, about.
-        tries = 1 + 3 * len(AVERAGED)
-
-        def evidence(values: tuple[float, ...]) -> float:
-            words = "field of " + ", ".join(f"{name} {value:.4g}" for name, value in zip(AVERAGED, values, strict=True))
-            say(Step(words, min(0.9, len(tried) / tries)))
-            start = max(tried.values(), key=itemgetter(0))[1] if tried else self.started(likelihood, centre)
-            prior = self._prior(plan, *values)
-            fit = sparse_posterior(likelihood, prior, centre, start=start, tolerance=ROUGHLY)
-            tried[values] = fit.log_evidence, fit.field_mode
-            return fit.log_evidence
-
-        climb_grid(evidence, tuple(getattr(self, name) for name in AVERAGED))
-        best = max(found for found, _ in tried.values())
-        likely = {values: mode for values, (found, mode) in tried.items() if found - best >= FORGOTTEN}
-        places = list(self._combined())
-        fits = {
-            places.index(values): sparse_posterior(likelihood, self._prior(plan, *values), centre, start=mode)
-            for values, mode in each_of(say, "posteriors of likely fields", list(likely.items()))
-        }
-        say("draws")
-        if self.even:
-            fits[len(places)] = self.even_fit(likelihood, centre, len(places))
-        return self.average(fits, likelihood, rng)
+    def likely_fits(
+        self, plan: LatticeStatistic, likelihood: NoisyMasses, centre: float, say: Progress
+    ) -> dict[int, SparsePosterior]:
+        fits, others = super().likely_fits(plan, likelihood, centre, say), len(super().scales)
+        return fits | {others: self.even_fit(likelihood, centre, others)} if self.even else fits
 
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
         whole = scipy.sparse.eye_array(len(mode), format="csr"), self.measure
@@ -198,15 +232,10 @@ class StreetInference(SparseInference):
 
         One more number stands for an even field.
         """
-        return tuple(values[0] for values in self._combined()) + self.even * (NO_RANGE,)
+        return super().scales + self.even * (NO_RANGE,)
 
-    def _combined(self) -> Iterator[tuple[float, ...]]:
-        return product(*(getattr(self, name) for name in AVERAGED))
-
-    def _prior(
-        self, plan: LatticeStatistic, range_: float, street_sigma: float, detour: float, street_range: float
-    ) -> SparseField:
-        """Prior on the segments, with an intercept where n is secret, and effects of covariates."""
+    def prior(self, plan: LatticeStatistic, *values: float) -> SparseField:
+        range_, street_sigma, detour, street_range = values
         plane = moved(self._plane_prior(range_).on(self.grid), self._placed)
         streets = scaled(self._streets(detour, street_range), street_sigma)
         parts = [plane, streets]

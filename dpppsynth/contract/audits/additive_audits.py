@@ -140,7 +140,6 @@ class LaplaceAudit(AdditiveNoiseAudit):
 
     @property
     def log_mode(self) -> float:
-        """Logarithm of the probability that a number has no noise."""
         return log_laplace(self.plan.scale)
 
     def likelihood_ratio(self, pair: Pair) -> Callable[[Released], float]:
@@ -210,7 +209,6 @@ class PairSumsAudit(NoisedNumbersAudit):
         return AsStated(claim, shifts) if 0 < len(shifts) <= MOST_SHIFTS else claim
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """Epsilon: differences of the exact numbers in scales."""
         return (float(differences(self.plan, pair).sum()), claim.level) if isinstance(claim, PureDP) else UNKNOWN
 
     def weakened(self, pair: Pair) -> Weakened:
@@ -219,7 +217,6 @@ class PairSumsAudit(NoisedNumbersAudit):
         return partial(less_laplace, (first - second)[changed], scales(self.plan)[changed])
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """Logarithm of the probability that none of the numbers has noise."""
         left, found = self.numbers if first is None else first, 0.0
         for _, size, scale in self.plan.noise_groups():
             found += min(size, left) * log_laplace(scale)

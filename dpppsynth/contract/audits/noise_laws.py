@@ -20,7 +20,6 @@ import numpy as np
 import scipy
 
 from dpppsynth.contract.audits.target import Noise, Released, Scores, StatedLaw
-from dpppsynth.core.types import JsonObject
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -211,7 +210,6 @@ class TooSmall(Part):
     """One-sided test of the scale: the noise is too small in absolute value."""
 
     def add(self, noise: Floats) -> float:
-        """Sum of the sizes of the noise, in scales."""
         return self.law.size(noise)
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
@@ -228,7 +226,6 @@ class OffCentre(Part):
     """Two-sided test of the centre: the sum of the noise is too far from zero."""
 
     def add(self, noise: Floats) -> float:
-        """Sum of the noise, in scales."""
         return float(noise.sum()) / self.law.scale
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
@@ -272,7 +269,7 @@ ROUNDING = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class AsStated:
+class AsStated(Profile):
     """Minimum of a claimed profile and the exact one of Laplace noise on numbers that differ by `shifts` scales.
 
     Epsilon is quoted from the claim alone.
@@ -305,7 +302,6 @@ class AsStated:
 
     @property
     def at(self) -> float:
-        """Delta at which the claim is stated."""
         return self.claim.at
 
     def delta(self, epsilon: float) -> float:
@@ -316,16 +312,7 @@ class AsStated:
         return min(self.claim.delta(epsilon), lost)
 
     def epsilon(self, delta: float) -> float:
-        """Epsilon of the claim."""
         return self.claim.epsilon(delta)
-
-    def to_dict(self) -> JsonObject:
-        """JSON form of the claim."""
-        return self.claim.to_dict()
-
-    def describe(self) -> str:
-        """The claim in words."""
-        return self.claim.describe()
 
     @cached_property
     def _law(self) -> tuple[Floats, Floats]:

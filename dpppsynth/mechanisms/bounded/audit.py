@@ -37,12 +37,10 @@ class BoundedCountsAudit(CountsAudit):
 
     @property
     def law(self) -> StatedNoise:
-        """Truncated discrete Laplace law."""
         return Truncated(self.plan.scale, self.plan.max_error)
 
     @property
     def log_mode(self) -> float:
-        """Logarithm of the probability that a count has no noise."""
         return math.log(float(TruncatedGeometric(self.plan.scale, self.plan.max_error).pmf(0)))
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
@@ -58,12 +56,10 @@ class BoundedCountsAudit(CountsAudit):
         )
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Simulated law of the counts that change."""
         change = self.change(pair)
         return partial(less_truncated, change[change != 0], self.plan.scale, self.plan.max_error)
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """L1 distance of the counts in scales."""
         if not isinstance(claim, TruncatedLaplaceDP):
             return UNKNOWN
         return self.epsilon(pair), sum(claim.shifts) / claim.scale

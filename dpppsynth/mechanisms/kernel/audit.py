@@ -139,7 +139,6 @@ class PatternAudit(StatisticAudit):
         return (ratio, *for_patterns(self.plan.domain, pair, self.plan.relation))
 
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:
-        """The claim itself."""
         return claim
 
     def weakened(self, pair: Pair) -> None:
@@ -167,7 +166,6 @@ class KernelAudit(PatternAudit):
         return np.asarray(np.hypot(*(second - first).T) * np.minimum(*inside))
 
     def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
-        """Likelihood ratio of sums of kernels."""
         return KernelRatio(self.plan, pair)
 
     def alike(self, pair: Pair) -> bool:
@@ -181,7 +179,6 @@ class KernelAudit(PatternAudit):
         return _farthest_move(*changed(pair)) / self.plan.bandwidth, claim.ratio
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """Logarithm of the largest probability of one child's place on its grid, at most."""
         return min(0.0, math.log(self._densest(pair) * self.plan.domain.resolution**2))
 
     def _densest(self, pair: Pair) -> float:
@@ -192,7 +189,6 @@ class KernelAudit(PatternAudit):
         return plan.n / (2 * math.pi * plan.bandwidth**2 * least)
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        """Poisson laws of the numbers of children."""
         return laws_of_children(self.plan, pair)
 
 
@@ -214,7 +210,6 @@ class DiffusionAudit(PatternAudit):
         return apart[where.ravel()]
 
     def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
-        """Likelihood ratio of densities that are constant on segments."""
         mesh = self.plan.mesh
         middle = mesh.pieces.corners.mean(axis=1)
         first, second = (diffusion_density(mesh, self.plan.matrix, p.positions, middle) for p in pair)
@@ -226,11 +221,9 @@ class DiffusionAudit(PatternAudit):
         return bool(np.array_equal(first, second))
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """Parameters that are not known."""
         return UNKNOWN
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """Logarithm of the largest probability of one child's place on its grid, at most."""
         plan = self.plan
         return min(0.0, math.log(2 * plan.n * plan.domain.resolution / plan.mesh.element_measure.min()))
 

@@ -82,11 +82,9 @@ class FieldStatisticAudit(AdditiveNoiseAudit):
     plan: FieldMasses
 
     def separation(self, first: Floats, second: Floats) -> Floats:
-        """(P,) prior standard deviations of `Y(x) - Y(x')`."""
         return increment_sd(self.plan, first, second)
 
     def presence(self, at: Floats) -> Floats:
-        """(P,) prior standard deviations of `Y(x)`."""
         return field_sd(self.plan, at)
 
     @property
@@ -121,11 +119,9 @@ class DrawAudit(StatisticAudit):
     plan: DrawStatistic
 
     def separation(self, first: Floats, second: Floats) -> Floats:
-        """(P,) prior standard deviations of `Y(x) - Y(x')`."""
         return increment_sd(self.plan, first, second)
 
     def presence(self, at: Floats) -> Floats:
-        """(P,) prior standard deviations of `Y(x)`."""
         return field_sd(self.plan, at)
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
@@ -170,7 +166,6 @@ class PosteriorDrawAudit(DrawAudit):
     plan: PosteriorDrawStatistic
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Approximate law under a prior that is too wide."""
         return WiderPrior(self.plan, pair, self.weight(pair).ravel())
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:

@@ -82,7 +82,6 @@ class MarkedAudit(LaplaceAudit):
         )
 
     def change(self, pair: Pair) -> Ints:
-        """Difference of the numbers, of the points in which the patterns differ."""
         gone, came = differing(pair, self.plan.marks)
         return self._of_rows(gone) - self._of_rows(came)
 

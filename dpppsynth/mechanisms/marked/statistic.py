@@ -95,13 +95,11 @@ class MarkedMasses(LaplaceStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """Statistic from a certificate's public parameters."""
         p = parameters
         mesh, marks = mesh_from_recipe(p["mesh"], domain), Marks.from_dict(p["marks"])
         return cls(mesh, marks, capped(relation), p["n"], p["expected_n"], p["epsilon"])
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "mesh": self.mesh.recipe,
             "marks": self.marks.to_dict(),
@@ -114,7 +112,6 @@ class MarkedMasses(LaplaceStatistic):
 
     @property
     def mark_names(self) -> tuple[str, ...]:
-        """Names of types and times."""
         return self.marks.names
 
     def require_columns(self, pattern: PointPattern) -> None:
@@ -132,17 +129,14 @@ class MarkedMasses(LaplaceStatistic):
 
     @property
     def size(self) -> int:
-        """Number of released numbers."""
         return int(np.prod(self.shape))
 
     def table_rows(self) -> Rows:
-        """Statistic and noise."""
         types, hats, _ = self.shape
         measured = f"tents on {mesh_words(self.mesh)}, times {hats} hats in time, times {types} types"
         return [("measured", measured), *self.noise_rows()]
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
-        """(size,) masses of a pattern with marks, in lattice units, without noise."""
         return self.exact_at(pattern.positions, *self.marks.require(pattern.marks))
 
     def exact_at(self, positions: Floats, kinds: Ints, times: Floats) -> Ints:
@@ -165,7 +159,6 @@ class MarkedMasses(LaplaceStatistic):
         np.add.at(total, number.ravel(), (share[:, :, None] * tent[:, None, :]).ravel())
 
     def with_surrogate_marks(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
-        """A surrogate pattern with types and times that are spread evenly, wherever a point is."""
         times, size = self.marks.times, len(pattern)
         kinds = rng.integers(self.marks.shape[0], size=size)
         at = np.zeros(size) if times is None else rng.uniform(times.start, times.end, size)
@@ -173,7 +166,6 @@ class MarkedMasses(LaplaceStatistic):
         return PointPattern.at(pattern.positions, pattern.domain, {**self.marks.columns(kinds, at), **persons})
 
     def require_marks(self, marks: Mapping[str, Any]) -> None:
-        """Refuse other types, and times out of their range."""
         self.marks.require(marks)
 
 

@@ -249,7 +249,6 @@ class MovedAudit(StatisticAudit):
         return (one, other) if self.plan.track else (one, PointPattern.at(other.positions[::-1], other.domain))
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
-        """Likelihood ratio, distances, coordinates and order of what is released."""
         rows = PersonRows.at(self.plan, pair)
         return (
             AuditStatistic("likelihood ratio", partial(track_ratio, rows)),
@@ -287,7 +286,6 @@ class MovedAudit(StatisticAudit):
 
     @property
     def numbers(self) -> int:
-        """Two coordinates of each point."""
         return self.plan.size
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
