@@ -163,10 +163,6 @@ class NetworkMesh(Mesh):
         """The last matrix of heat flow along these segments, by its bandwidth."""
         return SingleEntryCache()
 
-    def paths(self, limit: float = np.inf) -> Floats:
-        """(V, V) lengths of the shortest paths between the vertices; infinite beyond the limit."""
-        return np.where(self.path_lengths <= limit, self.path_lengths, np.inf)
-
     @property
     def coordinate_size(self) -> float:
         """Length of the longest edge: basis values come from distances along edges."""

@@ -45,7 +45,8 @@ def objective(tree: CellTree, masses: np.ndarray) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>>     >>> tree = select_cells([[[10]], [[4, 3], [2, 1]]], w=1)
+    >>> from baselines.heatmap_arrays import select_cells
+    >>> tree = select_cells([[[10]], [[4, 3], [2, 1]]], w=1)
     >>> objective(tree, np.array([[4, 2], [2, 2]]))
     3.0
     """

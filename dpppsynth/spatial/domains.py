@@ -149,7 +149,7 @@ class Domain(ABC):
     @cached_property
     def resolution(self) -> float:
         """Spacing of the public grid of released positions: the largest power of ten <= diameter * 1e-7."""
-        return public_grid(self.diameter)
+        return power_of_ten(self.diameter / 1e7)
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -299,9 +299,7 @@ class Window(Domain):
         if "crs" not in document:
             msg = f"document: has no 'crs' member, and standard GeoJSON is in degrees. With read_window, {remedy()}"
             raise InputError(msg)
-        crs = crs_from_member(document["crs"])
-        parts = [_as_shapely(geometry) for geometry in _geometries(document)]
-        return cls(parts[0] if len(parts) == 1 else unite(parts), crs)
+        return cls.polygon(document, crs_from_member(document["crs"]))
 
     @cached_property
     def area(self) -> float:
@@ -409,11 +407,6 @@ def as_reals(values: Any, rule: str) -> NDArray[np.float64]:
     if numbers is None:
         raise InputError(rule)
     return np.asarray(np.ma.filled(numbers, np.nan), dtype=np.float64)
-
-
-def public_grid(diameter: float) -> float:
-    """The largest power of ten <= diameter * 1e-7."""
-    return power_of_ten(diameter / 1e7)
 
 
 def canonical_json(value: Any) -> str:

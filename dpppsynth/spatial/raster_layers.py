@@ -16,6 +16,7 @@ from dpppsynth.core.wording import either
 from dpppsynth.spatial.domains import LARGEST, Domain, Window, as_reals
 from dpppsynth.spatial.mesh import Mesh, Pieces
 from dpppsynth.spatial.public_layers import PublicLayer, covered, named, outside_value
+from dpppsynth.spatial.tables.formats import there
 
 Bounds = tuple[float, float, float, float]
 # Points at which a raster is integrated over a window, about, and at most along a cell's side.
@@ -323,7 +324,13 @@ def read_geotiff(
         are not along the axes, or there are too many.
     """
     outside = outside_value(fill)
-    file = _file(path)
+    if not isinstance(path, str | Path):
+        msg = f"path: must name a GeoTIFF file; this {type(path).__name__} names none."
+        raise InputError(msg)
+    file = Path(path)
+    if not there(file, Path.is_file):
+        msg = f"{file.name}: there is no such file."
+        raise InputError(msg)
     try:
         import rasterio
     except ImportError:
@@ -341,21 +348,6 @@ def read_geotiff(
     layer = RasterLayer(values, bounds, outside=outside, crs=own or crs, label=file.name)
     layer.unnamed = either('crs="{}"', "--crs {}")
     return layer
-
-
-def _file(path: object) -> Path:
-    """The plain file of that name."""
-    if not isinstance(path, str | Path):
-        msg = f"path: must name a GeoTIFF file; this {type(path).__name__} names none."
-        raise InputError(msg)
-    try:
-        there = Path(path).is_file()
-    except (OSError, ValueError):
-        there = False
-    if not there:
-        msg = f"{Path(path).name}: there is no such file."
-        raise InputError(msg)
-    return Path(path)
 
 
 def _opened(rasterio: Any, file: Path, band: int | None, fill: float) -> tuple[Floats, Any, Any]:

@@ -32,7 +32,6 @@ from dpppsynth.mechanisms.local.statistic import (
     Shuffle,
     drawn_by,
     randomness_name,
-    tally,
 )
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import regular_squares
@@ -405,10 +404,10 @@ class AdaptiveGridStatistic(GridStatistic):
         if tuple(map(len, groups)) != self.reports:
             msg = "reports: running all clients here, the rounds have the sizes that sigma gives them."
             raise InputError(msg)
-        reports = partial(tally, self.randomizers[0], rng=source)
+        reports = partial(self.randomizers[0].tally, rng=source)
         first = self.apply_noise(reports, self.first.locate(places[groups[0]]))
         grid, clients = self.second_round(first)
-        second = self.apply_noise(partial(tally, clients, rng=source), grid.locate(places[groups[1]]))
+        second = self.apply_noise(partial(clients.tally, rng=source), grid.locate(places[groups[1]]))
         return self.counted(np.concatenate([first, second]), seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:

@@ -29,7 +29,7 @@ from dpppsynth.mechanisms.local.randomizers.randomizer import (
 )
 from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
-from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, AreaStatistic, Shuffle, tally
+from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, AreaStatistic, Shuffle
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
@@ -256,8 +256,8 @@ class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
         """Counts of the reports of clients with the given values (n,)."""
         source = generator(rng)
         if flag("fast", fast):
-            return self.counts_kind(self, fast_counts(self.randomizer, values, source), len(values), seeded=True)
-        return self.counts_kind(self, tally(self.randomizer, values, source), len(values), rng is not None)
+            return self.counts_kind(self, self.randomizer.fast_tally(values, source), len(values), seeded=True)
+        return self.counts_kind(self, self.randomizer.tally(values, source), len(values), rng is not None)
 
     def own(self, counts: Any) -> Counts:
         """Counts, refused unless they are of reports to this mechanism; InputError."""
@@ -455,19 +455,6 @@ class CellMechanism(LocalMechanism):
         domain = self._domain(pattern)
         measurement: Any = self.plan(domain, n=len(pattern)).statistic
         return self.counts(measurement.values(pattern), rng, fast=fast)
-
-
-def fast_counts(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Ints:
-    """(size,) counts of clients' reports drawn at once, one multinomial for each value (floating point)."""
-    held = np.bincount(randomizer.values(values), minlength=randomizer.inputs)
-    known = getattr(randomizer, "fast_counts", None)
-    if known is not None:
-        return np.asarray(known(held, rng), dtype=np.int64)
-    matrix = randomizer.matrix()
-    if len(matrix) != randomizer.size:
-        return tally(randomizer, values, rng)
-    drawn = [rng.multinomial(held[k], matrix[:, k] / matrix[:, k].sum()) for k in np.flatnonzero(held)]
-    return np.asarray(np.sum(drawn, axis=0), dtype=np.int64)
 
 
 def require_window(domain: Any) -> Window:

@@ -25,6 +25,7 @@ from baselines.pivot_trace import (
     _square_wave,
     pivot_trace,
 )
+from baselines.trajectories import Trajectories
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,7 +35,6 @@ from dpppsynth.mechanisms.local.synthesizer import counts_from_dict
 from dpppsynth.mechanisms.local.trajectories.paths import (
     MOVES,
     GridTrajectories,
-    Trajectories,
     neighbouring_cells,
 )
 from dpppsynth.mechanisms.local.trajectories.protocol import RoundLaw

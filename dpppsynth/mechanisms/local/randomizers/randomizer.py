@@ -119,6 +119,29 @@ class Randomizer:
         """Parts of n reports whose numbers are held in memory together."""
         return [slice(start, start + self._batch) for start in range(0, n, self._batch)]
 
+    def tally(self, values: Ints, rng: np.random.Generator, *, most: int = BATCH) -> Ints:
+        """(size,) counts of the reports of clients with the given values (n,); no report outlives its batch."""
+        counts = np.zeros(self.size, dtype=np.int64)
+        step = self.at_once(most)
+        for start in range(0, len(values), step):
+            counts += self.count(self.draw(values[start : start + step], rng))
+        return counts
+
+    def fast_tally(self, values: Ints, rng: np.random.Generator) -> Ints:
+        """(size,) counts of such reports drawn at once from their law, in floating point: for studies, never private.
+
+        One by one where the counts have no multinomial law for each value.
+        """
+        held = np.bincount(self.values(values), minlength=self.inputs)
+        known = getattr(self, "fast_counts", None)
+        if known is not None:
+            return np.asarray(known(held, rng), dtype=np.int64)
+        matrix = self.matrix()
+        if len(matrix) != self.size:
+            return self.tally(values, rng)
+        drawn = [rng.multinomial(held[k], matrix[:, k] / matrix[:, k].sum()) for k in np.flatnonzero(held)]
+        return np.asarray(np.sum(drawn, axis=0), dtype=np.int64)
+
     def count(self, reports: Ints) -> Ints:
         """(size,) counts of reports (n, columns), additive over reports; InputError for what no client sends."""
         raise NotImplementedError
