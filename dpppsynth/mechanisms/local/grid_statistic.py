@@ -450,4 +450,4 @@ def _precision(clients: FrequencyOracle, n: int) -> float:
 
 def estimated(grid: Rectangles, clients: FrequencyOracle, counts: Ints, n: int) -> Fitted:
     """Cells and unbiased estimates of the n persons who all reported, from an oracle's counts."""
-    return Fitted(grid, n * clients.frequencies(clients.counts_of(counts, n), n))
+    return Fitted(grid, n * clients.frequencies(counts, n))
