@@ -15,41 +15,29 @@ from dpppsynth.linear_network.skeleton import Skeleton, components, ends_of, num
 
 def severed(network: Skeleton, unit: str, reach: float, near: float) -> tuple[str, ...]:
     """Sentences about streets nearer to each other than `reach` that no path as short joins; `near` is rounding."""
-    found = (_of_places(uncut_places(network, near)), _of_ends(short_ends(network, reach, near)))
-    words = lengths_in(reach, unit)
-    return tuple(each.format(reach=words) for each in (*found, _of_parts(left_out(network, reach))) if each)
-
-
-def _of_places(count: int) -> str | None:
-    if not count:
-        return None
-    return (
-        f"domain: streets cross or touch in {plural(count, 'place')} without a common vertex; moves from one to the "
-        f"other are not protected there, because paths run along streets. Cut them ({mention('node', 'True')}), unless "
-        "they are bridges."
-    )
-
-
-def _of_ends(gaps: Floats) -> str | None:
-    if not len(gaps):
-        return None
-    smallest = float(gaps.min())
-    stop = "dead end stops" if len(gaps) == 1 else "dead ends stop"
-    return (
-        f"domain: {len(gaps)} {stop} short of another street by less than {{reach}}, the nearest by "
-        f"{upward(smallest, 3)}; moves across are not protected, because paths run along streets. Where an end should "
-        f"meet the street, join them, for instance with {mention('join', upward(smallest, 1))}."
-    )
-
-
-def _of_parts(gaps: Floats) -> str | None:
-    if not len(gaps):
-        return None
-    return (
-        f"domain: {plural(len(gaps), 'part')} left out of the network, nearer to it than {{reach}}, the nearest at "
-        f"{upward(float(gaps.min()), 3)}; whoever lives there is in no release. Cut and join lines before the largest "
-        f"part is kept ({mention('node', 'True')}, {mention('join')})."
-    )
+    said, words = [], lengths_in(reach, unit)
+    if count := uncut_places(network, near):
+        said.append(
+            f"domain: streets cross or touch in {plural(count, 'place')} without a common vertex; moves from one to "
+            "the other are not protected there, because paths run along streets. Cut them "
+            f"({mention('node', 'True')}), unless they are bridges."
+        )
+    gaps = short_ends(network, reach, near)
+    if len(gaps):
+        smallest, stop = float(gaps.min()), "dead end stops" if len(gaps) == 1 else "dead ends stop"
+        said.append(
+            f"domain: {len(gaps)} {stop} short of another street by less than {words}, the nearest by "
+            f"{upward(smallest, 3)}; moves across are not protected, because paths run along streets. Where an end "
+            f"should meet the street, join them, for instance with {mention('join', upward(smallest, 1))}."
+        )
+    gaps = left_out(network, reach)
+    if len(gaps):
+        said.append(
+            f"domain: {plural(len(gaps), 'part')} left out of the network, nearer to it than {words}, the nearest at "
+            f"{upward(float(gaps.min()), 3)}; whoever lives there is in no release. Cut and join lines before the "
+            f"largest part is kept ({mention('node', 'True')}, {mention('join')})."
+        )
+    return tuple(said)
 
 
 def uncut_places(network: Skeleton, near: float) -> int:

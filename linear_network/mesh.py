@@ -71,10 +71,6 @@ class NetworkMesh(Mesh):
     count : (E,) array
         Number of equal segments of each edge.
     recipe : dict
-    edge : (T,) array
-        The network's edge on which each segment lies.
-    start, end : (T,) arrays
-        Distances along that edge at which it begins and ends.
     """
 
     domain: LinearNetwork
@@ -162,10 +158,6 @@ class NetworkMesh(Mesh):
     def last_diffusion(self) -> SingleEntryCache[TiledMatrix]:
         """The last matrix of heat flow along these segments, by its bandwidth."""
         return SingleEntryCache()
-
-    def paths(self, limit: float = np.inf) -> Floats:
-        """(V, V) lengths of the shortest paths between the vertices; infinite beyond the limit."""
-        return np.where(self.path_lengths <= limit, self.path_lengths, np.inf)
 
     @property
     def coordinate_size(self) -> float:

@@ -27,14 +27,6 @@ def edge_numbers(positions: Floats) -> Ints:
     return np.rint(positions[:, 0]).astype(np.int64)
 
 
-def nearest_distances(adjacency: scipy.sparse.csr_array, sources: Ints, limit: float = np.inf) -> Floats:
-    """(V,) lengths of the shortest paths to each vertex from the nearest of some (k,); infinite beyond the limit."""
-    from scipy.sparse.csgraph import dijkstra
-
-    found = dijkstra(adjacency, directed=True, indices=sources, limit=limit, min_only=True)
-    return np.asarray(found, dtype=np.float64)
-
-
 def to_ends(network: Skeleton, positions: Floats) -> tuple[Ints, Floats]:
     """Vertices (n, 2) at the ends of each position's edge, and the distances (n, 2) to them along it."""
     edge = edge_numbers(positions)

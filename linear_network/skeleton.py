@@ -256,33 +256,25 @@ def noting_overlaps(parts: Skeleton) -> Skeleton:
 
 def overlapping(lines: Any) -> Ints:
     """Numbers of the LineStrings that share a stretch with an earlier one, to rounding; crossings are none."""
-    line, first, last = _segments(lines)
-    segments = shapely.linestrings(np.stack([first, last], axis=1))
-    near = ROUNDING * (float(np.abs([first, last]).max()) + float(np.ptp(shapely.total_bounds(lines))))
+    xy, line = shapely.get_coordinates(lines, return_index=True)
+    inside = (line[1:] == line[:-1]) & (xy[1:] != xy[:-1]).any(axis=1)
+    line, ends = line[1:][inside], np.stack([xy[:-1][inside], xy[1:][inside]], axis=1)
+    segments = shapely.linestrings(ends)
+    near = ROUNDING * (float(np.abs(ends).max()) + float(np.ptp(shapely.total_bounds(lines))))
     one, other = shapely.STRtree(segments).query(segments, predicate="dwithin", distance=near)
     # The longer segment of a pair gives the direction, because its direction is known better.
-    length = np.hypot(*(last - first).T)
+    length = np.hypot(*(ends[:, 1] - ends[:, 0]).T)
     longer = (length[one] > length[other]) | ((length[one] == length[other]) & (one < other))
     pairs = longer & (line[one] != line[other])
     one, other = one[pairs], other[pairs]
-    along = (last - first)[one] / length[one, None]
-    at, off = (np.stack([_product(end[other] - first[one], along, cross) for end in (first, last)]) for cross in (0, 1))
+    # In complex numbers: along the longer segment from its beginning, and aside of it.
+    first, last = np.ascontiguousarray(ends).view(np.complex128)[..., 0].T
+    turned = [(end[other] - first[one]) * np.conj(last - first)[one] / length[one] for end in (first, last)]
+    at, off = np.real(turned), np.imag(turned)
     # Distances from the longer segment's line at both ends of the stretch common to the two.
-    ends = np.clip(at, 0, length[one])
+    stretch = np.clip(at, 0, length[one])
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = (off[1] - off[0]) / (at[1] - at[0])
-        away = np.abs(off[0] + (ends - at[0]) * slope).max(axis=0)
-    shared = (np.abs(ends[1] - ends[0]) > near) & (away <= near)
+        away = np.abs(off[0] + (stretch - at[0]) * slope).max(axis=0)
+    shared = (np.abs(stretch[1] - stretch[0]) > near) & (away <= near)
     return np.unique(np.maximum(line[one[shared]], line[other[shared]]))
-
-
-def _segments(lines: Any) -> tuple[Ints, Any, Any]:
-    """Line (S,) and ends (S, 2), (S, 2) of the straight pieces of LineStrings that have a length."""
-    xy, line = shapely.get_coordinates(lines, return_index=True)
-    inside = (line[1:] == line[:-1]) & (xy[1:] != xy[:-1]).any(axis=1)
-    return line[1:][inside], xy[:-1][inside], xy[1:][inside]
-
-
-def _product(a: Any, b: Any, cross: int) -> Any:
-    """Scalar products of vectors (n, 2), or their cross products."""
-    return a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0] if cross else (a * b).sum(axis=1)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import offset_rows, offset_stated
+from dpppsynth.contract.estimator import offset_rows
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import FIELD_SIGMA
 from dpppsynth.core.arguments import flag, one_of, positive
@@ -256,28 +256,15 @@ class LGCPInference(FieldInference):
         }
 
     def to_dict(self) -> JsonObject:
-        return {
-            "kind": self.kind,
-            "mesh": self.mesh.recipe,
-            "length_scales": list(self.length_scales),
-            "sigma": self.sigma,
-            **offset_stated(self.offset),
-            "inference": self.inference,
-            "engine": self.engine,
-            "even": self.even,
-        } | ({} if self.own is None else {"covariance": self.own.to_dict()})
+        return super().to_dict() | ({} if self.own is None else {"covariance": self.own.to_dict()})
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         return cls(
             mesh=field_mesh(stated["mesh"], plan.mesh),
-            length_scales=tuple(stated["length_scales"]),
-            sigma=stated["sigma"],
+            **cls.stated_settings(stated),
             offset=offset,
-            inference=stated["inference"],
-            engine=stated["engine"],
             own=covariance_from_dict(stated["covariance"]) if "covariance" in stated else None,
-            even=stated["even"],
         )
 
 

@@ -1,4 +1,4 @@
-"""Readers of windows, of point patterns, and of points some rows at a time."""
+"""Readers of windows, of networks, of point patterns, and of points some rows at a time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import numpy as np
 from dpppsynth.core.crs import projected_crs, reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
+from dpppsynth.linear_network.network import LinearNetwork
+from dpppsynth.linear_network.network_formats import skeleton_of_table
 from dpppsynth.spatial.domains import Domain, Window, require_domain, require_polygons, unite
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern, pattern_of
@@ -162,7 +164,7 @@ def read_synthetic(
 
 def parse_synthetic(content: bytes, name: str, domain: Domain, *, marks: Iterable[str] = ()) -> PointPattern:
     """Read a synthetic pattern from the bytes of a GeoJSON file, which messages call by its name."""
-    return _synthetic(json_table(content, name), domain, name, marks)
+    return _synthetic(json_table(Path(name), lambda: content), domain, name, marks)
 
 
 def _synthetic(
@@ -210,6 +212,41 @@ def read_window(
         raise InputError(msg)
     moved = reprojected(parts, lambda xy: reproject(xy, source, target))
     return Window.polygon(unite(moved), target, join=join)
+
+
+def read_network(
+    path: str | Path,
+    *,
+    crs: CRSLike | None = None,
+    to_crs: CRSLike | None = None,
+    node: bool = False,
+    join: float | None = None,
+    largest_component: bool = False,
+) -> LinearNetwork:
+    """Read a public network: the lines of a GeoJSON, GeoPackage or GeoParquet file.
+
+    Columns ``from`` and ``to`` that number the vertices from 0, each in one place, are kept unless lines are cut or
+    joined: a network that `LinearNetwork.to_geojson` or `to_geodataframe` wrote comes back as it was.
+
+    Parameters
+    ----------
+    path : str or Path
+        File ending in .geojson, .json, .gpkg or .parquet.
+    crs : str, int or pyproj.CRS, optional
+        The CRS of a file that does not name one. GeoJSON without a ``crs`` member is in degrees.
+    to_crs : str, int or pyproj.CRS, optional
+        Re-project the coordinates of the lines to this CRS.
+    node, join, largest_component
+        As for `LinearNetwork.from_geodataframe`.
+
+    Raises
+    ------
+    InputError
+        The file is missing or unreadable, holds anything but lines, is in degrees, or is not a connected network.
+    """
+    table = read_layer(path, "a network is made of lines")
+    parts = skeleton_of_table(table, crs, node, join, to_crs=to_crs, largest_component=largest_component)
+    return LinearNetwork.from_skeleton(*parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,12 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import (
-    covariate_rows,
-    covariates_of,
-    offset_rows,
-    offset_stated,
-)
+from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import one_of
@@ -26,8 +21,13 @@ from dpppsynth.inference.field_inference import (
     require_somewhere,
 )
 from dpppsynth.inference.posterior import Posterior
-from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST
-from dpppsynth.inference.street_inference import ClimbedInference, require_increasing
+from dpppsynth.inference.sparse_inference import (
+    INFERENCES,
+    LONGEST,
+    SHORTEST,
+    AveragedInference,
+    require_increasing,
+)
 from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean, MarkedMesh
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
@@ -38,12 +38,9 @@ from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset
 
-# Settings on a certificate.
-AVERAGED = ("ranges", "owns", "time_sigmas", "togethers")
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarkedInference(ClimbedInference):
+class MarkedInference(AveragedInference):
     """A field of places, times and types, averaged over its settings by evidence; Laplace approximation.
 
     Attributes
@@ -74,8 +71,8 @@ class MarkedInference(ClimbedInference):
     inference: str = "laplace"
     covariates: Design | None = None
     kind: ClassVar[str] = "marks"
-    averaged: ClassVar[tuple[str, ...]] = AVERAGED
-    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *AVERAGED, "time_range", "inference"})
+    averaged: ClassVar[tuple[str, ...]] = ("ranges", "owns", "time_sigmas", "togethers")
+    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *averaged, "time_range", "inference"})
 
     def __post_init__(self) -> None:
         longest = LONGEST * self.grid.domain.extent
@@ -87,7 +84,7 @@ class MarkedInference(ClimbedInference):
         times = self.grid.marks.times
         least, most = (0.0, 0.0) if times is None else (SHORTEST * times.length, LONGEST * times.length)
         require_increasing("time_range", (self.time_range,), least, most)
-        for name in AVERAGED:
+        for name in self.averaged:
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         one_of("inference", self.inference, INFERENCES)
         places = self._space(self.ranges[-1]).unknowns(self.grid.space)
@@ -138,7 +135,7 @@ class MarkedInference(ClimbedInference):
     def _space(self, range_: float) -> SparseMatern:
         return SparseMatern(self.sigma, range_, SMOOTHNESS[1 if self.grid.space.kind == "segment" else 2][0])
 
-    def prior(self, plan: LatticeStatistic, *values: float) -> SparseField:
+    def prior(self, plan: LatticeStatistic, values: tuple[float, ...]) -> SparseField:
         range_, own, time, together = values
         space = self._space(range_).on(self.grid.space)
         field = MarkedPrior(own, time, together).on(
@@ -183,19 +180,7 @@ class MarkedInference(ClimbedInference):
         return [*rows[:1], *([("beside it", "; ".join(parts))] if parts else []), *rows[1:], *public]
 
     def public_numbers(self) -> JsonObject:
-        return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in AVERAGED}}
-
-    def to_dict(self) -> JsonObject:
-        return {
-            "kind": self.kind,
-            "mesh": self.grid.recipe,
-            **{name: list(getattr(self, name)) for name in AVERAGED},
-            "time_range": self.time_range,
-            "sigma": self.sigma,
-            **offset_stated(self.offset),
-            "inference": self.inference,
-            "covariates": None if self.covariates is None else self.covariates.to_dict(),
-        }
+        return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in self.averaged}}
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
@@ -203,10 +188,7 @@ class MarkedInference(ClimbedInference):
         marked = cast(MarkedMasses, plan)
         return cls(
             grid=MarkedMesh(field_mesh(stated["mesh"], marked.mesh), marked.marks, offset),
-            **{name: tuple(stated[name]) for name in AVERAGED},
-            time_range=stated["time_range"],
-            sigma=stated["sigma"],
-            inference=stated["inference"],
+            **cls.stated_settings(stated),
             covariates=covariates_of(stated),
         )
 
