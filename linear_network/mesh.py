@@ -71,10 +71,6 @@ class NetworkMesh(Mesh):
     count : (E,) array
         Number of equal segments of each edge.
     recipe : dict
-    edge : (T,) array
-        The network's edge on which each segment lies.
-    start, end : (T,) arrays
-        Distances along that edge at which it begins and ends.
     """
 
     domain: LinearNetwork

@@ -128,14 +128,6 @@ class LinearNetwork(Skeleton, Domain):
         """Length that no shortest path between two points exceeds: attained on trees."""
         return diameter(self)
 
-    @property
-    def longest_path(self) -> float:
-        return self.diameter
-
-    @property
-    def is_rectangle(self) -> bool:
-        return False
-
     @cached_property
     def ends(self) -> tuple[Ints, Ints, Ints]:
         """(2 E,) ends of edges by their vertex; for each vertex (V,) where its own begin, and how many there are.
@@ -446,8 +438,7 @@ class LinearNetwork(Skeleton, Domain):
         InputError
             The tolerance is not a positive distance, or every edge would go.
         """
-        from dpppsynth.linear_network.build import require_distance
-        from dpppsynth.linear_network.collapse import collapsed
+        from dpppsynth.linear_network.build import collapsed, require_distance
         from dpppsynth.linear_network.skeleton import noting_overlaps
 
         require_distance("tolerance", tolerance, self.unit)
