@@ -238,12 +238,7 @@ def require_match(pattern: Any, domain: Domain, n: int | None, mark: str | None 
 
 
 def require_place(pattern: Any, domain: Domain, n: int | None) -> None:
-    """Refuse a pattern in another domain, or with another number of points, than a release was planned for.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a pattern in another domain, or with another number of points, than a release was planned for."""
     instance("pattern", pattern, PointPattern)
     if pattern.domain.fingerprint() != domain.fingerprint():
         msg = "pattern: its domain differs from the one the release was planned for; plan again with its own."
