@@ -105,9 +105,6 @@ ENTRIES |= {
         filters.polar_filter,
         {**MOVES, "origin": [0.0, 0.0], "radial_step": "likely", "angular_step": 0.1, **CHOICES},
     ),
-    "relative_variance": (
-        filters.relative_variance, {"s2": 1.44, "dimension": 10, "particles": 100, "resampled": False},
-    ),
     "BoundedErrorAnswers": (
         dps.BoundedErrorAnswers, {"epsilon": 1.0, "delta": None, "max_error": 20, **SHARED, "delta_max": 1e-3},
     ),
