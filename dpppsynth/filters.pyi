@@ -1,5 +1,3 @@
-from dpppsynth.inference.filters.grid import grid_filter as grid_filter
-from dpppsynth.inference.filters.grid import grid_smoother as grid_smoother
 from dpppsynth.inference.filters.particle import particle_filter as particle_filter
 from dpppsynth.inference.filters.planar import cartesian_filter as cartesian_filter
 from dpppsynth.inference.filters.planar import polar_filter as polar_filter

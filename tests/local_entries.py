@@ -236,10 +236,6 @@ LOCAL = {
         local.Reports, {"mechanism": "x", "columns": ("i", "j"), "rows": np.ones((2, 2), int), "seeded": False},
     ),
     "Counts": (local.Counts, {"mechanism": CELLED[0], "values": np.ones(21, int), "n": 21, "seeded": False}),
-    "counts_from_dict": (
-        local.counts_from_dict,
-        {"mechanism": CELLED[0], "data": CELLED[0].aggregate(REPORTS).to_dict()},
-    ),
     "write_reports": (
         local.write_reports, {"reports": REPORTS, "path": "none/none.csv", "mechanism": CELLED[0]},
     ),

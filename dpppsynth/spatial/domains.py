@@ -78,14 +78,14 @@ class Domain(ABC):
         """Largest distance between two points, in a straight line on windows and along the edges on networks."""
 
     @property
-    @abstractmethod
     def longest_path(self) -> float:
         """Length that no shortest path between two points exceeds; infinite where none is known."""
+        return self.diameter
 
     @property
-    @abstractmethod
     def is_rectangle(self) -> bool:
         """Whether the domain is a rectangle with sides along the axes."""
+        return False
 
     @abstractmethod
     def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
@@ -95,25 +95,25 @@ class Domain(ABC):
         """Tell which points (n, 2) belong to the domain; on a network also those that may be moved onto it."""
         return self.contains(xy)
 
-    @abstractmethod
     def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) positions of coordinates (n, 2)."""
+        return np.asarray(xy, dtype=np.float64).reshape(-1, 2)
 
-    @abstractmethod
     def coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) coordinates of positions (n, 2)."""
+        return np.asarray(positions, dtype=np.float64).reshape(-1, 2)
 
-    @abstractmethod
     def released_coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) coordinates of released positions (n, 2), with few decimals; in the domain to rounding."""
+        return self.coordinates(positions)
 
     @abstractmethod
     def on_grid(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, 2) positions rounded to the public grid; some may leave the domain."""
 
-    @abstractmethod
     def holds(self, positions: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Tell which positions (n, 2) belong to the domain."""
+        return self.contains(positions)
 
     @abstractmethod
     def to_geojson(self) -> dict[str, Any]:
@@ -343,20 +343,8 @@ class Window(Domain):
         """The diameter of a convex window; infinite on others, where paths may be long or missing."""
         return self.diameter if self.is_convex else math.inf
 
-    def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
-        return np.asarray(xy, dtype=np.float64).reshape(-1, 2)
-
-    def coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
-        return self.positions(positions)
-
-    def released_coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
-        return self.positions(positions)
-
     def on_grid(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
         return nearest_multiples(positions, self.resolution)
-
-    def holds(self, positions: NDArray[np.float64]) -> NDArray[np.bool_]:
-        return self.contains(positions)
 
     def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
         points = as_reals(xy, "xy: must be numbers of shape (n, 2)")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.spatial.mesh import Mesh, Pieces, chunks, gauss_exp, integrate_exp
+from dpppsynth.spatial.mesh import Mesh, Pieces, basis_within, chunks, gauss_exp, integrate_exp, within_element
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.second_order import checked_coordinates
 
@@ -250,7 +250,7 @@ def box_weights(mesh: Mesh) -> Floats:
     weight = mesh.weights(np.repeat(element, sides), corners.reshape(-1, 2)).reshape(len(corners), sides, -1)
     if mesh.kind != "square":
         return np.clip(weight, 0, None)
-    s, t = weight[:, :, 1] + weight[:, :, 2], weight[:, :, 2] + weight[:, :, 3]
-    s0, s1, t0, t1 = s.min(axis=1), s.max(axis=1), t.min(axis=1), t.max(axis=1)
-    s, t = np.stack([s0, s1, s1, s0], axis=1), np.stack([t0, t0, t1, t1], axis=1)
-    return np.clip(np.stack([(1 - s) * (1 - t), s * (1 - t), s * t, (1 - s) * t], axis=2), 0, None)
+    place = within_element(mesh, weight.reshape(-1, 4)).reshape(len(corners), sides, 2)
+    (s0, t0), (s1, t1) = place.min(axis=1).T, place.max(axis=1).T
+    box = np.stack([s0, t0, s1, t0, s1, t1, s0, t1], axis=1).reshape(-1, 2)
+    return np.clip(basis_within(mesh, box).reshape(len(corners), 4, 4), 0, None)

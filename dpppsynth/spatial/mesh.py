@@ -337,7 +337,7 @@ def gathered_rule(mesh: Mesh, pieces: Pieces, order: int) -> tuple[scipy.sparse.
     _, first, at = np.unique(of, return_index=True, return_inverse=True)
     mass = np.bincount(at, weight)
     # Within elements, not on maps: one that lies over a network holds parts of several of its edges.
-    place = _within_element(mesh, mesh.weights(of, points))
+    place = within_element(mesh, mesh.weights(of, points))
     centre = np.column_stack([np.bincount(at, weight * each) for each in place.T]) / mass[:, None]
     x, y = (place - centre[at]).T
     xx, xy, yy = (np.bincount(at, weight * each) / mass for each in (x * x, x * y, y * y))
@@ -348,18 +348,18 @@ def gathered_rule(mesh: Mesh, pieces: Pieces, order: int) -> tuple[scipy.sparse.
     aside = np.stack([np.outer(a, signs[:, 0]), np.outer(b, signs[:, 0]) + np.outer(c, signs[:, 1])], axis=-1)
     four = (centre[:, None] + aside).reshape(-1, 2)
     element = np.repeat(of[first], len(signs))
-    return mesh.gather(element, _basis_within(mesh, four)), np.repeat(mass / len(signs), len(signs))
+    return mesh.gather(element, basis_within(mesh, four)), np.repeat(mass / len(signs), len(signs))
 
 
-def _within_element(mesh: Mesh, weight: Floats) -> Floats:
+def within_element(mesh: Mesh, weight: Floats) -> Floats:
     """(n, 2) coordinates within an element, from values of its basis functions; the second is 0 on a segment."""
     if mesh.kind == "square":
         return np.column_stack([weight[:, 1] + weight[:, 2], weight[:, 2] + weight[:, 3]])
     return np.column_stack([weight[:, 1], weight[:, 2] if weight.shape[1] > 2 else np.zeros(len(weight))])
 
 
-def _basis_within(mesh: Mesh, place: Floats) -> Floats:
-    """(n, k) values of an element's basis functions: the inverse of `_within_element`."""
+def basis_within(mesh: Mesh, place: Floats) -> Floats:
+    """(n, k) values of an element's basis functions: the inverse of `within_element`."""
     s, t = place.T
     if mesh.kind == "square":
         return np.column_stack([(1 - s) * (1 - t), s * (1 - t), s * t, (1 - s) * t])

@@ -14,7 +14,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.core.wording import either
 from dpppsynth.spatial.domains import LARGEST, Domain, Window, as_reals
-from dpppsynth.spatial.mesh import Mesh, Pieces
+from dpppsynth.spatial.mesh import Mesh, Pieces, within_element
 from dpppsynth.spatial.public_layers import PublicLayer, covered, named, outside_value
 from dpppsynth.spatial.tables.formats import there
 
@@ -264,11 +264,8 @@ class _Gathered:
     def add(self, xy: Floats, mass: Floats) -> None:
         """Add masses (n,) at places (n, 2)."""
         element = self.mesh.locate(xy)
-        weight = self.mesh.weights(element, xy)
-        s, t = weight[:, 1], weight[:, 2]
-        if self.mesh.kind == "square":
-            s, t = weight[:, 1] + weight[:, 2], weight[:, 2] + weight[:, 3]
-        a, b = (np.clip((each * self.along).astype(np.int64), 0, self.along - 1) for each in (s, t))
+        place = within_element(self.mesh, self.mesh.weights(element, xy))
+        a, b = np.clip((place * self.along).astype(np.int64), 0, self.along - 1).T
         part = (element * self.along + a) * self.along + b
         self.mass += np.bincount(part, mass, len(self.mass))
         self.moment += np.stack([np.bincount(part, mass * each, len(self.mass)) for each in xy.T])

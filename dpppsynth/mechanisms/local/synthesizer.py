@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, ParsedOptions, Settings, setting
 from dpppsynth.contract.synthesizer import Synthesizer, require_true_lengths
-from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, whole
+from dpppsynth.core.arguments import flag, instance, one_of, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import mention
@@ -87,6 +87,15 @@ class ReportSettings(Settings):
     def require_columns(cls, options: ParsedOptions, columns: Iterable[str], name: str) -> None:
         """Refuse a file with a column that may tell persons, where nobody says whether it does; InputError."""
         require_told(columns, cls.user_column(options), name)
+
+    @classmethod
+    def from_options(cls, options: ParsedOptions, domain: Domain, n: int | None = None) -> Self:
+        """Settings with these options, and by the rule of `sized` where there is one, n is known and no side given."""
+        sized = getattr(cls, "sized", None)
+        if sized is None or n is None or options["cells"] is not None:
+            return super().from_options(options, domain, n)
+        made: Self = sized(n=n, **cls.plain(options), **cls.objects(options, domain))
+        return made
 
     def asked(self, domain: Any, n: int | None, after: str | None) -> Any:
         """Mechanism that clients report to: this one, or the second round, after the counts of the first.
@@ -271,20 +280,6 @@ class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
         measurement: Any = plan.statistic
         statistic = measurement.counted(counts.values, seeded=counts.seeded)
         return mechanism(plan.mechanism).build_release(statistic, plan.estimator)
-
-
-def counts_from_dict(mechanism: LocalMechanism, data: Mapping[str, Any]) -> Counts:
-    """Counts from their JSON form; InputError for those of another mechanism, or that are no counts."""
-    instance("mechanism", mechanism, LocalMechanism, "DiskAreaMechanism(epsilon=1.0) is one")
-    data = entries("counts", data, ("mechanism", "counts", "n", "seeded"))
-    if data["mechanism"] != mechanism.fingerprint:
-        msg = f"counts: they are of another mechanism than {mechanism!r}."
-        raise InputError(msg)
-    n = whole("n", data["n"], 0, most=2**53)
-    # Nobody may have reported to one of many machines.
-    none = n == 0 and data["counts"] == [0] * mechanism.randomizer.size
-    values = np.zeros(mechanism.randomizer.size, int) if none else mechanism.randomizer.counts_of(data["counts"], n)
-    return mechanism.counts_kind(mechanism, values, n, flag("seeded", data["seeded"]))
 
 
 @dataclass(frozen=True)
