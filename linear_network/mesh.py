@@ -17,6 +17,7 @@ from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.network import LinearNetwork
+from dpppsynth.linear_network.resistance import resistances
 from dpppsynth.linear_network.shortest_paths import distances, edge_numbers
 from dpppsynth.linear_network.skeleton import links
 from dpppsynth.spatial.domains import LARGEST
@@ -140,8 +141,6 @@ class NetworkMesh(Mesh):
 
     @cached_property
     def metric(self) -> Floats:
-        from dpppsynth.linear_network.resistance import resistances
-
         return resistances(self.domain, self.positions, self.positions)
 
     @cached_property

@@ -23,7 +23,7 @@ from dpppsynth.core.crs import (
     unit_name,
 )
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.types import Floats, Ints
+from dpppsynth.core.types import Floats
 from dpppsynth.core.wording import mention, named
 from dpppsynth.linear_network.build import line_parts, skeleton_of_lines
 from dpppsynth.linear_network.skeleton import (
@@ -131,24 +131,18 @@ def read_geojson(data: Mapping[str, Any]) -> tuple[Skeleton, str | None]:
 
 def by_numbers(lines: Any, numbers: Any) -> Skeleton | None:
     """Edges whose ends carry vertex numbers (E, 2); None unless these count from 0 and each has one place."""
-    edges = _counted(numbers)
-    if edges is None or len(edges) != len(lines) or shapely.is_empty(lines).any():
-        return None
-    ends = ends_of(shapely.force_2d(lines)) + 0.0
-    vertices: Floats = np.empty((int(edges.max()) + 1, 2))
-    vertices[edges] = ends
-    return Skeleton(vertices, edges, lines=lines) if np.array_equal(vertices[edges], ends) else None
-
-
-def _counted(numbers: Any) -> Ints | None:
     try:
         values = np.array(numbers, dtype=float)
     except (TypeError, ValueError, OverflowError):
         return None
     used = np.unique(values)
-    if values.ndim != 2 or values.shape[1] != 2 or not np.array_equal(used, np.arange(len(used))):
+    counted = values.shape == (len(lines), 2) and np.array_equal(used, np.arange(len(used)))
+    if not counted or not len(lines) or shapely.is_empty(lines).any():
         return None
-    return values.astype(np.int64)
+    edges, ends = values.astype(np.int64), ends_of(shapely.force_2d(lines)) + 0.0
+    vertices: Floats = np.empty((len(used), 2))
+    vertices[edges] = ends
+    return Skeleton(vertices, edges, lines=lines) if np.array_equal(vertices[edges], ends) else None
 
 
 # Shares of an edge's length by which its geometry may miss its nodes, and its stated length may be wrong.

@@ -133,7 +133,7 @@ def _moments(pattern: PointPattern, network: LinearNetwork, weight: Floats, corr
     from dpppsynth.linear_network.perimeter import pair_moments
 
     slack = rounding(network)
-    public = network.edges, network.lengths, _degree(network), breaks, slack
+    public = network.edges, network.lengths, network.ends[2], breaks, slack
 
     def share(sources: Ints, to_vertices: Floats) -> Floats:
         return pair_moments(sources, to_vertices, pattern.positions, weight, correction == "ang", *public)
@@ -154,8 +154,3 @@ def _network(pattern: Any) -> LinearNetwork:
         raise InputError(msg)
     require_pairs(pattern)
     return network
-
-
-def _degree(network: LinearNetwork) -> Ints:
-    """(V,) numbers of ends of edges at the vertices; a loop has two."""
-    return np.bincount(network.edges.ravel(), minlength=len(network.vertices)).astype(np.int64)

@@ -87,7 +87,6 @@ ENTRIES |= {
 # Filters and answers
 NOISY, NOISE, MOVES = [1.0, 3.0, 2.0], {"scale": 1.0, "bound": 5.0}, {"points": PLACES, "epsilon": 1.0, "bound": 5.0}
 CHOICES = {"particles": 20, "resample": True, "rng": 1}
-GRIDS = {"observations": NOISY, **NOISE, "step": 1.0, "spacing": None}
 SHARED = {"sensitivity": 1, "queries": 1, "joint": True}
 MONTHLY = dps.BoundedErrorAnswers(epsilon=1.0, max_error=20)
 ENTRIES |= {
@@ -97,16 +96,11 @@ ENTRIES |= {
     ),
     "estimated_step": (filters.estimated_step, {"observations": NOISY, **NOISE}),
     "likely_step": (filters.likely_step, {"observations": NOISY, **NOISE}),
-    "grid_filter": (filters.grid_filter, GRIDS),
-    "grid_smoother": (filters.grid_smoother, GRIDS),
-    "pooled_smoother": (filters.pooled_smoother, {name: value for name, value in GRIDS.items() if name != "spacing"}),
+    "pooled_smoother": (filters.pooled_smoother, {"observations": NOISY, **NOISE, "step": 1.0}),
     "cartesian_filter": (filters.cartesian_filter, {**MOVES, "step": "likely", **CHOICES}),
     "polar_filter": (
         filters.polar_filter,
         {**MOVES, "origin": [0.0, 0.0], "radial_step": "likely", "angular_step": 0.1, **CHOICES},
-    ),
-    "relative_variance": (
-        filters.relative_variance, {"s2": 1.44, "dimension": 10, "particles": 100, "resampled": False},
     ),
     "BoundedErrorAnswers": (
         dps.BoundedErrorAnswers, {"epsilon": 1.0, "delta": None, "max_error": 20, **SHARED, "delta_max": 1e-3},

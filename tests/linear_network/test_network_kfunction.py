@@ -76,7 +76,7 @@ def test_k_equals_an_independent_implementation(city, column):
 def count_at(network, positions, r):
     """(n, b) numbers of points of the network exactly at distances r (b,) from positions (n, 2)."""
     at, r = np.reshape(np.asarray(positions, dtype=float), (-1, 2)), np.asarray(r, dtype=float)
-    slack, degree = rounding(network), module._degree(network)
+    slack, degree = rounding(network), network.ends[2]
     limit = float(r[-1] + slack)
     rows = []
     for part, to_vertices in from_positions(network, at, limit):

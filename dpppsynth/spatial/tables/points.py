@@ -46,19 +46,9 @@ class Points(NamedTuple):
     marks: dict[str, NDArray[Any]]
 
 
-def read_points(
-    path: str | Path,
-    domain: Domain,
-    *,
-    crs: CRSLike | None = None,
-    snap: float | None = None,
-    layout: Mapping[str, Any] = NO_LAYOUT,
-    **rules: Any,
-) -> Points:
-    """Read a file; `layout` are fields of a `Layout`, other parameters as for `dpppsynth.io.read_pattern`."""
-    require_domain(domain)
-    require_snap(domain, snap)
-    return next(_points(iter([read_table(path, crs=crs, **layout)]), domain, Path(path).name, snap=snap, **rules))
+def read_points(path: str | Path, domain: Domain, **options: Any) -> Points:
+    """Read a file as a whole; parameters as for `read_point_batches`."""
+    return next(read_point_batches(path, domain, whole=True, **options))
 
 
 def read_point_batches(
@@ -68,16 +58,18 @@ def read_point_batches(
     crs: CRSLike | None = None,
     snap: float | None = None,
     layout: Mapping[str, Any] = NO_LAYOUT,
+    whole: bool = False,
     **rules: Any,
 ) -> Iterator[Points]:
-    """Read a file some rows at a time; parameters and errors as for `read_points`.
+    """Read a file some rows at a time; `layout` are fields of a `Layout`, others as for `dpppsynth.io.read_pattern`.
 
     Rows that break a rule are refused at the end of the file, when all rules that are broken are known; from the first
     of them on nothing is given any more.
     """
     require_domain(domain)
     require_snap(domain, snap)
-    return _points(read_tables(path, crs=crs, **layout), domain, Path(path).name, snap=snap, **rules)
+    tables = iter([read_table(path, crs=crs, **layout)]) if whole else read_tables(path, crs=crs, **layout)
+    return _points(tables, domain, Path(path).name, snap=snap, **rules)
 
 
 def points_of_frame(gdf: geopandas.GeoDataFrame, domain: Domain, *, snap: float | None = None, **rules: Any) -> Points:

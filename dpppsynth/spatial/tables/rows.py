@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -109,20 +109,14 @@ def examine_rows(
     return Rows(np.repeat(xy, repeats, axis=0), np.repeat(row, repeats), broken, tuple(rules))
 
 
-class _Places(NamedTuple):
+def _places(
+    table: Table, counts: NDArray[np.int64], *, counted: bool
+) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
     """Coordinates (m, 2) of points and their rows (m,); rows without a place, and with something else (rows,)."""
-
-    xy: NDArray[np.float64]
-    row: NDArray[np.intp]
-    missing: NDArray[np.bool_]
-    not_point: NDArray[np.bool_]
-
-
-def _places(table: Table, counts: NDArray[np.int64], *, counted: bool) -> _Places:
     if table.xy is not None:
         none = np.zeros(len(table), dtype=bool)
         row = np.flatnonzero(counts)
-        return _Places(table.xy if len(row) == len(table) else table.xy[row], row, none, none)
+        return table.xy if len(row) == len(table) else table.xy[row], row, none, none
     geometry = table.geometry.copy()
     geometry[counts == 0] = None
     missing = shapely.is_missing(geometry) | shapely.is_empty(geometry)
@@ -136,7 +130,7 @@ def _places(table: Table, counts: NDArray[np.int64], *, counted: bool) -> _Place
     if several[usable].any():
         parts, at = shapely.get_parts(parts, return_index=True)
     xy = np.column_stack([shapely.get_x(parts), shapely.get_y(parts)]).reshape(-1, 2)
-    return _Places(xy, usable[at], missing, not_point)
+    return xy, usable[at], missing, not_point
 
 
 def fitting_crs(table: Table, target: str | None, to_crs: CRSLike | None) -> CRSLike | None:
