@@ -113,7 +113,7 @@ def build_whitened(
         w = posterior.field(z)
         w = w if support is None else support.press(w)
         likelihood = log_likelihood(w, pm.Data("masses", posterior.masses), prior.measure)
-        pm.Potential("log_posterior", likelihood - pt.dot(prior.precision, z**2) / 2)
+        pm.Potential("log_posterior", likelihood - pt.dot(np.ones(len(mode)), z**2) / 2)
     return model
 
 

@@ -375,6 +375,6 @@ ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **PRIVACY}
 MADE = {
     "AAG", "PIECES", "PRIVAG", "ROUNDINGS", "UNIFORM_ALPHA", "Agreeing", "Constants", "Ratios", "KINDS", "ORACLES",
     "Fit", "FrequencyOracle", "Randomizer", "CellMechanism", "Mechanism",
-    "aggregate_dask", "GridRelease", "LocalRelease", "local", "grids", "randomizers",
+    "GridRelease", "LocalRelease", "local", "grids", "randomizers",
     "HierarchyRelease",
 }  # fmt: skip

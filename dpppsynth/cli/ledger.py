@@ -47,29 +47,24 @@ class Budget(o.PromiseOptions):
 
     def neighbours(self) -> "Relation":
         """The neighbouring relation; InputError unless one is said."""
-        from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne
+        from dpppsynth.contract.object_options import relation_of
+        from dpppsynth.privacy import AddRemovePerson
 
-        kind, alpha, cap, user = self.relation, self.alpha, self.max_points_per_person, self.user
-        if alpha is None and kind in (None, Neighbours.ALPHA):
+        if self.alpha is None and self.relation in (None, Neighbours.ALPHA):
             msg = (
                 "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one, add-remove or "
                 "add-remove-person"
             )
             raise InputError(msg)
-        if alpha is not None and kind not in (None, Neighbours.ALPHA):
-            msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
-            raise InputError(msg)
-        if alpha is not None:
-            return AlphaNeighbours(alpha, max_points_per_person=cap, user=user)
-        if kind != Neighbours.ADD_REMOVE_PERSON:
-            return AddRemove(cap, user=user) if kind == Neighbours.ADD_REMOVE else ReplaceOne(cap, user=user)
-        if cap != 1:
+        if self.alpha is not None or self.relation != Neighbours.ADD_REMOVE_PERSON:
+            return relation_of(vars(self))
+        if self.max_points_per_person != 1:
             msg = (
                 "max_points_per_person: --relation add-remove-person protects all points of a person, however many; "
                 "leave --max-points-per-person out"
             )
             raise InputError(msg)
-        return AddRemovePerson() if user is None else AddRemovePerson(user)
+        return AddRemovePerson() if self.user is None else AddRemovePerson(self.user)
 
 
 def init(

@@ -54,6 +54,17 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+def panel_axes(count: int, in_row: int, width: float, height: float, beside: float = 0.0) -> list[Axes]:
+    """Axes of so many panels of these inches, with inches to spare `beside` all; those left over show nothing."""
+    columns = min(in_row, count)
+    rows = math.ceil(count / columns)
+    figure = new_figure(columns * width + beside, rows * height)
+    every: list[Axes] = np.ravel(figure.subplots(rows, columns, squeeze=False)).tolist()
+    for ax in every[count:]:
+        ax.set_axis_off()
+    return every
+
+
 def map_figure(domain: Domain, panels: int = 1, beside: float = 0.0) -> Figure:
     """A figure whose size suits the shape of the domain, with inches to spare `beside` it."""
     x0, y0, x1, y1 = frame(domain)

@@ -113,9 +113,9 @@ def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
     found = report_pictures.gathering(subject.patterns)
     curve, correction = None, ""
     if found is not None:
-        of = "the moved points" if subject.words.moved else f"{found.patterns} synthetic pattern(s)"
+        of = "the moved points" if subject.words.moved else f"{len(found.curves)} synthetic pattern(s)"
         alt = f"{'K' if isinstance(domain, LinearNetwork) else 'L'}(r) minus r of {of}."
-        curve, correction = report_pictures.gathering_curve(found, domain, alt), CORRECTIONS[found.correction]
+        curve, correction = report_pictures.gathering_curve(found, domain, alt), CORRECTIONS[found.curves[0].correction]
     say("drawing")
     return {
         "distance_picture": report_pictures.epsilon_curve(

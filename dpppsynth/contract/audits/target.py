@@ -22,6 +22,8 @@ Input = Any
 # Scores (N,), (N,) of runs on either input, and the way to them from a factor of too little noise.
 Scores = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 Weakened = Callable[[float], Scores]
+# Factor of too little noise at which pairs are compared.
+HALF = 2.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,6 @@ from dpppsynth.mechanisms.heatmap.bound import (
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.models.regular_meshes import MOST_VERTICES, grid_cells, regular_squares
-from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
@@ -198,9 +197,6 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
                 "--by out, and make one release for each level with a budget of its own"
             )
             raise InputError(msg)
-
-    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
-        return PureDP(float(self.epsilon))
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Make the release plan from public parameters alone.

@@ -34,7 +34,7 @@ from dpppsynth.mechanisms.local.point_files import (
     values_in,
     walk_values,
 )
-from dpppsynth.mechanisms.local.randomizers.randomizer import LARGEST, Randomizer
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.report_tables import (
     SUFFIXES,
     Label,
@@ -118,55 +118,10 @@ def _valid_counts(randomizer: Randomizer, reports: Ints) -> Ints | None:
 
 
 def _of_dask(client: Any) -> Any:
-    if not all(callable(getattr(client, name, None)) for name in ("map", "compute", "scheduler_info")):
+    if not all(callable(getattr(client, name, None)) for name in ("map", "submit", "scheduler_info")):
         msg = f"client: must be a dask.distributed.Client, got {type(client).__name__}."
         raise InputError(msg)
     return client
-
-
-def _partitions(reports: Any) -> list[Any]:
-    """Partitions of a table, each a promise of a pandas.DataFrame or an array of reports."""
-    from dask.delayed import Delayed
-
-    parts = [reports] if isinstance(reports, Delayed) else list(reports) if isinstance(reports, list | tuple) else []
-    if not parts and callable(getattr(reports, "to_delayed", None)):
-        # Arrays have a grid of blocks.
-        return list(np.ravel(np.asarray(reports.to_delayed(), dtype=object)))
-    if not parts or not all(isinstance(part, Delayed) for part in parts):
-        msg = (
-            "reports: needs a dask DataFrame or array, or a list of delayed ones, got "
-            f"{type(reports).__name__}; files are for aggregate_files."
-        )
-        raise InputError(msg)
-    return parts
-
-
-def count_partition(randomizer: Randomizer, part: Any) -> Ints:
-    """(size + 1,) counts of one partition, a pandas.DataFrame or an array of reports, and the number of reports."""
-    names = getattr(part, "columns", None)
-    if names is not None:
-        if sorted(map(str, names)) != sorted(randomizer.columns):
-            columns = ", ".join(randomizer.columns)
-            msg = f"reports: a partition has other columns than reports of this mechanism, {columns}."
-            raise InputError(msg)
-        part = _stacked([part[name] for name in randomizer.columns])
-    counts = None if part is None else _valid_counts(randomizer, part)
-    if counts is None:
-        msg = "reports: a partition holds a row that no client of this mechanism sends."
-        raise InputError(msg)
-    return np.append(counts, len(part))
-
-
-def _stacked(columns: list[Any]) -> Ints | None:
-    """(n, columns) whole numbers; None where a column holds others, or some beyond 64 bits.
-
-    Of each column by itself: int64 and uint64 together would become floats, which round.
-    """
-    cells = [np.asarray(column) for column in columns]
-    # Partitions without rows lose their types in pandas.
-    if any(each.size and (each.dtype.kind not in "iu" or each.max() > LARGEST) for each in cells):
-        return None
-    return np.stack([each.astype(np.int64) for each in cells], axis=1)
 
 
 def write_reports(reports: Reports, path: str | Path, *, mechanism: LocalMechanism | None = None) -> Path:
@@ -338,10 +293,8 @@ def count_files(
     InputError
         As `aggregate_files`, and when `out` exists, before anything is counted.
     """
-    target, names = (
-        new_file(out, (SUFFIX,), "out"),
-        [paths] if isinstance(paths, str | Path) else list(each(paths) or ()),
-    )
+    target = new_file(out, (SUFFIX,), "out")
+    names = [paths] if isinstance(paths, str | Path) else list(each(paths) or ())
     if any(map(is_counts, names)):
         msg = "paths: some are files of counts already; add them up with merge_counts or `dpppsynth local merge`."
         raise InputError(msg)
@@ -350,39 +303,6 @@ def count_files(
     counts = aggregate_files(mechanism, names, workers=workers, progress=progress, **known)
     write_counts(counts, target, window=window)
     return counts
-
-
-def aggregate_dask(mechanism: LocalMechanism, reports: Any, client: Any = None, *, seeded: bool = False) -> Counts:
-    """Count the reports of a distributed table, with the extra ``dpppsynth[dask]``.
-
-    Parameters
-    ----------
-    mechanism : LocalMechanism
-    reports : dask.dataframe.DataFrame, dask.array.Array, or list of Delayed
-        With the columns of the reports; delayed parts are pandas.DataFrame or arrays (n, columns).
-    client : distributed.Client, optional
-        None takes Dask's scheduler in force.
-    seeded : bool
-        Whether the random bits of any report were not secret: a table does not tell.
-
-    Returns
-    -------
-    Counts
-        The same for every partition.
-
-    Raises
-    ------
-    InputError
-        When a partition has other columns, or a row that no client sends.
-    """
-    import dask as installed
-
-    dask: Any = installed
-    randomizer = _of(mechanism).randomizer
-    parts = [dask.delayed(count_partition, pure=False)(randomizer, part) for part in _partitions(reports)]
-    total = dask.delayed(sum, pure=False)(parts)
-    done = total.compute() if client is None else _of_dask(client).compute(total).result()
-    return _counts(mechanism, done, flag("seeded", seeded), ())
 
 
 def perturb_file(

@@ -32,7 +32,6 @@ from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, AreaStatistic, Shuffle
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Local, Relation, require_mark
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.grid_cells import cell_places
@@ -184,9 +183,6 @@ class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
 
     def neighbouring(self) -> Relation:
         return local_report(self.randomizer, self.user).relation
-
-    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
-        return PureDP(float(self.epsilon))
 
     def own_audit(self) -> OwnAudit | None:
         """Audit of one report, which takes no window; None where the clients' law depends on the round."""

@@ -125,9 +125,6 @@ class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
     def neighbouring(self) -> Relation:
         return Local(TRAJECTORY)
 
-    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
-        return PureDP(self.epsilon)
-
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> Relation:
         return Local(TRAJECTORY)

@@ -20,7 +20,6 @@ from dpppsynth.local import DiskAreaMechanism, PrivAG, SEMGeoI, UniformGrid
 from dpppsynth.mechanisms.local import report_files, report_tables
 from dpppsynth.mechanisms.local.randomizers import randomizer
 from dpppsynth.mechanisms.local.report_files import (
-    aggregate_dask,
     aggregate_files,
     perturb_file,
     read_reports,
@@ -430,7 +429,6 @@ class TestRefusals:
                 lambda other=other: aggregate_files(other, path),
                 lambda other=other: read_reports(path, other),
                 lambda other=other: perturb_file(other, path, tmp_path / "b.csv", window=WINDOW),
-                lambda other=other: aggregate_dask(other, []),
             ):
                 assert "mechanism: needs a LocalMechanism" in refused(call)
         two = PrivAG(WINDOW, epsilon=1.0)
@@ -639,69 +637,6 @@ class TestPerturb:
 
 
 class TestDask:
-    dask = pytest.importorskip("dask")
-
-    def parts(self, made):
-        import pandas as pd
-
-        frame = pd.DataFrame(MANY.rows, columns=["i", "j"])
-        cuts = [0, 1, 1, 400, 1000]
-        return [self.dask.delayed(made)(frame.iloc[a:b]) for a, b in itertools.pairwise(cuts)]
-
-    @pytest.mark.parametrize("made", [lambda part: part, lambda part: part[["j", "i"]], np.asarray])
-    def test_delayed_parts(self, made):
-        with self.dask.config.set(scheduler="synchronous"):
-            counts = aggregate_dask(DISK, self.parts(made))
-            assert (counts.values == COUNTS).all()
-            assert (counts.n, counts.seeded) == (1000, False)
-            assert aggregate_dask(DISK, self.parts(made)[3], seeded=True).seeded
-            # More parts than one task adds up.
-            many = self.parts(made) * 5
-            assert (aggregate_dask(DISK, many).values == 5 * COUNTS).all()
-
-    def test_columns_of_several_types(self):
-        """Each is made 64 bits by itself: together, signed and unsigned ones would be floats, which round."""
-        import pandas as pd
-
-        grid = UniformGrid(WINDOW, epsilon=1.0, cells=20, oracle="local-hashing")
-        sent = grid.clients(RNG.integers(0, 400, 40), rng=4)
-        expected = grid.aggregate(sent).values
-        assert sent.rows[:, 0].max() > 2**53
-        with self.dask.config.set(scheduler="synchronous"):
-            for kinds in (["int64", "uint64"], ["uint64", "int8"], ["Int64", "UInt16"]):
-                frame = pd.DataFrame(sent.rows, columns=list(sent.columns)).astype(
-                    dict(zip(sent.columns, kinds, strict=True))
-                )
-                assert (aggregate_dask(grid, [self.dask.delayed(frame)]).values == expected).all()
-            none = self.dask.delayed(frame.iloc[:0].astype(object))
-            assert aggregate_dask(grid, [self.dask.delayed(frame), none]).n == 40
-            beyond = pd.DataFrame({"i": np.array([2**64 - 1], dtype=np.uint64), "j": [1]})
-            for wrong in (beyond, pd.DataFrame({"i": [True], "j": [1]}), pd.DataFrame({"i": [None], "j": [1]})):
-                with pytest.raises(InputError, match="a row that no client of this mechanism sends"):
-                    aggregate_dask(DISK, [self.dask.delayed(wrong)])
-
-    def test_an_array(self):
-        import dask.array as da
-
-        with self.dask.config.set(scheduler="synchronous"):
-            assert (aggregate_dask(DISK, da.from_array(MANY.rows, chunks=(300, 2))).values == COUNTS).all()
-
-    def test_bad_parts(self):
-        with self.dask.config.set(scheduler="synchronous"):
-            for made in (
-                lambda part: part.assign(user=1),
-                lambda part: part[["i"]],
-                lambda part: part + 7654321,
-                lambda part: part.astype(float) + 0.5,
-                lambda part: part.astype(str),
-            ):
-                with pytest.raises(InputError, match="reports: ") as caught:
-                    aggregate_dask(DISK, self.parts(made))
-                assert "765432" not in str(caught.value)
-        for wrong in (None, [], [5], MANY, "a.csv"):
-            assert "reports: " in refused(lambda wrong=wrong: aggregate_dask(DISK, wrong))
-        assert "client: " in refused(lambda: aggregate_dask(DISK, self.parts(np.asarray), client=5))
-
     def test_files_on_a_cluster(self, tmp_path):
         distributed = pytest.importorskip("distributed")
         write_reports(part(slice(600)), tmp_path / "a.csv")
@@ -713,11 +648,9 @@ class TestDask:
             distributed.Client(cluster) as client,
         ):
             counts = aggregate_files(DISK, tmp_path, client=client)
-            other = aggregate_dask(DISK, self.parts(np.asarray), client=client)
             (tmp_path / "c.csv").write_text("i,j\n7654321,1\n")
             with pytest.raises(InputError, match=r"c\.csv holds a row that no client") as caught:
                 aggregate_files(DISK, tmp_path, client=client)
         assert "765432" not in str(caught.value)
         assert (counts.values == COUNTS).all()
-        assert (other.values == COUNTS).all()
         assert (counts.n, counts.seeded) == (1000, True)
