@@ -15,15 +15,12 @@ class HeatmapWords(MechanismWords[Statistic, HeatmapRelease]):
     """Text on heat maps."""
 
     def remarks(self, release: HeatmapRelease) -> list[str]:
-        """Number of persons."""
         return [f"The private numbers tell of {persons_in_words(release)}."]
 
     def figures(self, release: HeatmapRelease) -> dict[str, float]:
-        """Noised number of persons, and the share that may be noise."""
         return {"persons": float(release.masses.sum()), "noise_persons": release.noise_persons}
 
     def alarm(self, release: HeatmapRelease) -> str | None:
-        """Warning of a map of noise."""
         return noise_warning(release)
 
 
