@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.spatial.mesh import Mesh, Pieces, basis_within, chunks, gauss_exp, integrate_exp, within_element
+from dpppsynth.spatial.mesh import Mesh, Pieces, basis_within, chunks, integrate_exp, within_element
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.second_order import checked_coordinates
 
@@ -145,16 +145,8 @@ class LogLinear(Intensity):
 
     @cached_property
     def total(self) -> float:
-        """Integral over the domain: in closed form, on squares within `total_error`."""
+        """Integral over the domain: in closed form, on squares by a Gauss rule."""
         return float(integrate_exp(self.mesh, self.pieces, self.log_values[None])[0])
-
-    @cached_property
-    def total_error(self) -> float:
-        """Estimated absolute error of `total`: rounding, and quadrature on squares."""
-        if self.mesh.kind != "square":
-            return 1e-12 * self.total
-        coarse = gauss_exp(self.mesh, self.pieces, self.log_values[None], order=5)[0]
-        return float(abs(coarse - self.total)) + 1e-12 * self.total
 
     @property
     def element_bound(self) -> Floats:

@@ -278,12 +278,7 @@ class _Gathered:
 
 
 def raster_bounds(bounds: object) -> Bounds:
-    """Bounds of a raster, as plain numbers.
-
-    Raises
-    ------
-    InputError
-    """
+    """Bounds of a raster, as plain numbers; InputError unless they are in order."""
     corners = as_reals(bounds, "bounds: must be four real numbers.")
     if corners.shape != (4,) or not (np.abs(corners) <= LARGEST).all() or not (corners[:2] < corners[2:]).all():
         msg = f"bounds: expected (x0, y0, x1, y1) with x0 < x1 and y0 < y1, got {bounds!r}."

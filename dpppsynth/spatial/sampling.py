@@ -38,12 +38,7 @@ def poisson_pattern(intensity: Intensity, rng: RngLike = None) -> PointPattern:
 
 
 def require_room(intensity: Intensity) -> None:
-    """Refuse an intensity that expects more points than a small machine holds.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse an intensity that expects more points than a small machine holds."""
     if not intensity.total < MOST_POINTS:
         msg = "intensity: it expects more points than memory holds; save the release without patterns (patterns=0)."
         raise InputError(msg)
