@@ -285,10 +285,10 @@ def collapsed(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleton
         said.append(f"merged the two edges at {plural(gone, 'vertex')}, one of them shorter than {size}")
     if gone := len(whole.edges) - len(small.edges):
         before, after = (f"{of.length:.10g}" for of in (whole, small))
-        moved = float(_moves(whole, tolerance).max())
+        away = whole.vertices[_targets(whole, tolerance)] - whole.vertices
         said.append(
             f"contracted {plural(gone, 'edge')} shorter than {size}: length {before} became {after} {unit}, "
-            f"vertices moved by up to {moved:.3g} {unit}"
+            f"vertices moved by up to {np.hypot(*away.T).max():.3g} {unit}"
         )
     if left := int((now.lengths < tolerance).sum()):
         said.append(f"left {plural(left, 'edge')} shorter than {size} in groups wider than the tolerance")
@@ -342,7 +342,8 @@ def contracted(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleto
     looped = (ends[:, 0] == ends[:, 1]) & (parts.edges[:, 0] != parts.edges[:, 1])
     prolonged = looped[stays] | (shapely.length(lines) < np.minimum(tolerance, length[stays]))
     for e in np.flatnonzero(prolonged):
-        lines[e] = _prolonged(parts.lines[stays][e], xy[e])
+        course = np.vstack([xy[e, :1], shapely.get_coordinates(parts.lines[stays][e]), xy[e, 1:]])
+        lines[e] = shapely.LineString(course[np.r_[True, (course[1:] != course[:-1]).any(axis=1)]])
     return _renumbered(parts, goes == np.arange(len(goes)), ends[stays], lines)
 
 
@@ -410,18 +411,6 @@ def _targets(parts: Skeleton, tolerance: float) -> Ints:
     for v, group in reach.items():
         goes[v] = min(group)
     return goes
-
-
-def _moves(parts: Skeleton, tolerance: float) -> Floats:
-    """(V,) straight distances by which contraction moves vertices."""
-    away = parts.vertices[_targets(parts, tolerance)] - parts.vertices
-    return np.asarray(np.hypot(*away.T), dtype=np.float64)
-
-
-def _prolonged(line: Any, ends: Floats) -> Any:
-    """LineString that reaches given ends (2, 2) by straight pieces before and after it."""
-    xy = np.vstack([ends[:1], shapely.get_coordinates(line), ends[1:]])
-    return shapely.LineString(xy[np.r_[True, (xy[1:] != xy[:-1]).any(axis=1)]])
 
 
 def _renumbered(parts: Skeleton, kept: npt.NDArray[np.bool_], edges: Ints, lines: Any) -> Skeleton:

@@ -129,7 +129,8 @@ def csv_parts(points: WrittenPoints) -> Iterator[str]:
     yield _csv_text([head], quoted=any(map(_returns, head)))
     for start in range(0, len(points.xy), ROWS):
         here = slice(start, start + ROWS)
-        columns = [_csv_cells(column[here]) for column in (*points.xy.T, *marks.values())]
+        values = [column[here] for column in (*points.xy.T, *marks.values())]
+        columns = [guarded(each.tolist()) if _texts(each) else each.tolist() for each in values]
         rows = zip(*columns, strict=True)
         if not any(
             any(map(_returns, cells)) for cells, mark in zip(columns[2:], marks.values(), strict=True) if _texts(mark)
@@ -155,10 +156,6 @@ def _json_value(value: Any) -> Any:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return None
     return value if isinstance(value, (bool, int, float, str)) else str(value)
-
-
-def _csv_cells(column: NDArray[Any]) -> list[Any]:
-    return guarded(column.tolist()) if _texts(column) else column.tolist()
 
 
 def _texts(column: NDArray[Any]) -> bool:
