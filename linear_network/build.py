@@ -39,24 +39,9 @@ TWICE = (
 
 
 def skeleton_of_lines(lines: Any, *, node: bool = False, join: float | None = None, unit: str = "unit") -> Skeleton:
-    """Edges along lines, which meet where their ends have equal coordinates.
+    """Edges along lines, as for `LinearNetwork.from_geodataframe`; `unit` is that of the sentences about changes.
 
-    Parameters
-    ----------
-    lines : sequence of shapely.LineString or shapely.MultiLineString
-        A MultiLineString counts as its parts; heights are left out.
-    node : bool
-        Cut lines wherever they cross or touch, to rounding. A bridge becomes a crossing.
-    join : float, optional
-        Join an end that meets no other line to the nearest vertex within this distance, and where there is none to the
-        nearest line, which is cut there. Nothing else moves.
-    unit : str
-        Unit of length, for the sentences about changes.
-
-    Raises
-    ------
-    InputError
-        A geometry is not a line or has no length, a line comes twice, or the tolerance is not a distance.
+    InputError where a geometry is not a line or has no length, a line comes twice, or the tolerance is not a distance.
     """
     if join is not None:
         require_distance("join", join, unit)
@@ -270,10 +255,7 @@ def _one_place(line: Ints, at: Floats, near: float) -> Floats:
 def collapsed(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleton:
     """Merge short edges with what follows them where no third edge meets them, and contract the other ones.
 
-    Raises
-    ------
-    InputError
-        Every edge would go.
+    InputError where every edge would go.
     """
     whole = merged_edges(parts, tolerance)
     small = contracted(whole, tolerance, unit)
@@ -321,12 +303,8 @@ def contracted(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleto
 
     Groups grow by their shortest edges first, while no two of their vertices are as far apart along these edges as the
     tolerance. So no vertex moves that far, and only short edges go. The lines of other edges have their ends moved;
-    where one would become a loop, or shorter than the tolerance, it is prolonged to its new ends instead.
-
-    Raises
-    ------
-    InputError
-        Every edge would go.
+    where one would become a loop, or shorter than the tolerance, it is prolonged to its new ends instead. InputError
+    where every edge would go.
     """
     length = parts.lengths
     goes = _targets(parts, tolerance)

@@ -148,11 +148,7 @@ MISS, WRONG = 1e-4, 0.1
 def skeleton_of_graph(graph: Any) -> Skeleton:
     """Vertices, edges and their courses, with the names of nodes and the keys of edges.
 
-    Raises
-    ------
-    InputError
-        The graph is directed or empty, a node has no coordinates, a geometry does not join its nodes, or a length
-        contradicts it.
+    InputError as for `LinearNetwork.from_networkx`.
     """
     import networkx
 

@@ -98,10 +98,7 @@ class Skeleton:
 def skeleton(vertices: Any, edges: Any, lines: Any = None) -> Skeleton:
     """Check arrays and copy them, read-only; edges are straight where no lines are given.
 
-    Raises
-    ------
-    InputError
-        A number is not finite, too large or no vertex, or a line does not join the vertices of its edge.
+    InputError where a number is not finite, too large or no vertex, or a line does not join the vertices of its edge.
     """
     points, ends = _vertices(vertices), _edges(edges)
     if ends.min() < 0 or ends.max() >= len(points):

@@ -54,22 +54,11 @@ class WrittenPoints:
 
 
 def written_points(pattern: PointPattern, *, to_crs: CRSLike | None = None, places: bool = False) -> WrittenPoints:
-    """Rows of a pattern.
+    """Rows of a pattern, re-projected where another system is given, degrees among them.
 
-    Parameters
-    ----------
-    pattern : PointPattern
-    to_crs : str, int or pyproj.CRS, optional
-        Re-project to this system, degrees among them; coordinates are rounded to a billionth of a degree, or to the
-        public grid of the pattern's domain.
-    places : bool
-        Whether points on a network have the columns `PLACES`.
-
-    Raises
-    ------
-    InputError
-        The pattern has no CRS to re-project from, or no accurate way leads to the other; or a mark is named like a
-        column of places.
+    Coordinates are rounded then, to a billionth of a degree or to the public grid of the pattern's domain. With
+    `places` points on a network have the columns `PLACES`. InputError where the pattern has no CRS to re-project from,
+    no accurate way leads to the other, or a mark is named like a column of places.
     """
     from dpppsynth.linear_network import LinearNetwork
 

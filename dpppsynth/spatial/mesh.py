@@ -233,15 +233,7 @@ class Pieces:
 
 
 def triangulate(geometry: Any, element: Ints) -> Pieces:
-    """Cut polygons into triangles without new vertices (constrained Delaunay).
-
-    Parameters
-    ----------
-    geometry : array of shapely geometries
-        Polygonal parts, in any order.
-    element : (G,) array
-        The element each geometry belongs to.
-    """
+    """Cut polygons (G,), parts of elements (G,), into triangles without new vertices (constrained Delaunay)."""
     triangles, owner = shapely.get_parts(shapely.constrained_delaunay_triangles(geometry), return_index=True)
     corners = shapely.get_coordinates(triangles).reshape(-1, 4, 2)[:, :3]
     area = np.abs(np.linalg.det(corners[:, 1:] - corners[:, :1])) / 2

@@ -62,10 +62,7 @@ class Transshipment:
     def least_cost(self) -> float:
         """Least cost of the transport, by the network simplex method.
 
-        Raises
-        ------
-        DpppsynthError
-            Masses cannot reach where they are wanted, or the solver's prices do not prove its cost the least.
+        DpppsynthError where masses cannot reach where they are wanted, or the solver's prices prove no cost the least.
         """
         import ot
         from scipy.sparse import coo_array
@@ -98,10 +95,7 @@ class Transshipment:
 def minimum_cost_flow(tail: Ints, head: Ints, length: Floats, supply: Floats) -> float:
     """Least cost of carrying supplies (N,), which add up to zero, along arcs (A,) that run both ways, at any capacity.
 
-    Raises
-    ------
-    DpppsynthError
-        Supplies cannot reach where they are wanted.
+    DpppsynthError where supplies cannot reach where they are wanted.
     """
     moved = float(np.abs(supply).sum()) / 2
     mean = float(length.mean()) if len(length) else 0.0

@@ -22,11 +22,7 @@ AT_ONCE = 2**15
 def poisson_pattern(intensity: Intensity, rng: RngLike = None) -> PointPattern:
     """One realisation of the Poisson process with the given intensity.
 
-    Parameters
-    ----------
-    intensity : Intensity
-    rng : None, int or numpy.random.Generator
-        Free to seed: sampling from a released intensity is post-processing.
+    Free to seed: sampling from a released intensity is post-processing.
     """
     rng = generator(rng)
     mesh = intensity.mesh
@@ -46,10 +42,7 @@ def require_room(intensity: Intensity) -> None:
 def binomial_pattern(intensity: Intensity, n: int, rng: RngLike = None) -> PointPattern:
     """`n` independent points with density proportional to the intensity (`n` must be public).
 
-    Raises
-    ------
-    InputError
-        When n is negative or the intensity is zero everywhere.
+    InputError where n is negative or the intensity is zero everywhere.
     """
     if not (np.isfinite(n) and n >= 0 and int(n) == n):
         msg = f"n: needs a whole number of points, got {n!r}."

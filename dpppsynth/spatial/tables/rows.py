@@ -73,12 +73,8 @@ def examine_rows(
 
     A row whose count is 0 stands for no point, so its location is not looked at. On a network a point may be `snap`
     away at most, and without it must lie on the network to rounding. `users` (rows,) says whose point a row is, or is
-    empty text where that is missing. `unfit` are rows (rows,) that break further rules, by their names.
-
-    Raises
-    ------
-    InputError
-        The coordinate reference systems do not fit, or the count column is missing.
+    empty text where that is missing. `unfit` are rows (rows,) that break further rules, by their names. InputError
+    where the coordinate reference systems do not fit, or the count column is missing.
     """
     source = fitting_crs(table, domain.crs, to_crs)
     n = len(table)
