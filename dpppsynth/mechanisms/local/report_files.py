@@ -23,7 +23,7 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.workers import worker_pool
 from dpppsynth.mechanisms.local.displacements import LineTrace
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
-from dpppsynth.mechanisms.local.one_report import one_row_each, require_told
+from dpppsynth.mechanisms.local.one_report import require_told
 from dpppsynth.mechanisms.local.point_files import (
     FEWEST,
     PointFile,
@@ -54,6 +54,7 @@ from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
 from dpppsynth.mechanisms.local.trajectory_synthesizer import TraceRound
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.person_points import few_rows_each
 from dpppsynth.spatial.tables.formats import as_path
 
 # Rows that are in memory at once, in each process.
@@ -422,7 +423,7 @@ def _place_values(
     kept = None
     if user is not None:
         codes = person_rows(points, user, rows=rows, progress=progress)
-        kept = one_row_each(codes, source)
+        kept = few_rows_each(codes, 1, source)
     for xy in point_batches(points, rows, kept=kept, check=values):
         inside = values(xy)
         yield inside[source.permutation(len(inside))], points.share
