@@ -329,12 +329,7 @@ def contracted(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleto
 class _Chains:
     """Edges in the order in which they follow each other, each with whether it runs backwards.
 
-    Attributes
-    ----------
-    edges : dict of int to list of (int, bool)
-        By the lowest edge, which keeps its direction.
-    ends : dict of int to (int, int)
-        First and last vertex of each chain.
+    By the lowest edge of each chain, which keeps its direction; `ends` are its first and last vertex.
     """
 
     def __init__(self, edges: Ints) -> None:

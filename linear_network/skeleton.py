@@ -34,14 +34,8 @@ class Labels:
 class Skeleton:
     """Arrays from which a network is built; it may still fall into several components.
 
-    Attributes
-    ----------
-    vertices : ndarray, shape (V, 2)
-    edges : ndarray of int, shape (E, 2)
-    lines : ndarray of shapely.LineString, shape (E,)
-    changes : tuple of str
-    dropped : sequence of shapely.LineString
-    labels : Labels or None
+    Edges (E, 2) are numbers of vertices (V, 2), and lines (E,) their courses. LineStrings that were left out are
+    `dropped`.
     """
 
     vertices: Floats

@@ -37,15 +37,9 @@ DEGREES = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WrittenPoints:
-    """Points as a file holds them.
+    """Points as a file holds them: coordinates (n, 2), of degrees longitude before latitude, and columns (n,) by name.
 
-    Attributes
-    ----------
-    xy : (n, 2) array
-        Coordinates; of degrees longitude before latitude.
-    columns : dict of str to (n,) array
-        Marks and, where wanted, places on a network.
-    crs : str or None
+    Columns are marks and, where wanted, places on a network.
     """
 
     xy: NDArray[np.float64]

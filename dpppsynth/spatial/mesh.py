@@ -202,14 +202,8 @@ class Mesh:
 class Pieces:
     """Triangles that tile the elements' parts inside a window, or segments that tile a network.
 
-    Attributes
-    ----------
-    corners : (Q, 3, 2) or (Q, 2, 2) array
-        Positions of the corners; in between positions are linear.
-    element : (Q,) array
-        Index of the element each piece belongs to.
-    weight : (Q,) array
-        Area or length, times any public offset: the integral of f is the sum of weight * (mean of f over the piece).
+    Between corners (Q, 3, 2) or (Q, 2, 2) positions are linear. A weight (Q,) is an area or length, times any public
+    offset: the integral of f is the sum of weight * (mean of f over the piece).
     """
 
     corners: Floats

@@ -32,23 +32,12 @@ class Transshipment:
     less than `u[tail] + v[head]`, no transport costs less than what the prices are worth; so a cost is proved least
     when both agree, and no other is given.
 
-    Attributes
-    ----------
-    tail, head : (A,) arrays
-        Nodes.
-    cost : (A,) array
-        Of a unit of mass.
-    sent, received : (N,) arrays
-        Masses with equal sums, about 1.
-    room : (N,) array
-        At least the mass that ever passes a node.
-    rounding : float
-        How far, beyond a share of 1e-9, what the prices are worth may be from a cost that they prove.
+    Arcs (A,) have a cost of a unit of mass. Masses sent and received (N,) have equal sums, about 1, and room (N,) is at
+    least the mass that ever passes a node. Beyond a share of 1e-9, what the prices are worth may be `rounding` away
+    from a cost that they prove.
 
-    References
-    ----------
-    Ahuja, Magnanti and Orlin (1993), Network flows, chapters 9 and 11; Flamary et al. (2021), POT: Python Optimal
-    Transport, JMLR 22(78), for the solver.
+    References: Ahuja, Magnanti and Orlin (1993), Network flows, chapters 9 and 11; Flamary et al. (2021), POT: Python
+    Optimal Transport, JMLR 22(78), for the solver.
     """
 
     tail: Ints

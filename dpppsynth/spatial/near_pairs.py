@@ -16,14 +16,9 @@ BLOCK = 2**22
 
 
 class NearPairs(NamedTuple):
-    """Pairs of different places, each once.
+    """Pairs of different places by their numbers (k,), each once and the smaller first.
 
-    Attributes
-    ----------
-    first, second : (k,) array of int
-        Numbers of the places, the smaller first.
-    apart : (k,) array of int
-        Distances, or their squares, in whole units.
+    They are so far apart (k,), or the square of that, in whole units.
     """
 
     first: Ints
