@@ -26,13 +26,7 @@ def held(measure: Floats) -> npt.NDArray[np.bool_]:
 
 
 class Intensity:
-    """Base of intensities, for samplers and pictures; at free points they are evaluated by locating these in the mesh.
-
-    Attributes
-    ----------
-    mesh : Mesh
-        Mesh the intensity lives on.
-    """
+    """Base of intensities on a mesh, which free points are located in, for samplers and pictures."""
 
     mesh: Mesh
 
@@ -120,15 +114,9 @@ class PiecewiseLinear(Intensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogLinear(Intensity):
-    """`offset * exp(P1)`: the log-Gaussian Cox intensity between vertex values of its logarithm.
+    """`offset * exp(P1)`: the log-Gaussian Cox intensity between vertex values (V,) of its logarithm.
 
-    Attributes
-    ----------
-    mesh : Mesh
-    log_values : (V,) array
-        Logarithm of the intensity (of its ratio to the offset) at the vertices.
-    offset : Offset, optional
-        Public base intensity.
+    With a public offset they are those of its ratio to the offset.
     """
 
     mesh: Mesh
@@ -161,16 +149,7 @@ class LogLinear(Intensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogLinearMean(Intensity):
-    """Average of K log-linear intensities on one mesh: a posterior mean.
-
-    Attributes
-    ----------
-    mesh : Mesh
-    fields : (K, V) array
-        Log-intensities at the vertices, one row a draw.
-    offset : Offset, optional
-        Public base intensity of all draws.
-    """
+    """Average of K log-linear intensities on one mesh, a posterior mean: fields (K, V) are their logarithms."""
 
     mesh: Mesh
     fields: Floats

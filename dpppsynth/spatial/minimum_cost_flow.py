@@ -32,23 +32,12 @@ class Transshipment:
     less than `u[tail] + v[head]`, no transport costs less than what the prices are worth; so a cost is proved least
     when both agree, and no other is given.
 
-    Attributes
-    ----------
-    tail, head : (A,) arrays
-        Nodes.
-    cost : (A,) array
-        Of a unit of mass.
-    sent, received : (N,) arrays
-        Masses with equal sums, about 1.
-    room : (N,) array
-        At least the mass that ever passes a node.
-    rounding : float
-        How far, beyond a share of 1e-9, what the prices are worth may be from a cost that they prove.
+    Arcs (A,) have a cost of a unit of mass. Masses sent and received (N,) have equal sums, about 1, and room (N,) is at
+    least the mass that ever passes a node. Beyond a share of 1e-9, what the prices are worth may be `rounding` away
+    from a cost that they prove.
 
-    References
-    ----------
-    Ahuja, Magnanti and Orlin (1993), Network flows, chapters 9 and 11; Flamary et al. (2021), POT: Python Optimal
-    Transport, JMLR 22(78), for the solver.
+    References: Ahuja, Magnanti and Orlin (1993), Network flows, chapters 9 and 11; Flamary et al. (2021), POT: Python
+    Optimal Transport, JMLR 22(78), for the solver.
     """
 
     tail: Ints
@@ -62,10 +51,7 @@ class Transshipment:
     def least_cost(self) -> float:
         """Least cost of the transport, by the network simplex method.
 
-        Raises
-        ------
-        DpppsynthError
-            Masses cannot reach where they are wanted, or the solver's prices do not prove its cost the least.
+        DpppsynthError where masses cannot reach where they are wanted, or the solver's prices prove no cost the least.
         """
         import ot
         from scipy.sparse import coo_array
@@ -98,10 +84,7 @@ class Transshipment:
 def minimum_cost_flow(tail: Ints, head: Ints, length: Floats, supply: Floats) -> float:
     """Least cost of carrying supplies (N,), which add up to zero, along arcs (A,) that run both ways, at any capacity.
 
-    Raises
-    ------
-    DpppsynthError
-        Supplies cannot reach where they are wanted.
+    DpppsynthError where supplies cannot reach where they are wanted.
     """
     moved = float(np.abs(supply).sum()) / 2
     mean = float(length.mean()) if len(length) else 0.0

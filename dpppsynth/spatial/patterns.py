@@ -224,13 +224,9 @@ class PointPattern:
 
 
 def require_match(pattern: Any, domain: Domain, n: int | None, mark: str | None = None) -> None:
-    """Refuse a pattern that is not the one a release was planned for.
+    """Refuse a pattern that is not the one a release was planned for, with an InputError.
 
-    Raises
-    ------
-    InputError
-        When it has other marks than the one that is needed, lives in another domain, or has another number of points
-        than the public n.
+    That is one with other marks than the one that is needed, in another domain, or of another number than the public n.
     """
     instance("pattern", pattern, PointPattern)
     if mark is None and pattern.marks:

@@ -127,11 +127,9 @@ class HeatmapAudit(StatisticAudit):
         return partial(less_laplace, *always_seen(self.plan, pair))
 
     def alike(self, pair: Pair) -> bool:
-        """Whether all masses of both patterns are the same."""
         return not any(len(branch.cells) for branch in branches(self.plan, pair))
 
     def noise(self, pair: Pair) -> AddedToPyramid:
-        """The released masses less those of the points."""
         return AddedToPyramid(self.plan, pair)
 
     @property

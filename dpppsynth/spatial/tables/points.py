@@ -123,10 +123,7 @@ def described_columns(table: Table, described: Marks | None) -> MarkColumns:
 def person_column(table: Table, name: str) -> NDArray[Any]:
     """(rows,) person of each row, as text without blanks around it; "" where that is missing.
 
-    Raises
-    ------
-    InputError
-        There is no such column, or a label is neither text nor whole number.
+    InputError where there is no such column, or a label is neither text nor whole number.
     """
     table.column(name, argument="user")
     return column(["" if label is None else str(label).strip() for label in labels(table.cells(name))])
