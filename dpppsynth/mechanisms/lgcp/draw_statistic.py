@@ -1,7 +1,7 @@
 """Estimator and statistic of posterior draws: the drawn field is the log-intensity."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -19,7 +19,7 @@ from dpppsynth.core.types import Confidential, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import require_somewhere
 from dpppsynth.inference.lgcp_inference import ENGINES
-from dpppsynth.mechanisms.lgcp.field_statistic import FIELD, of_field
+from dpppsynth.mechanisms.lgcp.field_statistic import ATTRIBUTES, FIELD
 from dpppsynth.mechanisms.lgcp.words import covariance_row
 from dpppsynth.models.covariances import Covariance, factor, require_few_vertices
 from dpppsynth.models.draws import blocking
@@ -164,6 +164,7 @@ class DrawStatistic(LatticeStatistic):
         "sampler": one_among("exact", "nuts", "proximal"),
         "engine": one_among(*ENGINES, None),
     }
+    attributes: ClassVar[Mapping[str, str]] = ATTRIBUTES
     # The released log-intensity is rounded to multiples of 2^-20.
     bits: ClassVar[int] = 20
 
@@ -180,8 +181,7 @@ class DrawStatistic(LatticeStatistic):
         raise NotImplementedError
 
     def parameters(self) -> JsonObject:
-        engine = self.engine if self.sampler == "nuts" else None
-        return {"sampler": self.sampler, "engine": engine, **of_field(self, self.covariance, self.delta)}
+        return super().parameters() | ({} if self.sampler == "nuts" else {"engine": None})
 
     @property
     def size(self) -> int:

@@ -9,7 +9,6 @@ import numpy as np
 
 from dpppsynth.contract.parameter_forms import POSITIVE, Form, or_null
 from dpppsynth.contract.statistic import Parameters, require
-from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz, theorem_a
@@ -47,9 +46,6 @@ class PosteriorDrawStatistic(DrawStatistic):
         intercept_sd = parameters["intercept_sd"]
         require((intercept_sd is None) == relation.n_is_public, "the intercept protects n where n is secret")
         return cls(*on_field(parameters, relation, domain), **run_of(parameters), intercept_sd=intercept_sd)
-
-    def parameters(self) -> JsonObject:
-        return super().parameters() | {"intercept_sd": self.intercept_sd}
 
     def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
         posterior = self.prior.posterior(masses)
@@ -92,9 +88,6 @@ class LipschitzStatistic(DrawStatistic):
         # The bound does not depend on it, but a field with this covariance must exist.
         plan.covariance.matrix(plan.mesh)
         return plan
-
-    def parameters(self) -> JsonObject:
-        return super().parameters() | {"slope": self.slope}
 
     def prior_rows(self) -> Rows:
         covariance, *rest = super().prior_rows()
@@ -159,9 +152,6 @@ class KimLimStatistic(DrawStatistic):
         require(same, "sigma and power are those of the ratio at the median length scale")
         bound = mechanism.rpartition("-")[2]
         return cls(*field, **run_of(parameters), bound=bound, ratio=ratio)
-
-    def parameters(self) -> JsonObject:
-        return super().parameters() | {"ratio": self.ratio}
 
     def prior_rows(self) -> Rows:
         unit = self.domain.unit

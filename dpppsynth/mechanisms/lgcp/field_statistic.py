@@ -1,5 +1,6 @@
 """`FieldMasses`: smoothed tent masses with discrete Gaussian noise (docs/theory/field.md, Theorem C)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -54,8 +55,9 @@ COVARIANCE: JsonObject = {
         for kind, more in KINDS.items()
     ],
 }
-# What all of them state.
+# What all of them state, and of which attributes.
 FIELD: Form = {"mesh": OBJECT, "covariance": COVARIANCE, "lattice_bits": const(LATTICE_BITS), "delta": GIVEN}
+ATTRIBUTES = {"lattice_bits": "bits", "epsilon": "spent"}
 Common = tuple[Mesh, Covariance, CappedRelation, int | None, float | None, float, float]
 
 
@@ -64,19 +66,6 @@ def on_field(parameters: Parameters, relation: Relation, domain: Domain) -> Comm
     p = parameters
     mesh, covariance = mesh_from_recipe(p["mesh"], domain), covariance_from_dict(p["covariance"])
     return mesh, covariance, capped(relation), p["n"], p["expected_n"], p["epsilon"], p["delta"]
-
-
-def of_field(plan: LatticeStatistic, covariance: Covariance, delta: float) -> JsonObject:
-    """The parameters that `on_field` reads, and the lattice."""
-    return {
-        "mesh": plan.mesh.recipe,
-        "covariance": covariance.to_dict(),
-        "lattice_bits": plan.bits,
-        "epsilon": plan.spent,
-        "delta": delta,
-        "n": plan.n,
-        "expected_n": plan.expected_n,
-    }
 
 
 def run_of(parameters: Parameters) -> dict[str, Any]:
@@ -145,6 +134,7 @@ class FieldMasses(AdditiveStatistic):
     delta: float
     basis: ClassVar[str] = "field"
     form: ClassVar[Form] = FIELD | {"basis": const("field"), "scale": POSITIVE}
+    attributes: ClassVar[Mapping[str, str]] = ATTRIBUTES
 
     def __post_init__(self) -> None:
         require_few_vertices(self.mesh)
@@ -194,9 +184,6 @@ class FieldMasses(AdditiveStatistic):
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         return cls(*on_field(parameters, relation, domain))
-
-    def parameters(self) -> JsonObject:
-        return {"basis": self.basis, "scale": self.scale, **of_field(self, self.covariance, self.delta)}
 
     @property
     def size(self) -> int:
