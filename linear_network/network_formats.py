@@ -74,7 +74,10 @@ def skeleton_of_table(
             msg = f"{name}: must be True or False; got {type(choice).__name__}"
             raise InputError(msg)
     geometry, target = _in_crs(table, crs, to_crs)
-    parts = None if node or join is not None else _as_numbered(table, geometry)
+    parts = None
+    if not node and join is None and {"from", "to"} <= set(table.columns) and len(table):
+        numbers = np.array([table.columns["from"], table.columns["to"]], dtype=object).T
+        parts = by_numbers(line_parts(geometry), numbers)
     if parts is None:
         parts = skeleton_of_lines(geometry, node=node, join=join, unit="unit" if target is None else unit_name(target))
     return noting_overlaps(parts.largest() if largest_component else parts), target
@@ -100,13 +103,6 @@ def _in_crs(table: Table, crs: CRSLike | None, to_crs: CRSLike | None) -> tuple[
         return table.geometry, target
     flat = line_parts(table.geometry)
     return shapely.transform(flat, lambda xy: reproject(xy, source, target)), target
-
-
-def _as_numbered(table: Table, geometry: Any) -> Skeleton | None:
-    if not {"from", "to"} <= set(table.columns) or len(table) == 0:
-        return None
-    lines = line_parts(geometry)
-    return by_numbers(lines, np.array([table.columns["from"], table.columns["to"]], dtype=object).T)
 
 
 def read_geojson(data: Mapping[str, Any]) -> tuple[Skeleton, str | None]:
@@ -152,11 +148,7 @@ MISS, WRONG = 1e-4, 0.1
 def skeleton_of_graph(graph: Any) -> Skeleton:
     """Vertices, edges and their courses, with the names of nodes and the keys of edges.
 
-    Raises
-    ------
-    InputError
-        The graph is directed or empty, a node has no coordinates, a geometry does not join its nodes, or a length
-        contradicts it.
+    InputError as for `LinearNetwork.from_networkx`.
     """
     import networkx
 

@@ -34,14 +34,8 @@ class Labels:
 class Skeleton:
     """Arrays from which a network is built; it may still fall into several components.
 
-    Attributes
-    ----------
-    vertices : ndarray, shape (V, 2)
-    edges : ndarray of int, shape (E, 2)
-    lines : ndarray of shapely.LineString, shape (E,)
-    changes : tuple of str
-    dropped : sequence of shapely.LineString
-    labels : Labels or None
+    Edges (E, 2) are numbers of vertices (V, 2), and lines (E,) their courses. LineStrings that were left out are
+    `dropped`.
     """
 
     vertices: Floats
@@ -98,10 +92,7 @@ class Skeleton:
 def skeleton(vertices: Any, edges: Any, lines: Any = None) -> Skeleton:
     """Check arrays and copy them, read-only; edges are straight where no lines are given.
 
-    Raises
-    ------
-    InputError
-        A number is not finite, too large or no vertex, or a line does not join the vertices of its edge.
+    InputError where a number is not finite, too large or no vertex, or a line does not join the vertices of its edge.
     """
     points, ends = _vertices(vertices), _edges(edges)
     if ends.min() < 0 or ends.max() >= len(points):

@@ -202,3 +202,13 @@ def loaded(place: str) -> Any:
     """The variable at a place, such as "package.module:NAME", whose module is loaded now."""
     module, variable = place.split(":")
     return getattr(import_module(module), variable)
+
+
+@cache
+def later(place: str) -> Callable[[Any], Any]:
+    """What the callable at a place makes, whose module is loaded when it is wanted."""
+
+    def make(given: Any) -> Any:
+        return loaded(place)(given)
+
+    return make

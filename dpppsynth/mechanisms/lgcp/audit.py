@@ -50,9 +50,7 @@ class WiderPrior:
         wider = np.full(prior.basis.shape[1], factor)
         wider[-1] = 1.0 if self.plan.intercept_sd is None else factor
         basis = prior.basis * wider
-        posterior = FieldPrior(prior.centre, basis, prior.precision, prior.measure).posterior(
-            tent_masses(pattern, self.plan.mesh)
-        )
+        posterior = FieldPrior(prior.centre, basis, prior.measure).posterior(tent_masses(pattern, self.plan.mesh))
         sought = self.weight @ basis
         try:
             mode = posterior.mode()

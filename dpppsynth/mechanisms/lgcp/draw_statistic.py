@@ -19,8 +19,7 @@ from dpppsynth.core.types import Confidential, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import require_somewhere
 from dpppsynth.inference.lgcp_inference import ENGINES
-from dpppsynth.mechanisms.lgcp.field_statistic import ATTRIBUTES, FIELD
-from dpppsynth.mechanisms.lgcp.words import covariance_row
+from dpppsynth.mechanisms.lgcp.field_statistic import ATTRIBUTES, FIELD, covariance_row
 from dpppsynth.models.covariances import Covariance, factor, require_few_vertices
 from dpppsynth.models.draws import blocking
 from dpppsynth.models.lgcp import tent_masses

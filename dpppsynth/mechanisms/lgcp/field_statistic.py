@@ -23,7 +23,6 @@ from dpppsynth.mechanisms.lgcp.bound.fields import (
     field_statistic,
     largest_field_sigma,
 )
-from dpppsynth.mechanisms.lgcp.words import covariance_row
 from dpppsynth.models.covariances import Covariance, covariance_from_dict, factor, require_few_vertices, square_root
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -72,6 +71,16 @@ def run_of(parameters: Parameters) -> dict[str, Any]:
     """Sampler and engine of a posterior draw; an engine is stated for NUTS alone."""
     engine = parameters["engine"]
     return {"sampler": parameters["sampler"]} | ({} if engine is None else {"engine": engine})
+
+
+def covariance_row(covariance: Covariance, domain: Domain) -> tuple[str, str]:
+    """Covariance of the field; a powered exponential's kind is not named."""
+    more = {k: v for k, v in covariance.to_dict().items() if k not in ("sigma", "length_scale")}
+    kind = more.pop("kind")
+    shape = "" if kind == "powered-exponential" else f", {kind}"
+    shape += "".join(f", {name} {value if isinstance(value, str) else f'{value:g}'}" for name, value in more.items())
+    scale = f"{covariance.length_scale:.4g} {domain.unit}"
+    return "covariance", f"sigma {covariance.sigma:.4g}, length scale {scale}{shape}"
 
 
 # Points whose field values are held in memory at once.

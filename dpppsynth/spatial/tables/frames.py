@@ -106,10 +106,7 @@ def _columns(frame: pd.DataFrame, but: str | None = None) -> dict[str, NDArray[A
 def read_geoparquet(source: Path, *, rows: bool = True) -> Table:
     """Read a GeoParquet file, or its columns and CRS alone.
 
-    Raises
-    ------
-    Exception
-        Of Arrow and geopandas: the caller hides them, because they may quote the file.
+    The caller hides errors of Arrow and geopandas, because they may quote the file.
     """
     import geopandas
     import pyarrow.parquet

@@ -82,7 +82,7 @@ def points_of_frame(gdf: geopandas.GeoDataFrame, domain: Domain, *, snap: float 
 def _points(tables: Iterator[Table], domain: Domain, name: str, **rules: Any) -> Iterator[Points]:
     broken, order, found = set[str](), tuple[str, ...](), False
     for table in tables:
-        points, rows = _examined(table, domain, **rules)
+        points, rows = examined(table, domain, **rules)
         order, found = rows.rules, found or len(rows.xy) > 0
         broken |= set(rows.broken)
         if len(rows.xy) and not broken:
@@ -93,7 +93,7 @@ def _points(tables: Iterator[Table], domain: Domain, name: str, **rules: Any) ->
         raise InputError(msg)
 
 
-def _examined(
+def examined(
     table: Table,
     domain: Domain,
     *,
@@ -102,6 +102,7 @@ def _examined(
     user: str | None = None,
     **rules: Any,
 ) -> tuple[Points, Rows]:
+    """Points of a table, and its rows with the rules that they break."""
     users = None if user is None else person_column(table, user)
     told = described_columns(table, described)
     rows = examine_rows(table, domain, users=users, unfit=told.broken, **rules)
@@ -122,10 +123,7 @@ def described_columns(table: Table, described: Marks | None) -> MarkColumns:
 def person_column(table: Table, name: str) -> NDArray[Any]:
     """(rows,) person of each row, as text without blanks around it; "" where that is missing.
 
-    Raises
-    ------
-    InputError
-        There is no such column, or a label is neither text nor whole number.
+    InputError where there is no such column, or a label is neither text nor whole number.
     """
     table.column(name, argument="user")
     return column(["" if label is None else str(label).strip() for label in labels(table.cells(name))])

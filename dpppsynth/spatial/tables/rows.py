@@ -28,18 +28,10 @@ FAR = "too far from the network"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows:
-    """The points of a table, and the rows that break a rule.
+    """Points (m, 2) of a table in the CRS of the domain, repeated by their counts, and the row (m,) of each.
 
-    Attributes
-    ----------
-    xy : ndarray, shape (m, 2)
-        Points in the CRS of the domain, repeated by their counts.
-    row : ndarray of int, shape (m,)
-        The row each point comes from.
-    broken : dict of str to ndarray of bool, shape (rows,)
-        For every rule that is broken somewhere, the rows that break it.
-    rules : tuple of str
-        All rules, in the order in which messages name them.
+    Of every rule that is broken somewhere, `broken` tells the rows (rows,) that break it; `rules` are all of them, in
+    the order in which messages name them.
     """
 
     xy: NDArray[np.float64]
@@ -73,12 +65,8 @@ def examine_rows(
 
     A row whose count is 0 stands for no point, so its location is not looked at. On a network a point may be `snap`
     away at most, and without it must lie on the network to rounding. `users` (rows,) says whose point a row is, or is
-    empty text where that is missing. `unfit` are rows (rows,) that break further rules, by their names.
-
-    Raises
-    ------
-    InputError
-        The coordinate reference systems do not fit, or the count column is missing.
+    empty text where that is missing. `unfit` are rows (rows,) that break further rules, by their names. InputError
+    where the coordinate reference systems do not fit, or the count column is missing.
     """
     source = fitting_crs(table, domain.crs, to_crs)
     n = len(table)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import named
-from dpppsynth.spatial.marks import column
+from dpppsynth.spatial.marks import column, is_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -260,12 +260,4 @@ def restored(text: Any) -> Any:
 
 
 def _runs(text: str) -> bool:
-    return text.startswith(RUN) and not _is_number(text)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return text[:1] in "+-"
+    return text.startswith(RUN) and not (text[0] in "+-" and is_number(text))
