@@ -18,7 +18,6 @@ from dpppsynth.mechanisms.local.randomizers.area import optimal_radius as optima
 from dpppsynth.mechanisms.local.report_files import aggregate_files as aggregate_files
 from dpppsynth.mechanisms.local.report_files import count_files as count_files
 from dpppsynth.mechanisms.local.report_files import perturb_file as perturb_file
-from dpppsynth.mechanisms.local.report_files import read_reports as read_reports
 from dpppsynth.mechanisms.local.report_files import require_files as require_files
 from dpppsynth.mechanisms.local.report_files import write_reports as write_reports
 from dpppsynth.mechanisms.local.reports import Counts as Counts

@@ -239,7 +239,6 @@ LOCAL = {
     "write_reports": (
         local.write_reports, {"reports": REPORTS, "path": "none/none.csv", "mechanism": CELLED[0]},
     ),
-    "read_reports": (local.read_reports, {"path": "none.csv", "mechanism": CELLED[0]}),
     "aggregate_files": (
         local.aggregate_files,
         {

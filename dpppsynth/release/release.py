@@ -173,6 +173,9 @@ class PatternRelease(Release):
     def keep(self, path: Path) -> Self:
         return self._kept_with(path, self.patterns)
 
+    def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
+        return self._save(path, self.patterns, progress=progress)
+
     def sample(self, m: int = 1, rng: RngLike = None) -> list[PointPattern]:
         """The first m of the paid patterns; same interface as sampling from an intensity.
 

@@ -37,13 +37,15 @@ BITS = 64
 
 @dataclass(frozen=True, eq=False)
 class Respond:
-    """The reports of one client, drawn with secret randomness of its own on every run."""
+    """The reports of a client and of others, the client's first, drawn with secret randomness on every run."""
 
     randomizer: Law
+    other: int = 0
+    others: int = 0
 
     def __call__(self, value: int) -> Ints:
-        """(1, columns) report of a client with a value."""
-        return self.randomizer.draw(np.array([value]), generator())
+        """(1 + others, columns) reports of a client with a value, and of others with theirs."""
+        return self.randomizer.draw(np.array([value] + [self.other] * self.others), generator())
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,6 @@ from dpppsynth.mechanisms.local.trajectory_synthesizer import TraceRound
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.person_points import few_rows_each
-from dpppsynth.spatial.tables.formats import as_path
 
 # Rows that are in memory at once, in each process.
 BATCH = 1_000_000
@@ -91,13 +90,6 @@ def _require_columns(path: Path, randomizer: Randomizer) -> None:
 def count_file(randomizer: Randomizer, path: Path, *, rows: int) -> Ints:
     """(size + 1,) counts of the reports in a file, and their number; InputError that names the file and no row."""
     found = np.zeros(randomizer.size + 1, dtype=np.int64)
-    for cells, counts in _checked(randomizer, path, rows):
-        found += np.append(counts, len(cells))
-    return found
-
-
-def _checked(randomizer: Randomizer, path: Path, rows: int) -> Iterator[tuple[Ints, Ints]]:
-    """Reports of a file, batch by batch, and their counts."""
     for batch, _ in record_batches(path, dict.fromkeys(randomizer.columns, int), rows):
         cells = integers(batch, randomizer.columns)
         counts = None if cells is None else _valid_counts(randomizer, cells)
@@ -107,7 +99,8 @@ def _checked(randomizer: Randomizer, path: Path, rows: int) -> Iterator[tuple[In
                 "find out who wrote it."
             )
             raise InputError(msg)
-        yield cells, counts
+        found += np.append(counts, len(cells))
+    return found
 
 
 def _valid_counts(randomizer: Randomizer, reports: Ints) -> Ints | None:
@@ -150,37 +143,13 @@ def write_reports(reports: Reports, path: str | Path, *, mechanism: LocalMechani
         label = Label(given.mechanism, given.seeded)
     else:
         label = label_for(_of(mechanism), seeded=given.seeded, user=mechanism.user)
-        _require_same(label.mechanism, given.mechanism)
+        if label.mechanism != given.mechanism:
+            msg = "mechanism: it did not draw these reports; give the one that did, or leave it out."
+            raise InputError(msg)
     target = new_file(path, SUFFIXES, "path")
     with writing(target, tuple(given.columns), label) as write:
         write(given.rows)
     return target
-
-
-def read_reports(path: str | Path, mechanism: LocalMechanism) -> Reports:
-    """Read one file of reports into memory; `aggregate_files` counts those that do not fit.
-
-    Parameters
-    ----------
-    path : str or Path
-    mechanism : LocalMechanism
-        That drew them.
-
-    Raises
-    ------
-    InputError
-        When the file is missing or unreadable, its label names another mechanism, or its columns or a row are not those
-        of such reports. No row is quoted.
-    """
-    randomizer = _of(mechanism).randomizer
-    (file,) = _one(path)
-    label = label_of(file, mechanism)
-    _require_columns(file, randomizer)
-    found = [np.empty((0, len(randomizer.columns)), dtype=np.int64)]
-    found += [cells for cells, _ in _checked(randomizer, file, randomizer.at_once(BATCH))]
-    return Reports(
-        mechanism.fingerprint, tuple(randomizer.columns), np.concatenate(found), label is not None and label.seeded
-    )
 
 
 def aggregate_files(
@@ -471,20 +440,6 @@ def _at_once(mechanism: Any) -> CellMechanism | Round:
         msg = f"mechanism: needs one whose clients report at once, or one round of another; got {mechanism!r}."
         raise InputError(msg)
     return mechanism
-
-
-def _require_same(mine: str, theirs: str) -> None:
-    if mine != theirs:
-        msg = "mechanism: it did not draw these reports; give the one that did, or leave it out."
-        raise InputError(msg)
-
-
-def _one(path: Any) -> list[Path]:
-    found = table_files([as_path(path)])
-    if len(found) != 1:
-        msg = "path: needs one file of reports; aggregate_files takes folders and patterns."
-        raise InputError(msg)
-    return found
 
 
 def _counts(mechanism: LocalMechanism, counts: Ints, seeded: bool, runs: tuple[str, ...]) -> Counts:
