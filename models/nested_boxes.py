@@ -31,13 +31,6 @@ class Draw:
     attempts: int
 
 
-class Attempts(NamedTuple):
-    """Proposed log-intensities (m, V) and the logarithms of their acceptance probabilities (m,)."""
-
-    fields: Floats
-    log_accept: Floats
-
-
 class NestedBoxes(Confidential):
     """Exact sampler of one posterior: in real arithmetic, draws follow it whatever the data.
 
@@ -83,15 +76,15 @@ class NestedBoxes(Confidential):
                 return Draw(fields[first], past + first + 1)
             past += BATCH
 
-    def attempts(self, count: int, rng: np.random.Generator) -> Attempts:
-        """Independent proposals with their acceptance probabilities."""
+    def attempts(self, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Independent proposals (m, V) of log-intensities, and logarithms of their acceptance probabilities (m,)."""
         chosen = rng.choice(len(self._shells), size=count, p=self._share)
         d, log_accept = np.empty((count, len(self._mass))), np.empty(count)
         for i in np.unique(chosen):
             here = np.flatnonzero(chosen == i)
             d[here] = self._shells[i].propose(len(here), rng)
             log_accept[here] = self._shells[i].log_accept(d[here], self._mass)
-        return Attempts(self._centre + d, log_accept)
+        return self._centre + d, log_accept
 
     def _ladder(self) -> list["_Shell"]:
         """Boxes that grow until what the unbounded one has to cover is next to nothing."""

@@ -104,7 +104,7 @@ def house_style() -> Iterator[None]:
 def pattern_map(pattern: PointPattern, alt: str, *, by: str | None = None, small: bool = False) -> Picture:
     """Draw a synthetic pattern over its domain, with the values of a mark in colours."""
     figure = _map_figure(pattern.domain, SMALL_SHARE if small else MAP_SHARE)
-    drawn = not small and _drawable(pattern)
+    drawn = not small and len(pattern) + shapely.get_num_coordinates(pattern.domain.geometry) <= DRAWN_POINTS
     return _picture(plot_pattern(pattern, figure.subplots(), by=by), alt, drawn=drawn)
 
 
@@ -211,10 +211,6 @@ def _map_figure(domain: Domain, share: float, beside: float = 0.0) -> Any:
 
 def _beside_bar(domain: Domain) -> Any:
     return _map_figure(domain, MAP_SHARE, beside=1.1).subplots()
-
-
-def _drawable(pattern: PointPattern) -> bool:
-    return len(pattern) + int(shapely.get_num_coordinates(pattern.domain.geometry)) <= DRAWN_POINTS
 
 
 def _picture(ax: Any, alt: str, *, drawn: bool = True) -> Picture:

@@ -67,11 +67,12 @@ class Recorder(Sampler):
 
 
 @pytest.mark.slow
-def test_nuts_draws_from_the_posterior_and_releases_the_last_draw_of_the_first_chain(capfd):
+def test_nuts_draws_from_the_posterior_and_releases_the_last_draw_of_the_first_chain(capfd, monkeypatch):
     """Draws of a pressed field, for which the plain one's model is only a part of the model."""
     posterior, support = few_points(), LipschitzSet(triangle(), 0.25)
+    monkeypatch.setattr(draws, "DRAWS", 4000)
     with chance_for_nuts(Recorder):
-        draw = draws.nuts_draw(posterior, np.random.default_rng(3), support=support, draws=4000)
+        draw = draws.nuts_draw(posterior, np.random.default_rng(3), support=support)
     assert capfd.readouterr() == ("", "")
     fields = support.press(whitened_fields(posterior, Recorder.chains.z))
     np.testing.assert_allclose(draw.field, fields[0, -1], rtol=1e-12)
@@ -83,11 +84,12 @@ def test_nuts_draws_from_the_posterior_and_releases_the_last_draw_of_the_first_c
 
 
 @pytest.mark.slow
-def test_so_does_a_field_that_is_not_pressed():
+def test_so_does_a_field_that_is_not_pressed(monkeypatch):
     """Its model is compared with the posterior below; here is what becomes of the chains."""
     posterior = few_points()
+    monkeypatch.setattr(draws, "DRAWS", 500)
     with chance_for_nuts():
-        draw = draws.nuts_draw(posterior, np.random.default_rng(3), draws=500)
+        draw = draws.nuts_draw(posterior, np.random.default_rng(3))
     seed = int(np.random.default_rng(3).integers(2**63))
     z = np.random.default_rng(seed).normal(size=(4, 500, 3))
     np.testing.assert_allclose(draw.field, whitened_fields(posterior, z)[0, -1], rtol=1e-12)
@@ -179,11 +181,13 @@ class TestGate:
 
         rng = np.random.default_rng(0) if rng is None else rng
         with chance_for_nuts(lambda model, engine: SimpleNamespace(sample=sample)):
-            return draws.gated_draw(None, lambda z: 2 * z, rng, "nutpie", 1, 2)
+            return draws.gated_draw(None, lambda z: 2 * z, rng, "nutpie")
 
     def test_a_passed_gate_hands_out_the_last_draw_of_the_first_chain(self):
         draw = self.run()
-        np.testing.assert_array_equal(draw.field, 2 * np.random.default_rng(3).normal(size=(4, 800, 3))[0, -1])
+        np.testing.assert_array_equal(
+            draw.field, 2 * np.random.default_rng(draws.DRAWS + draws.TUNE).normal(size=(4, 800, 3))[0, -1]
+        )
         assert draw.diagnostics.complaint() is None
         assert "rhat" not in repr(draw)
 

@@ -29,7 +29,7 @@ from dpppsynth.models import (
 from dpppsynth.models import (
     nested_boxes as exact,
 )
-from dpppsynth.models.nested_boxes import BATCH, Attempts, NestedBoxes, curvature
+from dpppsynth.models.nested_boxes import BATCH, NestedBoxes, curvature
 from dpppsynth.models.target_posterior import FieldPrior, LipschitzSet, PointPosterior
 
 SIZE = 100_000
@@ -249,21 +249,21 @@ class TestDraw:
         """Not the likeliest of a batch, nor the last: attempt 7 of the third batch comes before the sure ones."""
         batches = iter([np.full(BATCH, -np.inf)] * 2 + [np.r_[np.full(6, -1e9), -1e-12, -1e9, np.zeros(BATCH - 8)]])
         fields = np.arange(3.0 * BATCH).reshape(BATCH, 3)
-        boxes = attempting(lambda count: Attempts(fields, next(batches)))
+        boxes = attempting(lambda count: (fields, next(batches)))
         draw = boxes.draw(np.random.default_rng(0))
         np.testing.assert_array_equal(draw.field, fields[6])
         assert draw.attempts == 2 * BATCH + 7
 
     def test_accepts_with_the_probability_given(self):
         """Attempts are geometric: mean e, standard deviation sqrt(e^2 - e); 6 standard errors, 2e-9."""
-        boxes = attempting(lambda count: Attempts(np.zeros((count, 3)), np.full(count, -1.0)))
+        boxes = attempting(lambda count: (np.zeros((count, 3)), np.full(count, -1.0)))
         rng = np.random.default_rng(6)
         attempts = [boxes.draw(rng).attempts for _ in range(2000)]
         assert np.mean(attempts) == pytest.approx(np.e, abs=6 * 2.162 / 2000**0.5)
 
     def test_support_counts_as_a_rejection(self):
         fields = np.arange(3.0 * BATCH).reshape(BATCH, 3)
-        boxes = attempting(lambda count: Attempts(fields, np.zeros(count)))
+        boxes = attempting(lambda count: (fields, np.zeros(count)))
         draw = boxes.draw(np.random.default_rng(0), support=lambda w: w[:, 0] >= 30)
         assert draw.attempts == 11
         np.testing.assert_array_equal(draw.field, fields[10])
