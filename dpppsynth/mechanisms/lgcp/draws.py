@@ -19,8 +19,13 @@ from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckEr
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
-from dpppsynth.mechanisms.lgcp.draw_statistic import Drawn, DrawStatistic
-from dpppsynth.mechanisms.lgcp.draw_statistics import KimLimStatistic, LipschitzStatistic, PosteriorDrawStatistic
+from dpppsynth.mechanisms.lgcp.draw_statistic import (
+    Drawn,
+    DrawStatistic,
+    KimLimStatistic,
+    LipschitzStatistic,
+    PosteriorDrawStatistic,
+)
 from dpppsynth.mechanisms.lgcp.mechanism import example, quarters
 from dpppsynth.mechanisms.lgcp.synthesizer import (
     LGCPSynthesizer,
