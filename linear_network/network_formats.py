@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
+from dpppsynth.core.arguments import flag
 from dpppsynth.core.crs import (
     crs_from_member,
     crs_label,
@@ -69,10 +70,8 @@ def skeleton_of_table(
     largest_component: bool,
 ) -> tuple[Skeleton, str | None]:
     """Edges of the lines of a table, and their CRS; parameters as for `LinearNetwork.from_geodataframe`."""
-    for name, choice in (("node", node), ("largest_component", largest_component)):
-        if not isinstance(choice, bool):
-            msg = f"{name}: must be True or False; got {type(choice).__name__}"
-            raise InputError(msg)
+    flag("node", node)
+    flag("largest_component", largest_component)
     geometry, target = _in_crs(table, crs, to_crs)
     parts = None
     if not node and join is None and {"from", "to"} <= set(table.columns) and len(table):

@@ -15,9 +15,8 @@ from scipy.special import expit, gammaln, ndtr, ndtri
 
 from dpppsynth.auditing.intervals import TRAINING, TRIVIAL, Rules, grid, held_out, share
 from dpppsynth.contract.audits.target import HALF, Scores, StatedLaw, Weakened
+from dpppsynth.core.types import Floats
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, gaussian_mu
-
-Floats = npt.NDArray[np.float64]
 
 # Law between which thresholds lie: evenly spread logits of their ranks, at most so many.
 CUTS, LOGITS = 40, 8.0

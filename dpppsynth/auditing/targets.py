@@ -165,7 +165,7 @@ def _rebuilt(found: certificate.Published, relation: Relation, domain: Domain) -
     name, parameters = found.certificate["mechanism"], found.certificate["parameters"]
 
     def plan(name: str, parameters: dict[str, Any]) -> ReleasePlan:
-        return ReleasePlan(*plan_of(found, domain, relation, name, parameters))
+        return ReleasePlan(name, *plan_of(found, domain, relation, name, parameters))
 
     if name != STRATA:
         return plan(name, parameters)

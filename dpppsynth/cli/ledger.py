@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dpppsynth.contract.account import Planned
     from dpppsynth.ledger import Entry, Ledger
     from dpppsynth.privacy import Guarantee, Relation
-    from dpppsynth.release.verify import Check
 
 IN_ROWS = (
     "This was found in the rows of the file, after the budget was authorised: whether rows are right, and how many "
@@ -111,7 +110,7 @@ def show(
     with Ledger.open(path) as ledger:
         checks = () if release is None else compare(ledger, certificate.read(release, limit=not no_limit))
         if json:
-            show_json(_summary(ledger) | ({} if release is None else {"checks": [_check(each) for each in checks]}))
+            show_json(_summary(ledger) | ({} if release is None else {"checks": [each.to_dict() for each in checks]}))
         else:
             _show(ledger)
             show_checks((check.name, check.holds, check.detail) for check in checks)
@@ -163,10 +162,6 @@ def _line(entry: "Entry") -> dict[str, Any]:
         "points": None if entry.points is None else entry.points.to_dict(),
         "guarantee": entry.guarantee.to_dict(),
     }
-
-
-def _check(check: "Check") -> dict[str, Any]:
-    return {"name": check.name, "holds": check.holds, "detail": check.detail}
 
 
 def _show(ledger: "Ledger") -> None:

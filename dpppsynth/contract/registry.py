@@ -186,8 +186,7 @@ def measuring(plan: Statistic) -> AnyMechanism:
 
 def of(release: Result) -> AnyMechanism:
     """The record of a release's mechanism; of a stratified release, that of its levels."""
-    parts: Mapping[str, Result] = getattr(release, "releases", {"": release})
-    return mechanism(next(iter(parts.values())).mechanism)
+    return mechanism(next(iter(release.parts.values())).mechanism)
 
 
 def stratified(releases: Mapping[str, Result]) -> StratifiedType:

@@ -163,21 +163,9 @@ def _layer(name: str, given: Any) -> PublicLayer:
 class Design:
     """Standardised covariates on a mesh, as inference needs them.
 
-    Attributes
-    ----------
-    names : tuple of str
-    mean, sd : tuple of float
-        Of each covariate, before it was standardised.
-    over : {"window", "network", "offset"}
-        Measure of means and standard deviations.
-    prior_sd : float
-        Standard deviation of the effects' normal prior, per standard deviation of a covariate.
-    values : (V, p) array or None
-        At the mesh's vertices; None where only a certificate has been read.
-    fingerprint : str
-        SHA-256 of names and values.
-    source : str
-        Where the layers were published.
+    Means and standard deviations are those before they were standardised, over "window", "network" or "offset". The
+    effects' normal prior has the deviation `prior_sd`, per standard deviation of a covariate. Values (V, p) at the
+    mesh's vertices are None where only a certificate has been read; the fingerprint is the SHA-256 of names and values.
     """
 
     names: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,13 +154,6 @@ def require_smoothing(bandwidth: Any, domain: Domain) -> None:
             f"bandwidth: must be a positive distance ({domain.unit}) above {least:.3g} and up to {most:.6g} in this "
             f"domain, got {shown(bandwidth)}; for instance {domain.extent / 10:.3g}."
         )
-        raise InputError(msg)
-
-
-def require_correction(correction: Any, known: Sequence[str], where: str) -> None:
-    """InputError unless a correction is one of those known there."""
-    if not isinstance(correction, str) or correction not in known:
-        msg = f"correction: must be one of {', '.join(map(repr, known))} {where}, got {shown(correction)}."
         raise InputError(msg)
 
 

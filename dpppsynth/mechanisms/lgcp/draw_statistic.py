@@ -174,9 +174,7 @@ class DrawStatistic(FieldStatistic):
         return {name: parameters[name] for name in ("sampler", "engine", cls.own) if parameters[name] is not None}
 
     def parameters(self) -> JsonObject:
-        engine = self.engine if self.sampler == "nuts" else None
-        own = {"sampler": self.sampler, "engine": engine, self.own: getattr(self, self.own)}
-        return super().parameters() | own
+        return super().parameters() | ({} if self.sampler == "nuts" else {"engine": None})
 
     def noise_name(self, *, seeded: bool = False) -> str:
         return f"{'seeded-' if seeded else ''}posterior-draw-{self.sampler}"

@@ -1,5 +1,6 @@
 """`FieldMasses`: smoothed tent masses with discrete Gaussian noise (docs/theory/field.md, Theorem C)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -98,6 +99,7 @@ class FieldStatistic(LatticeStatistic):
         "lattice_bits": const(LATTICE_BITS),
         "delta": GIVEN,
     }
+    attributes: ClassVar[Mapping[str, str]] = {"lattice_bits": "bits", "epsilon": "spent"}
 
     def __post_init__(self) -> None:
         require_few_vertices(self.mesh)
@@ -117,17 +119,6 @@ class FieldStatistic(LatticeStatistic):
     def own_fields(cls, parameters: Parameters, mechanism: str) -> dict[str, Any]:
         """Further fields, by name."""
         return {}
-
-    def parameters(self) -> JsonObject:
-        return {
-            "mesh": self.mesh.recipe,
-            "covariance": self.covariance.to_dict(),
-            "lattice_bits": self.bits,
-            "epsilon": self.spent,
-            "delta": self.delta,
-            "n": self.n,
-            "expected_n": self.expected_n,
-        }
 
     @property
     def size(self) -> int:
@@ -217,9 +208,6 @@ class FieldMasses(FieldStatistic, AdditiveStatistic):
         return field_statistic(
             self.mesh, self.covariance, self.relation, delta=self.delta, scale=self.scale, bits=self.bits
         )
-
-    def parameters(self) -> JsonObject:
-        return super().parameters() | {"basis": self.basis, "scale": self.scale}
 
     def noise_name(self, *, seeded: bool = False) -> str:
         return (SeededGaussian if seeded else OpenDPGaussian).name

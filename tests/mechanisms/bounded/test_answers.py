@@ -130,7 +130,7 @@ def test_without_a_bound_it_is_purely_private():
     answers = mechanism.release(np.zeros(400, dtype=int), rng=2)
     assert np.abs(answers.raw).max() > 15
     assert answers.filter(particles=20, rng=1).estimate.shape == (400,)
-    assert Answers.from_dict(json.loads(json.dumps(answers.to_dict()))).max_error == math.inf
+    assert Answers.from_dict(json.loads(json.dumps(answers.to_dict()))).terms.max_error == math.inf
     assert mechanism.release([3]).noise == "discrete-laplace"
 
 
