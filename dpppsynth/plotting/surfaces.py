@@ -81,7 +81,7 @@ class ColourScale:
         values = np.concatenate([each.values for each in maps])
         extent = np.concatenate([each.extent for each in maps])
         top = max(each.top for each in maps) or 1.0
-        rest, middle = _quantile(values, extent, REST), _quantile(values, extent, 0.5)
+        rest, middle = np.quantile(values, [REST, 0.5], weights=extent, method="inverted_cdf").tolist()
         beyond = bool(values.max(initial=0.0) > top)
         if rest >= SEEN * top:
             return cls(top, rest=rest, beyond=beyond)
@@ -157,14 +157,6 @@ def bar_with_ticks(
     bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
     bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: text(value)))
-
-
-def _quantile(values: Floats, extent: Floats, share: float) -> float:
-    """Smallest value that the given share of the map does not exceed."""
-    order = np.argsort(values, kind="stable")
-    covered = np.cumsum(extent[order])
-    place = int(np.searchsorted(covered, share * covered[-1] * (1 - 1e-12)))
-    return float(values[order[min(place, len(values) - 1)]])
 
 
 # Along the longer side of an intensity; a piecewise constant one has edges, and three times as many.

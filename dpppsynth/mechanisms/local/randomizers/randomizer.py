@@ -363,7 +363,7 @@ class CellRandomizer(Randomizer):
         from dpppsynth.models.channel_posterior import field_shares
 
         likelihood = ReportLikelihood(self.channel, counts / 1.0, self.counts_law(n), inside / 1.0)
-        return field_shares(likelihood).shares
+        return field_shares(likelihood)
 
     def published_settings(self, **given: Any) -> dict[str, Any]:
         """Settings of the published estimator in JSON form; InputError for unknown or wrong ones."""

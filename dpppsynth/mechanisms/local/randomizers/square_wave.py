@@ -122,7 +122,7 @@ class SquareWave(CellRandomizer):
         from dpppsynth.models.channel_posterior import field_shares
 
         law = Multinomial(float(counts.sum()))
-        return field_shares(ReportLikelihood(self.channel, counts / 1.0, law, allowed / 1.0)).shares
+        return field_shares(ReportLikelihood(self.channel, counts / 1.0, law, allowed / 1.0))
 
     def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
         first, second = (fit.warned().shares for fit in self.fit(counts, n, inside=inside, **settings))
