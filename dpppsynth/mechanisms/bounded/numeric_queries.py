@@ -236,6 +236,11 @@ class Answers:
     def __repr__(self) -> str:
         return f"Answers(n={len(self.raw)}, {self.terms!r}{', seeded: not private' if self.seeded else ''})"
 
+    @property
+    def max_error(self) -> float:
+        """Bound on the error of every raw answer; that of a filtered one is twice as large."""
+        return self.terms.max_error
+
     @cached_property
     def filtered(self) -> Floats:
         """(N,) answers made smoother by `filter` with its own settings; as private as `raw`."""
@@ -262,14 +267,14 @@ class Answers:
         ------
         InputError
         """
-        law: dict[str, Any] = {"scale": self.terms.scale, "bound": self.terms.max_error, "step": step}
+        law: dict[str, Any] = {"scale": self.terms.scale, "bound": self.max_error, "step": step}
         return by_method(method, self.raw, law, settings)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, inverse of `from_dict`: answers and terms, all of them public; a `max_error` of None is none."""
         released = {"raw": self.raw.tolist(), "noise": self.noise, "seeded": self.seeded}
         promised = {**asdict(self.terms), "delta": self.terms.delta, "scale": self.terms.scale}
-        most = None if self.terms.max_error == math.inf else self.terms.max_error
+        most = None if self.max_error == math.inf else self.max_error
         return {"mechanism": MECHANISM, **released, **promised, "max_error": most}
 
     @classmethod
