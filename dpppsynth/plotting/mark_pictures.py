@@ -194,8 +194,8 @@ def draw_panels(
     x0, y0, x1, y1 = frame(domain)
     ratio = float(np.clip((y1 - y0) / (x1 - x0), 0.4, 2.0))
     every = panel_axes(len(parts), IN_ROW, PANEL / math.sqrt(ratio), PANEL * math.sqrt(ratio) + 0.5, beside=1.2)
-    unit, factor = density_unit(domain.unit, streets=streets)
-    paintings = [Painting.of(each, factor) for each in parts.values()]
+    unit, _ = density_unit(domain.unit, streets=streets)
+    paintings = [Painting.of(each) for each in parts.values()]
     scale = ColourScale.of([each.shades() for each in paintings])
     for name, painting, ax in zip(parts, paintings, every, strict=False):
         draw_domain(domain, ax, None)
