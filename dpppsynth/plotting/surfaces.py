@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from dpppsynth.core.units import density_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import frame, outline, thinner
 from dpppsynth.spatial.domains import Domain
@@ -175,7 +176,7 @@ class Painting:
     """Values of an intensity where a map shows them; computed once, for the colour scale and for the colours.
 
     Values are those of pixels (rows, columns) over the bounding box of a window, or of short stretches of streets (m,),
-    which are the `lines` (m, 2, 2); times the factor of the unit. `seen` is the area or length that each stands for.
+    which are the `lines` (m, 2, 2); in the unit of `density_unit`. `seen` is the area or length that each stands for.
     """
 
     intensity: Any
@@ -184,10 +185,12 @@ class Painting:
     lines: Floats | None = None
 
     @classmethod
-    def of(cls, intensity: Intensity, factor: float = 1.0) -> Painting:
-        """Evaluate an intensity, and multiply it by a factor."""
+    def of(cls, intensity: Intensity) -> Painting:
+        """Evaluate an intensity, in its unit on maps."""
         domain = intensity.mesh.domain
-        if isinstance(domain, LinearNetwork):
+        streets = isinstance(domain, LinearNetwork)
+        _, factor = density_unit(domain.unit, streets=streets)
+        if streets:
             lines, values = street_values(intensity)
             return cls(intensity, factor * values, np.hypot(*(lines[:, 1] - lines[:, 0]).T), lines)
         values, near = raster_of(intensity, domain, PIXELS * 3 if isinstance(intensity, PiecewiseConstant) else PIXELS)
