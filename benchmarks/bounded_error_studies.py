@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from baselines.grid_filters import grid_filter, grid_smoother
 from bounded_error_runs import SEED, Setting
 from bounded_error_scores import Figure, figure, share
 from scipy.special import gammainc
@@ -13,8 +14,6 @@ from scipy.special import gammainc
 from dpppsynth.filters import (
     cartesian_filter,
     estimated_step,
-    grid_filter,
-    grid_smoother,
     likely_step,
     particle_filter,
     pooled_smoother,

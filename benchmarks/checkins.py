@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from baselines.heatmap_arrays import Shape, grid_shape
 
 from dpppsynth.core.arguments import elements, instance, one_of, real, shown, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.heatmap.persons import Shape, grid_shape
 from dpppsynth.spatial.persons import labels
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from baselines.heatmap_arrays import Users
 from checkins import busiest_cells, read_checkins
-
-from dpppsynth.mechanisms.heatmap.persons import Users
 
 # Pixels of an image.
 SCREEN = (320, 240)

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 
 import heatmap_tables as tables
 import numpy as np
+from baselines.heatmap_arrays import Users, aggregate
 from heatmap_data import cities, city, gaussians
 from heatmaps import PEOPLE, SEED, SIDE, drawn, gazers, scores
 
-from dpppsynth.mechanisms.heatmap.aggregation import aggregate
 from dpppsynth.mechanisms.heatmap.bound import measured_depth
-from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.mechanisms.heatmap.tree import pyramid
 
 # Arguments of each method, and the number of its noise: two that share it fit the same noised counts.

@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterator
 
 import heatmap_tables as tables
 import numpy as np
+from baselines.heatmap_arrays import Users, aggregate, normalised
 from heatmap_fields import data, rule
 from heatmap_rivals import coarse_grid, equal_budgets, noisy, quadtree
 from heatmaps import SEED, drawn, scores
 
-from dpppsynth.mechanisms.heatmap.aggregation import aggregate, normalised
-from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.mechanisms.heatmap.tree import pyramid
 
 DEFAULT = "default: two levels by rule, field"

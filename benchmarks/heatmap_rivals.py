@@ -6,10 +6,10 @@ Both protect one person with all their points by pure epsilon-differential priva
 import math
 
 import numpy as np
+from baselines.heatmap_arrays import Users, normalised
 
-from dpppsynth.mechanisms.heatmap.aggregation import measure_tree, normalised
+from dpppsynth.mechanisms.heatmap.aggregation import measure_tree
 from dpppsynth.mechanisms.heatmap.bound import LATTICE_BITS, LevelBudgets
-from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.mechanisms.heatmap.reconstruction import least_squares
 from dpppsynth.mechanisms.heatmap.tree import pyramid
 from dpppsynth.privacy.noise import laplace_noise

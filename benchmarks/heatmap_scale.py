@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 from baselines.flat_heatmaps import laplace_aggregate
+from baselines.heatmap_arrays import Users, select_cells, sparse_aggregate
 from baselines.heatmap_programs import compact_lp, full_lp, objective
 from measuring import in_fresh_process, memory, run_case, timed
 from pages import table
 
-from dpppsynth.mechanisms.heatmap.aggregation import sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import layout
-from dpppsynth.mechanisms.heatmap.persons import Users
-from dpppsynth.mechanisms.heatmap.reconstruction import select_cells, solve
+from dpppsynth.mechanisms.heatmap.reconstruction import solve
 from dpppsynth.mechanisms.heatmap.tree import pyramid
 
 ROWS = 5

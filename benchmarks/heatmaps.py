@@ -19,6 +19,7 @@ import heatmap_pictures as pictures
 import heatmap_tables as tables
 import numpy as np
 from baselines.flat_heatmaps import laplace_aggregate
+from baselines.heatmap_arrays import Users, aggregate, normalised, select_cells, sparse_aggregate
 from baselines.shuffled_heatmap import (
     ShuffleProtocol,
     communication_bits,
@@ -32,10 +33,8 @@ from heatmap_scale import scale_tables
 from measuring import raw_rows
 from pages import command_line, fill, table, write_rows
 
-from dpppsynth.mechanisms.heatmap.aggregation import aggregate, normalised, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import level_budgets
-from dpppsynth.mechanisms.heatmap.persons import Users
-from dpppsynth.mechanisms.heatmap.reconstruction import least_squares, select_cells, solve
+from dpppsynth.mechanisms.heatmap.reconstruction import least_squares, solve
 from dpppsynth.spatial.grid_smoothing import gaussian_heatmap
 from dpppsynth.spatial.map_distances import emd, kl, pearson, similarity
 

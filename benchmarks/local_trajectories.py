@@ -15,11 +15,11 @@ import numpy as np
 import pages
 from baselines.city_walks import points_budget, random_trajectories
 from baselines.pivot_trace import pivot_trace
+from baselines.trajectories import Trajectories
 
 from dpppsynth.mechanisms.local.displacements import LineTrace, trajectory_values
 from dpppsynth.mechanisms.local.trajectories.paths import (
     GridTrajectories,
-    Trajectories,
 )
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.randomizers import DiskArea, DisplacementLaw, grid_radius

@@ -1,21 +1,12 @@
-"""Differentially private heat maps of people who may have many points each: plain arrays in, plain arrays out.
+"""Pictures of heat maps, and how far one is from another: plain arrays in, plain arrays out.
 
-`aggregate` estimates the average of many persons' distributions over a square grid, privately; `HeatmapSynthesizer`
-does the same for point patterns in a window, with a certificate. Inside, from data to picture:
+`HeatmapSynthesizer` makes private ones of people who may have many points each; `HeatmapStatistic` is what it measures,
+with the budgets of `level_budgets`. docs/theory/heatmaps.md has the proofs.
 
 ============================== ======================================================================================
-`Users`, `user_distribution`   sparse distributions, each person's rounded to whole units that add up to one
-`pyramid`                      sums over ever smaller squares
-`measure_tree`                 the one step that spends the budget: noised counts of the cells that selection looks at
-`grow`, `CellTree`, `Level`    which cells are looked at, and which are kept
-`select_cells`, `solve`        the fullest cells of full levels, and the masses that fit their counts in l1
-`least_squares`                masses by weighted least squares on all that was looked at; `fitted` takes either
-`aggregate`                    all of it; `sparse_aggregate` keeps what lies between
-`gaussian_heatmap`             the picture; `infinite_heatmap` without borders
+`gaussian_heatmap`             the picture of masses on a grid; `infinite_heatmap` without borders
 `emd`, `similarity`, ...       how far a heat map is from the truth: `emd_norm`, `pearson`, `kl`
 ============================== ======================================================================================
-
-docs/theory/heatmaps.md has the proofs.
 
 References
 ----------

@@ -31,9 +31,7 @@ from dpppsynth.mechanisms.local.saved_counts import write_counts as write_counts
 from dpppsynth.mechanisms.local.saved_counts import write_description as write_description
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism as CellMechanism
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
-from dpppsynth.mechanisms.local.synthesizer import counts_from_dict as counts_from_dict
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories as GridTrajectories
-from dpppsynth.mechanisms.local.trajectories.paths import Trajectories as Trajectories
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel as TraceModel
 from dpppsynth.mechanisms.local.trajectory_synthesizer import CombinedTraces as CombinedTraces
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace as LDPTrace

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
 import numpy as np
 import shapely
 
@@ -12,61 +10,37 @@ from dpppsynth.core.types import Floats
 from dpppsynth.core.units import lengths_in
 from dpppsynth.core.wording import mention
 from dpppsynth.linear_network.shortest_paths import from_positions
-from dpppsynth.linear_network.skeleton import Streets, components, ends_of, numbered, plural
+from dpppsynth.linear_network.skeleton import Skeleton, components, ends_of, numbered, plural
 
 
-class Mapped(Streets, Protocol):
-    """Streets with the lines that were left out of them, and the unit of their lengths."""
-
-    @property
-    def dropped(self) -> Any:
-        """(k,) lines that were left out."""
-
-    @property
-    def unit(self) -> str:
-        """Unit of lengths."""
-
-
-def severed(network: Mapped, reach: float, near: float) -> tuple[str, ...]:
+def severed(network: Skeleton, unit: str, reach: float, near: float) -> tuple[str, ...]:
     """Sentences about streets nearer to each other than `reach` that no path as short joins; `near` is rounding."""
-    found = (_of_places(uncut_places(network, near)), _of_ends(short_ends(network, reach, near)))
-    words = lengths_in(reach, network.unit)
-    return tuple(each.format(reach=words) for each in (*found, _of_parts(left_out(network, reach))) if each)
+    said, words = [], lengths_in(reach, unit)
+    if count := uncut_places(network, near):
+        said.append(
+            f"domain: streets cross or touch in {plural(count, 'place')} without a common vertex; moves from one to "
+            "the other are not protected there, because paths run along streets. Cut them "
+            f"({mention('node', 'True')}), unless they are bridges."
+        )
+    gaps = short_ends(network, reach, near)
+    if len(gaps):
+        smallest, stop = float(gaps.min()), "dead end stops" if len(gaps) == 1 else "dead ends stop"
+        said.append(
+            f"domain: {len(gaps)} {stop} short of another street by less than {words}, the nearest by "
+            f"{upward(smallest, 3)}; moves across are not protected, because paths run along streets. Where an end "
+            f"should meet the street, join them, for instance with {mention('join', upward(smallest, 1))}."
+        )
+    gaps = left_out(network, reach)
+    if len(gaps):
+        said.append(
+            f"domain: {plural(len(gaps), 'part')} left out of the network, nearer to it than {words}, the nearest at "
+            f"{upward(float(gaps.min()), 3)}; whoever lives there is in no release. Cut and join lines before the "
+            f"largest part is kept ({mention('node', 'True')}, {mention('join')})."
+        )
+    return tuple(said)
 
 
-def _of_places(count: int) -> str | None:
-    if not count:
-        return None
-    return (
-        f"domain: streets cross or touch in {plural(count, 'place')} without a common vertex; moves from one to the "
-        f"other are not protected there, because paths run along streets. Cut them ({mention('node', 'True')}), unless "
-        "they are bridges."
-    )
-
-
-def _of_ends(gaps: Floats) -> str | None:
-    if not len(gaps):
-        return None
-    smallest = float(gaps.min())
-    stop = "dead end stops" if len(gaps) == 1 else "dead ends stop"
-    return (
-        f"domain: {len(gaps)} {stop} short of another street by less than {{reach}}, the nearest by "
-        f"{upward(smallest, 3)}; moves across are not protected, because paths run along streets. Where an end should "
-        f"meet the street, join them, for instance with {mention('join', upward(smallest, 1))}."
-    )
-
-
-def _of_parts(gaps: Floats) -> str | None:
-    if not len(gaps):
-        return None
-    return (
-        f"domain: {plural(len(gaps), 'part')} left out of the network, nearer to it than {{reach}}, the nearest at "
-        f"{upward(float(gaps.min()), 3)}; whoever lives there is in no release. Cut and join lines before the largest "
-        f"part is kept ({mention('node', 'True')}, {mention('join')})."
-    )
-
-
-def uncut_places(network: Mapped, near: float) -> int:
+def uncut_places(network: Skeleton, near: float) -> int:
     """Number of places, to rounding, where edges cross or touch and share no vertex."""
     tree = shapely.STRtree(network.lines)
     places = [_crossings(network, tree, near), _touching_vertices(network, tree, near)]
@@ -74,7 +48,7 @@ def uncut_places(network: Mapped, near: float) -> int:
     return len(found) + int((~shapely.is_simple(network.lines)).sum())
 
 
-def _crossings(network: Mapped, tree: shapely.STRtree, near: float) -> Floats:
+def _crossings(network: Skeleton, tree: shapely.STRtree, near: float) -> Floats:
     """(k, 2) places that two edges have in common, away from their common vertices."""
     one, other = tree.query(network.lines, predicate="intersects")
     one, other = one[one < other], other[one < other]
@@ -88,14 +62,14 @@ def _crossings(network: Mapped, tree: shapely.STRtree, near: float) -> Floats:
     return xy[~vertex]
 
 
-def _touching_vertices(network: Mapped, tree: shapely.STRtree, near: float) -> Floats:
+def _touching_vertices(network: Skeleton, tree: shapely.STRtree, near: float) -> Floats:
     """(k, 2) vertices on edges that do not end there."""
     points = shapely.points(network.vertices)
     vertex, line = tree.query(points, predicate="dwithin", distance=near)
     return network.vertices[vertex[(network.edges[line] != vertex[:, None]).all(axis=1)]]
 
 
-def short_ends(network: Mapped, reach: float, near: float) -> Floats:
+def short_ends(network: Skeleton, reach: float, near: float) -> Floats:
     """(k,) gaps between dead ends and the nearest street within reach that no path as short leads to."""
     degree = np.bincount(network.edges.ravel())
     edge, side = np.nonzero(degree[network.edges] == 1)
@@ -116,7 +90,7 @@ def short_ends(network: Mapped, reach: float, near: float) -> Floats:
     return gaps[np.isfinite(gaps)]
 
 
-def left_out(network: Mapped, reach: float) -> Floats:
+def left_out(network: Skeleton, reach: float) -> Floats:
     """(k,) distances of the parts that were left out and are within reach of the network."""
     if not len(network.dropped):
         return np.zeros(0)

@@ -23,9 +23,11 @@ sparse solutions (Weideman & Trefethen 2007), whatever the shortest segment.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import splu
 
 from dpppsynth.core.arguments import positive
@@ -35,7 +37,7 @@ from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.core.wording import either, mention
 from dpppsynth.linear_network.mesh import NetworkMesh
-from dpppsynth.linear_network.shortest_paths import nearest_distances, vertex_distances
+from dpppsynth.linear_network.shortest_paths import vertex_distances
 
 # Segments beyond which the squares of a dense matrix take minutes; `heat_tiles` goes on.
 MOST_SEGMENTS = 3000
@@ -254,7 +256,7 @@ def segment_distances(mesh: NetworkMesh, segments: Ints | None = None, limit: fl
     """
     segments = np.arange(len(mesh.elements)) if segments is None else segments
     ends, place = np.unique(mesh.elements[segments], return_inverse=True)
-    paths, place = vertex_distances(mesh, ends, limit), place.reshape(-1, 2)
+    paths, place = vertex_distances(mesh.adjacency, ends, limit), place.reshape(-1, 2)
     to_vertices = np.minimum(paths[place[:, 0]], paths[place[:, 1]])
     apart = np.minimum(to_vertices[:, mesh.elements[:, 0]], to_vertices[:, mesh.elements[:, 1]])
     apart[np.arange(len(segments)), segments] = 0
@@ -271,7 +273,8 @@ def _rows(mesh: NetworkMesh, bandwidth: float) -> TiledMatrix:
     squarings = halvings(leave, bandwidth)
     # Bandwidths of the steps. Doubled two by two and by a root of two: all machines round these alike.
     widths = [math.ldexp(bandwidth, -(k // 2)) / (math.sqrt(2.0) if k % 2 else 1.0) for k in range(squarings, -1, -1)]
-    reached = _columns(mesh, tiles, [_reach(mesh, width) for width in widths])
+    jumps = JUMPS * float(length.max())
+    reached = _columns(mesh, tiles, [max(FAR * width, NEAR * width + jumps) for width in widths])
     _require_room(mesh, bandwidth, tiles, reached[-1])
     step = math.ldexp(bandwidth**2 / 2, -squarings)
     jump = sp.csr_array(sp.csr_array(flow.multiply(step / length[:, None])) + sp.diags_array(1 - step * leave))
@@ -314,14 +317,11 @@ def _tiles(mesh: NetworkMesh) -> tuple[Ints, ...]:
     return tuple(tiles)
 
 
-def _reach(mesh: NetworkMesh, bandwidth: float) -> float:
-    return max(FAR * bandwidth, NEAR * bandwidth + JUMPS * float(mesh.element_measure.max()))
-
-
 def _columns(mesh: NetworkMesh, tiles: tuple[Ints, ...], reaches: list[float]) -> list[tuple[Ints, ...]]:
     """For each reach the segments (u,) that far at most from each tile."""
     ends = mesh.elements
-    apart = [nearest_distances(mesh, np.unique(ends[tile]), max(reaches))[ends].min(axis=1) for tile in tiles]
+    search: dict[str, Any] = {"directed": True, "limit": max(reaches), "min_only": True}
+    apart = [dijkstra(mesh.adjacency, indices=np.unique(ends[tile]), **search)[ends].min(axis=1) for tile in tiles]
     return [tuple(np.flatnonzero(each <= reach) for each in apart) for reach in reaches]
 
 
@@ -353,12 +353,7 @@ def spread(mesh: NetworkMesh, bandwidth: float, masses: Floats) -> Floats:
     InputError
         When the mesh has too many segments.
     """
-    if len(mesh.elements) > MOST_SPREAD:
-        msg = (
-            f"mesh: heat flow takes at most {MOST_SPREAD} segments, got {len(mesh.elements)}; take longer ones, or a "
-            "part of the network."
-        )
-        raise InputError(msg)
+    require_few_segments(mesh, MOST_SPREAD)
     flow, root = conductances(mesh), np.sqrt(mesh.element_measure)
     laplacian = sp.diags_array(flow.sum(axis=1)) - flow
     # Scaled by the roots of the lengths it is symmetric.

@@ -17,7 +17,8 @@ from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.linear_network.shortest_paths import distances, edge_numbers, links
+from dpppsynth.linear_network.shortest_paths import distances, edge_numbers
+from dpppsynth.linear_network.skeleton import links
 from dpppsynth.spatial.domains import LARGEST
 from dpppsynth.spatial.mesh import Mesh, Pieces
 
@@ -70,10 +71,6 @@ class NetworkMesh(Mesh):
     count : (E,) array
         Number of equal segments of each edge.
     recipe : dict
-    edge : (T,) array
-        The network's edge on which each segment lies.
-    start, end : (T,) arrays
-        Distances along that edge at which it begins and ends.
     """
 
     domain: LinearNetwork
@@ -162,10 +159,6 @@ class NetworkMesh(Mesh):
         """The last matrix of heat flow along these segments, by its bandwidth."""
         return SingleEntryCache()
 
-    def paths(self, limit: float = np.inf) -> Floats:
-        """(V, V) lengths of the shortest paths between the vertices; infinite beyond the limit."""
-        return np.where(self.path_lengths <= limit, self.path_lengths, np.inf)
-
     @property
     def coordinate_size(self) -> float:
         """Length of the longest edge: basis values come from distances along edges."""
@@ -187,13 +180,9 @@ class NetworkMesh(Mesh):
 
         A tent may lie between two vertices, where its values at the vertices would not see it.
         """
-        from dpppsynth.linear_network.mesh import basis_shares
-
         return basis_shares(self, tents)
 
     def cut(self, polygons: Any, tree: Any) -> tuple[Pieces, Ints]:
-        from dpppsynth.linear_network.mesh import cut
-
         return cut(self.domain, self.pieces, polygons, tree)
 
     @cached_property
@@ -202,23 +191,17 @@ class NetworkMesh(Mesh):
         return np.stack([-slope, slope], axis=1)[:, None, :, None]
 
 
-def courses(network: LinearNetwork, first: Floats, last: Floats) -> Any:
-    """(n,) LineStrings along edges, from the first positions (n, 2) to the last."""
-    edges = network.lines[edge_numbers(first)]
-    ends = zip(edges, first[:, 1], last[:, 1], strict=True)
-    return np.array([substring(line, a, b) for line, a, b in ends], dtype=object)
-
-
 def cut(network: LinearNetwork, pieces: Pieces, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:
     """Pieces of edges cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
     first, last = pieces.corners[:, 0], pieces.corners[:, 1]
-    course = courses(network, first, last)
+    ends = zip(network.lines[edge_numbers(first)], first[:, 1], last[:, 1], strict=True)
+    course = np.array([substring(line, a, b) for line, a, b in ends], dtype=object)
     piece, polygon = tree.query(course, predicate="intersects")
     parts, owner = shapely.get_parts(shapely.intersection(course[piece], polygons[polygon]), return_index=True)
     lines = shapely.get_type_id(parts) == shapely.GeometryType.LINESTRING
     parts, piece, polygon = parts[lines], piece[owner[lines]], polygon[owner[lines]]
-    ends = [shapely.line_locate_point(course[piece], shapely.get_point(parts, k)) for k in (0, -1)]
-    along = first[piece, 1, None] + np.sort(np.column_stack(ends), axis=1)
+    at = [shapely.line_locate_point(course[piece], shapely.get_point(parts, k)) for k in (0, -1)]
+    along = first[piece, 1, None] + np.sort(np.column_stack(at), axis=1)
     corners = np.stack([np.repeat(first[piece, :1], 2, axis=1), along], axis=2)
     return Pieces(corners, pieces.element[piece], along[:, 1] - along[:, 0]), polygon
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 import shapely
 
-from dpppsynth.core.crs import crs_label, projected_crs
+from dpppsynth.core.crs import crs_label, crs_member, projected_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.rounding import nearest_multiples, power_of_ten
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.linear_network.shortest_paths import diameter, distances, edge_numbers, links
+from dpppsynth.linear_network.shortest_paths import diameter, distances, edge_numbers
 from dpppsynth.linear_network.skeleton import (
     ROUNDING,
     Labels,
-    PointsAlong,
     Skeleton,
     listed_lines,
     require_connected,
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearNetwork(Domain):
+class LinearNetwork(Skeleton, Domain):
     """A connected network of edges with positive length: the public streets on which a pattern lives.
 
     A position on it is a pair (edge number, distance from the edge's first vertex).
@@ -76,14 +74,7 @@ class LinearNetwork(Domain):
            [0.75, 0.  ]])
     """
 
-    vertices: Floats
-    edges: Ints
     crs: str | None = None
-    _: KW_ONLY
-    lines: Any = None
-    changes: tuple[str, ...] = ()
-    dropped: Any = ()
-    labels: Labels | None = None
 
     def __post_init__(self) -> None:
         dropped = listed_lines(self.dropped, "dropped")
@@ -115,16 +106,6 @@ class LinearNetwork(Domain):
         size = f"{len(self.vertices)} vertices, {len(self.edges)} edges, length {self.length:.10g}"
         return f"LinearNetwork({size}, {name}, {self.unit})"
 
-    @cached_property
-    def lengths(self) -> Floats:
-        """(E,) lengths of the edges."""
-        return np.asarray(shapely.length(self.lines), dtype=np.float64)
-
-    @cached_property
-    def length(self) -> float:
-        """Total length."""
-        return float(self.lengths.sum())
-
     @property
     def rule(self) -> str:
         return "must lie on the network; network.snap(xy, tolerance) moves those nearby onto it"
@@ -147,19 +128,6 @@ class LinearNetwork(Domain):
         """Length that no shortest path between two points exceeds: attained on trees."""
         return diameter(self)
 
-    @property
-    def longest_path(self) -> float:
-        return self.diameter
-
-    @property
-    def is_rectangle(self) -> bool:
-        return False
-
-    @cached_property
-    def adjacency(self) -> scipy.sparse.csr_array:
-        """(V, V) symmetric lengths of the shortest edge between each two joined vertices; loops left out."""
-        return links(len(self.vertices), self.edges, self.lengths)
-
     @cached_property
     def ends(self) -> tuple[Ints, Ints, Ints]:
         """(2 E,) ends of edges by their vertex; for each vertex (V,) where its own begin, and how many there are.
@@ -173,10 +141,6 @@ class LinearNetwork(Domain):
     @cached_property
     def _tree(self) -> shapely.STRtree:
         return shapely.STRtree(self.lines)
-
-    @cached_property
-    def _along(self) -> PointsAlong:
-        return PointsAlong(self.lines)
 
     @cached_property
     def _dropped_tree(self) -> shapely.STRtree:
@@ -201,7 +165,9 @@ class LinearNetwork(Domain):
                 "the edge; some are others."
             )
             raise InputError(msg)
-        return self._along.at(edge_numbers(at), at[:, 1])
+        # Shapely counts distances below zero, which are those of rounding, from the other end.
+        along = np.maximum(at[:, 1], 0)
+        return shapely.get_coordinates(shapely.line_interpolate_point(self.lines[edge_numbers(at)], along))
 
     def released_coordinates(self, positions: npt.ArrayLike) -> Floats:
         """(n, 2) coordinates of positions (n, 2), rounded to a decimal grid so fine that they stay on the network.
@@ -242,7 +208,7 @@ class LinearNetwork(Domain):
     def severed(self, reach: float) -> tuple[str, ...]:
         from dpppsynth.linear_network.gaps import severed
 
-        return severed(self, reach, self._rounding)
+        return severed(self, self.unit, reach, self._rounding)
 
     @cached_property
     def _rounding(self) -> float:
@@ -340,9 +306,15 @@ class LinearNetwork(Domain):
         `changes`, `labels` and `dropped` are not part of it: a network read back snaps points nearer to an edge that
         was left out, which this one refuses.
         """
-        from dpppsynth.linear_network.network_formats import network_geojson
-
-        return network_geojson(self)
+        features = [
+            {
+                "type": "Feature",
+                "properties": {"from": int(a), "to": int(b)},
+                "geometry": {"type": "LineString", "coordinates": shapely.get_coordinates(line).tolist()},
+            }
+            for (a, b), line in zip(self.edges, self.lines, strict=True)
+        ]
+        return {"type": "FeatureCollection", "crs": crs_member(self.crs), "features": features}
 
     @classmethod
     def from_geojson(cls, data: Mapping[str, Any]) -> Self:
@@ -426,9 +398,17 @@ class LinearNetwork(Domain):
 
     def to_networkx(self) -> Any:
         """Return a networkx.MultiGraph with x, y, geometry, length and crs, its names those of `labels`."""
-        from dpppsynth.linear_network.network_formats import network_graph
+        import networkx
 
-        return network_graph(self)
+        # Without a key of its own an edge gets the first number that is free between its nodes.
+        labels = self.labels or Labels(tuple(range(len(self.vertices))), (None,) * len(self.edges))
+        graph = networkx.MultiGraph(crs=self.crs)
+        for name, (x, y) in zip(labels.nodes, self.vertices.tolist(), strict=True):
+            graph.add_node(name, x=x, y=y)
+        rows = zip(self.edges, labels.keys, self.lines, self.lengths.tolist(), strict=True)
+        for (u, v), key, line, length in rows:
+            graph.add_edge(labels.nodes[u], labels.nodes[v], key=key, geometry=line, length=length)
+        return graph
 
     @classmethod
     def largest_component(cls, vertices: Any, edges: Any, crs: CRSLike | None = None, *, lines: Any = None) -> Self:
@@ -458,10 +438,10 @@ class LinearNetwork(Domain):
         InputError
             The tolerance is not a positive distance, or every edge would go.
         """
-        from dpppsynth.linear_network.build import require_distance
-        from dpppsynth.linear_network.collapse import collapsed
+        from dpppsynth.linear_network.build import collapsed, require_distance
         from dpppsynth.linear_network.skeleton import noting_overlaps
 
         require_distance("tolerance", tolerance, self.unit)
-        parts = Skeleton(self.vertices, self.edges, self.lines, self.changes, self.dropped, self.labels)
+        kept = {name: getattr(self, name) for name in ("lines", "changes", "dropped", "labels")}
+        parts = Skeleton(self.vertices, self.edges, **kept)
         return self.from_skeleton(noting_overlaps(collapsed(parts, float(tolerance), self.unit)), self.crs)

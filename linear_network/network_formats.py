@@ -1,4 +1,4 @@
-"""Networks from and to layers of lines, GeoJSON and networkx graphs.
+"""Networks from layers of lines, GeoJSON and networkx graphs.
 
 Nodes carry `x` and `y`, edges may carry a `geometry` (a LineString, in either direction) and a `length`, the graph a
 `crs`.
@@ -16,7 +16,6 @@ import shapely
 from dpppsynth.core.crs import (
     crs_from_member,
     crs_label,
-    crs_member,
     projected_crs,
     remedy,
     reproject,
@@ -27,12 +26,10 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.core.wording import mention, named
 from dpppsynth.linear_network.build import line_parts, skeleton_of_lines
-from dpppsynth.linear_network.collapse import parallel_keys
 from dpppsynth.linear_network.skeleton import (
     ROUNDING,
     Labels,
     Skeleton,
-    Streets,
     ends_of,
     noting_overlaps,
     plural,
@@ -112,21 +109,8 @@ def _as_numbered(table: Table, geometry: Any) -> Skeleton | None:
     return by_numbers(lines, np.array([table.columns["from"], table.columns["to"]], dtype=object).T)
 
 
-def network_geojson(network: Streets) -> dict[str, Any]:
-    """Describe a network as a FeatureCollection with a named CRS, as GDAL and QGIS read it."""
-    features = [
-        {
-            "type": "Feature",
-            "properties": {"from": int(a), "to": int(b)},
-            "geometry": {"type": "LineString", "coordinates": shapely.get_coordinates(line).tolist()},
-        }
-        for (a, b), line in zip(network.edges, network.lines, strict=True)
-    ]
-    return {"type": "FeatureCollection", "crs": crs_member(network.crs), "features": features}
-
-
 def read_geojson(data: Mapping[str, Any]) -> tuple[Skeleton, str | None]:
-    """Inverse of `network_geojson`: the edges, and the CRS."""
+    """Inverse of `LinearNetwork.to_geojson`: the edges, and the CRS."""
     try:
         numbers = [[f["properties"]["from"], f["properties"]["to"]] for f in data["features"]]
         lines = np.array([shapely.LineString(f["geometry"]["coordinates"]) for f in data["features"]], dtype=object)
@@ -153,7 +137,7 @@ def by_numbers(lines: Any, numbers: Any) -> Skeleton | None:
     ends = ends_of(shapely.force_2d(lines)) + 0.0
     vertices: Floats = np.empty((int(edges.max()) + 1, 2))
     vertices[edges] = ends
-    return Skeleton(vertices, edges, lines) if np.array_equal(vertices[edges], ends) else None
+    return Skeleton(vertices, edges, lines=lines) if np.array_equal(vertices[edges], ends) else None
 
 
 def _counted(numbers: Any) -> Ints | None:
@@ -180,11 +164,13 @@ def skeleton_of_graph(graph: Any) -> Skeleton:
         The graph is directed or empty, a node has no coordinates, a geometry does not join its nodes, or a length
         contradicts it.
     """
+    import networkx
+
     _require_undirected(graph)
     nodes = list(graph.nodes)
     vertices = np.array([[_coordinate(graph, name, axis) for axis in ("x", "y")] for name in nodes]) + 0.0
     number = {name: i for i, name in enumerate(nodes)}
-    rows = list(graph.edges(keys=True, data=True)) if graph.is_multigraph() else _keyed(graph)
+    rows = list((graph if graph.is_multigraph() else networkx.MultiGraph(graph)).edges(keys=True, data=True))
     edges = np.array([[number[u], number[v]] for u, v, _, _ in rows], dtype=np.int64)
     names = [(u, v, key) for u, v, key, _ in rows]
     given = [
@@ -193,7 +179,8 @@ def skeleton_of_graph(graph: Any) -> Skeleton:
     lines, changes = _between_nodes(np.array(given, dtype=object), vertices[edges], names)
     for name, line, (*_, data) in zip(names, lines, rows, strict=True):
         _check_length(name, float(line.length), data.get("length"))
-    return Skeleton(vertices, edges, lines, changes, labels=Labels(tuple(nodes), tuple(key for *_, key in names)))
+    labels = Labels(tuple(nodes), tuple(key for *_, key in names))
+    return Skeleton(vertices, edges, lines=lines, changes=changes, labels=labels)
 
 
 def graph_crs(graph: Any, crs: CRSLike | None) -> str | None:
@@ -212,20 +199,6 @@ def graph_crs(graph: Any, crs: CRSLike | None) -> str | None:
     return found
 
 
-def network_graph(network: Streets) -> Any:
-    """networkx.MultiGraph of a network, with the names of nodes and the keys of edges it was built from."""
-    import networkx
-
-    labels = network.labels or Labels(tuple(range(len(network.vertices))), parallel_keys(network.edges))
-    graph = networkx.MultiGraph(crs=network.crs)
-    for name, (x, y) in zip(labels.nodes, network.vertices.tolist(), strict=True):
-        graph.add_node(name, x=x, y=y)
-    rows = zip(network.edges, labels.keys, network.lines, network.lengths.tolist(), strict=True)
-    for (u, v), key, line, length in rows:
-        graph.add_edge(labels.nodes[u], labels.nodes[v], key=key, geometry=line, length=length)
-    return graph
-
-
 def _require_undirected(graph: Any) -> None:
     import networkx
 
@@ -242,10 +215,6 @@ def _require_undirected(graph: Any) -> None:
     if not graph.number_of_edges():
         msg = "graph: has no edges; a network needs at least one."
         raise InputError(msg)
-
-
-def _keyed(graph: Any) -> list[tuple[Any, Any, int, dict[str, Any]]]:
-    return [(u, v, 0, data) for u, v, data in graph.edges(data=True)]
 
 
 def _coordinate(graph: Any, name: Any, axis: str) -> float:

@@ -13,13 +13,13 @@ import scipy
 
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.shortest_paths import to_ends
-from dpppsynth.linear_network.skeleton import Streets
+from dpppsynth.linear_network.skeleton import Skeleton
 
 # Columns solved for at a time: many more would no longer fit the processor's cache.
 COLUMNS = 32
 
 
-def resistances(network: Streets, a: Floats, b: Floats, anchor: int = 0) -> Floats:
+def resistances(network: Skeleton, a: Floats, b: Floats, anchor: int = 0) -> Floats:
     """(n, m) resistance metric between positions (n, 2) and (m, 2); the anchor does not matter.
 
     Points that coincide on an edge are at distance zero. Relative errors between vertices are about 1e-16 times the
@@ -48,7 +48,7 @@ def resistances(network: Streets, a: Floats, b: Floats, anchor: int = 0) -> Floa
     return np.asarray((out + out.T) / 2 if a is b else out)
 
 
-def _covariances(network: Streets, rows: Ints, columns: Ints, edges: Floats, anchor: int) -> tuple[Floats, Floats]:
+def _covariances(network: Skeleton, rows: Ints, columns: Ints, edges: Floats, anchor: int) -> tuple[Floats, Floats]:
     """(r, c) covariance of the field between vertices, and (E, 3) of the two ends of the given edges.
 
     The three numbers are the variances of the first and of the second end, and their covariance. Nothing else of the
@@ -69,7 +69,7 @@ def _covariances(network: Streets, rows: Ints, columns: Ints, edges: Floats, anc
     return block, ends
 
 
-def _inverse(network: Streets, vertices: Ints, anchor: int) -> Iterator[tuple[Ints, Floats]]:
+def _inverse(network: Skeleton, vertices: Ints, anchor: int) -> Iterator[tuple[Ints, Floats]]:
     """Blocks of increasing vertices (k,), with their columns (V, k) of the covariance of the anchored field."""
     from scipy.sparse.linalg import splu
 
@@ -81,7 +81,7 @@ def _inverse(network: Streets, vertices: Ints, anchor: int) -> Iterator[tuple[In
         yield part, np.asarray(solve(unit))
 
 
-def _precision(network: Streets, anchor: int) -> scipy.sparse.csc_array:
+def _precision(network: Skeleton, anchor: int) -> scipy.sparse.csc_array:
     """Laplacian with conductances 1 / length, which add up over parallel edges, plus a conductance at the anchor."""
     proper = network.edges[:, 0] != network.edges[:, 1]
     u, v = network.edges[proper].T
@@ -96,7 +96,7 @@ def _precision(network: Streets, anchor: int) -> scipy.sparse.csc_array:
     )
 
 
-def _linear(network: Streets, positions: Floats, ends: Ints, size: int) -> scipy.sparse.csr_array:
+def _linear(network: Skeleton, positions: Floats, ends: Ints, size: int) -> scipy.sparse.csr_array:
     """(n, size) sparse weights of the two ends of each position's edge."""
     n = len(positions)
     share = positions[:, 1] / network.lengths[positions[:, 0].astype(np.int64)]
@@ -106,7 +106,7 @@ def _linear(network: Streets, positions: Floats, ends: Ints, size: int) -> scipy
     )
 
 
-def _variance(network: Streets, positions: Floats, edge_covariance: Floats) -> Floats:
+def _variance(network: Skeleton, positions: Floats, edge_covariance: Floats) -> Floats:
     """(n,) variance of the field at positions, bridge included."""
     edge, along = positions[:, 0].astype(np.int64), positions[:, 1]
     share = along / network.lengths[edge]

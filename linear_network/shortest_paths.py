@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.linear_network.skeleton import Linked, Streets
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
+from dpppsynth.linear_network.skeleton import Skeleton
 
 # Numbers held in memory at a time.
 BLOCK = 2**23
 
 
-def links(count: int, edges: Ints, lengths: Floats) -> sp.csr_array:
-    """(V, V) symmetric lengths of the shortest edge between each two joined vertices; loops left out."""
-    import scipy.sparse as sp
-
-    ends = np.sort(edges, axis=1)
-    order = np.argsort(lengths, kind="stable")
-    order = order[ends[order, 0] != ends[order, 1]]
-    pair, first = np.unique(ends[order], axis=0, return_index=True)
-    upper = sp.coo_array((lengths[order[first]], (pair[:, 0], pair[:, 1])), shape=(count, count))
-    return sp.csr_array(upper + upper.T)
-
-
-def vertex_distances(network: Linked, sources: Ints, limit: float = np.inf) -> Floats:
+def vertex_distances(adjacency: scipy.sparse.csr_array, sources: Ints, limit: float = np.inf) -> Floats:
     """(k, V) lengths of the shortest paths from vertices (k,) to all, along edges; infinite beyond the limit."""
     from scipy.sparse.csgraph import dijkstra
 
     # The matrix is symmetric: taken for that of a directed graph it is searched once, not twice.
-    return np.asarray(dijkstra(network.adjacency, directed=True, indices=sources, limit=limit), dtype=np.float64)
+    return np.asarray(dijkstra(adjacency, directed=True, indices=sources, limit=limit), dtype=np.float64)
 
 
 def edge_numbers(positions: Floats) -> Ints:
@@ -43,22 +27,14 @@ def edge_numbers(positions: Floats) -> Ints:
     return np.rint(positions[:, 0]).astype(np.int64)
 
 
-def nearest_distances(network: Linked, sources: Ints, limit: float = np.inf) -> Floats:
-    """(V,) lengths of the shortest paths to each vertex from the nearest of some (k,); infinite beyond the limit."""
-    from scipy.sparse.csgraph import dijkstra
-
-    found = dijkstra(network.adjacency, directed=True, indices=sources, limit=limit, min_only=True)
-    return np.asarray(found, dtype=np.float64)
-
-
-def to_ends(network: Streets, positions: Floats) -> tuple[Ints, Floats]:
+def to_ends(network: Skeleton, positions: Floats) -> tuple[Ints, Floats]:
     """Vertices (n, 2) at the ends of each position's edge, and the distances (n, 2) to them along it."""
     edge = edge_numbers(positions)
     along = positions[:, 1]
     return network.edges[edge], np.column_stack([along, network.lengths[edge] - along])
 
 
-def distances(network: Streets, a: Floats, b: Floats) -> Floats:
+def distances(network: Skeleton, a: Floats, b: Floats) -> Floats:
     """(n, m) lengths of the shortest paths between positions (n, 2) and (m, 2)."""
     ends, left = to_ends(network, b)
     out = np.empty((len(a), len(b)))
@@ -72,7 +48,7 @@ def distances(network: Streets, a: Floats, b: Floats) -> Floats:
     return np.minimum(out, out.T) if a is b else out
 
 
-def from_positions(network: Streets, positions: Floats, limit: float = np.inf) -> Iterator[tuple[Ints, Floats]]:
+def from_positions(network: Skeleton, positions: Floats, limit: float = np.inf) -> Iterator[tuple[Ints, Floats]]:
     """Blocks of positions: their numbers (k,), and the lengths (k, V) of the shortest paths to all vertices.
 
     Of paths longer than the limit only that is known: their lengths come out too large, or infinite.
@@ -82,12 +58,12 @@ def from_positions(network: Streets, positions: Floats, limit: float = np.inf) -
     order = np.argsort(positions[:, 0], kind="stable")
     for part in np.array_split(order, max(1, -(-len(order) * len(network.vertices) // BLOCK))):
         vertex, place = np.unique(ends[part], return_inverse=True)
-        known = vertex_distances(network, vertex, limit)
+        known = vertex_distances(network.adjacency, vertex, limit)
         place = place.reshape(-1, 2)
         yield part, np.minimum(known[place[:, 0]] + left[part, :1], known[place[:, 1]] + left[part, 1:])
 
 
-def diameter(network: Streets) -> float:
+def diameter(network: Skeleton) -> float:
     """Length that no shortest path between two points of the network exceeds.
 
     The shortest of the four paths through the ends of two edges is at most their average: for points on edges of
@@ -104,7 +80,7 @@ def diameter(network: Streets) -> float:
         if 2 * reach[part[0]] <= worst:
             break
         near, place = np.unique(network.edges[part], return_inverse=True)
-        known, place = vertex_distances(network, near), place.reshape(-1, 2)
+        known, place = vertex_distances(network.adjacency, near), place.reshape(-1, 2)
         ends = known[place[:, 0]] + known[place[:, 1]]
         other = (ends[:, u] + ends[:, v]) / 4 + (length[part, None] + length) / 2
         # Two points of one edge are joined along it, or around through its ends.
@@ -114,10 +90,10 @@ def diameter(network: Streets) -> float:
     return worst
 
 
-def _from_centre(network: Streets) -> Floats:
+def _from_centre(network: Skeleton) -> Floats:
     """(V,) distances from a vertex that is far from none: nearest to all of the farthest ones met so far."""
-    far = vertex_distances(network, np.array([0]))
+    far = vertex_distances(network.adjacency, np.array([0]))
     for _ in range(8):
-        centre = vertex_distances(network, np.array([np.argmin(far.max(axis=0))]))
-        far = np.concatenate([far, vertex_distances(network, np.array([np.argmax(centre)]))])
+        centre = vertex_distances(network.adjacency, np.array([np.argmin(far.max(axis=0))]))
+        far = np.concatenate([far, vertex_distances(network.adjacency, np.array([np.argmax(centre)]))])
     return np.asarray(centre[0])

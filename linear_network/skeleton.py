@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ class Labels:
     keys: tuple[Any, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Skeleton:
     """Arrays from which a network is built; it may still fall into several components.
 
@@ -45,10 +46,26 @@ class Skeleton:
 
     vertices: Floats
     edges: Ints
-    lines: Any
+    _: KW_ONLY
+    lines: Any = None
     changes: tuple[str, ...] = ()
     dropped: Any = ()
     labels: Labels | None = None
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """(E,) lengths of the edges."""
+        return np.asarray(shapely.length(self.lines), dtype=np.float64)
+
+    @cached_property
+    def length(self) -> float:
+        """Total length."""
+        return float(self.lengths.sum())
+
+    @cached_property
+    def adjacency(self) -> scipy.sparse.csr_array:
+        """(V, V) symmetric lengths of the shortest edge between each two joined vertices; loops left out."""
+        return links(len(self.vertices), self.edges, self.lengths)
 
     def largest(self) -> Skeleton:
         """Keep the component with most vertices, at a tie the one with the lowest vertex; the rest is `dropped`."""
@@ -74,46 +91,6 @@ class Skeleton:
         )
 
 
-class Linked(Protocol):
-    """Vertices joined by edges: a network, or its mesh."""
-
-    @property
-    def adjacency(self) -> scipy.sparse.csr_array:
-        """(V, V) symmetric lengths of the shortest edge between each two joined vertices."""
-
-
-class Streets(Linked, Protocol):
-    """Read-only arrays of a `LinearNetwork`, as interface of functions on whole networks."""
-
-    @property
-    def vertices(self) -> Floats:
-        """(V, 2) coordinates."""
-
-    @property
-    def edges(self) -> Ints:
-        """(E, 2) numbers of the two vertices of each edge."""
-
-    @property
-    def lines(self) -> Any:
-        """(E,) courses of the edges."""
-
-    @property
-    def lengths(self) -> Floats:
-        """(E,) lengths of the edges."""
-
-    @property
-    def length(self) -> float:
-        """Total length."""
-
-    @property
-    def crs(self) -> str | None:
-        """Coordinate reference system."""
-
-    @property
-    def labels(self) -> Labels | None:
-        """Names of nodes and keys of edges of the graph it comes from."""
-
-
 def skeleton(vertices: Any, edges: Any, lines: Any = None) -> Skeleton:
     """Check arrays and copy them, read-only; edges are straight where no lines are given.
 
@@ -130,7 +107,17 @@ def skeleton(vertices: Any, edges: Any, lines: Any = None) -> Skeleton:
     _require_lengths(course)
     for array in (points, ends, course):
         array.flags.writeable = False
-    return Skeleton(points, ends, course)
+    return Skeleton(points, ends, lines=course)
+
+
+def links(count: int, edges: Ints, lengths: Floats) -> scipy.sparse.csr_array:
+    """(V, V) symmetric lengths of the shortest edge between each two joined vertices; loops left out."""
+    ends = np.sort(edges, axis=1)
+    order = np.argsort(lengths, kind="stable")
+    order = order[ends[order, 0] != ends[order, 1]]
+    pair, first = np.unique(ends[order], axis=0, return_index=True)
+    upper = scipy.sparse.coo_array((lengths[order[first]], (pair[:, 0], pair[:, 1])), shape=(count, count))
+    return scipy.sparse.csr_array(upper + upper.T)
 
 
 def components(size: int, edges: Ints) -> Ints:
@@ -172,6 +159,15 @@ def listed_lines(lines: Any, argument: str) -> Any:
     out = np.empty(len(given), dtype=object)
     out[:] = given
     return out
+
+
+def flattened(lines: Any) -> Any:
+    """(E,) LineStrings in two dimensions; InputError where a coordinate is not finite or too large."""
+    flat = shapely.transform(shapely.force_2d(lines), lambda xy: xy + 0.0)
+    if not (np.abs(shapely.get_coordinates(flat)) <= LARGEST).all():
+        msg = f"lines: their coordinates must be finite, of size {LARGEST:g} at most."
+        raise InputError(msg)
+    return flat
 
 
 def ends_of(lines: Any) -> Floats:
@@ -226,16 +222,11 @@ def _lines(given: Any, ends: Floats) -> Any:
     if given is None:
         return np.array(shapely.linestrings(ends), dtype=object)
     lines = listed_lines(given, "lines")
-    if lines.shape != (len(ends),) or not np.all(shapely.is_geometry(lines)):
+    plain = [getattr(line, "geom_type", "") == "LineString" and not line.is_empty for line in lines]
+    if len(lines) != len(ends) or not all(plain):
         msg = "lines: need one LineString per edge."
         raise InputError(msg)
-    if not np.all((shapely.get_type_id(lines) == shapely.GeometryType.LINESTRING) & ~shapely.is_empty(lines)):
-        msg = "lines: need one LineString per edge."
-        raise InputError(msg)
-    lines = shapely.transform(shapely.force_2d(lines), lambda xy: xy + 0.0)
-    if not (np.abs(shapely.get_coordinates(lines)) <= LARGEST).all():
-        msg = f"lines: their coordinates must be finite, of size {LARGEST:g} at most."
-        raise InputError(msg)
+    lines = flattened(lines)
     if not np.array_equal(ends_of(lines), ends):
         msg = "lines: each must start at its edge's first vertex and end at its second."
         raise InputError(msg)
@@ -265,78 +256,25 @@ def noting_overlaps(parts: Skeleton) -> Skeleton:
 
 def overlapping(lines: Any) -> Ints:
     """Numbers of the LineStrings that share a stretch with an earlier one, to rounding; crossings are none."""
-    line, first, last = _segments(lines)
-    segments = shapely.linestrings(np.stack([first, last], axis=1))
-    near = ROUNDING * (float(np.abs([first, last]).max()) + float(np.ptp(shapely.total_bounds(lines))))
+    xy, line = shapely.get_coordinates(lines, return_index=True)
+    inside = (line[1:] == line[:-1]) & (xy[1:] != xy[:-1]).any(axis=1)
+    line, ends = line[1:][inside], np.stack([xy[:-1][inside], xy[1:][inside]], axis=1)
+    segments = shapely.linestrings(ends)
+    near = ROUNDING * (float(np.abs(ends).max()) + float(np.ptp(shapely.total_bounds(lines))))
     one, other = shapely.STRtree(segments).query(segments, predicate="dwithin", distance=near)
     # The longer segment of a pair gives the direction, because its direction is known better.
-    length = np.hypot(*(last - first).T)
+    length = np.hypot(*(ends[:, 1] - ends[:, 0]).T)
     longer = (length[one] > length[other]) | ((length[one] == length[other]) & (one < other))
     pairs = longer & (line[one] != line[other])
     one, other = one[pairs], other[pairs]
-    along = (last - first)[one] / length[one, None]
-    at, off = (np.stack([_product(end[other] - first[one], along, cross) for end in (first, last)]) for cross in (0, 1))
+    # In complex numbers: along the longer segment from its beginning, and aside of it.
+    first, last = np.ascontiguousarray(ends).view(np.complex128)[..., 0].T
+    turned = [(end[other] - first[one]) * np.conj(last - first)[one] / length[one] for end in (first, last)]
+    at, off = np.real(turned), np.imag(turned)
     # Distances from the longer segment's line at both ends of the stretch common to the two.
-    ends = np.clip(at, 0, length[one])
+    stretch = np.clip(at, 0, length[one])
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = (off[1] - off[0]) / (at[1] - at[0])
-        away = np.abs(off[0] + (ends - at[0]) * slope).max(axis=0)
-    shared = (np.abs(ends[1] - ends[0]) > near) & (away <= near)
+        away = np.abs(off[0] + (stretch - at[0]) * slope).max(axis=0)
+    shared = (np.abs(stretch[1] - stretch[0]) > near) & (away <= near)
     return np.unique(np.maximum(line[one[shared]], line[other[shared]]))
-
-
-def _segments(lines: Any) -> tuple[Ints, Any, Any]:
-    """Line (S,) and ends (S, 2), (S, 2) of the straight pieces of LineStrings that have a length."""
-    xy, line = shapely.get_coordinates(lines, return_index=True)
-    inside = (line[1:] == line[:-1]) & (xy[1:] != xy[:-1]).any(axis=1)
-    return line[1:][inside], xy[:-1][inside], xy[1:][inside]
-
-
-def _product(a: Any, b: Any, cross: int) -> Any:
-    """Scalar products of vectors (n, 2), or their cross products."""
-    return a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0] if cross else (a * b).sum(axis=1)
-
-
-class PointsAlong:
-    """Broken lines, and the points at given distances along them.
-
-    The points are those of `shapely.line_interpolate_point`, which makes an object of each, from the same operations in
-    the same order. Distances below zero count as zero.
-
-    Examples
-    --------
-    >>> corner = shapely.linestrings([[0, 0], [2, 0], [2, 3]])
-    >>> PointsAlong(np.array([corner])).at(np.array([0, 0]), np.array([1.5, 4.0]))
-    array([[1.5, 0. ],
-           [2. , 2. ]])
-    """
-
-    def __init__(self, lines: Floats) -> None:
-        self._corners, line = shapely.get_coordinates(lines, return_index=True)
-        count = np.bincount(line, minlength=len(lines))
-        self._first, self._steps = np.cumsum(count) - count, count - 1
-        self._sides = np.diff(self._corners, axis=0, append=self._corners[-1:])
-        self._length = np.sqrt((self._sides**2).sum(axis=1))
-        # Along each line, added up from its beginning: of one sum over all lines a long one would take the digits.
-        self._before = np.zeros(len(self._corners))
-        for step in range(1, count.max(initial=1)):
-            last = self._first[self._steps >= step] + step - 1
-            self._before[last + 1] = self._before[last] + self._length[last]
-
-    def at(self, line: Ints, along: Floats) -> Floats:
-        """(n, 2) coordinates at distances (n,) along the lines of these numbers (n,)."""
-        corner, steps = self._first.take(line), self._steps.take(line)
-        left = np.flatnonzero(steps > 1)
-        for step in range(1, self._steps.max(initial=1)):
-            left = left[(steps[left] > step) & (along[left] >= self._before[corner[left] + 1])]
-            corner[left] += 1
-        length = self._length.take(corner)
-        rest = along - self._before.take(corner)
-        share = np.clip(np.divide(rest, length, out=np.zeros_like(rest), where=length > 0), 0, 1)
-        found = self._sides.take(corner, axis=0)
-        found *= share[:, None]
-        found += self._corners.take(corner, axis=0)
-        # The last corner itself, without the rounding of a sum.
-        ends = share == 1
-        found[ends] = self._corners[corner[ends] + 1]
-        return found

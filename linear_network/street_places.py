@@ -6,11 +6,11 @@ numbers add exactly in any order, so the distance of two places depends on these
 """
 
 import numpy as np
-import scipy
 
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.shortest_paths import BLOCK, edge_numbers
+from dpppsynth.linear_network.skeleton import links
 from dpppsynth.spatial.near_pairs import NearPairs, products
 
 # Units of a step.
@@ -31,14 +31,7 @@ class StreetPlaces:
         self.step, self.edges = step, network.edges
         # No edge is without length: the graph would lose it.
         self.lengths: Ints = np.maximum(np.rint(network.lengths / step * UNITS), 1).astype(np.int64)
-        ends = np.sort(network.edges, axis=1)
-        order = np.argsort(self.lengths, kind="stable")
-        order = order[ends[order, 0] != ends[order, 1]]
-        pair, first = np.unique(ends[order], axis=0, return_index=True)
-        size = len(network.vertices)
-        shortest = self.lengths[order[first]].astype(np.float64)
-        upper = scipy.sparse.coo_array((shortest, (pair[:, 0], pair[:, 1])), shape=(size, size))
-        self.graph = scipy.sparse.csr_array(upper + upper.T)
+        self.graph = links(len(network.vertices), network.edges, self.lengths.astype(np.float64))
 
     def places(self, positions: Floats) -> Ints:
         """(n, 2) edge and offset in units of positions (n, 2), each rounded on its own to a whole step."""

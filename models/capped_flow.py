@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from dpppsynth.spatial.near_pairs import Ints, NearPairs, products
+from dpppsynth.core.types import Ints
+from dpppsynth.spatial.near_pairs import NearPairs, products
 
 # Capacities are 32-bit numbers.
 MOST = 2**31 - 1

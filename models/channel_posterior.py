@@ -10,7 +10,6 @@ range is about the width of the grid, correlations are cut off far away.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -275,25 +274,13 @@ def _newton(likelihood: ReportLikelihood, prior: Prior, field: Floats, gradient:
         information = prior.factor.T @ likelihood.information_matrix(field) @ prior.factor
         factor = np.linalg.cholesky(np.eye(prior.size) + information)
         return scipy.linalg.cho_solve((factor, True), gradient), 2 * float(np.log(np.diag(factor)).sum())
+    from scipy.sparse.linalg import LinearOperator, cg
+
     product = likelihood.information(field)
-    return _solved(lambda z: z + prior.adjoint(product(prior.field(z))), gradient), math.nan
-
-
-def _solved(product: Callable[[Floats], Floats], right: Floats) -> Floats:
-    """Solution of a positive definite system by conjugate gradients, to the residual that Newton's method needs."""
-    solution, rest = np.zeros_like(right), right.copy()
-    direction, square = rest.copy(), float(right @ right)
-    enough = RESIDUAL**2 * square
-    for _ in range(GRADIENTS):
-        image = product(direction)
-        length = square / float(direction @ image)
-        solution += length * direction
-        rest -= length * image
-        square, last = float(rest @ rest), square
-        if square <= enough:
-            break
-        direction = rest + (square / last) * direction
-    return solution
+    shape = (prior.size, prior.size)
+    system = LinearOperator(shape, lambda z: z + prior.adjoint(product(prior.field(z))), dtype=float)
+    # To the residual that Newton's method needs.
+    return cg(system, gradient, rtol=RESIDUAL, maxiter=GRADIENTS)[0], math.nan
 
 
 def _line_search(

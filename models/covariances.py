@@ -121,7 +121,7 @@ class Covariance:
                 "functions of shortest paths can give negative variances. Take metric='resistance'."
             )
             raise InputError(msg)
-        return cast(NetworkMesh, mesh).paths(np.inf)
+        return cast(NetworkMesh, mesh).path_lengths
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, inverse of `covariance_from_dict`."""

@@ -81,23 +81,21 @@ def build_noise_aware(likelihood: MassLikelihood, basis: Floats, centre: float =
     ----------
     likelihood : NoisyMasses or NoisyField
     basis : (V, r) array
-        Factor M of the prior covariance; the data container "basis" may be exchanged between runs.
+        Factor M of the prior covariance.
     centre : float
         Prior mean of the log-intensity; irrelevant when n is public.
 
     Returns
     -------
     pymc.Model
-        Variable `z`; potential `log_likelihood`; data `basis` and `shifted_masses`, first of `likelihood.arguments`.
+        Variable `z`; potential `log_likelihood`.
     """
     import pymc as pm
 
     from dpppsynth.models.density_op import MassLogDensity
 
-    shifted, *rest = likelihood.arguments
     with pm.Model() as model:
-        data = pm.Data("basis", basis), pm.Data("shifted_masses", shifted)
         z = pm.Normal("z", 0, 1, shape=basis.shape[1])
-        value, _ = MassLogDensity(likelihood.law)(z, data[0], centre, data[1], *rest)
+        value, _ = MassLogDensity(likelihood.law)(z, basis, centre, *likelihood.arguments)
         pm.Potential("log_likelihood", value)
     return model

@@ -8,7 +8,7 @@ in w, and a root R of the information (`R'R`).
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -276,51 +276,29 @@ class NoisyCounts(MassLikelihood):
     measure : (V,) array
     tents : (K, V) array, dense or sparse
         Shares of the field's V vertices in the sums.
+    n : float or None
     """
 
     counts: Floats
     scales: Floats
     measure: Floats
     tents: Floats
-    n: None = None
+    n: float | None = None
     law = staticmethod(smoothed_laplace)
+    # Of noise of scale 1.
+    information: ClassVar[float] = SMOOTHED_INFORMATION
 
     @cached_property
     def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
         response = scipy.sparse.diags_array(1 / self.scales) @ self.tents
-        return self.counts / self.scales, self.measure, response, 0.0, 0.0
+        return self.counts / self.scales, self.measure, response, float(self.n or 0), 0.0
 
     def precision(self, means: Floats) -> Floats:
-        return np.full_like(means, SMOOTHED_INFORMATION)
+        return np.full_like(means, self.information)
 
 
-@dataclass(frozen=True, eq=False)
-class NormalMasses(MassLikelihood):
-    """Sums of expected masses plus normal noise of a standard deviation of its own each, such as estimates of shares.
+class NormalCounts(NoisyCounts):
+    """The same with normal noise, whose `scales` are standard deviations, such as unbiased estimates of shares."""
 
-    Attributes
-    ----------
-    values : (K,) array
-        Unbiased estimates of the sums.
-    sds : (K,) array
-        Their standard deviations.
-    measure : (V,) array
-    tents : (K, V) array, dense or sparse
-        Shares of the field's V vertices in the sums.
-    n : float or None
-    """
-
-    values: Floats
-    sds: Floats
-    measure: Floats
-    tents: Floats
-    n: float | None = None
     law = staticmethod(standard_normal)
-
-    @cached_property
-    def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
-        response = scipy.sparse.diags_array(1 / self.sds) @ self.tents
-        return self.values / self.sds, self.measure, response, float(self.n or 0), 0.0
-
-    def precision(self, means: Floats) -> Floats:
-        return np.ones_like(means)
+    information = 1.0

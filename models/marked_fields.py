@@ -3,13 +3,13 @@
 Values stand in the order of types, of hats of each type, and of vertices of each hat.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from dpppsynth.models.finite_elements import segment_elements
-from dpppsynth.models.sparse_fields import SparseField, SummedField, constant, scaled, summed
+from dpppsynth.models.sparse_fields import SparseField, constant, scaled, summed
 from dpppsynth.models.sparse_solver import SparseFactor
 from dpppsynth.spatial.mark_space import Times
 
@@ -40,7 +40,7 @@ class MarkedPrior:
 
     def on(
         self, space: SparseField, clock: SparseField | None, types: int, intercept_sd: float | None = None
-    ) -> SummedField:
+    ) -> SparseField:
         """The field at C K V values.
 
         Parameters
@@ -106,16 +106,12 @@ def clock_field(times: Times, range_: float) -> SparseField:
 
 def _repeated(field: SparseField, count: int) -> SparseField:
     """The same field so many times."""
-    return _placed(field, sp.kron(np.ones((count, 1)), field.placement, format="csr"))
+    return replace(field, placement=sp.kron(np.ones((count, 1)), field.placement, format="csr"))
 
 
 def _everywhere(field: SparseField, places: int) -> SparseField:
     """Each of a field's values at so many places."""
-    return _placed(field, sp.kron(field.placement, np.ones((places, 1)), format="csr"))
-
-
-def _placed(field: SparseField, placement: sp.csr_array) -> SparseField:
-    return SparseField(field.precision, field.root, field.log_det, placement)
+    return replace(field, placement=sp.kron(field.placement, np.ones((places, 1)), format="csr"))
 
 
 def _independent(field: SparseField, count: int) -> SparseField:

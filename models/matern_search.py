@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import product
 from typing import TypeVar
 
 import numpy as np
@@ -94,17 +95,19 @@ class MaternSearch:
         fits: dict[Key, SparsePosterior] = {}
         seen: dict[Key, float] = {}
 
-        def evidence(smoothness: float, range_: float) -> float:
+        def evidence(smoothness: float, place: tuple[float, ...]) -> float:
+            key = smoothness, place[0]
             near = next(iter(fits.values())).field_mode if fits else self.start
-            fit = self.posterior((smoothness, range_), near, min(0.9, len(seen) / (TRIED * len(self.smoothness))))
-            kept = non_negligible(fits | {(smoothness, range_): fit})
+            fit = self.posterior(key, near, min(0.9, len(seen) / (TRIED * len(self.smoothness))))
+            kept = non_negligible(fits | {key: fit})
             fits.clear()
             fits.update(kept)
-            seen[smoothness, range_] = fit.log_evidence
+            seen[key] = fit.log_evidence
             return fit.log_evidence
 
         for smoothness in self.smoothness:
-            ascend(partial(evidence, smoothness), self.ranges, min(FIRST, len(self.ranges) - 1))
+            first = min(FIRST, len(self.ranges) - 1)
+            climb_grid(partial(evidence, smoothness), (self.ranges,), (first,))
         return fits, seen
 
     def posterior(self, key: Key, start: Floats | None, share: float | None = None) -> SparsePosterior:
@@ -155,14 +158,14 @@ def averaged_mode(fit: Callable[[float, Floats | None], SparsePosterior | None],
     """
     fits: list[SparsePosterior] = []
 
-    def evidence(range_: float) -> float:
-        found = fit(range_, fits[-1].field_mode if fits else None)
+    def evidence(place: tuple[float, ...]) -> float:
+        found = fit(place[0], fits[-1].field_mode if fits else None)
         if found is None:
             return -np.inf
         fits.append(found)
         return found.log_evidence
 
-    ascend(evidence, ranges, FIRST)
+    climb_grid(evidence, (ranges,), (FIRST,))
     if not fits:
         msg = "fit: no posterior mode of the field was found"
         raise QualityError(msg)
@@ -171,19 +174,27 @@ def averaged_mode(fit: Callable[[float, Floats | None], SparsePosterior | None],
     return np.average([each.field_mode for each in fits], axis=0, weights=weight)
 
 
-def ascend(height: Callable[[float], float], places: Sequence[float], first: int) -> None:
-    """Ascend to a local maximum over ordered places, from the first one on, looking at each place once at most."""
-    seen: dict[int, float] = {}
+def climb_grid(
+    height: Callable[[tuple[float, ...]], float], axes: Sequence[Sequence[float]], first: tuple[int, ...]
+) -> None:
+    """Ascend to a local maximum over a grid from a place on, one axis after the other, seeing no place twice."""
+    seen: dict[tuple[int, ...], float] = {}
 
-    def at(place: int) -> float:
-        if not 0 <= place < len(places):
+    def at(place: tuple[int, ...]) -> float:
+        if not all(0 <= k < len(axis) for k, axis in zip(place, axes, strict=True)):
             return -np.inf
         if place not in seen:
-            seen[place] = height(places[place])
+            seen[place] = height(tuple(axis[k] for k, axis in zip(place, axes, strict=True)))
         return seen[place]
+
+    def ascend(here: tuple[int, ...], axis: int, way: int) -> tuple[int, ...]:
+        there = (*here[:axis], here[axis] + way, *here[axis + 1 :])
+        return ascend(there, axis, way) if at(there) > at(here) else here
 
     here = first
     at(here)
-    for way in (1, -1):
-        while at(here + way) > at(here):
-            here += way
+    before: tuple[int, ...] = ()
+    while here != before:
+        before = here
+        for axis, way in product(range(len(axes)), (1, -1)):
+            here = ascend(here, axis, way)

@@ -118,7 +118,7 @@ class Chains:
 
 
 class Sampler:
-    """NUTS for one log-density, or for one model whose data containers may change between runs; compiled once.
+    """NUTS for one log-density or model.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Sampler:
             )
             raise InputError(msg)
 
-    def sample(self, *, draws: int, tune: int, seed: int, data: dict[str, Any] | None = None) -> Chains:
+    def sample(self, *, draws: int, tune: int, seed: int) -> Chains:
         """Run four chains.
 
         Parameters
@@ -152,24 +152,17 @@ class Sampler:
             Draws kept and discarded, per chain.
         seed : int
             Post-processing may be seeded freely; draw it from `randomness.generator`.
-        data : dict, optional
-            New values of data containers.
         """
         with quiet():
-            trace = (
-                self._nutpie(draws, tune, seed, data)
-                if self._engine == "nutpie"
-                else self._pymc(draws, tune, seed, data)
-            )
+            trace = (self._nutpie if self._engine == "nutpie" else self._pymc)(draws, tune, seed)
         diverging = trace["sample_stats"]["diverging"]
         return Chains(np.asarray(trace["posterior"]["z"]), int(np.asarray(diverging).sum()))
 
-    def _nutpie(self, draws: int, tune: int, seed: int, data: dict[str, Any] | None) -> Any:
+    def _nutpie(self, draws: int, tune: int, seed: int) -> Any:
         import nutpie
 
-        compiled = self._compiled.with_data(**data) if data else self._compiled
         return nutpie.sample(
-            compiled,
+            self._compiled,
             draws=draws,
             tune=tune,
             chains=CHAINS,
@@ -179,12 +172,10 @@ class Sampler:
             save_warmup=False,
         )
 
-    def _pymc(self, draws: int, tune: int, seed: int, data: dict[str, Any] | None) -> Any:
+    def _pymc(self, draws: int, tune: int, seed: int) -> Any:
         import pymc as pm
 
         with self._model:
-            if data:
-                pm.set_data(data)
             return pm.sample(
                 draws,
                 tune=tune,

@@ -5,10 +5,9 @@ for the smoothness 1 in the plane (Lindgren, Rue & Lindstroem 2011) and 3/2 on n
 Kirchhoff's condition (Bolin, Simas & Wallin 2024).
 """
 
-import dataclasses
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
@@ -26,6 +25,8 @@ MOST_UNKNOWNS = 250_000
 # Margin around a window, in ranges, and at most as a share of each side of the box. Without it the covariance between
 # points near the border would be half as large again, as if the field were mirrored there.
 PADDING, MOST_PADDING = 0.4, 0.15
+# Standard deviation on the log scale within which a field is split into its parts.
+CLOSE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,10 @@ class SparseField:
         A: from the unknowns to the vertices, a factor each.
     intercept : bool
         Whether the last unknown is a constant, added everywhere.
+    effects : int
+        Number of effects of covariates, which are the last unknowns.
+    mixed : bool
+        Whether a value is made of several unknowns, an intercept aside.
     """
 
     precision: "scipy.sparse.csc_array"
@@ -51,13 +56,8 @@ class SparseField:
     log_det: float
     placement: "scipy.sparse.csr_array"
     intercept: bool = False
-    # Whether a value is made of several unknowns.
-    mixed: ClassVar[bool] = False
-
-    @property
-    def effects(self) -> int:
-        """Number of effects of covariates, which are the last unknowns."""
-        return 0
+    effects: int = 0
+    mixed: bool = False
 
     @property
     def size(self) -> int:
@@ -66,17 +66,14 @@ class SparseField:
 
     def with_intercept(self, sd: float) -> "SparseField":
         """The field plus a constant `N(0, sd^2)`, one more unknown."""
-        one = scipy.sparse.csc_array([[1.0]])
-        return SparseField(
-            scipy.sparse.block_diag([self.precision, one / sd**2], format="csc"),
-            scipy.sparse.block_diag([self.root, one / sd], format="csc"),
-            self.log_det - 2 * float(np.log(sd)),
-            scipy.sparse.hstack([self.placement, np.ones((self.placement.shape[0], 1))], format="csr"),
-            intercept=True,
-        )
+        one = with_effects(self, np.ones((self.placement.shape[0], 1)), sd)
+        return replace(one, intercept=True, effects=0, mixed=self.mixed)
 
     def unknowns_of(self, field: Floats) -> Floats:
-        """(N,) unknowns with the given field (V,) at the vertices, and zero elsewhere."""
+        """(N,) unknowns with the given field (V,) at the vertices, about so where it is mixed, and zero elsewhere."""
+        if self.mixed:
+            weighed = self.placement.T / CLOSE**2
+            return SparseFactor(self.precision + weighed @ self.placement).solve(weighed @ field)
         scale = self.placement[:, : self.size - self.intercept]
         entries = np.zeros(self.size)
         entries[scale.indices] = field / scale.data
@@ -205,100 +202,38 @@ def require_few_unknowns(count: int) -> None:
         raise NoFieldError(msg)
 
 
-# Standard deviation on the log scale within which a field is split into its parts.
-CLOSE = 0.1
-
-
-@dataclass(frozen=True, eq=False)
-class SummedField(SparseField):
-    """Sum of independent fields; each value is made of several unknowns."""
-
-    mixed: ClassVar[bool] = True
-
-    def unknowns_of(self, field: Floats) -> Floats:
-        weighed = self.placement.T / CLOSE**2
-        return SparseFactor(self.precision + weighed @ self.placement).solve(weighed @ field)
-
-
-def summed(*parts: SparseField) -> SummedField:
+def summed(*parts: SparseField) -> SparseField:
     """Sum of independent fields at the same V places."""
-    return SummedField(
+    return SparseField(
         scipy.sparse.block_diag([part.precision for part in parts], format="csc"),
         scipy.sparse.block_diag([part.root for part in parts], format="csc"),
         sum(part.log_det for part in parts),
         scipy.sparse.hstack([part.placement for part in parts], format="csr"),
+        mixed=True,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class MovedField(SparseField):
-    """A field at other places than its own.
-
-    Attributes
-    ----------
-    field : SparseField
-    basis : sparse (places, V)
-        Weights of the field's own places, such as those of linear interpolation.
-    """
-
-    field: SparseField = dataclasses.field(kw_only=True)
-    basis: "scipy.sparse.csr_array" = dataclasses.field(kw_only=True)
-    mixed: ClassVar[bool] = True
-
-    def unknowns_of(self, field: Floats) -> Floats:
-        weight = self.basis.sum(axis=0)
-        average = np.divide(self.basis.T @ field, weight, out=np.zeros_like(weight), where=weight > 0)
-        return self.field.unknowns_of(average)
-
-
-def moved(field: SparseField, basis: "scipy.sparse.csr_array") -> MovedField:
+def moved(field: SparseField, basis: "scipy.sparse.csr_array") -> SparseField:
     """The field at other places, from its values at its own by a sparse matrix (places, V)."""
-    placement = (basis @ field.placement).tocsr()
-    return MovedField(
-        field.precision, field.root, field.log_det, placement, intercept=field.intercept, field=field, basis=basis
-    )
+    return replace(field, placement=(basis @ field.placement).tocsr(), mixed=True)
 
 
-@dataclass(frozen=True, eq=False)
-class FieldWithEffects(SparseField):
-    """A field plus effects times covariates, which are the last unknowns.
-
-    Attributes
-    ----------
-    field : SparseField
-    columns : (V, p) array
-        Covariates at the field's places.
-    """
-
-    field: SparseField = dataclasses.field(kw_only=True)
-    columns: Floats = dataclasses.field(kw_only=True)
-    mixed: ClassVar[bool] = True
-
-    @property
-    def effects(self) -> int:
-        return self.columns.shape[1]
-
-    def unknowns_of(self, field: Floats) -> Floats:
-        effects = np.linalg.lstsq(self.columns, field - field.mean(), rcond=None)[0]
-        return np.concatenate([self.field.unknowns_of(field - self.columns @ effects), effects])
-
-
-def with_effects(field: SparseField, columns: Floats, sd: float) -> FieldWithEffects:
-    """The field plus covariates (V, p) times effects `N(0, sd^2)`, one more unknown each."""
+def with_effects(field: SparseField, columns: Floats, sd: float) -> SparseField:
+    """The field plus covariates (V, p) times effects `N(0, sd^2)`, one more unknown each, the last ones."""
     one = scipy.sparse.eye_array(columns.shape[1], format="csc")
-    return FieldWithEffects(
+    return SparseField(
         scipy.sparse.block_diag([field.precision, one / sd**2], format="csc"),
         scipy.sparse.block_diag([field.root, one / sd], format="csc"),
         field.log_det - 2 * columns.shape[1] * float(np.log(sd)),
         scipy.sparse.hstack([field.placement, scipy.sparse.csr_array(columns)], format="csr"),
-        field=field,
-        columns=columns,
+        effects=columns.shape[1],
+        mixed=True,
     )
 
 
 def scaled(field: SparseField, factor: float) -> SparseField:
     """The field times a number."""
-    return SparseField(field.precision, field.root, field.log_det, factor * field.placement)
+    return replace(field, placement=factor * field.placement)
 
 
 def constant(places: int, sd: float) -> SparseField:

@@ -6,7 +6,6 @@ standard normal e and f, solving it for `R e + J' W^1/2 f` gives a vector of the
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy
@@ -23,8 +22,6 @@ ENOUGH = 1e-4
 HALVINGS = 40
 # Most that a step changes the field at a vertex, on the log scale: far from the mode Newton's method overshoots.
 LONGEST = 4.0
-# Vertices whose variances are found at once where they are made of several unknowns.
-BATCH = 256
 # Relative error of a Newton step by conjugate gradients, and rounds of these that take less time than a factor.
 ROUGH, MOST_ROUNDS = 0.05, 10
 
@@ -98,12 +95,6 @@ class PosteriorPrecision:
         out = self._factor.solve(right)
         return out - self._solved @ (self._between @ (self._columns.T @ out)) if self._known else out
 
-    @property
-    def variances(self) -> Floats:
-        """(N,) diagonal of the inverse."""
-        out = self._factor.inverse_diagonal
-        return out - np.einsum("ni,ij,nj->n", self._solved, self._between, self._solved) if self._known else out
-
 
 @dataclass(frozen=True, eq=False)
 class SparsePosterior:
@@ -132,26 +123,6 @@ class SparsePosterior:
     def field_mode(self) -> Floats:
         """(V,) field at the mode."""
         return np.asarray(self.centre + self.prior.placement @ self.mode)
-
-    @cached_property
-    def field_variances(self) -> Floats:
-        """(V,) variances of the field at the vertices."""
-        if self.prior.mixed:
-            return self._mixed_variances()
-        # Each of them is one unknown times a factor, plus the intercept.
-        placement, variances = self.prior.placement, self.precision.variances
-        if not self.prior.intercept:
-            return np.asarray(placement.power(2) @ variances)
-        field, last = placement[:, :-1], np.zeros(self.prior.size)
-        last[-1] = 1.0
-        beside = self.precision.solve(last)[:-1]
-        return np.asarray(field.power(2) @ variances[:-1] + 2 * (field @ beside) + variances[-1])
-
-    def _mixed_variances(self) -> Floats:
-        rows = [self.prior.placement[start : start + BATCH] for start in range(0, self.prior.placement.shape[0], BATCH)]
-        return np.concatenate(
-            [np.einsum("vn,nv->v", row.toarray(), self.precision.solve(row.T.toarray())) for row in rows]
-        )
 
     def draw(self, k: int, rng: np.random.Generator) -> Floats:
         """(k, V) fields drawn from the approximation."""

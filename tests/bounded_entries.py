@@ -15,7 +15,6 @@ SERIES = COUNTS.release_by(HALVES, 1, by="half", levels=[0, 1])
 MOVED = dps.PlanarLaplaceSynthesizer(1.0, alpha=25.0, max_error=500.0)
 ALONG = privacy.AlphaNeighbours(25.0, max_points_per_person=20)
 TRACK = dps.PlanarLaplaceSynthesizer(20.0, relation=ALONG, track=True).release(PATTERN, 1)
-PROFILE = privacy.TruncatedLaplaceDP(2.0, 25, (1, 1), 1e-4)
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 
 ENTRIES = {
@@ -36,7 +35,6 @@ ENTRIES = {
     "PlanarLaplaceSynthesizer.release": (MOVED.release, {"pattern": PATTERN, "rng": 1}),
     "PointRelease.filter": (TRACK.filter, {"step": 5.0, "particles": 20, "resample": True, "rng": 1}),
     "TruncatedLaplaceDP": (privacy.TruncatedLaplaceDP, {"scale": 2.0, "bound": 25, "shifts": (1, 1), "at": 1e-4}),
-    "TruncatedLaplaceDP.from_dict": (privacy.TruncatedLaplaceDP.from_dict, {"data": PROFILE.to_dict()}),
     "bounded_counts": (
         privacy.bounded_counts,
         {"relation": NEAR, "scale": 2.0, "max_error": 30, "delta": 1e-6, "domain": SQUARE},
@@ -89,7 +87,6 @@ ENTRIES |= {
 # Filters and answers
 NOISY, NOISE, MOVES = [1.0, 3.0, 2.0], {"scale": 1.0, "bound": 5.0}, {"points": PLACES, "epsilon": 1.0, "bound": 5.0}
 CHOICES = {"particles": 20, "resample": True, "rng": 1}
-GRIDS = {"observations": NOISY, **NOISE, "step": 1.0, "spacing": None}
 SHARED = {"sensitivity": 1, "queries": 1, "joint": True}
 MONTHLY = dps.BoundedErrorAnswers(epsilon=1.0, max_error=20)
 ENTRIES |= {
@@ -99,16 +96,11 @@ ENTRIES |= {
     ),
     "estimated_step": (filters.estimated_step, {"observations": NOISY, **NOISE}),
     "likely_step": (filters.likely_step, {"observations": NOISY, **NOISE}),
-    "grid_filter": (filters.grid_filter, GRIDS),
-    "grid_smoother": (filters.grid_smoother, GRIDS),
-    "pooled_smoother": (filters.pooled_smoother, {name: value for name, value in GRIDS.items() if name != "spacing"}),
+    "pooled_smoother": (filters.pooled_smoother, {"observations": NOISY, **NOISE, "step": 1.0}),
     "cartesian_filter": (filters.cartesian_filter, {**MOVES, "step": "likely", **CHOICES}),
     "polar_filter": (
         filters.polar_filter,
         {**MOVES, "origin": [0.0, 0.0], "radial_step": "likely", "angular_step": 0.1, **CHOICES},
-    ),
-    "relative_variance": (
-        filters.relative_variance, {"s2": 1.44, "dimension": 10, "particles": 100, "resampled": False},
     ),
     "BoundedErrorAnswers": (
         dps.BoundedErrorAnswers, {"epsilon": 1.0, "delta": None, "max_error": 20, **SHARED, "delta_max": 1e-3},

@@ -195,8 +195,7 @@ BOTH = ADAPTIVE.simulate(PATTERN, rng=1)
 SECOND = ADAPTIVE.second(BOTH.first, 20)
 REPORTS = CELLED[0].clients([1, 2, 3], 1)
 SQUARES = {"bounds": [0, 0, 1000, 1000], "cells": CELLED[0].cells}
-WALKS = local.Trajectories(PATTERN.xy, [0, 8, 20])
-CELLS = WALKS.on_grid(SQUARE, 3)
+CELLS = local.GridTrajectories(3, np.arange(20) % 9, [0, 8, 20])
 LINES = local.LineTrace(epsilon=2.0, cells=3, reach=2)
 TRACE = local.LDPTrace(epsilon=2.0, cells=3, max_length=5)
 TRACED = TRACE.simulate(CELLS, rng=1)
@@ -237,10 +236,6 @@ LOCAL = {
         local.Reports, {"mechanism": "x", "columns": ("i", "j"), "rows": np.ones((2, 2), int), "seeded": False},
     ),
     "Counts": (local.Counts, {"mechanism": CELLED[0], "values": np.ones(21, int), "n": 21, "seeded": False}),
-    "counts_from_dict": (
-        local.counts_from_dict,
-        {"mechanism": CELLED[0], "data": CELLED[0].aggregate(REPORTS).to_dict()},
-    ),
     "write_reports": (
         local.write_reports, {"reports": REPORTS, "path": "none/none.csv", "mechanism": CELLED[0]},
     ),
@@ -288,10 +283,6 @@ LOCAL = {
             "batch": 1000, "rng": 1, "progress": None,
         },
     ),
-    "Trajectories": (local.Trajectories, {"xy": PATTERN.xy, "offsets": [0, 8, 20]}),
-    "Trajectories.of": (local.Trajectories.of, {"paths": [PATTERN.xy[:2], PATTERN.xy[2:]]}),
-    "Trajectories.path": (WALKS.path, {"which": 1}),
-    "Trajectories.on_grid": (WALKS.on_grid, {"window": SQUARE, "cells": 3}),
     "GridTrajectories": (local.GridTrajectories, {"cells": 3, "values": [0, 1, 4], "offsets": [0, 2, 3]}),
     "GridTrajectories.part": (CELLS.part, {"first": 0, "last": 1}),
     "LDPTrace": (local.LDPTrace, {"epsilon": 2.0, "cells": 3, "max_length": 5, "user": "trajectory"}),

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from baselines.trajectories import Trajectories
 from dpppsynth.core.arguments import instance, positive, whole
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.trajectories.paths import (
     MOVES,
     GridTrajectories,
-    Trajectories,
     neighbouring_cells,
     starts,
 )

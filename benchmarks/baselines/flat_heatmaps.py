@@ -12,12 +12,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from baselines.heatmap_arrays import Estimate, Users, as_users
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.mechanisms.heatmap.aggregation import Distributions, Estimate, as_users, require_exact
+from dpppsynth.mechanisms.heatmap.aggregation import require_exact
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets, level_scales
-from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.noise import laplace_noise
 from dpppsynth.spatial.map_distances import DIAMETER
@@ -30,12 +30,10 @@ DEEPEST_PROGRAMME = 8
 
 
 def laplace_aggregate(
-    distributions: Distributions,
+    distributions: npt.ArrayLike | Users,
     *,
     epsilon: float,
     top_fraction: float | None = None,
-    pad: bool = False,
-    allow_subprobability: bool = False,
     rng: RngLike = None,
 ) -> Floats:
     """Private average of persons' distributions, by noise on every cell.
@@ -48,8 +46,6 @@ def laplace_aggregate(
     epsilon : float
     top_fraction : float, optional
         In (0, 1]: keep the largest values alone, this fraction of all cells (0.01 is one per cent), rounded up.
-    pad, allow_subprobability : bool
-        As in `aggregate`.
     rng : None, int or Generator
         None: secret noise. Anything else makes the run reproducible and therefore not private.
 
@@ -79,27 +75,23 @@ def laplace_aggregate(
         distributions,
         epsilon=epsilon,
         top_fraction=top_fraction,
-        pad=pad,
-        allow_subprobability=allow_subprobability,
         rng=rng,
     ).distribution
 
 
 def laplace_estimate(
-    distributions: Distributions,
+    distributions: npt.ArrayLike | Users,
     *,
     epsilon: float,
     top_fraction: float | None = None,
-    pad: bool = False,
-    allow_subprobability: bool = False,
     rng: RngLike = None,
 ) -> Estimate:
     """Estimate of `laplace_aggregate`, with the masses before division by their sum."""
     epsilon, fraction = positive("epsilon", epsilon), _fraction(top_fraction)
-    users = as_users(distributions, pad=pad, allow_subprobability=allow_subprobability)
+    users = as_users(distributions)
     noised = noised_grid(users, epsilon, rng)
     masses = np.maximum(keep_largest(noised, fraction), 0.0)
-    return Estimate(masses, rng is not None)
+    return Estimate(masses)
 
 
 def noised_grid(users: Users, epsilon: float, rng: RngLike = None) -> Floats:
@@ -172,7 +164,7 @@ def dense_aggregate(points: npt.ArrayLike, *, epsilon: float, n: int, rng: RngLi
     at = PointPattern.checked(points)
     users = Users.from_points(at, np.arange(len(at)), side=2**depth)
     masses = nearest_masses(noised_grid(users, epsilon, rng))
-    return Estimate(masses, rng is not None)
+    return Estimate(masses)
 
 
 def dense_depth(epsilon: float, n: int) -> int:

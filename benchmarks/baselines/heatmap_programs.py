@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpppsynth.core.errors import DpppsynthError
-from dpppsynth.mechanisms.heatmap.tree import CellTree, Level, pyramid, require_every_level
+from dpppsynth.mechanisms.heatmap.tree import CellTree, Level, pyramid
 
 # HiGHS stops at 1e-7 by itself, which would be the larger part of a difference to the tree solver.
 TOLERANCE = 1e-10
@@ -45,7 +45,7 @@ def objective(tree: CellTree, masses: np.ndarray) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from dpppsynth.mechanisms.heatmap.reconstruction import select_cells
+    >>> from baselines.heatmap_arrays import select_cells
     >>> tree = select_cells([[[10]], [[4, 3], [2, 1]]], w=1)
     >>> objective(tree, np.array([[4, 2], [2, 2]]))
     3.0
@@ -103,7 +103,6 @@ def compact_lp(tree: CellTree) -> Optimum:
 
 
 def _numbered(tree: CellTree) -> Iterator[tuple[int, Level]]:
-    require_every_level(tree)
     return zip(range(tree.first, tree.depth + 1), tree.levels, strict=True)
 
 

@@ -10,12 +10,11 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from baselines.heatmap_arrays import Users, sparse_aggregate
 from dpppsynth.core.arguments import positive, real_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.heatmap.aggregation import sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST
-from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.minimum_cost_flow import nonnegative_grid
 

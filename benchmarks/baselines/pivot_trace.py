@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from baselines.trajectories import Trajectories
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local.trajectories.paths import Trajectories
 from dpppsynth.spatial.mesh import Floats, Ints
 
 SECTORS = (5, 10, 15, 20)

@@ -19,7 +19,7 @@ CAVEAT = (
     "statistics it was given; the guarantee rests on the theorem."
 )
 # Factor of too little noise whose required number of trials is reported when there were too few.
-TOLD = 2.0
+QUOTED_FACTOR = 2.0
 NO_RANDOMNESS = "no randomness from run to run: a fixed seed, or none"
 
 
@@ -77,8 +77,8 @@ class Audit:
     @property
     def violated(self) -> bool:
         """Whether the claim is refuted: at `delta`, anywhere on its profile, or by what no sound release shows."""
-        told = self.lower_bound > self.claimed or any(finding.violated for finding in self.findings)
-        return told or self.fixed or bool(self.repeats or self.misfits or self.disagreements)
+        refuted = self.lower_bound > self.claimed or any(finding.violated for finding in self.findings)
+        return refuted or self.fixed or bool(self.repeats or self.misfits or self.disagreements)
 
     @cached_property
     def detectable(self) -> float:
@@ -183,11 +183,11 @@ class Audit:
 
     def _more(self) -> str:
         """Sentence about the number of runs that reveal half of the noise, where these are too few."""
-        if self.rating is None or not self.law_is_known or self.violated or self.by_ratio <= TOLD:
+        if self.rating is None or not self.law_is_known or self.violated or self.by_ratio <= QUOTED_FACTOR:
             return ""
-        needed = self.rating.trials_for(TOLD)
+        needed = self.rating.trials_for(QUOTED_FACTOR)
         about = f"about {float(f'{needed:.2g}'):.0f}" if math.isfinite(needed) else "more than a million"
-        return f" For {TOLD:.0f} times too little it takes {about}."
+        return f" For {QUOTED_FACTOR:.0f} times too little it takes {about}."
 
     def _verdict(self) -> str:
         claim = f"{self.claimed:.4g} is claimed" if math.isfinite(self.claimed) else "no finite one is claimed"

@@ -114,7 +114,7 @@ def audit(
         _tell(progress, "looking for the hardest pair of neighbouring patterns")
         subject = target_of(target, domain, n=n, expected_n=expected_n, pair=pair, statistics=more, **options)
     if profile is not None:
-        looked = tuple(each.at_claim() for each in subject.statistics)
+        looked = tuple(replace(each, claimed=None) for each in subject.statistics)
         subject = replace(subject, claimed=profile, statistics=looked, laws=(), excess=(), counted=None)
     return _audit(subject, verification, delta, settings, progress)
 
@@ -297,7 +297,7 @@ def _own(
             return subject
         # The known law is that of the target's own pair.
         claim = subject.claimed.claim if isinstance(subject.claimed, AsStated) else subject.claimed
-        looked = tuple(each.at_claim() for each in subject.statistics)
+        looked = tuple(replace(each, claimed=None) for each in subject.statistics)
         law: dict[str, Any] = {"weakened": None, "draws": (), "laws": (), "excess": ()}
         return replace(subject, pair=pair, claimed=claim, statistics=looked, alike=False, **law)
     missing = [

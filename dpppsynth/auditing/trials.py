@@ -83,9 +83,7 @@ def repeated(draws: Draws, runs: Sequence[SeenNoise]) -> Repeats:
 
     Examples
     --------
-    >>> from dpppsynth.contract.audits.noise_laws import One
-    >>> same = [SeenNoise((b"a",))] * 3
-    >>> repeated(Draws("coin", One(lambda side, released: None), math.log(0.5)), same)
+    >>> repeated(Draws("coin", lambda side, released: [], math.log(0.5)), [SeenNoise((b"a",))] * 3)
     Repeats(draws=3, repeats=2, log_chance=-0.07..., signs=False)
     """
     digests = [digest for run in runs for digest in run.digests]
@@ -281,7 +279,7 @@ def run_block(target: Target, task: Task) -> Block:
         digests.append(_digest(released))
         noise.append(tuple(seen(draws, task.side, released) for draws in target.draws))
         for number, law in enumerate(target.laws):
-            totals[number] += law.number(task.side, released)
+            totals[number] += law.number(task.side, released if law.level is None else released.parts[law.level])
     features = tuple(np.array(row) for row in rows)
     return Block(task.side, features, tuple(digests), tuple(noise), totals)
 

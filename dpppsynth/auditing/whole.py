@@ -1,7 +1,8 @@
 """Whole releases as a target of an audit, of one pattern or of the levels of a mark."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, what_changes
 from dpppsynth.contract.audits.noise_laws import NoiseOf
 from dpppsynth.contract.audits.statistic_audit import StatisticAudit
-from dpppsynth.contract.audits.target import AuditStatistic, Draws, Number, StatedLaw, Target
+from dpppsynth.contract.audits.target import AuditStatistic, Draws, StatedLaw, Target
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
@@ -51,7 +52,6 @@ class Uninferred(Estimator[Statistic]):
         return getattr(self.model, "covariates", None)
 
     def require(self, plan: Any) -> None:
-        """Same requirements as the model."""
         self.model.require(plan)
 
     def fit(self, statistic: Any, *_args: Any, **_options: Any) -> None:
@@ -59,7 +59,6 @@ class Uninferred(Estimator[Statistic]):
         self.given.append(statistic)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form of the model."""
         stated: dict[str, Any] = self.model.to_dict()
         return stated
 
@@ -141,22 +140,9 @@ class WholeStrata:
         return Levels({level: each.statistic for level, each in self.release(pattern).releases.items()})
 
 
-@dataclass(frozen=True, eq=False)
-class OfLevel:
-    """A statistic of one level of a stratified release."""
-
-    level: str
-    features: Callable[[Any], Any]
-
-    def __call__(self, released: Levels) -> Any:
-        """Value of the statistic at that level alone."""
-        return self.features(released.parts[self.level])
-
-
-def of_level(by: str, level: str, statistics: tuple[AuditStatistic, ...]) -> Iterator[AuditStatistic]:
-    """Statistics of one level of a mark."""
-    for each in statistics:
-        yield replace(each, name=f"{by} {level}, {each.name}", features=OfLevel(level, each.features))
+def feature_at(level: str, features: Callable[[Any], Any], released: Levels) -> Any:
+    """Value of a statistic at one level of a stratified release."""
+    return features(released.parts[level])
 
 
 def uninferred(plan: ReleasePlan) -> ReleasePlan:
@@ -186,70 +172,36 @@ Audits = Mapping[str, StatisticAudit]
 Pairs = Mapping[str, Pair]
 
 
-@dataclass(frozen=True, eq=False)
-class FromLevel:
-    """Noise of one level of a stratified release."""
-
-    level: str
-    noise: NoiseOf
-
-    def __call__(self, side: int, released: Levels) -> list[Any]:
-        """Noise of that level alone."""
-        return [self.noise(side, released.parts[self.level])]
-
-
-@dataclass(frozen=True, eq=False)
-class EveryLevel:
-    """Noise of all levels of a stratified release: of each the first numbers, as many as the shortest one has."""
-
-    levels: dict[str, NoiseOf]
-
-    def __call__(self, side: int, released: Levels) -> list[Any]:
-        """Draws of all levels, one for each."""
-        drawn = [noise(side, released.parts[level]) for level, noise in self.levels.items()]
-        shortest = min((len(each) for each in drawn if each is not None), default=0)
-        return [None if each is None else each[:shortest] for each in drawn]
-
-
-@dataclass(frozen=True, eq=False)
-class AtLevel:
-    """Noise test of one level of a stratified release."""
-
-    level: str
-    law: Number
-
-    def __call__(self, side: int, released: Levels) -> tuple[float, int]:
-        """Test statistic of one run."""
-        return self.law(side, released.parts[self.level])
-
-    def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
-        """Log-probability under that level's law alone."""
-        return self.law.log_chance(total, count, runs)
-
-    def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
-        """Whether that level's test alone detects too little noise."""
-        return self.law.finds(factor, runs, log_level)
+def noise_of_levels(levels: dict[str, NoiseOf], side: int, released: Levels) -> list[Any]:
+    """Draws of levels, one for each: of each the first numbers, as many as the shortest one has."""
+    drawn = [noise(side, released.parts[level]) for level, noise in levels.items()]
+    shortest = min((len(each) for each in drawn if each is not None), default=0)
+    return [None if each is None else each[:shortest] for each in drawn]
 
 
 def draws_of_levels(by: str, audits: Audits, pairs: Pairs) -> tuple[Draws, ...]:
     """The noise of each level, and of all levels together."""
+
+    def likeliest(level: str, first: int | None = None) -> float:
+        return audits[level].log_likeliest(pairs[level], first)
+
     known = {level: noise for level, each in audits.items() if (noise := each.noise(pairs[level])) is not None}
     alone = tuple(
-        Draws(f"noise of {by} {level}", FromLevel(level, noise), audits[level].log_likeliest(pairs[level]))
+        Draws(f"noise of {by} {level}", partial(noise_of_levels, {level: noise}), likeliest(level))
         for level, noise in known.items()
     )
     if len(known) < 2:
         return alone
     first = min(audits[level].numbers for level in known)
-    likeliest = max(audits[level].log_likeliest(pairs[level], first) for level in known)
+    most = max(likeliest(level, first) for level in known)
     signs = all(audits[level].symmetric for level in known)
-    return (*alone, Draws(f"noise of all levels of {by}", EveryLevel(known), likeliest, signs=signs))
+    return (*alone, Draws(f"noise of all levels of {by}", partial(noise_of_levels, known), most, signs=signs))
 
 
 def laws_of_levels(by: str, audits: Audits, pairs: Pairs) -> tuple[StatedLaw, ...]:
     """The stated laws of the noise of every level."""
     return tuple(
-        StatedLaw(f"{law.name} of {by} {level}", AtLevel(level, law.number))
+        StatedLaw(f"{law.name} of {by} {level}", law.number, level)
         for level, each in audits.items()
         for law in each.laws(pairs[level])
     )
@@ -303,8 +255,15 @@ def strata_target(
 def _of_level(by: str, level: str, audit: StatisticAudit, pair: Pair, claim: Profile) -> list[AuditStatistic]:
     """Statistics of one level, held to a claim and to the stated noise's own profile at the level's pair."""
     stated = audit.as_stated(pair, claim)
-    found = of_level(by, level, audit.statistics(pair))
-    return [each if each.claimed else each.held_to(stated) for each in found]
+    return [
+        replace(
+            each,
+            name=f"{by} {level}, {each.name}",
+            features=partial(feature_at, level, each.features),
+            claimed=each.claimed or stated,
+        )
+        for each in audit.statistics(pair)
+    ]
 
 
 def _marked(by: str, pairs: Mapping[str, Pair]) -> Pair:

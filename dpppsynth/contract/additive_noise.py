@@ -168,8 +168,51 @@ class AdditiveStatistic(LatticeStatistic):
         return self.scale / 2.0**self.bits
 
 
+class LaplaceStatistic(AdditiveStatistic):
+    """Base of masses with discrete Laplace noise of one scale, chosen for their `sensitivity` and epsilon."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def sensitivity(self) -> int:
+            """L1 sensitivity in lattice units."""
+
+        @property
+        def epsilon(self) -> float:
+            """Budget asked for; the guarantee's own epsilon is at most this."""
+
+    def __post_init__(self) -> None:
+        require_room(self.scale, self.sensitivity, self.mass_epsilon)
+
+    @property
+    def mass_epsilon(self) -> float:
+        """Budget of the counts or masses: all of it, unless something else is measured as well."""
+        return self.epsilon
+
+    @cached_property
+    def scale(self) -> float:
+        return laplace_scale(self.sensitivity, self.mass_epsilon)
+
+    def noise_name(self, *, seeded: bool = False) -> str:
+        return (SeededLaplace if seeded else OpenDPLaplace).name
+
+    def noise_rows(self) -> Rows:
+        """Scale and standard deviation of the noise."""
+        scale = self.noise_scale
+        law = f"discrete Laplace of scale {scale:.4g} points, standard deviation {2**0.5 * scale:.4g}"
+        return [("noise", law)]
+
+    def likelihood(
+        self, statistic: "PrivateStatistic[LatticeStatistic]", measure: Floats, tents: Floats
+    ) -> MassLikelihood:
+        return NoisyMasses(statistic.masses, self.noise_scale, measure, tents, self.n)
+
+    def source(self, rng: RngLike) -> DiscreteNoise:
+        return laplace_noise(self.scale, sensitivity=self.sensitivity, epsilon=self.mass_epsilon, rng=rng)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class LaplaceMasses(AdditiveStatistic):
+class LaplaceMasses(LaplaceStatistic):
     """Counts or tent masses with discrete Laplace noise, and their guarantee.
 
     Attributes
@@ -201,15 +244,10 @@ class LaplaceMasses(AdditiveStatistic):
 
     def __post_init__(self) -> None:
         one_of("basis", self.basis, BASES)
-        require_room(self.scale, self.sensitivity, self.mass_epsilon)
+        super().__post_init__()
 
     def __repr__(self) -> str:
         return f"LaplaceMasses({self.basis} on {self.mesh!r}, {self.relation!r}, epsilon={self.epsilon:g})"
-
-    @property
-    def mass_epsilon(self) -> float:
-        """Budget of the counts or masses: all of it, unless something else is measured as well."""
-        return self.epsilon
 
     @property
     def bits(self) -> int:
@@ -217,14 +255,9 @@ class LaplaceMasses(AdditiveStatistic):
 
     @cached_property
     def sensitivity(self) -> int:
-        """L1 sensitivity in lattice units."""
         if self.basis == "cells":
             return bounds.counts_sensitivity(self.relation)
         return bounds.tents_sensitivity(self.mesh, self.relation, bits=self.bits)
-
-    @cached_property
-    def scale(self) -> float:
-        return laplace_scale(self.sensitivity, self.mass_epsilon)
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -257,22 +290,8 @@ class LaplaceMasses(AdditiveStatistic):
     def size(self) -> int:
         return len(self.mesh.elements if self.basis == "cells" else self.mesh.vertices)
 
-    def noise_name(self, *, seeded: bool = False) -> str:
-        return (SeededLaplace if seeded else OpenDPLaplace).name
-
     def table_rows(self) -> Rows:
         return [("measured", f"{self.basis} on {mesh_words(self.mesh)}"), *self.noise_rows()]
-
-    def noise_rows(self) -> Rows:
-        """Scale and standard deviation of the noise."""
-        scale = self.noise_scale
-        law = f"discrete Laplace of scale {scale:.4g} points, standard deviation {2**0.5 * scale:.4g}"
-        return [("noise", law)]
-
-    def likelihood(
-        self, statistic: "PrivateStatistic[LatticeStatistic]", measure: Floats, tents: Floats
-    ) -> MassLikelihood:
-        return NoisyMasses(statistic.masses, self.noise_scale, measure, tents, self.n)
 
     def shares(self, field: Mesh, pieces: Pieces) -> "scipy.sparse.csr_array":
         """Sparse (K, V) shares of the statistic's cells or tents in what lies near each vertex of a field's mesh."""
@@ -282,9 +301,6 @@ class LaplaceMasses(AdditiveStatistic):
         if self.basis == "cells":
             return cell_counts(self.mesh, positions)
         return lattice_masses(self.mesh, positions, self.bits)
-
-    def source(self, rng: RngLike) -> DiscreteNoise:
-        return laplace_noise(self.scale, sensitivity=self.sensitivity, epsilon=self.mass_epsilon, rng=rng)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -158,13 +158,6 @@ class PairsStatistic(LatticeStatistic):
             """Cap of each radius."""
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        """The released numbers from their JSON form.
-
-        Raises
-        ------
-        InputError
-            When there are more or fewer than the plan has.
-        """
         statistic = super().restore(data)
         if len(statistic.lattice) != self.size:
             msg = "statistic: it has another number of values than its plan; the file is not whole."

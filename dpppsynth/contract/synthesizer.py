@@ -145,10 +145,6 @@ class Synthesizer(Settings, Generic[R_co]):
         return measured_number(relation, pattern) if relation.n_is_public else None
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
-        """Largest guarantee that a release may spend, whatever the number of points.
-
-        A ledger authorises it where that number is to be read from a file.
-        """
         return Guarantee(self.neighbouring(), self._ceiling(domain, **options), "budget-asked", (KEPT,))
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import instance, positive, real_array
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.spatial.domains import Domain, Window
@@ -18,7 +19,7 @@ from dpppsynth.spatial.intensity import mass_distance
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.minimum_cost_flow import grid_flow, minimum_cost_flow, unit_pair
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.second_order import Floats, intensity_values
+from dpppsynth.spatial.second_order import intensity_values
 from dpppsynth.spatial.transport import sliced_wasserstein_points
 
 Density = Callable[[Floats], npt.ArrayLike]

@@ -10,7 +10,8 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, flag
 from dpppsynth.core.errors import InputError
-from dpppsynth.spatial.second_order import Envelope, Floats, KFunction, PairCorrelation
+from dpppsynth.core.types import Floats
+from dpppsynth.spatial.second_order import Envelope, KFunction, PairCorrelation
 
 __all__ = ["Envelope", "common_distances", "envelope", "listed_curves"]
 

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from dpppsynth import linear_network
 from dpppsynth.core.arguments import instance, whole
+from dpppsynth.core.types import Floats
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain, Window, require_domain
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import (
-    Floats,
     Intensities,
     KFunction,
     PairCorrelation,

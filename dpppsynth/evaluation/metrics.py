@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 from dpppsynth.evaluation.distances import (
     Density,
     common_domain,
@@ -31,7 +32,7 @@ from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import mass_distance
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import poisson_pattern
-from dpppsynth.spatial.second_order import Envelope, Floats, KFunction, frozen
+from dpppsynth.spatial.second_order import Envelope, KFunction, frozen
 
 
 def propensity_mse(

@@ -13,12 +13,12 @@ import threadpoolctl
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import COVARIATES, POSTERIOR, Estimator
+from dpppsynth.contract.estimator import COVARIATES, POSTERIOR, Estimator, offset_stated
 from dpppsynth.contract.statistic import FileCheck, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, silent
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.core.types import Json
+from dpppsynth.core.types import Json, JsonObject, JsonRead
 from dpppsynth.inference.array_files import read_covariates
 from dpppsynth.inference.posterior import Posterior, read_posterior
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -55,9 +55,11 @@ class FieldInference(Estimator[LatticeStatistic]):
     mesh: Mesh
     offset: Offset | None
     covariates: Design | None = None
+    # Whether an even field is one more prior.
+    even: bool = False
     inference: str
     has_posterior: ClassVar[bool] = True
-    # Settings that `CoxRelease.infer` may change.
+    # Settings that `CoxRelease.infer` may change, and a certificate states.
     adjustable: ClassVar[frozenset[str]]
 
     @property
@@ -152,6 +154,17 @@ class FieldInference(Estimator[LatticeStatistic]):
     def following(self) -> dict[str, FileCheck]:
         read: dict[str, FileCheck] = {POSTERIOR: lambda content, _: self.draws(content)}
         return read if self.covariates is None else read | {COVARIATES: lambda content, _: self.reopened(content)}
+
+    def to_dict(self) -> JsonObject:
+        own = {name: getattr(self, name) for name in sorted(self.adjustable)}
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in own.items()}
+        return {"kind": self.kind, "mesh": self.mesh.recipe, **plain, **offset_stated(self.offset)}
+
+    @classmethod
+    def stated_settings(cls, stated: JsonRead) -> dict[str, Any]:
+        """Settings as a certificate states them."""
+        own = {name: stated[name] for name in cls.adjustable}
+        return {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}
 
     def draws(self, content: bytes | None) -> Posterior | None:
         """Posterior draws in the file of a saved release, where there is one."""

@@ -1,6 +1,5 @@
 """Noise-aware inference of a log-Gaussian Cox process (docs/theory.md, section 6; docs/theory/field.md)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -8,7 +7,7 @@ import numpy as np
 import scipy
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import offset_rows, offset_stated
+from dpppsynth.contract.estimator import offset_rows
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import FIELD_SIGMA
 from dpppsynth.core.arguments import flag, one_of, positive
@@ -54,8 +53,6 @@ NUTS_DRAWS, NUTS_TUNE = 1500, 500
 ROUGH_ACCEPT = 0.9
 # Runs that fail their diagnostics are tried again with shorter steps: least rates of accepted ones.
 SHORTER = (0.0, 0.95, 0.99)
-# From a basis of the field, a seed and a least rate of accepted steps to chains.
-Run = Callable[[Floats, int, float], nuts.Chains]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,20 +180,19 @@ class LGCPInference(FieldInference):
             runs[-1] = fits[-1].draw(4 * count[-1], rng).reshape(4, count[-1], len(self.mesh.vertices))
         if not bases:
             return runs, known
-        run = self._sampler(likelihood, list(bases.values()), centre, say)
         for k, (i, basis) in enumerate(bases.items()):
             say(Step(f"NUTS, length scale {self.length_scales[i]:.4g}", k / len(bases)))
-            fields, passed = self._passed(run, basis, centre, likelihood, rng)
+            fields, passed = self._passed(basis, centre, likelihood, rng)
             runs[i] = fields[:, np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)]
             known.rhat[i], known.ess[i], known.divergences[i] = passed.rhat, passed.ess, passed.divergences
         return runs, known
 
     def _passed(
-        self, run: Run, basis: Floats, centre: float, likelihood: MassLikelihood, rng: np.random.Generator
+        self, basis: Floats, centre: float, likelihood: MassLikelihood, rng: np.random.Generator
     ) -> tuple[Floats, nuts.Diagnostics]:
         """Fields (4, draws, V) of a run that passed its diagnostics, with shorter steps where long ones did not."""
         for shortest in SHORTER:
-            chains = run(basis, int(rng.integers(2**31)), shortest)
+            chains = self._run(likelihood, basis, centre, int(rng.integers(2**31)), shortest)
             fields = centre + chains.z @ basis.T
             masses = likelihood.expected_masses(fields)
             # Tents that only touch the domain have no mass, whatever the field.
@@ -212,29 +208,14 @@ class LGCPInference(FieldInference):
         )
         raise QualityError(msg)
 
-    def _sampler(self, likelihood: MassLikelihood, bases: list[Floats], centre: float, say: Progress) -> Run:
-        """A function that runs NUTS with one of the bases; only PyMC's own sampler compiles a model."""
+    def _run(self, likelihood: MassLikelihood, basis: Floats, centre: float, seed: int, shortest: float) -> nuts.Chains:
+        """Chains of NUTS, whose steps are accepted at this rate at least."""
         from dpppsynth.models.lgcp import build_noise_aware
 
-        accept = ROUGH_ACCEPT if self.mesh.smoothest_power < 2 else 0.8
-        if self.engine == "nutpie":
-
-            def run(basis: Floats, seed: int, shortest: float) -> nuts.Chains:
-                sampler = nuts.Sampler(FieldDensity(likelihood, basis, centre), self.engine, max(accept, shortest))
-                return sampler.sample(draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=seed)
-
-            return run
-        say("compiling the model")
-        width = max(basis.shape[1] for basis in bases)
-        model = build_noise_aware(likelihood, _widened(bases[0], width), centre)
-
-        def run_again(basis: Floats, seed: int, shortest: float) -> nuts.Chains:
-            data = {"basis": _widened(basis, width)}
-            sampler = nuts.Sampler(model, self.engine, max(accept, shortest))
-            chains = sampler.sample(draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=seed, data=data)
-            return replace(chains, z=chains.z[..., : basis.shape[1]])
-
-        return run_again
+        density = FieldDensity if self.engine == "nutpie" else build_noise_aware
+        accept = max(ROUGH_ACCEPT if self.mesh.smoothest_power < 2 else 0.8, shortest)
+        sampler = nuts.Sampler(density(likelihood, basis, centre), self.engine, accept)
+        return sampler.sample(draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=seed)
 
     def table_rows(self) -> Rows:
         engine = f" ({self.engine})" if self.inference == "nuts" else ""
@@ -256,34 +237,16 @@ class LGCPInference(FieldInference):
         }
 
     def to_dict(self) -> JsonObject:
-        return {
-            "kind": self.kind,
-            "mesh": self.mesh.recipe,
-            "length_scales": list(self.length_scales),
-            "sigma": self.sigma,
-            **offset_stated(self.offset),
-            "inference": self.inference,
-            "engine": self.engine,
-            "even": self.even,
-        } | ({} if self.own is None else {"covariance": self.own.to_dict()})
+        return super().to_dict() | ({} if self.own is None else {"covariance": self.own.to_dict()})
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         return cls(
             mesh=field_mesh(stated["mesh"], plan.mesh),
-            length_scales=tuple(stated["length_scales"]),
-            sigma=stated["sigma"],
+            **cls.stated_settings(stated),
             offset=offset,
-            inference=stated["inference"],
-            engine=stated["engine"],
             own=covariance_from_dict(stated["covariance"]) if "covariance" in stated else None,
-            even=stated["even"],
         )
-
-
-def _widened(basis: Floats, width: int) -> Floats:
-    """Basis with columns of zeros, so that one model serves all length scales."""
-    return np.pad(basis, ((0, 0), (0, width - basis.shape[1])))
 
 
 def _weights(fits: list[LaplacePosterior], length_scales: tuple[float, ...]) -> Floats:

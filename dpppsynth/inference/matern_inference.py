@@ -7,12 +7,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import (
-    covariate_rows,
-    covariates_of,
-    offset_rows,
-    offset_stated,
-)
+from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import require
@@ -202,31 +197,12 @@ class MaternInference(SparseInference):
             "inference": self.inference,
         }
 
-    def to_dict(self) -> JsonObject:
-        return {
-            "kind": self.kind,
-            "mesh": self.mesh.recipe,
-            "ranges": list(self.ranges),
-            "smoothness": list(self.smoothness),
-            "sigma": self.sigma,
-            **offset_stated(self.offset),
-            "inference": self.inference,
-            "sigmas": list(self.sigmas),
-            "even": self.even,
-            "covariates": None if self.covariates is None else self.covariates.to_dict(),
-        }
-
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         nested = plan.basis == "cells"
         return cls(
             mesh=mesh_from_recipe(stated["mesh"], plan.domain) if nested else field_mesh(stated["mesh"], plan.mesh),
-            ranges=tuple(stated["ranges"]),
-            smoothness=tuple(stated["smoothness"]),
-            sigma=stated["sigma"],
-            sigmas=tuple(stated["sigmas"]),
+            **cls.stated_settings(stated),
             offset=offset,
-            inference=stated["inference"],
-            even=stated["even"],
             covariates=covariates_of(stated),
         )

@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
+from operator import itemgetter
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -16,7 +18,7 @@ from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError, QualityError
-from dpppsynth.core.progress import Progress
+from dpppsynth.core.progress import Progress, Step, each_of
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
@@ -30,6 +32,7 @@ from dpppsynth.inference.field_inference import (
 from dpppsynth.inference.posterior import FitNotes, Posterior
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.matern_search import FORGOTTEN, climb_grid
 from dpppsynth.models.sparse_fields import SparseField, constant, field_of_precision, with_effects
 from dpppsynth.models.sparse_posterior import SparsePosterior, kept_masses, sparse_posterior
 from dpppsynth.spatial.domains import canonical_json
@@ -94,6 +97,9 @@ class SparseInference(FieldInference):
             effects.append(own)
         return np.concatenate(fields), np.concatenate(effects)
 
+    def to_dict(self) -> JsonObject:
+        return super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
+
     def even_fit(self, likelihood: NoisyMasses, centre: float, others: int) -> SparsePosterior:
         """Posterior of an even field, but for effects of covariates, with its share of the weight of other priors."""
         even = self.explained(constant(len(self.measure), INTERCEPT_SD))
@@ -129,6 +135,83 @@ class SparseInference(FieldInference):
     def rule(self) -> "tuple[scipy.sparse.csr_array, Floats]":
         """Rule of integration over the domain, times the offset."""
         return gauss_rule(self.mesh, self.pieces, POINTS)
+
+
+# Newton decrement at which the search over settings leaves a posterior; the evidence is right to half of it.
+ROUGHLY = 2.0
+# Values of one setting that a model may average over, at most.
+MOST_VALUES = 8
+
+
+class AveragedInference(SparseInference):
+    """Base of estimators by a field averaged over all combinations of some settings; the likely ones are climbed to.
+
+    Attributes
+    ----------
+    averaged : tuple of str
+        Names of these settings, in the order in which the evidence is climbed, ranges first.
+    """
+
+    averaged: ClassVar[tuple[str, ...]]
+
+    def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
+        """Likelihood of the field given noised counts or tents."""
+        raise NotImplementedError
+
+    def prior(self, plan: LatticeStatistic, values: tuple[float, ...]) -> SparseField:
+        """Prior with these settings, with an intercept where n is secret, and effects of covariates."""
+        raise NotImplementedError
+
+    @property
+    def combined(self) -> list[tuple[float, ...]]:
+        """All combinations of settings."""
+        return list(product(*(getattr(self, name) for name in self.averaged)))
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """The ranges, once for each combination with the other settings; one more number stands for an even field."""
+        return tuple(values[0] for values in self.combined) + self.even * (NO_RANGE,)
+
+    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
+        plan, likelihood, centre = statistic.definition, self.likelihood(statistic), self.centre(statistic.definition)
+        tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
+        axes = tuple(getattr(self, name) for name in self.averaged)
+        # From the middle to a neighbour or two along each axis, about.
+        tries = 1 + 3 * len(axes)
+
+        def evidence(values: tuple[float, ...]) -> float:
+            named = zip(self.averaged, values, strict=True)
+            words = "field of " + ", ".join(f"{name} {value:.4g}" for name, value in named)
+            say(Step(words, min(0.9, len(tried) / tries)))
+            start = max(tried.values(), key=itemgetter(0))[1] if tried else self.started(likelihood, centre)
+            fit = sparse_posterior(likelihood, self.prior(plan, values), centre, start=start, tolerance=ROUGHLY)
+            tried[values] = fit.log_evidence, fit.field_mode
+            return fit.log_evidence
+
+        climb_grid(evidence, axes, tuple((len(axis) - 1) // 2 for axis in axes))
+        best = max(found for found, _ in tried.values())
+        likely = {values: mode for values, (found, mode) in tried.items() if found - best >= FORGOTTEN}
+        places = self.combined
+        fits = {
+            places.index(values): sparse_posterior(likelihood, self.prior(plan, values), centre, start=mode)
+            for values, mode in each_of(say, "posteriors of likely fields", list(likely.items()))
+        }
+        say("draws")
+        if self.even:
+            fits[len(places)] = self.even_fit(likelihood, centre, len(places))
+        return self.average(fits, likelihood, rng)
+
+
+def require_increasing(name: str, values: tuple[float, ...], least: float, most: float) -> None:
+    """Refuse anything but a few numbers between two bounds, in increasing order."""
+    few = isinstance(values, tuple) and 0 < len(values) <= MOST_VALUES
+    numbers = few and all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
+    if not numbers or list(values) != sorted(set(values)) or not least <= values[0] <= values[-1] <= most:
+        msg = (
+            f"{name}: needs 1 to {MOST_VALUES} numbers from {least:g} to {most:g}, each larger than the one before, "
+            f"got {values!r}."
+        )
+        raise InputError(msg)
 
 
 def drawn_totals(masses: NoisyMasses, draws: int, rng: np.random.Generator) -> Floats:

@@ -1,40 +1,30 @@
 """`StreetInference`: a field along streets behind noisy counts or masses, which knows that streets carry on."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from operator import itemgetter
 from typing import ClassVar, Self, cast
 
-import numpy as np
 import scipy
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import (
-    covariate_rows,
-    covariates_of,
-    offset_rows,
-    offset_stated,
-)
+from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.progress import Progress, Step, each_of
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.inference.field_inference import (
-    INTERCEPT_SD,
-    NO_RANGE,
-    require_somewhere,
+from dpppsynth.inference.field_inference import INTERCEPT_SD, require_somewhere
+from dpppsynth.inference.sparse_inference import (
+    INFERENCES,
+    LONGEST,
+    SHORTEST,
+    AveragedInference,
+    require_increasing,
 )
-from dpppsynth.inference.posterior import Posterior
-from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
-from dpppsynth.models.matern_search import FORGOTTEN
 from dpppsynth.models.recipes import around, mesh_from_recipe, segments
 from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.models.sparse_fields import (
@@ -46,7 +36,7 @@ from dpppsynth.models.sparse_fields import (
     scaled,
     summed,
 )
-from dpppsynth.models.sparse_posterior import kept_masses, sparse_posterior
+from dpppsynth.models.sparse_posterior import kept_masses
 from dpppsynth.models.street_fields import StreetMatern, Ties, require_few_meeting, street_ties
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Window, canonical_json
@@ -58,16 +48,10 @@ MOST_PLANE = 300
 PLANE_SMOOTHNESS = 1.0
 # Longest detour, in longest ranges: beyond it streets that cross have nothing to do with one another.
 FARTHEST = 1e6
-# Newton decrement at which the search over settings leaves a posterior; the evidence is right to half of it.
-ROUGHLY = 2.0
-# Values of one setting that a model may average over, at most.
-MOST_VALUES = 8
-# Settings that are averaged over, in the order in which the evidence is climbed.
-AVERAGED = ("ranges", "street_sigmas", "detours", "street_ranges")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StreetInference(SparseInference):
+class StreetInference(AveragedInference):
     """A field of the plane plus one along streets, averaged over their settings by evidence; Laplace approximation.
 
     Attributes
@@ -104,7 +88,8 @@ class StreetInference(SparseInference):
     even: bool = False
     covariates: Design | None = None
     kind: ClassVar[str] = "streets"
-    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *AVERAGED, "inference", "even"})
+    averaged: ClassVar[tuple[str, ...]] = ("ranges", "street_sigmas", "detours", "street_ranges")
+    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *averaged, "inference", "even"})
 
     def __post_init__(self) -> None:
         whole = isinstance(self.plane, tuple) and len(self.plane) == 2 and all(type(each) is int for each in self.plane)
@@ -152,7 +137,6 @@ class StreetInference(SparseInference):
             raise InputError(msg)
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
-        """Likelihood of the field given noised counts or tents."""
         plan = statistic.definition
         self.require(plan)
         count = len(self.mesh.elements)
@@ -160,53 +144,12 @@ class StreetInference(SparseInference):
         # Noised counts and tents have this likelihood.
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares))
 
-    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        plan, likelihood, centre = statistic.definition, self.likelihood(statistic), self.centre(statistic.definition)
-        tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
-        # From the middle to a neighbour or two along each axis, about.
-        tries = 1 + 3 * len(AVERAGED)
-
-        def evidence(values: tuple[float, ...]) -> float:
-            words = "field of " + ", ".join(f"{name} {value:.4g}" for name, value in zip(AVERAGED, values, strict=True))
-            say(Step(words, min(0.9, len(tried) / tries)))
-            start = max(tried.values(), key=itemgetter(0))[1] if tried else self.started(likelihood, centre)
-            prior = self._prior(plan, *values)
-            fit = sparse_posterior(likelihood, prior, centre, start=start, tolerance=ROUGHLY)
-            tried[values] = fit.log_evidence, fit.field_mode
-            return fit.log_evidence
-
-        climb_grid(evidence, tuple(getattr(self, name) for name in AVERAGED))
-        best = max(found for found, _ in tried.values())
-        likely = {values: mode for values, (found, mode) in tried.items() if found - best >= FORGOTTEN}
-        places = list(self._combined())
-        fits = {
-            places.index(values): sparse_posterior(likelihood, self._prior(plan, *values), centre, start=mode)
-            for values, mode in each_of(say, "posteriors of likely fields", list(likely.items()))
-        }
-        say("draws")
-        if self.even:
-            fits[len(places)] = self.even_fit(likelihood, centre, len(places))
-        return self.average(fits, likelihood, rng)
-
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
         whole = scipy.sparse.eye_array(len(mode), format="csr"), self.measure
         return kept_masses(likelihood, mode, fields, self._placed.T.tocsr(), whole)
 
-    @property
-    def scales(self) -> tuple[float, ...]:
-        """The ranges of the field of the plane, once for each combination with the settings of that along streets.
-
-        One more number stands for an even field.
-        """
-        return tuple(values[0] for values in self._combined()) + self.even * (NO_RANGE,)
-
-    def _combined(self) -> Iterator[tuple[float, ...]]:
-        return product(*(getattr(self, name) for name in AVERAGED))
-
-    def _prior(
-        self, plan: LatticeStatistic, range_: float, street_sigma: float, detour: float, street_range: float
-    ) -> SparseField:
-        """Prior on the segments, with an intercept where n is secret, and effects of covariates."""
+    def prior(self, plan: LatticeStatistic, values: tuple[float, ...]) -> SparseField:
+        range_, street_sigma, detour, street_range = values
         plane = moved(self._plane_prior(range_).on(self.grid), self._placed)
         streets = scaled(self._streets(detour, street_range), street_sigma)
         parts = [plane, streets]
@@ -235,7 +178,7 @@ class StreetInference(SparseInference):
     def table_rows(self) -> Rows:
         segments = self.mesh.segments
         along = "sigma {}, range {}, detour {}".format(
-            *(" or ".join(f"{each:.4g}" for each in getattr(self, name)) for name in AVERAGED[1:])
+            *(" or ".join(f"{each:.4g}" for each in getattr(self, name)) for name in self.averaged[1:])
         )
         return [
             ("field", f"Matern in the plane, sigma {self.sigma:g}, plus one along streets, on {mesh_words(segments)}"),
@@ -250,68 +193,19 @@ class StreetInference(SparseInference):
         return {
             "field_segments": len(self.mesh.elements),
             "field_sigma": self.sigma,
-            **{name: getattr(self, name) for name in AVERAGED},
+            **{name: getattr(self, name) for name in self.averaged},
             "inference": self.inference,
         }
 
     def to_dict(self) -> JsonObject:
-        return {
-            "kind": self.kind,
-            "mesh": self.mesh.recipe,
-            "plane": list(self.plane),
-            **{name: list(getattr(self, name)) for name in AVERAGED},
-            "sigma": self.sigma,
-            **offset_stated(self.offset),
-            "inference": self.inference,
-            "even": self.even,
-            "covariates": None if self.covariates is None else self.covariates.to_dict(),
-        }
+        return super().to_dict() | {"plane": list(self.plane)}
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         return cls(
             mesh=SegmentCells.of(segments(mesh_from_recipe(stated["mesh"], plan.domain))),
             plane=tuple(stated["plane"]),
-            **{name: tuple(stated[name]) for name in AVERAGED},
-            sigma=stated["sigma"],
+            **cls.stated_settings(stated),
             offset=offset,
-            inference=stated["inference"],
-            even=stated["even"],
             covariates=covariates_of(stated),
         )
-
-
-def require_increasing(name: str, values: tuple[float, ...], least: float, most: float) -> None:
-    """Refuse anything but a few numbers between two bounds, in increasing order."""
-    few = isinstance(values, tuple) and 0 < len(values) <= MOST_VALUES
-    numbers = few and all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
-    if not numbers or list(values) != sorted(set(values)) or not least <= values[0] <= values[-1] <= most:
-        msg = (
-            f"{name}: needs 1 to {MOST_VALUES} numbers from {least:g} to {most:g}, each larger than the one before, "
-            f"got {values!r}."
-        )
-        raise InputError(msg)
-
-
-def climb_grid(height: Callable[[tuple[float, ...]], float], axes: tuple[tuple[float, ...], ...]) -> None:
-    """Ascend to a local maximum over a grid, from its middle, one axis after the other, seeing no place twice."""
-    seen: dict[tuple[int, ...], float] = {}
-
-    def at(place: tuple[int, ...]) -> float:
-        if not all(0 <= k < len(axis) for k, axis in zip(place, axes, strict=True)):
-            return -np.inf
-        if place not in seen:
-            seen[place] = height(tuple(axis[k] for k, axis in zip(place, axes, strict=True)))
-        return seen[place]
-
-    def ascend(here: tuple[int, ...], axis: int, way: int) -> tuple[int, ...]:
-        there = (*here[:axis], here[axis] + way, *here[axis + 1 :])
-        return ascend(there, axis, way) if at(there) > at(here) else here
-
-    here = tuple((len(axis) - 1) // 2 for axis in axes)
-    at(here)
-    before: tuple[int, ...] = ()
-    while here != before:
-        before = here
-        for axis, way in product(range(len(axes)), (1, -1)):
-            here = ascend(here, axis, way)

@@ -3,9 +3,7 @@
 - `read_window` reads a public window, `read_network` a public network, `read_pattern` a sensitive pattern,
   `read_batches` one larger than memory, `read_synthetic` a pattern that `write_pattern` wrote; `require_head` looks at
   a file's columns and CRS alone;
-- `inspect_points` tells a custodian which rules a file breaks, and writes the offending rows to a confidential file;
-- `pattern_from_geodataframe` stands behind `PointPattern.from_geodataframe`, `network_from_geodataframe` behind
-  `LinearNetwork.from_geodataframe`.
+- `inspect_points` tells a custodian which rules a file breaks, and writes the offending rows to a confidential file.
 
 Every reader carries the coordinate reference system, refuses degrees, and keeps quiet about the data: an error names a
 rule and a remedy, never a coordinate, a cell or a number of rows.

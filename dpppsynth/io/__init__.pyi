@@ -1,10 +1,8 @@
 from dpppsynth.io.inspection import Inspection as Inspection
 from dpppsynth.io.inspection import inspect_points as inspect_points
-from dpppsynth.io.networks import network_from_geodataframe as network_from_geodataframe
-from dpppsynth.io.networks import read_network as read_network
 from dpppsynth.io.reading import PointBatches as PointBatches
-from dpppsynth.io.reading import pattern_from_geodataframe as pattern_from_geodataframe
 from dpppsynth.io.reading import read_batches as read_batches
+from dpppsynth.io.reading import read_network as read_network
 from dpppsynth.io.reading import read_pattern as read_pattern
 from dpppsynth.io.reading import read_synthetic as read_synthetic
 from dpppsynth.io.reading import read_window as read_window

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from dpppsynth.core.crs import crs_member, is_in_degrees, known_crs, reproject, same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import nearest_multiples
-from dpppsynth.spatial.tables.frames import POINT
 from dpppsynth.spatial.tables.table import guarded
 
 if TYPE_CHECKING:
@@ -189,7 +189,8 @@ def arrow_batches(points: WrittenPoints) -> Iterator[pyarrow.RecordBatch]:
     for start in range(0, max(len(points.xy), 1), BATCH):
         here = slice(start, start + BATCH)
         columns = [_column(values[here], schema.field(name).type) for name, values in points.columns.items()]
-        yield pyarrow.record_batch([*columns, _points(points.xy[here])], schema=schema)
+        shapes = pyarrow.array(shapely.to_wkb(shapely.points(points.xy[here])), pyarrow.binary())
+        yield pyarrow.record_batch([*columns, shapes], schema=schema)
 
 
 def arrow_schema(points: WrittenPoints) -> pyarrow.Schema:
@@ -233,14 +234,3 @@ def _column(values: Any, kind: pyarrow.DataType) -> pyarrow.Array:
     if pyarrow.types.is_string(kind):
         listed = [None if value is None else str(value) for value in listed]
     return pyarrow.array(listed, kind, from_pandas=True)
-
-
-def _points(xy: Any) -> pyarrow.Array:
-    """Points (n, 2) in well-known binary."""
-    import pyarrow
-
-    shapes = np.empty(len(xy), POINT)
-    shapes["little"], shapes["kind"], shapes["x"], shapes["y"] = 1, 1, xy[:, 0], xy[:, 1]
-    ends = np.arange(len(xy) + 1, dtype=np.int32) * POINT.itemsize
-    buffers = [None, pyarrow.py_buffer(ends), pyarrow.py_buffer(shapes)]
-    return pyarrow.Array.from_buffers(pyarrow.binary(), len(xy), buffers)

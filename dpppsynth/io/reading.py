@@ -1,4 +1,4 @@
-"""Readers of windows, of point patterns, and of points some rows at a time."""
+"""Readers of windows, of networks, of point patterns, and of points some rows at a time."""
 
 from __future__ import annotations
 
@@ -12,19 +12,25 @@ import numpy as np
 from dpppsynth.core.crs import projected_crs, reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
+from dpppsynth.linear_network.network import LinearNetwork
+from dpppsynth.linear_network.network_formats import skeleton_of_table
 from dpppsynth.spatial.domains import Domain, Window, require_domain, require_polygons, unite
 from dpppsynth.spatial.mark_space import Marks
-from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.patterns import PointPattern, pattern_of
 from dpppsynth.spatial.polygons import reprojected
 from dpppsynth.spatial.tables.formats import as_path, is_csv, json_table, read_head, read_layer, read_table
 from dpppsynth.spatial.tables.mark_columns import require_columns
-from dpppsynth.spatial.tables.points import chosen_marks, described_columns, refuse_broken
+from dpppsynth.spatial.tables.points import (
+    chosen_marks,
+    described_columns,
+    read_point_batches,
+    read_points,
+    refuse_broken,
+)
 from dpppsynth.spatial.tables.rows import examine_rows, fitting_crs, require_snap
 from dpppsynth.spatial.tables.table import Table
 
 if TYPE_CHECKING:
-    import geopandas
-
     from dpppsynth.core.crs import CRSLike
 
 
@@ -89,7 +95,7 @@ def read_pattern(
     layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "layer": layer}
     columns: dict[str, Any] = {"layout": layout, "count": count, "user": user}
     reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "snap": snap}
-    return PointPattern.from_file(path, domain, **columns, **reading, marks=marks, described=described)
+    return pattern_of(read_points(path, domain, **columns, **reading, marks=marks, described=described), domain, snap)
 
 
 def require_head(
@@ -130,22 +136,6 @@ def require_head(
     return tuple(head.columns)
 
 
-def pattern_from_geodataframe(
-    gdf: geopandas.GeoDataFrame,
-    domain: Domain,
-    *,
-    count: str | None = None,
-    marks: Iterable[str] = (),
-    described: Marks | None = None,
-    user: str | None = None,
-    to_crs: CRSLike | None = None,
-    snap: float | None = None,
-) -> PointPattern:
-    """Take the points of a GeoDataFrame; see `PointPattern.from_geodataframe`."""
-    reading: dict[str, Any] = {"count": count, "user": user, "to_crs": to_crs, "snap": snap}
-    return PointPattern.from_geodataframe(gdf, domain, marks=marks, described=described, **reading)
-
-
 def read_synthetic(
     path: str | Path, domain: Domain, *, marks: Iterable[str] = (), described: Marks | None = None
 ) -> PointPattern:
@@ -174,7 +164,7 @@ def read_synthetic(
 
 def parse_synthetic(content: bytes, name: str, domain: Domain, *, marks: Iterable[str] = ()) -> PointPattern:
     """Read a synthetic pattern from the bytes of a GeoJSON file, which messages call by its name."""
-    return _synthetic(json_table(content, name), domain, name, marks)
+    return _synthetic(json_table(Path(name), lambda: content), domain, name, marks)
 
 
 def _synthetic(
@@ -224,6 +214,41 @@ def read_window(
     return Window.polygon(unite(moved), target, join=join)
 
 
+def read_network(
+    path: str | Path,
+    *,
+    crs: CRSLike | None = None,
+    to_crs: CRSLike | None = None,
+    node: bool = False,
+    join: float | None = None,
+    largest_component: bool = False,
+) -> LinearNetwork:
+    """Read a public network: the lines of a GeoJSON, GeoPackage or GeoParquet file.
+
+    Columns ``from`` and ``to`` that number the vertices from 0, each in one place, are kept unless lines are cut or
+    joined: a network that `LinearNetwork.to_geojson` or `to_geodataframe` wrote comes back as it was.
+
+    Parameters
+    ----------
+    path : str or Path
+        File ending in .geojson, .json, .gpkg or .parquet.
+    crs : str, int or pyproj.CRS, optional
+        The CRS of a file that does not name one. GeoJSON without a ``crs`` member is in degrees.
+    to_crs : str, int or pyproj.CRS, optional
+        Re-project the coordinates of the lines to this CRS.
+    node, join, largest_component
+        As for `LinearNetwork.from_geodataframe`.
+
+    Raises
+    ------
+    InputError
+        The file is missing or unreadable, holds anything but lines, is in degrees, or is not a connected network.
+    """
+    table = read_layer(path, "a network is made of lines")
+    parts = skeleton_of_table(table, crs, node, join, to_crs=to_crs, largest_component=largest_component)
+    return LinearNetwork.from_skeleton(*parts)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PointBatches:
     """Patterns of consecutive rows of a file, read anew whenever they are iterated over.
@@ -253,7 +278,8 @@ class PointBatches:
         return f"PointBatches({self.path.name!r}, {self.domain!r})"
 
     def __iter__(self) -> Iterator[PointPattern]:
-        return PointPattern.batches(self.path, self.domain, layout=self.layout, snap=self.snap, **self.rules)
+        batches = read_point_batches(self.path, self.domain, layout=self.layout, snap=self.snap, **self.rules)
+        return (pattern_of(points, self.domain, self.snap) for points in batches)
 
     def count(self) -> int:
         """Number of points, for a public n: all rows are read and checked, and nothing is kept of them.

@@ -30,20 +30,16 @@ class Narrowed(Relation):
 
     @property
     def unit(self) -> str:
-        """Unit of privacy of the relation."""
         return self.of.unit
 
     @property
     def reach(self) -> float:
-        """Reach of the relation."""
         return self.of.reach
 
     def describe(self) -> str:
-        """The relation in words, with its restrictions."""
         return ", and ".join((self.of.describe(), *self.limits))
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form, which no certificate has."""
         return {"name": self.name, "of": self.of.to_dict(), "limits": list(self.limits)}
 
 

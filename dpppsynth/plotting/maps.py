@@ -175,7 +175,7 @@ def plot_heatmap(
     Parameters
     ----------
     release : HeatmapRelease or array_like, shape (a, b)
-        A release is drawn over its window. Masses, such as `heatmaps.aggregate` gives, are drawn over the unit square,
+        A release is drawn over its window. Masses, such as `HeatmapRelease.masses`, are drawn over the unit square,
         the first axis along x and the second along y.
     bandwidth : float, optional
         Standard deviation of the filter, in the unit of the window or of the square, as in `release.heatmap`: 2 % of

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,7 @@ ROUNDING = 1e-11
 
 
 @dataclass(frozen=True)
-class Composed:
+class Composed(Profile):
     """Two or more releases made one after another from the same points, each with a profile settled beforehand.
 
     Attributes
@@ -66,6 +66,7 @@ class Composed:
 
     parts: tuple[Profile, ...]
     at: float
+    kind: ClassVar[str] = "composed"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", profile_parts(self.parts))
@@ -84,18 +85,9 @@ class Composed:
             return basic
         return min(basic, smallest_epsilon(self._losses.delta, delta, top))
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        quoted = {"epsilon": self.epsilon(self.at), "delta": self.at}
-        return {"kind": "composed", **quoted, "parts": [part.to_dict() for part in self.parts]}
-
     def describe(self) -> str:
-        """The promise in words."""
-        epsilon = self.epsilon(self.at)
-        if not 0 < epsilon < math.inf:
-            return f"At delta = {self.at:g} epsilon is {epsilon:g} for {len(self.parts)} releases together"
-        promise = ApproximateDP(epsilon, self.at).describe()
-        return f"{promise}; here the release is all {len(self.parts)} releases together"
+        count = f"{len(self.parts)} releases together"
+        return self.quoted(f"; here the release is all {count}", f" for {count}")
 
     @cached_property
     def _losses(self) -> "LossSum":

@@ -29,6 +29,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
 from dpppsynth.privacy.relations import CappedRelation, Relation
+from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
 __all__ = ["FIXED_BEFOREHAND", "Composed", "adaptive", "compose", "gaussian_filter", "largest"]
 
@@ -134,8 +135,6 @@ def require_all_points(relation: Relation) -> None:
 
 def weakest(profiles: Sequence[Profile]) -> Profile:
     """The profile that is worst at every epsilon; profiles that differ in one number alone are ordered by it."""
-    from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
-
     first = profiles[0]
     if isinstance(first, TruncatedLaplaceDP) and all(profile == first for profile in profiles):
         return first
@@ -320,7 +319,7 @@ def _pure_level(part: Profile) -> float:
     level = part.epsilon(0.0)
     if level == math.inf:
         msg = (
-            f"delta: 0 needs pure releases, and no epsilon holds for one of kind {part.to_dict()['kind']!r}; budget a "
+            f"delta: 0 needs pure releases, and no epsilon holds for one of kind {part.kind!r}; budget a "
             "delta above 0, 1e-6 say, or release Laplace counts or a field of bounded slope "
             f"({mention('method', repr('laplace'))})."
         )
@@ -344,7 +343,7 @@ def _gaussian_parameter(part: Profile) -> float:
     if level < math.inf:
         return -2 * float(scipy.special.ndtri(scipy.special.expit(-level))) * (1 + 1e-12)
     msg = (
-        f"profiles: one of kind {part.to_dict()['kind']!r} is not Gaussian for any mu, as its losses have heavier "
+        f"profiles: one of kind {part.kind!r} is not Gaussian for any mu, as its losses have heavier "
         "tails or may be infinite; an adaptive budget takes posterior draws, Laplace counts and field statistics."
     )
     raise InputError(msg)

@@ -4,7 +4,7 @@ Here alone a true length becomes one on the map, or back (docs/theory/scale.md).
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Self
@@ -31,6 +31,7 @@ from dpppsynth.privacy.composed import Composed
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation, Relation, relation_from_dict
+from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.spatial.domains import Domain, as_reals
 
 __all__ = ["Guarantee", "Profile", "PureDP", "guarantee_from_dict", "profile_from_dict"]
@@ -42,6 +43,19 @@ STRETCHED = "true-lengths"
 DOUBT = 2 / STEPS
 PLANE = "plane-lengths"
 CURVE = "by_distance: needs pairs of a distance and an epsilon."
+PROFILES: dict[str, type[Profile]] = {
+    each.kind: each
+    for each in (
+        PureDP,
+        GaussianDP,
+        PoissonGaussianDP,
+        ApproximateDP,
+        DiscreteLosses,
+        TruncatedLaplaceDP,
+        SmallestOf,
+        Composed,
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -180,34 +194,17 @@ def guarantee_from_dict(data: Mapping[str, Any]) -> Guarantee:
 
 def profile_from_dict(data: Mapping[str, Any]) -> Profile:
     """Profile from its JSON form; InputError for a kind this version does not know, or without what it needs."""
-    makers: dict[str, tuple[Callable[..., Profile], tuple[str, ...]]] = {
-        "pure": (PureDP, ("epsilon",)),
-        "gaussian": (GaussianDP, ("mu", "delta")),
-        "poisson-gaussian": (PoissonGaussianDP, ("ratio", "rate", "delta")),
-        "approximate": (ApproximateDP, ("level", "slack")),
-        "discrete-losses": (lambda *_: DiscreteLosses.from_dict(data), ("rows", "delta")),
-        "truncated-laplace": (lambda *_: _truncated(data), ("scale", "bound", "shifts", "delta")),
-        "smallest": (lambda parts, at: SmallestOf(_read(parts), at), ("parts", "delta")),
-        "composed": (lambda parts, at: Composed(_read(parts), at), ("parts", "delta")),
-    }
     kind = entries("profile", data).get("kind")
-    if not isinstance(kind, str) or kind not in makers:
-        known = ", ".join(map(repr, makers))
+    if not isinstance(kind, str) or kind not in PROFILES:
+        known = ", ".join(map(repr, PROFILES))
         msg = f"profile: kind {shown(kind)} is not known to this version; expected one of {known}."
         raise InputError(msg)
-    make, keys = makers[kind]
-    entries("profile", data, keys)
-    return make(*(data[key] for key in keys))
-
-
-def _truncated(data: Mapping[str, Any]) -> Profile:
-    from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
-
-    return TruncatedLaplaceDP.from_dict(data)
-
-
-def _read(parts: Any) -> tuple[Profile, ...]:
-    return tuple(map(profile_from_dict, several("parts", parts, Mapping)))
+    keys = PROFILES[kind].keys()
+    entries("profile", data, [*keys.values()])
+    stated = {name: data[key] for name, key in keys.items()}
+    if "parts" in stated:
+        stated["parts"] = tuple(map(profile_from_dict, several("parts", stated["parts"], Mapping)))
+    return PROFILES[kind](**stated)
 
 
 def on_map(relation: CappedRelation, domain: Domain | None) -> CappedRelation:

@@ -14,18 +14,18 @@ which it refuses. And it has no sums of a Poisson number of losses: `composed` h
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arguments import entries
+from dpppsynth.core.arguments import probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.tiled_matrix import TiledMatrix
-from dpppsynth.privacy.profiles import ApproximateDP, require_delta
+from dpppsynth.privacy.profiles import Profile
 from dpppsynth.spatial.domains import as_reals
 
 Floats = npt.NDArray[np.float64]
@@ -179,7 +179,7 @@ def poisson_deltas(law: LossLaw, rate: float) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True)
-class DiscreteLosses:
+class DiscreteLosses(Profile):
     """A profile known at some epsilons: rows (epsilon, delta), the first at epsilon 0.
 
     Between rows the chord in `e^epsilon` is taken: delta, a supremum of functions that are linear in it, is convex.
@@ -187,10 +187,14 @@ class DiscreteLosses:
 
     rows: tuple[tuple[float, float], ...]
     at: float
+    kind: ClassVar[str] = "discrete-losses"
 
     def __post_init__(self) -> None:
-        require_delta(self.at)
-        table = _pairs(as_reals(self.rows, ROWS))
+        probability("delta", self.at)
+        table = as_reals(self.rows, ROWS)
+        if table.ndim != 2 or table.shape[1] != 2 or not len(table) or not np.isfinite(table).all():
+            raise InputError(ROWS)
+        object.__setattr__(self, "rows", tuple((float(epsilon), float(delta)) for epsilon, delta in table))
         falls = (np.diff(table[:, 0]) > 0).all() and (np.diff(table[:, 1]) < 0).all()
         if table[0, 0] != 0 or not falls or not (table[-1, 1] > 0 and table[0, 1] <= 1):
             msg = "rows: epsilons must rise from 0, deltas fall and lie between 0 and 1; some do not."
@@ -205,7 +209,7 @@ class DiscreteLosses:
         InputError
             When delta `at` is below 1e-9, where the fine table ends.
         """
-        require_delta(at)
+        probability("delta", at)
         if at < LEAST_DELTA:
             msg = f"delta: the heat kernel's is known down to {LEAST_DELTA:g}, got {at:g}; 1e-6 is a common choice."
             raise InputError(msg)
@@ -255,33 +259,14 @@ class DiscreteLosses:
         epsilons, deltas = np.array(self.rows).T
         return _crossing(epsilons, deltas, delta)
 
-    def to_dict(self) -> dict[str, Any]:
-        quoted = {"epsilon": self.epsilon(self.at), "delta": self.at}
-        return {"kind": "discrete-losses", **quoted, "rows": [list(row) for row in self.rows]}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "DiscreteLosses":
-        data = entries("profile", data, ("rows", "delta"))
-        table = _pairs(as_reals(data["rows"], ROWS))
-        return cls(tuple((float(epsilon), float(delta)) for epsilon, delta in table), data["delta"])
-
     def describe(self) -> str:
-        epsilon = self.epsilon(self.at)
-        if not 0 < epsilon < math.inf:
-            return f"At delta = {self.at:g} epsilon is {epsilon:g}; the certificate's table states others"
-        promise = ApproximateDP(epsilon, self.at).describe()
-        return f"{promise}; the certificate's table states it at other probabilities"
+        table = "; the certificate's table states"
+        return self.quoted(f"{table} it at other probabilities", f"{table} others")
 
 
 def poisson_losses(curve: Floats, lattice: LossLattice, *, error: float, rate: float, delta: float) -> DiscreteLosses:
     """Profile, quoted at `delta`, of a Poisson(rate) number of children, each under the curve of `worst_curves`."""
     return DiscreteLosses.tabulate(*poisson_deltas(dominating_law(curve, lattice, error), rate), delta)
-
-
-def _pairs(table: Floats) -> Floats:
-    if table.ndim != 2 or table.shape[1] != 2 or not len(table) or not np.isfinite(table).all():
-        raise InputError(ROWS)
-    return table
 
 
 def _lattice(step: float, half: int) -> LossLattice:

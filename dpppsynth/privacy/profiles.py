@@ -5,9 +5,10 @@ privacy: delta and epsilon up.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,29 +34,62 @@ TAIL = 1e-30
 LARGEST_RATE = 1e6
 
 
-@runtime_checkable
-class Profile(Protocol):
-    """Privacy profile of a mechanism: the smallest delta for every epsilon."""
+class Profile(ABC):
+    """Privacy profile of a mechanism: the smallest delta for every epsilon.
 
-    @property
-    def at(self) -> float:
-        """The delta at which the profile is stated."""
+    Attributes
+    ----------
+    at : float
+        The delta at which the profile is stated.
+    """
 
+    # Name on certificates, and names of attributes there that differ.
+    kind: ClassVar[str]
+    stated_as: ClassVar[Mapping[str, str]] = {"at": "delta"}
+    if TYPE_CHECKING:
+
+        @property
+        def at(self) -> float:
+            """The delta at which the profile is stated."""
+
+    @abstractmethod
     def delta(self, epsilon: float) -> float:
         """Smallest delta at which (epsilon, delta) holds."""
 
+    @abstractmethod
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon at which (epsilon, delta) holds; infinite where none does."""
 
+    @classmethod
+    def keys(cls) -> dict[str, str]:
+        """Names on certificates, by those of the attributes."""
+        return {each.name: cls.stated_as.get(each.name, each.name) for each in fields(cast(Any, cls))}
+
     def to_dict(self) -> dict[str, Any]:
         """JSON form with a `kind`, inverse of `profile_from_dict`."""
+        quoted = {"kind": self.kind, "epsilon": self.epsilon(self.at), "delta": self.at}
+        return quoted | {key: _json(getattr(self, name)) for name, key in self.keys().items()}
 
     def describe(self) -> str:
         """The promise in words."""
+        return _promise(self.epsilon(self.at), self.at)
+
+    def quoted(self, aside: str, otherwise: str = "") -> str:
+        """The promise with a remark; or, where epsilon promises nothing or everything, its number and another one."""
+        epsilon = self.epsilon(self.at)
+        if 0 < epsilon < math.inf:
+            return f"{_promise(epsilon, self.at)}{aside}"
+        return f"At delta = {self.at:g} epsilon is {epsilon:g}{otherwise or aside}"
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_json(each) for each in value]
+    return value.to_dict() if isinstance(value, Profile) else value
 
 
 @dataclass(frozen=True)
-class PureDP:
+class PureDP(Profile):
     """Pure differential privacy at level `level`; its profile is that of randomised response.
 
     Examples
@@ -65,13 +99,14 @@ class PureDP:
     """
 
     level: float
+    kind: ClassVar[str] = "pure"
+    stated_as: ClassVar[Mapping[str, str]] = {"level": "epsilon"}
 
     def __post_init__(self) -> None:
         _settle(self, level=positive("epsilon", self.level, rule=RULE))
 
     @property
     def at(self) -> float:
-        """Zero."""
         return 0.0
 
     def delta(self, epsilon: float) -> float:
@@ -87,17 +122,9 @@ class PureDP:
             return 0.0 if lost > 0 else self.level
         return max(0.0, min(self.level, self.level + math.log1p(-lost) + 4 * math.ulp(self.level)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {"kind": "pure", "epsilon": self.level, "delta": 0.0}
-
-    def describe(self) -> str:
-        """The promise in words."""
-        return _promise(self.level)
-
 
 @dataclass(frozen=True)
-class GaussianDP:
+class GaussianDP(Profile):
     """Gaussian differential privacy: as hard to tell apart as `N(0, 1)` and `N(mu, 1)`.
 
     Examples
@@ -108,6 +135,7 @@ class GaussianDP:
 
     mu: float
     at: float
+    kind: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
         _settle(self, mu=positive("mu", self.mu, rule=RULE), at=probability("delta", self.at))
@@ -124,17 +152,12 @@ class GaussianDP:
             else math.inf
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {"kind": "gaussian", "epsilon": self.epsilon(self.at), "delta": self.at, "mu": self.mu}
-
     def describe(self) -> str:
-        """The promise in words."""
-        return f"{_promise(self.epsilon(self.at), self.at)}; all of it follows the Gaussian profile of mu = {self.mu:g}"
+        return f"{super().describe()}; all of it follows the Gaussian profile of mu = {self.mu:g}"
 
 
 @dataclass(frozen=True)
-class PoissonGaussianDP:
+class PoissonGaussianDP(Profile):
     """A Poisson number K, of mean `rate` and observed, of independent Gaussian mechanisms of parameter `ratio`.
 
     Given K they compose to `sqrt(K) ratio`, so the profile is the average of the Gaussian ones (Theorem B).
@@ -143,6 +166,7 @@ class PoissonGaussianDP:
     ratio: float
     rate: float
     at: float
+    kind: ClassVar[str] = "poisson-gaussian"
 
     def __post_init__(self) -> None:
         ratio = positive("ratio", self.ratio, rule=RULE)
@@ -166,30 +190,24 @@ class PoissonGaussianDP:
         """Inverse of `delta`; infinite below the share of the Poisson law that is not summed."""
         return smallest_epsilon(self.delta, delta, self.ratio) if delta > TAIL else math.inf
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        quoted = {"epsilon": self.epsilon(self.at), "delta": self.at}
-        return {"kind": "poisson-gaussian", **quoted, "ratio": self.ratio, "rate": self.rate}
-
     def describe(self) -> str:
-        """The promise in words."""
         how = f"a Poisson number, {self.rate:g} on average, of Gaussian mechanisms of mu = {self.ratio:g}"
-        return f"{_promise(self.epsilon(self.at), self.at)}; all of it follows the profile of {how}"
+        return f"{super().describe()}; all of it follows the profile of {how}"
 
 
 @dataclass(frozen=True)
-class ApproximateDP:
+class ApproximateDP(Profile):
     """One pair (`level`, `slack`) of epsilon and delta, and what follows from it alone."""
 
     level: float
     slack: float
+    kind: ClassVar[str] = "approximate"
 
     def __post_init__(self) -> None:
         _settle(self, level=positive("epsilon", self.level, rule=RULE), slack=probability("delta", self.slack))
 
     @property
     def at(self) -> float:
-        """`slack`."""
         return self.slack
 
     def delta(self, epsilon: float) -> float:
@@ -202,43 +220,28 @@ class ApproximateDP:
             return math.inf
         return PureDP(self.level).epsilon((delta - self.slack) / (1 - self.slack))
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        quoted = {"epsilon": self.level, "delta": self.slack}
-        return {"kind": "approximate", **quoted, "level": self.level, "slack": self.slack}
-
-    def describe(self) -> str:
-        """The promise in words."""
-        return _promise(self.level, self.slack)
-
 
 @dataclass(frozen=True)
-class SmallestOf:
+class SmallestOf(Profile):
     """Pointwise minimum of several profiles, all proved for the same mechanism."""
 
     parts: tuple[Profile, ...]
     at: float
+    kind: ClassVar[str] = "smallest"
 
     def __post_init__(self) -> None:
         _settle(self, parts=profile_parts(self.parts), at=probability("delta", self.at, zero=True))
 
     def delta(self, epsilon: float) -> float:
-        """Smallest delta of the parts."""
         return min(part.delta(epsilon) for part in self.parts)
 
     def epsilon(self, delta: float) -> float:
-        """Smallest epsilon of the parts."""
         return min(part.epsilon(delta) for part in self.parts)
 
     @property
     def mu(self) -> float | None:
         """Gaussian parameter of the part that has one."""
         return next((part.mu for part in self.parts if isinstance(part, GaussianDP)), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        quoted = {"epsilon": self.epsilon(self.at), "delta": self.at}
-        return {"kind": "smallest", **quoted, "parts": [part.to_dict() for part in self.parts]}
 
     def describe(self) -> str:
         """The promise in words: every part's, for all of them hold."""
@@ -366,8 +369,3 @@ def smallest_epsilon(profile: Callable[[float], float], delta: float, guess: flo
     while profile(epsilon) > delta:
         epsilon, step = epsilon + step, 2 * step
     return epsilon
-
-
-def require_delta(value: Any) -> None:
-    """InputError unless delta lies strictly between 0 and 1."""
-    probability("delta", value)

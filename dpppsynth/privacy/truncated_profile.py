@@ -1,14 +1,13 @@
 """Privacy profile of truncated discrete Laplace noise (docs/theory/bounded_error.md, Theorem N)."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
-from dpppsynth.core.arguments import elements, entries, positive, probability
+from dpppsynth.core.arguments import elements, positive, probability
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.profiles import RULE, ApproximateDP
+from dpppsynth.privacy.profiles import RULE, Profile
 from dpppsynth.privacy.truncated.error_bounds import require_whole
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 
@@ -19,7 +18,7 @@ PRECISION = 1e-14
 
 
 @dataclass(frozen=True)
-class TruncatedLaplaceDP:
+class TruncatedLaplaceDP(Profile):
     """Numbers with independent noise `P(k) ~ exp(-|k| / scale)`, `|k| <= bound`, of which some shift.
 
     The profile never falls below the probability of an answer that only one of two neighbouring patterns can give:
@@ -45,6 +44,7 @@ class TruncatedLaplaceDP:
     bound: int
     shifts: tuple[int, ...]
     at: float
+    kind: ClassVar[str] = "truncated-laplace"
 
     def __post_init__(self) -> None:
         shifts = tuple(require_whole("shifts", shift, 1) for shift in elements(self.shifts) or ())
@@ -87,22 +87,8 @@ class TruncatedLaplaceDP:
             low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
         return high
 
-    def to_dict(self) -> dict[str, Any]:
-        quoted = {"epsilon": self.epsilon(self.at), "delta": self.at}
-        numbers = {"scale": self.scale, "bound": self.bound, "shifts": list(self.shifts)}
-        return {"kind": "truncated-laplace", **quoted, **numbers}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "TruncatedLaplaceDP":
-        data = entries("profile", data, ("scale", "bound", "shifts", "delta"))
-        return cls(data["scale"], data["bound"], tuple(elements(data["shifts"]) or ()), data["delta"])
-
     def describe(self) -> str:
-        epsilon = self.epsilon(self.at)
-        words = (
-            f"With a probability of about {self.floor:.3g} the release is one that only one of the two patterns can "
+        return self.quoted(
+            f". With a probability of about {self.floor:.3g} the release is one that only one of the two patterns can "
             "give: that is the price of the hard bound on the error, and no epsilon holds at a smaller probability"
         )
-        if not 0 < epsilon < math.inf:
-            return f"At delta = {self.at:g} epsilon is {epsilon:g}. {words}"
-        return f"{ApproximateDP(epsilon, self.at).describe()}. {words}"

@@ -110,7 +110,6 @@ class CoxRelease(StatisticRelease[L]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee, with the estimator's assumptions added."""
         return super().guarantee.assuming(assumed_of(self.estimator.to_dict()))
 
     @property

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import shapely
@@ -78,38 +78,42 @@ class Domain(ABC):
         """Largest distance between two points, in a straight line on windows and along the edges on networks."""
 
     @property
-    @abstractmethod
     def longest_path(self) -> float:
         """Length that no shortest path between two points exceeds; infinite where none is known."""
+        return self.diameter
 
     @property
-    @abstractmethod
     def is_rectangle(self) -> bool:
         """Whether the domain is a rectangle with sides along the axes."""
+        return False
 
     @abstractmethod
     def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
         """Tell for each row of an (n, 2) array whether the point belongs to the domain."""
 
-    @abstractmethod
+    def within(self, xy: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
+        """Tell which points (n, 2) belong to the domain; on a network also those that may be moved onto it."""
+        return self.contains(xy)
+
     def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) positions of coordinates (n, 2)."""
+        return np.asarray(xy, dtype=np.float64).reshape(-1, 2)
 
-    @abstractmethod
     def coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) coordinates of positions (n, 2)."""
+        return np.asarray(positions, dtype=np.float64).reshape(-1, 2)
 
-    @abstractmethod
     def released_coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) coordinates of released positions (n, 2), with few decimals; in the domain to rounding."""
+        return self.coordinates(positions)
 
     @abstractmethod
     def on_grid(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, 2) positions rounded to the public grid; some may leave the domain."""
 
-    @abstractmethod
     def holds(self, positions: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Tell which positions (n, 2) belong to the domain."""
+        return self.contains(positions)
 
     @abstractmethod
     def to_geojson(self) -> dict[str, Any]:
@@ -145,7 +149,7 @@ class Domain(ABC):
     @cached_property
     def resolution(self) -> float:
         """Spacing of the public grid of released positions: the largest power of ten <= diameter * 1e-7."""
-        return public_grid(self.diameter)
+        return power_of_ten(self.diameter / 1e7)
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -162,14 +166,6 @@ def require_domain(domain: object) -> None:
         got = type(domain).__name__
         msg = f"domain: must be a Window or a LinearNetwork; got {got}; Window.rectangle makes one."
         raise InputError(msg)
-
-
-@runtime_checkable
-class Snapping(Protocol):
-    """A domain onto which nearby points may be moved: a network."""
-
-    def within(self, xy: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
-        """Tell which points (n, 2) are near enough."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -303,9 +299,7 @@ class Window(Domain):
         if "crs" not in document:
             msg = f"document: has no 'crs' member, and standard GeoJSON is in degrees. With read_window, {remedy()}"
             raise InputError(msg)
-        crs = crs_from_member(document["crs"])
-        parts = [_as_shapely(geometry) for geometry in _geometries(document)]
-        return cls(parts[0] if len(parts) == 1 else unite(parts), crs)
+        return cls.polygon(document, crs_from_member(document["crs"]))
 
     @cached_property
     def area(self) -> float:
@@ -349,20 +343,8 @@ class Window(Domain):
         """The diameter of a convex window; infinite on others, where paths may be long or missing."""
         return self.diameter if self.is_convex else math.inf
 
-    def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
-        return np.asarray(xy, dtype=np.float64).reshape(-1, 2)
-
-    def coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
-        return self.positions(positions)
-
-    def released_coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
-        return self.positions(positions)
-
     def on_grid(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
         return nearest_multiples(positions, self.resolution)
-
-    def holds(self, positions: NDArray[np.float64]) -> NDArray[np.bool_]:
-        return self.contains(positions)
 
     def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
         points = as_reals(xy, "xy: must be numbers of shape (n, 2)")
@@ -413,11 +395,6 @@ def as_reals(values: Any, rule: str) -> NDArray[np.float64]:
     if numbers is None:
         raise InputError(rule)
     return np.asarray(np.ma.filled(numbers, np.nan), dtype=np.float64)
-
-
-def public_grid(diameter: float) -> float:
-    """The largest power of ten <= diameter * 1e-7."""
-    return power_of_ten(diameter / 1e7)
 
 
 def canonical_json(value: Any) -> str:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import plain_array, positive, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 from dpppsynth.spatial.minimum_cost_flow import grid_masses
-from dpppsynth.spatial.second_order import Floats
 
 # About five cells of a 256 x 256 grid.
 SIGMA = 0.02

@@ -6,15 +6,15 @@ Poisson sampler needs (`sampling`). Units: points per unit area of a window, or 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.spatial.mesh import Mesh, Pieces, chunks, gauss_exp, integrate_exp
+from dpppsynth.spatial.mesh import Mesh, Pieces, basis_within, chunks, gauss_exp, integrate_exp, within_element
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.second_order import checked_coordinates
 
 # Cells and tents with less than this share of the average measure get no mass.
 SPECK = 1e-4
@@ -25,39 +25,25 @@ def held(measure: Floats) -> npt.NDArray[np.bool_]:
     return measure > SPECK * measure.mean()
 
 
-class Intensity(Protocol):
-    """Interface of intensities for samplers and pictures."""
+class Intensity:
+    """Base of intensities, for samplers and pictures; at free points they are evaluated by locating these in the mesh.
 
-    @property
-    def mesh(self) -> Mesh:
-        """Mesh the intensity lives on."""
-
-    @property
-    def total(self) -> float:
-        """Integral over the domain: the expected number of points."""
-
-    @property
-    def element_bound(self) -> Floats:
-        """(T,) upper bounds of the intensity on the elements."""
-
-    @property
-    def piece_bound(self) -> Floats:
-        """(Q,) upper bounds of the intensity on the mesh's pieces."""
-
-    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
-        """(n,) values at points given by element (n,), basis values (n, k) and positions (n, 2)."""
-
-    def __call__(self, xy: Floats) -> Floats:
-        """(n,) values at points with coordinates (n, 2)."""
-
-
-class _OnMesh:
-    """Evaluation at free points, by locating them in the mesh."""
+    Attributes
+    ----------
+    mesh : Mesh
+        Mesh the intensity lives on.
+    """
 
     mesh: Mesh
 
     @property
+    def total(self) -> float:
+        """Integral over the domain: the expected number of points."""
+        raise NotImplementedError
+
+    @property
     def element_bound(self) -> Floats:
+        """(T,) upper bounds of the intensity on the elements."""
         raise NotImplementedError
 
     @cached_property
@@ -67,21 +53,19 @@ class _OnMesh:
 
     def __call__(self, xy: Floats) -> Floats:
         """(n,) values at coordinates (n, 2); a point outside the domain takes the value of the nearest element."""
-        positions = self._positions(xy)
+        positions = self.mesh.domain.positions(checked_coordinates(xy))
         return self.at(*self.mesh.values(positions), positions)
 
     def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
+        """(n,) values at points given by element (n,), basis values (n, k) and positions (n, 2)."""
         raise NotImplementedError
-
-    def _positions(self, xy: Floats) -> Floats:
-        return self.mesh.domain.positions(_points(xy))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.mesh!r})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PiecewiseConstant(_OnMesh):
+class PiecewiseConstant(Intensity):
     """One non-negative value per element, `values` (T,)."""
 
     mesh: Mesh
@@ -101,12 +85,11 @@ class PiecewiseConstant(_OnMesh):
         return self.values
 
     def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
-        """(n,) values at positions in the given elements."""
         return self.values[element]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PiecewiseLinear(_OnMesh):
+class PiecewiseLinear(Intensity):
     """Non-negative P1 (bilinear on squares) interpolant of vertex values (V,)."""
 
     mesh: Mesh
@@ -132,12 +115,11 @@ class PiecewiseLinear(_OnMesh):
         return np.asarray(np.einsum("qck,qk->qc", box_weights(self.mesh), value).max(axis=1))
 
     def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
-        """(n,) values at positions in the given elements."""
         return np.einsum("nk,nk->n", weight, self.values.take(self.mesh.elements.take(element, axis=0)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LogLinear(_OnMesh):
+class LogLinear(Intensity):
     """`offset * exp(P1)`: the log-Gaussian Cox intensity between vertex values of its logarithm.
 
     Attributes
@@ -181,13 +163,12 @@ class LogLinear(_OnMesh):
         return highest if self.offset is None else highest * self.offset.bounds(self.mesh)
 
     def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
-        """(n,) values at positions in the given elements."""
         base = np.exp(np.einsum("nk,nk->n", weight, self.log_values.take(self.mesh.elements.take(element, axis=0))))
         return base if self.offset is None else base * self.offset(self.mesh.domain.coordinates(positions))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LogLinearMean(_OnMesh):
+class LogLinearMean(Intensity):
     """Average of K log-linear intensities on one mesh: a posterior mean.
 
     Attributes
@@ -230,7 +211,6 @@ class LogLinearMean(_OnMesh):
         return highest if self.offset is None else highest * self.offset.bounds(self.mesh)
 
     def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
-        """(n,) posterior mean at positions in the given elements."""
         out = np.empty(len(element))
         for part in chunks(len(element), len(self.fields)):
             out[part] = np.exp(self._log(element[part], weight[part])).mean(axis=1)
@@ -238,7 +218,7 @@ class LogLinearMean(_OnMesh):
 
     def quantiles(self, xy: Floats, levels: Floats) -> Floats:
         """(len(levels), n) posterior quantiles of the intensity at the points."""
-        positions = self._positions(xy)
+        positions = self.mesh.domain.positions(checked_coordinates(xy))
         element = self.mesh.locate(positions)
         weight = self.mesh.weights(element, positions)
         out = np.empty((len(levels), len(positions)))
@@ -253,14 +233,6 @@ class LogLinearMean(_OnMesh):
 def mass_distance(one: Floats, other: Floats) -> float:
     """Total variation distance between two vectors of masses, each divided by its sum: half their L1 distance."""
     return float(np.abs(one / one.sum() - other / other.sum()).sum() / 2)
-
-
-def _points(xy: Floats) -> Floats:
-    points = np.asarray(xy, dtype=float)
-    if points.ndim not in (1, 2) or points.shape[-1:] != (2,) or not np.all(np.isfinite(points)):
-        msg = "xy: needs finite coordinates in an array (n, 2)."
-        raise InputError(msg)
-    return points.reshape(-1, 2)
 
 
 def _require(name: str, values: Floats, length: int, non_negative: bool = False) -> None:
@@ -278,7 +250,7 @@ def box_weights(mesh: Mesh) -> Floats:
     weight = mesh.weights(np.repeat(element, sides), corners.reshape(-1, 2)).reshape(len(corners), sides, -1)
     if mesh.kind != "square":
         return np.clip(weight, 0, None)
-    s, t = weight[:, :, 1] + weight[:, :, 2], weight[:, :, 2] + weight[:, :, 3]
-    s0, s1, t0, t1 = s.min(axis=1), s.max(axis=1), t.min(axis=1), t.max(axis=1)
-    s, t = np.stack([s0, s1, s1, s0], axis=1), np.stack([t0, t0, t1, t1], axis=1)
-    return np.clip(np.stack([(1 - s) * (1 - t), s * (1 - t), s * t, (1 - s) * t], axis=2), 0, None)
+    place = within_element(mesh, weight.reshape(-1, 4)).reshape(len(corners), sides, 2)
+    (s0, t0), (s1, t1) = place.min(axis=1).T, place.max(axis=1).T
+    box = np.stack([s0, t0, s1, t0, s1, t1, s0, t1], axis=1).reshape(-1, 2)
+    return np.clip(basis_within(mesh, box).reshape(len(corners), 4, 4), 0, None)

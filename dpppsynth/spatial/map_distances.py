@@ -28,8 +28,8 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import flag, real_array, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 from dpppsynth.spatial.minimum_cost_flow import grid_arcs, grid_flow, minimum_cost_flow, unit_pair
-from dpppsynth.spatial.second_order import Floats
 
 # Weight of mass without a counterpart in the norm: the diameter of the unit square.
 DIAMETER = 2.0

@@ -348,15 +348,9 @@ class Times:
 
     def to_dict(self) -> JsonObject:
         """JSON form."""
-        dated = {name: value for name in ("origin", "zone", "clock_change") if (value := getattr(self, name))}
-        return {
-            "name": self.name,
-            "start": self.start,
-            "end": self.end,
-            "hats": self.hats,
-            "periodic": self.periodic,
-            "unit": self.unit,
-        } | dated
+        always = ("name", "start", "end", "hats", "periodic", "unit")
+        dated = ("origin", "zone", "clock_change")
+        return {name: value for name in always + dated if (value := getattr(self, name)) or name in always}
 
 
 @dataclass(frozen=True)
@@ -435,10 +429,7 @@ class Marks:
 
     def to_dict(self) -> JsonObject:
         """JSON form."""
-        return {
-            "types": None if self.types is None else self.types.to_dict(),
-            "times": None if self.times is None else self.times.to_dict(),
-        }
+        return {name: mark and mark.to_dict() for name, mark in (("types", self.types), ("times", self.times))}
 
     @classmethod
     def from_dict(cls, data: JsonRead) -> Self:
@@ -450,10 +441,7 @@ class Marks:
         """
         try:
             types, times = data["types"], data["times"]
-            made = cls(
-                None if types is None else Types(**types),
-                None if times is None else Times(**times),
-            )
+            made = cls(None if types is None else Types(**types), None if times is None else Times(**times))
         except (LookupError, TypeError) as error:
             msg = "marks: must have types and times, as a release describes them."
             raise InputError(msg) from error

@@ -262,11 +262,12 @@ def integrate_exp(mesh: Mesh, pieces: Pieces, fields: Floats) -> Floats:
     q, sides = len(pieces.element), pieces.sides
     owner = np.repeat(pieces.element, sides)
     at_corner = mesh.gather(owner, mesh.weights(owner, pieces.corners.reshape(-1, 2)))
-    mean = mean_exp_segment if sides == 2 else mean_exp_triangle
 
     def integral(part: slice) -> Floats:
         corner = (at_corner @ fields[part].T).reshape(q, sides, len(fields[part]))
-        return np.asarray(pieces.weight @ mean(corner))
+        return np.asarray(
+            pieces.weight @ (mean_exp_segment(corner) if sides == 2 else 2 * exp_divided_difference(corner))
+        )
 
     return np.concatenate([np.empty(0), *in_threads(integral, chunks(len(fields), sides * q))])
 
@@ -274,11 +275,6 @@ def integrate_exp(mesh: Mesh, pieces: Pieces, fields: Floats) -> Floats:
 def mean_exp_segment(f: Floats) -> Floats:
     """Mean of exp over a segment with end values f along axis 1."""
     return _exp_slope(f[:, 0], f[:, 1])
-
-
-def mean_exp_triangle(f: Floats) -> Floats:
-    """Mean of exp over a triangle with corner values f along axis 1."""
-    return 2 * exp_divided_difference(f)
 
 
 def exp_divided_difference(f: Floats) -> Floats:
@@ -341,7 +337,7 @@ def gathered_rule(mesh: Mesh, pieces: Pieces, order: int) -> tuple[scipy.sparse.
     _, first, at = np.unique(of, return_index=True, return_inverse=True)
     mass = np.bincount(at, weight)
     # Within elements, not on maps: one that lies over a network holds parts of several of its edges.
-    place = _within_element(mesh, mesh.weights(of, points))
+    place = within_element(mesh, mesh.weights(of, points))
     centre = np.column_stack([np.bincount(at, weight * each) for each in place.T]) / mass[:, None]
     x, y = (place - centre[at]).T
     xx, xy, yy = (np.bincount(at, weight * each) / mass for each in (x * x, x * y, y * y))
@@ -352,18 +348,18 @@ def gathered_rule(mesh: Mesh, pieces: Pieces, order: int) -> tuple[scipy.sparse.
     aside = np.stack([np.outer(a, signs[:, 0]), np.outer(b, signs[:, 0]) + np.outer(c, signs[:, 1])], axis=-1)
     four = (centre[:, None] + aside).reshape(-1, 2)
     element = np.repeat(of[first], len(signs))
-    return mesh.gather(element, _basis_within(mesh, four)), np.repeat(mass / len(signs), len(signs))
+    return mesh.gather(element, basis_within(mesh, four)), np.repeat(mass / len(signs), len(signs))
 
 
-def _within_element(mesh: Mesh, weight: Floats) -> Floats:
+def within_element(mesh: Mesh, weight: Floats) -> Floats:
     """(n, 2) coordinates within an element, from values of its basis functions; the second is 0 on a segment."""
     if mesh.kind == "square":
         return np.column_stack([weight[:, 1] + weight[:, 2], weight[:, 2] + weight[:, 3]])
     return np.column_stack([weight[:, 1], weight[:, 2] if weight.shape[1] > 2 else np.zeros(len(weight))])
 
 
-def _basis_within(mesh: Mesh, place: Floats) -> Floats:
-    """(n, k) values of an element's basis functions: the inverse of `_within_element`."""
+def basis_within(mesh: Mesh, place: Floats) -> Floats:
+    """(n, k) values of an element's basis functions: the inverse of `within_element`."""
     s, t = place.T
     if mesh.kind == "square":
         return np.column_stack([(1 - s) * (1 - t), s * (1 - t), s * t, (1 - s) * t])

@@ -17,9 +17,7 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import real_array
 from dpppsynth.core.errors import DpppsynthError, InputError
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from dpppsynth.core.types import Floats, Ints
 
 # Largest violation of the optimality conditions by dual prices: relative, and of all mass moved along one arc.
 TOLERANCE, ROUNDING = 1e-9, 1e-12

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from dpppsynth.core.types import Ints
 
 # Candidates that are looked at together.
 BLOCK = 2**22

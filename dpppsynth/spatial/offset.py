@@ -241,11 +241,6 @@ class Offset:
             self._bounds[mesh] = self.layer.bounds(mesh)
         return self._bounds[mesh]
 
-    @property
-    def is_raster(self) -> bool:
-        """Whether it is kept as a raster, and not as polygons."""
-        return isinstance(self.layer, RasterLayer)
-
     def to_geojson(self) -> dict[str, Any]:
         """GeoJSON FeatureCollection with the property `offset`."""
         features = [

@@ -5,11 +5,10 @@ Nothing in this module shows a coordinate or a number of points: not in a `repr`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -171,23 +170,7 @@ class PointPattern:
 
         reading: dict[str, Any] = {"count": count, "user": user, "to_crs": to_crs, "snap": snap}
         points = points_of_frame(gdf, domain, marks=marks, described=described, **reading)
-        return _pattern(points, domain, snap)
-
-    @staticmethod
-    def from_file(path: str | Path, domain: Domain, *, snap: float | None = None, **options: Any) -> PointPattern:
-        """Read a CSV, GeoJSON, GeoPackage or GeoParquet file; the options are those of `dpppsynth.io.read_pattern`."""
-        from dpppsynth.spatial.tables.points import read_points
-
-        return _pattern(read_points(path, domain, snap=snap, **options), domain, snap)
-
-    @staticmethod
-    def batches(
-        path: str | Path, domain: Domain, *, snap: float | None = None, **options: Any
-    ) -> Iterator[PointPattern]:
-        """Read a file some rows at a time; the options are those of `dpppsynth.io.read_batches`."""
-        from dpppsynth.spatial.tables.points import read_point_batches
-
-        return (_pattern(points, domain, snap) for points in read_point_batches(path, domain, snap=snap, **options))
+        return pattern_of(points, domain, snap)
 
     def unmarked(self) -> PointPattern:
         """Return the same points without marks."""
@@ -280,7 +263,7 @@ def _require_points(xy: NDArray[np.float64]) -> None:
         raise InputError(msg)
 
 
-def _pattern(points: Points, domain: Domain, snap: float | None) -> PointPattern:
+def pattern_of(points: Points, domain: Domain, snap: float | None) -> PointPattern:
     """Pattern of the points of a table, moved onto the domain where there is a tolerance."""
     if snap is None:
         return PointPattern(points.xy, domain, points.marks)

@@ -30,18 +30,8 @@ class PlanarMesh(Mesh, of_arrays=True):
 
     Attributes
     ----------
-    vertices : (V, 2) array
-        Vertex coordinates, in the domain's unit.
-    elements : (T, k) array of int
-        Vertex numbers of each element, anticlockwise.
     kind : {"triangle", "square"}
-        Squares may be any parallelogram.
-    domain : Window or LinearNetwork
-        The public domain the mesh covers.
-    pieces : Pieces
-        Simplices tiling the elements' parts inside the domain: triangles of a window, segments of a network.
-    recipe : dict
-        Public numbers from which `dpppsynth.models.mesh_from_recipe` makes this mesh again.
+        Elements list their vertices anticlockwise; squares may be any parallelogram.
     find : callable, optional
         Fast guess of the element holding each point, (n, 2) -> (n,), -1 where it does not know.
     """

@@ -72,7 +72,7 @@ def without_gaps(region: Any, width: float) -> Any:
     'Polygon'
     """
     tiny = 10 * ROUNDING * float(np.abs(region.bounds).max())
-    wide = _onto(region, _grown(_grown(region, width / 2 + tiny), -width / 2 - tiny), tiny)
+    wide = shapely.snap(_grown(_grown(region, width / 2 + tiny), -width / 2 - tiny), region, tiny)
     # What rounding alone put beside the border is thinner than what is taken off here.
     filled = _grown(_grown(wide.difference(region), -tiny), 2 * tiny)
     return shapely.union_all([region, shapely.intersection(filled, wide)])
@@ -80,13 +80,3 @@ def without_gaps(region: Any, width: float) -> Any:
 
 def _grown(region: Any, by: float) -> Any:
     return shapely.buffer(region, by, join_style="mitre")
-
-
-def _onto(region: Any, other: Any, near: float) -> Any:
-    """Another region with the vertices of the first where its own are as near."""
-    from scipy.spatial import cKDTree
-
-    known, xy = shapely.get_coordinates(region), shapely.get_coordinates(other)
-    away, vertex = cKDTree(known).query(xy, distance_upper_bound=near)
-    xy[np.isfinite(away)] = known[vertex[np.isfinite(away)]]
-    return shapely.set_coordinates(other, xy)

@@ -14,8 +14,9 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.core.wording import either
 from dpppsynth.spatial.domains import LARGEST, Domain, Window, as_reals
-from dpppsynth.spatial.mesh import Mesh, Pieces
+from dpppsynth.spatial.mesh import Mesh, Pieces, within_element
 from dpppsynth.spatial.public_layers import PublicLayer, covered, named, outside_value
+from dpppsynth.spatial.tables.formats import there
 
 Bounds = tuple[float, float, float, float]
 # Points at which a raster is integrated over a window, about, and at most along a cell's side.
@@ -263,11 +264,8 @@ class _Gathered:
     def add(self, xy: Floats, mass: Floats) -> None:
         """Add masses (n,) at places (n, 2)."""
         element = self.mesh.locate(xy)
-        weight = self.mesh.weights(element, xy)
-        s, t = weight[:, 1], weight[:, 2]
-        if self.mesh.kind == "square":
-            s, t = weight[:, 1] + weight[:, 2], weight[:, 2] + weight[:, 3]
-        a, b = (np.clip((each * self.along).astype(np.int64), 0, self.along - 1) for each in (s, t))
+        place = within_element(self.mesh, self.mesh.weights(element, xy))
+        a, b = np.clip((place * self.along).astype(np.int64), 0, self.along - 1).T
         part = (element * self.along + a) * self.along + b
         self.mass += np.bincount(part, mass, len(self.mass))
         self.moment += np.stack([np.bincount(part, mass * each, len(self.mass)) for each in xy.T])
@@ -323,7 +321,13 @@ def read_geotiff(
         are not along the axes, or there are too many.
     """
     outside = outside_value(fill)
-    file = _file(path)
+    if not isinstance(path, str | Path):
+        msg = f"path: must name a GeoTIFF file; this {type(path).__name__} names none."
+        raise InputError(msg)
+    file = Path(path)
+    if not there(file, Path.is_file):
+        msg = f"{file.name}: there is no such file."
+        raise InputError(msg)
     try:
         import rasterio
     except ImportError:
@@ -341,21 +345,6 @@ def read_geotiff(
     layer = RasterLayer(values, bounds, outside=outside, crs=own or crs, label=file.name)
     layer.unnamed = either('crs="{}"', "--crs {}")
     return layer
-
-
-def _file(path: object) -> Path:
-    """The plain file of that name."""
-    if not isinstance(path, str | Path):
-        msg = f"path: must name a GeoTIFF file; this {type(path).__name__} names none."
-        raise InputError(msg)
-    try:
-        there = Path(path).is_file()
-    except (OSError, ValueError):
-        there = False
-    if not there:
-        msg = f"{Path(path).name}: there is no such file."
-        raise InputError(msg)
-    return Path(path)
 
 
 def _opened(rasterio: Any, file: Path, band: int | None, fill: float) -> tuple[Floats, Any, Any]:

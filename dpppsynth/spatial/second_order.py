@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import flag, real, real_array, shown
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.patterns import PointPattern
 
-Floats = npt.NDArray[np.float64]
 Intensities = npt.ArrayLike | Callable[[Floats], npt.ArrayLike] | None
 
 # Distances that differ by less, relative to coordinates and diameter of the domain, differ by rounding alone: some
@@ -56,7 +56,7 @@ class KFunction:
         return np.sqrt(self.k / np.pi) if self.planar else self.k
 
     def __repr__(self) -> str:
-        return f"KFunction({_kind(self)}, correction {self.correction!r}, {_span(self.r)})"
+        return _words(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,8 +72,7 @@ class PairCorrelation:
     planar: bool = False
 
     def __repr__(self) -> str:
-        end = f"{_span(self.r)}, bandwidth {self.bandwidth:g}"
-        return f"PairCorrelation({_kind(self)}, correction {self.correction!r}, {end})"
+        return _words(self, f", bandwidth {self.bandwidth:g}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -274,9 +273,7 @@ def _smoothed(moments: Floats, breaks: Floats, at: float, reach: float) -> Any:
     return 0.75 / reach * (zeroth - (x**2 * zeroth + 2 * x * (first_order / reach) + second / reach / reach)).sum()
 
 
-def _kind(result: KFunction | PairCorrelation) -> str:
-    return "inhomogeneous" if result.inhomogeneous else "homogeneous"
-
-
-def _span(r: Floats) -> str:
-    return f"r from {r[0]:g} to {r[-1]:g}"
+def _words(result: KFunction | PairCorrelation, end: str = "") -> str:
+    kind = "inhomogeneous" if result.inhomogeneous else "homogeneous"
+    span = f"r from {result.r[0]:g} to {result.r[-1]:g}"
+    return f"{type(result).__name__}({kind}, correction {result.correction!r}, {span}{end})"

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import plain_array, positive, shown, whole
 from dpppsynth.core.errors import DpppsynthError, InputError
-from dpppsynth.spatial.minimum_cost_flow import Floats, Transshipment, unit_pair
+from dpppsynth.core.types import Floats
+from dpppsynth.spatial.minimum_cost_flow import Transshipment, unit_pair
 
 # Arcs that a flow may have: about 125 x 125 cells, half a minute.
 MOST_ARCS = 4_000_000

@@ -9,6 +9,7 @@ import pickle
 import re
 import shutil
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from dpppsynth.auditing.targets import Measure, audit_of, target_of, target_of_r
 from dpppsynth.contract import registry
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.audits.neighbouring_pairs import changed, require_neighbours
-from dpppsynth.contract.audits.statistics import Total, for_patterns, patterns_of
+from dpppsynth.contract.audits.statistics import for_patterns, patterns_of, total
 from dpppsynth.core.errors import InputError, ReleaseBlocked
 from dpppsynth.core.randomness import generator
 from dpppsynth.linear_network import LinearNetwork, network_mesh
@@ -502,14 +503,14 @@ def test_targets_refuse_what_they_do_not_know():
         target_of(plan, n=N)
     with pytest.raises(InputError, match="needs a Synthesizer"):
         target_of(3)
-    bare = target_of(plan.statistic, statistics=[Total()])
+    bare = target_of(plan.statistic, statistics=[partial(total)])
     assert [each.name for each in bare.statistics] == [
         "likelihood ratio",
         "near",
         "total",
         "cells",
         "one number",
-        "Total",
+        "partial",
     ]
 
 

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,14 +32,14 @@ from dpppsynth.auditing.whole import Uninferred, Whole, WholeStrata, uninferred
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.audits.neighbouring_pairs import changed
 from dpppsynth.contract.audits.noise_laws import (
-    Added,
     DiscreteGaussian,
     DiscreteLaplace,
     OffCentre,
-    One,
     TooSmall,
     Truncated,
+    added,
     log_laplace,
+    one,
 )
 from dpppsynth.contract.audits.target import Draws
 from dpppsynth.core.errors import InputError, PrivacyCheckError
@@ -541,7 +542,7 @@ def test_noise_of_few_numbers_may_come_again():
     """One count, noise of scale 2: most draws have come before, as the law says."""
     rng = np.random.default_rng(11)
     noise = np.subtract(*rng.geometric(-math.expm1(-1 / 2.0), (2, 400)))
-    draws = Draws("noise", One(Added((np.zeros(1, dtype=int),) * 2)), log_laplace(2.0))
+    draws = Draws("noise", partial(one, partial(added, (np.zeros(1, dtype=int),) * 2)), log_laplace(2.0))
     runs = [seen(draws, 0, PrivateStatistic(None, np.array([k]), "", False)) for k in noise]
     result = repeated(draws, runs)
     assert result.repeats == 400 - len(np.unique(noise))

@@ -29,7 +29,7 @@ from dpppsynth.mechanisms.local.audit import log_tails
 from dpppsynth.mechanisms.local.audit_clients import with_epsilon
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, UniformGridStatistic
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL
-from dpppsynth.mechanisms.local.statistic import AreaStatistic, tally
+from dpppsynth.mechanisms.local.statistic import AreaStatistic
 from dpppsynth.privacy import PureDP
 from dpppsynth.randomizers import SquareWave
 from dpppsynth.spatial.domains import Window
@@ -71,7 +71,7 @@ class LargerEpsilons(AreaStatistic):
 
     def measure(self, pattern, rng=None):
         clients = with_epsilon(self.randomizer, 2.0)
-        return self.counted(tally(clients, self.values(pattern), generator(rng)), seeded=rng is not None)
+        return self.counted(clients.tally(self.values(pattern), generator(rng)), seeded=rng is not None)
 
 
 class TrueSupports(UniformGridStatistic):
@@ -87,7 +87,7 @@ class LargerSupports(UniformGridStatistic):
 
     def measure(self, pattern, rng=None):
         clients, values = with_epsilon(self.randomizers[0], 2.0), self.first.locate(self.places(pattern))
-        return self.counted(tally(clients, values, generator(rng)), seeded=rng is not None)
+        return self.counted(clients.tally(values, generator(rng)), seeded=rng is not None)
 
 
 class FewerSupports(UniformGridStatistic):
@@ -95,7 +95,7 @@ class FewerSupports(UniformGridStatistic):
 
     def measure(self, pattern, rng=None):
         values = self.first.locate(self.places(pattern))[::2]
-        return self.counted(tally(self.randomizers[0], values, generator(rng)), seeded=rng is not None)
+        return self.counted(self.randomizers[0].tally(values, generator(rng)), seeded=rng is not None)
 
 
 class TrueRounds(AdaptiveGridStatistic):
@@ -114,7 +114,7 @@ class TrueRounds(AdaptiveGridStatistic):
         values = grid.locate(places)
         if number == self.true_round:
             return np.bincount(values, minlength=len(grid))
-        return tally(clients, values, generator(None))
+        return clients.tally(values, generator(None))
 
 
 class TrueFirstRound(TrueRounds):

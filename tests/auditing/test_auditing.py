@@ -5,6 +5,7 @@ import pickle
 import random
 import traceback
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from dpppsynth.auditing.intervals import (
 )
 from dpppsynth.auditing.power import Law, hardest
 from dpppsynth.auditing.trials import Task, require_fresh_blocks, run_sent, run_trials
-from dpppsynth.contract.audits.noise_laws import LessGaussian, LessLaplace
+from dpppsynth.contract.audits.noise_laws import less_gaussian, less_laplace
 from dpppsynth.privacy import AlphaNeighbours, ApproximateDP, GaussianDP, PoissonGaussianDP, PureDP, gaussian_mu
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import SmallestOf
@@ -296,7 +297,7 @@ def test_faults_of_the_detectable_size_are_caught_as_often_as_promised():
 @pytest.mark.slow
 def test_so_are_noised_counts_whose_law_is_known():
     """Two counts change by one: neither a Gaussian nor randomised response, by which a fault of 1.6 would be found."""
-    claimed, trials, less = PureDP(1.0), 500, LessLaplace(np.array([1, -1]), 2.0)
+    claimed, trials, less = PureDP(1.0), 500, partial(less_laplace, np.array([1, -1]), 2.0)
     factor = detectable(claimed, trials, weakened=less)
     assert 1.25 * detectable(claimed, trials) < factor
 
@@ -343,7 +344,7 @@ def test_profiles_are_rated_by_the_easiest_law_that_they_allow():
 
 def test_laws_in_closed_form_and_by_their_scores_are_the_same():
     for mu in (0.3, 2.0):
-        made = Law.of_scores(*LessGaussian(mu)(1.0))
+        made = Law.of_scores(*less_gaussian(mu, 1.0))
         below = np.cumsum(made.second)
         seen = below < 0.99
         np.testing.assert_allclose(np.cumsum(made.first)[seen], ndtr(ndtri(below[seen]) - mu), atol=2e-3)

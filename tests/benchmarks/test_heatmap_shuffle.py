@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from baselines.heatmap_arrays import select_cells
 from baselines.shuffled_heatmap import (
     ShuffleProtocol,
     communication_bits,
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.heatmap.reconstruction import select_cells, solve
+from dpppsynth.mechanisms.heatmap.reconstruction import solve
 
 # Standard errors beyond which a mean raises an alarm: probability 5.7e-7.
 ALARM = 5.0

@@ -96,21 +96,18 @@ LOADS = {
 }
 
 GRID = RNG.dirichlet(np.ones(16), 3).reshape(3, 4, 4)
-AGGREGATE = {
-    "distributions": GRID, "epsilon": 1.0, "w": 4, "variant": "practical", "decay": None, "pad": False,
-    "allow_subprobability": False, "rng": 1,
-}  # fmt: skip
-LEVELS = heatmaps.pyramid(GRID[0])
-TREE = heatmaps.select_cells(LEVELS[BUDGETS.first :], 2)
 
 HEATMAPS = {
-    "aggregate": (heatmaps.aggregate, AGGREGATE),
-    "sparse_aggregate": (heatmaps.sparse_aggregate, AGGREGATE),
     "HeatmapStatistic": (
         heatmaps.HeatmapStatistic,
         {
-            "mesh": models.regular_squares(SQUARE, shape=(9, 9)), "expected_n": None, "epsilon": 1.0, "w": 6,
-            "variant": "practical", "decay": None, "user": "user",
+            "mesh": models.regular_squares(SQUARE, shape=(9, 9)),
+            "expected_n": None,
+            "epsilon": 1.0,
+            "w": 6,
+            "variant": "practical",
+            "decay": None,
+            "user": "user",
         },
     ),
     "gaussian_kernel": (heatmaps.gaussian_kernel, {"side": 4, "sigma": 0.1}),
@@ -121,35 +118,7 @@ HEATMAPS = {
     "similarity": (heatmaps.similarity, {"h": GRID[0], "g": GRID[1], "benchmark": False}),
     "pearson": (heatmaps.pearson, {"h": GRID[0], "g": GRID[1], "benchmark": False}),
     "kl": (heatmaps.kl, {"h": GRID[0], "g": GRID[1]}),
-    "least_squares": (heatmaps.least_squares, {"tree": TREE, "budgets": BUDGETS, "shrink": True}),
-    "fitted": (heatmaps.fitted, {"tree": TREE, "budgets": BUDGETS, "fit": "l1"}),
-    "select_cells": (heatmaps.select_cells, {"levels": LEVELS, "w": 2, "inside": None}),
-    "grow": (heatmaps.grow, {"first": 0, "depth": 1, "w": 2, "read": lambda level, cells: np.ones(len(cells))}),
-    "pyramid": (heatmaps.pyramid, {"p": GRID[0]}),
-    "Users": (
-        heatmaps.Users,
-        {"depth": 1, "user": np.arange(2), "cell": np.array([1, 3]), "weight": np.ones(2), "shape": (2, 2)},
-    ),
-    "Users.from_arrays": (
-        heatmaps.Users.from_arrays, {"distributions": GRID, "pad": False, "allow_subprobability": False},
-    ),
-    "Users.from_columns": (
-        heatmaps.Users.from_columns,
-        {"user": [1, 1, 2], "i": [0, 1, 2], "j": [0, 1, 2], "mass": [0.5, 0.5, 1.0], "side": 4, "pad": False},
-    ),
-    "Users.from_points": (
-        heatmaps.Users.from_points,
-        {"xy": GRID[0, :, :2], "user": [1, 1, 2, 2], "side": 4, "outside": "raise", "pad": False},
-    ),
-    "Users.from_geodataframe": (
-        heatmaps.Users.from_geodataframe,
-        {"gdf": PERSONS.to_geodataframe(), "window": SQUARE, "user": "user", "shape": (4, 4)},
-    ),
-    "Users.lattice": (heatmaps.Users.from_arrays(GRID).lattice, {"bits": 20}),
-    "user_distribution": (
-        heatmaps.user_distribution, {"points": GRID[0, :, :2], "side": 4, "outside": "drop"},
-    ),
-}  # fmt: skip
+}
 
 ENTRIES = {
     "AddRemove": (privacy.AddRemove, {"max_points_per_person": 2}),
@@ -298,8 +267,6 @@ ENTRIES = {
     "read_window": (io.read_window, {"path": "none.gpkg", "crs": None, "to_crs": None}),
     "inspect_points": (io.inspect_points, {"path": "none.csv", "domain": SQUARE, "report_to": ".", **LOADS}),
     "write_pattern": (io.write_pattern, {"pattern": POINTS, "path": "none/none.csv"}),
-    "pattern_from_geodataframe": (io.pattern_from_geodataframe, {"gdf": POINTS.to_geodataframe(), "domain": SQUARE}),
-    "network_from_geodataframe": (io.network_from_geodataframe, {"lines": STREETS.to_geodataframe()}),
     # Privacy
     "ApproximateDP": (privacy.ApproximateDP, {"level": 1.0, "slack": 1e-6}),
     "GaussianDP": (privacy.GaussianDP, {"mu": 1.0, "at": 1e-6}),
@@ -432,9 +399,9 @@ MADE_ELSEWHERE = {
     "UtilityReport", "experiments", "simulate", "Combined",
     "Inspection", "NetworkMesh", "Chains", "Covariance", "Diagnostics",
     "LaplacePosterior", "NoisyField", "NoisyMasses", "Sampler", "build_lgcp", "build_noise_aware", "diagnose",
-    "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "Estimate",
-    "InfiniteHeatmap", "Level", "measure_tree",
-    "solve", "PairSumsRelease", "MarkedRelease", "Crowd", "PointBatches",
+    "laplace_posterior", "heatmaps", "HeatmapRelease",
+    "InfiniteHeatmap",
+    "PairSumsRelease", "MarkedRelease", "Crowd", "PointBatches",
 } | local_entries.MADE | bounded_entries.MADE  # fmt: skip
 
 

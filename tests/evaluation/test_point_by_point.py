@@ -16,9 +16,8 @@ from dpppsynth import local
 from dpppsynth.contract.additive_noise import cell_counts, lattice_masses
 from dpppsynth.datasets import soho_deaths, soho_streets
 from dpppsynth.grids import even_cells, uniform_grid
-from dpppsynth.heatmaps import Users
 from dpppsynth.linear_network import network_mesh
-from dpppsynth.mechanisms.heatmap.persons import cells_at, rounded
+from dpppsynth.mechanisms.heatmap.persons import rounded
 from dpppsynth.mechanisms.lgcp.field_statistic import lattice_field
 from dpppsynth.models import regular_squares, regular_triangulation, trace_mesh
 from dpppsynth.models.covariances import PoweredExponential, square_root
@@ -27,6 +26,7 @@ from dpppsynth.spatial.gaussian_kernel import rotate, sample_children
 from dpppsynth.spatial.grid_cells import cell_places
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.synthesizers import HeatmapSynthesizer
 
 SOHO, STREETS = soho_deaths().domain, soho_streets()
 RING = Window.polygon(shapely.Point(531e3, 181e3).buffer(400).difference(shapely.Point(531e3, 181e3).buffer(100)))
@@ -108,7 +108,6 @@ ROWS = {
     "public grid of streets": (STREETS.on_grid, STREETS),
     "cells of a grid": (lambda xy: cell_places(xy, SOHO.bounds, (17, 13)), SOHO),
     "cells of uneven grids": (GRID.locate, SOHO),
-    "cells of heat maps": (lambda xy: np.column_stack(cells_at((xy - SOHO.bounds[:2]) / 700, (23, 19))), SOHO),
     "values of local clients": (area_values, SOHO),
     "rotate for kernels": (lambda xy: rotate(xy, AXES), SOHO),
 }
@@ -137,12 +136,11 @@ def test_sums_are_those_of_rows_of_single_points(name):
 def test_units_of_a_person_are_the_same_alone_and_among_others():
     rng = np.random.default_rng(4)
     user = np.sort(rng.integers(40, size=500))
-    counted, masses = rng.integers(1, 9, 500), rng.random(500) / 100
-    for weight in (counted, masses):
-        together = rounded(user, weight, BITS)
-        for person in range(40):
-            here = user == person
-            np.testing.assert_array_equal(together[here], rounded(np.zeros(here.sum(), int), weight[here], BITS))
+    points = rng.integers(1, 9, 500)
+    together = rounded(user, points, BITS)
+    for person in range(40):
+        here = user == person
+        np.testing.assert_array_equal(together[here], rounded(np.zeros(here.sum(), int), points[here], BITS))
 
 
 def plainly(mesh, xy):
@@ -221,10 +219,8 @@ def statistics():
     yield "snapping", lambda: STREETS.positions(xy)
     yield "uneven grids", lambda: GRID.locate(xy)
     yield "local clients", lambda: area_values(xy)
-    yield (
-        "heat maps",
-        lambda: Users.from_points((xy - SOHO.bounds[:2]) / 700, np.arange(20) // 3, side=(23, 19), pad=True).lattice(),
-    )
+    heat = HeatmapSynthesizer(1.0, shape=(23, 19)).plan(SOHO).statistic
+    yield "heat maps", lambda: heat.exact_numbers(PointPattern(xy, SOHO, {"user": np.arange(20) // 3}))
     yield "kernels", lambda: sample_children(places(RING, 20), RING, 50.0, rng=1)
 
 

@@ -473,7 +473,7 @@ class TestGeometryFiles:
 
     def test_pattern_from_file_is_the_same_reader(self, tmp_path):
         write_pattern(random_pattern(WINDOW), tmp_path / "a.gpkg")
-        np.testing.assert_array_equal(PointPattern.from_file(tmp_path / "a.gpkg", WINDOW).xy, random_pattern(WINDOW).xy)
+        np.testing.assert_array_equal(read_pattern(tmp_path / "a.gpkg", WINDOW).xy, random_pattern(WINDOW).xy)
 
 
 class TestReadWindow:
@@ -677,7 +677,7 @@ class TestOnNetworks:
         frame = pd.read_csv(path)
         points = geopandas.GeoDataFrame(frame, geometry=shapely.points(frame.x, frame.y), crs="EPSG:27700")
         same = [
-            PointPattern.from_file(path, STREETS, snap=5.0),
+            read_pattern(path, STREETS, snap=5.0),
             PointPattern.from_geodataframe(points, STREETS, snap=5.0),
             PointPattern.from_geodataframe(points.to_crs("EPSG:4277"), STREETS, snap=5.01, to_crs="EPSG:27700"),
         ]

@@ -291,3 +291,19 @@ class TestSnap:
         other = LinearNetwork([[0, 0], [4, 0]], [[0, 1]]).pattern([0], [0.5])
         with pytest.raises(InputError, match="another domain"):
             LinearNetwork(SQUARE, RING).distance(other)
+
+
+def test_distances_below_zero_are_the_beginning():
+    network = LinearNetwork([[5e5, 1], [5e5, 3], [5e5 + 3, 3]], [[0, 1], [1, 2]])
+    np.testing.assert_array_equal(network.coordinates([[0, -1e-9], [1, -1e-9]]), network.vertices[:2])
+
+
+def test_positions_of_synthetic_points_are_on_curved_edges():
+    ends = np.array([[0.0, 0.0], [10.0, 0.0]])
+    curve = shapely.linestrings([[0, 0], [3, 4], [7, 4], [10, 0]])
+    network = LinearNetwork(ends, np.array([[0, 1]]), lines=np.array([curve]))
+    drawn = PointPattern.drawn(np.array([[0.0, 2.5], [0.0, 7.0]]), network)
+    np.testing.assert_allclose(drawn.xy, [[1.5, 2.0], [5.0, 4.0]], atol=1e-6)
+    assert network.contains(drawn.xy).all()
+    assert not drawn.xy.flags.writeable
+    assert not drawn.positions.flags.writeable

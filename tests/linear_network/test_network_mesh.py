@@ -108,12 +108,10 @@ class TestSegments:
         expected = np.diag(inverse)[:, None] + np.diag(inverse) - 2 * inverse
         np.testing.assert_allclose(mesh.metric, expected, atol=1e-9)
 
-    def test_paths_end_at_the_limit(self):
+    def test_paths_are_those_of_the_network(self):
         mesh = MESHES["segments"]
-        everywhere = mesh.paths()
-        np.testing.assert_allclose(everywhere, TOWN.distance(PointPattern.at(mesh.positions, TOWN)), rtol=1e-12)
-        assert np.isinf(mesh.paths(40.0)[everywhere > 40]).all()
-        assert (mesh.paths(40.0)[everywhere <= 40] == everywhere[everywhere <= 40]).all()
+        expected = TOWN.distance(PointPattern.at(mesh.positions, TOWN))
+        np.testing.assert_allclose(mesh.path_lengths, expected, rtol=1e-12)
 
 
 class TestTriangles:

@@ -127,7 +127,7 @@ def test_search_for_the_diameter_ends_no_sooner_than_it_may(seed, monkeypatch):
     # One edge at a time.
     monkeypatch.setattr(shortest_paths, "BLOCK", 1)
     network = web(np.random.default_rng(seed))
-    d = shortest_paths.vertex_distances(network, np.arange(12))
+    d = shortest_paths.vertex_distances(network.adjacency, np.arange(12))
     (u, v), length = network.edges.T, network.lengths
     between = (d[u][:, u] + d[u][:, v] + d[v][:, u] + d[v][:, v]) / 4 + (length[:, None] + length) / 2
     np.fill_diagonal(between, (length + d[u, v]) / 2)

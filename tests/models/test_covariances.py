@@ -257,8 +257,8 @@ class TestValidity:
             for a, b in edges
         ]
         mesh = network_mesh(LinearNetwork(places, edges, lines=lines), 5.0)
-        np.testing.assert_allclose(mesh.paths(np.inf)[0], [0, 4, 2, 2, 2])
-        wrong = np.exp(-mesh.paths(np.inf) / 40)
+        np.testing.assert_allclose(mesh.path_lengths[0], [0, 4, 2, 2, 2])
+        wrong = np.exp(-mesh.path_lengths / 40)
         assert np.linalg.eigvalsh(wrong)[0] < -1e-3
         assert np.linalg.eigvalsh(PoweredExponential(1.0, 40.0, 1.0).matrix(mesh))[0] > 1e-3
         with pytest.raises(PrivacyCheckError, match=r"^covariance: its matrix has a negative eigenvalue"):

@@ -12,6 +12,7 @@ from scipy.stats import poisson
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.tiled_matrix import TiledMatrix
+from dpppsynth.privacy.guarantee import profile_from_dict
 from dpppsynth.privacy.losses import (
     DiscreteLosses,
     LossLattice,
@@ -280,7 +281,7 @@ class TestTable:
         lattice, (curve,) = worst_curves(TiledMatrix.of(UNEVEN), [np.array([(0, 1), (1, 2)])], 1e-9)
         first, again = (poisson_losses(curve, lattice, error=1e-9, rate=1, delta=1e-6) for _ in range(2))
         assert first == again
-        assert DiscreteLosses.from_dict(json.loads(json.dumps(first.to_dict()))) == first
+        assert profile_from_dict(json.loads(json.dumps(first.to_dict()))) == first
         assert first.to_dict()["kind"] == "discrete-losses"
         assert "give or take a probability of 1e-06" in first.describe()
 

@@ -5,9 +5,10 @@ import math
 
 import numpy as np
 import pytest
+from baselines.grid_filters import grid_filter, grid_smoother
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.filters import estimated_step, grid_filter, grid_smoother, likely_step
+from dpppsynth.filters import estimated_step, likely_step
 
 LINE = {"scale": 1.0, "bound": 4.0, "step": 1.0}
 

@@ -5,11 +5,13 @@ import math
 
 import numpy as np
 import pytest
+from baselines.filter_theory import relative_variance
+from baselines.grid_filters import grid_filter, grid_smoother
 from scipy import integrate, stats
 
 from dpppsynth import filters
 from dpppsynth.core.errors import InputError
-from dpppsynth.filters import Filtered, estimated_step, likely_step, particle_filter, relative_variance
+from dpppsynth.filters import Filtered, estimated_step, likely_step, particle_filter
 from dpppsynth.inference.filters import particle
 from dpppsynth.inference.filters import series as steps_module
 from dpppsynth.inference.filters.particle import _Walks, effective_size, follow, resampled, updated
@@ -155,7 +157,7 @@ def test_blocks_of_series_give_what_series_of_their_own_give(monkeypatch):
     noisy = np.cumsum(rng.normal(size=(12, 7)), axis=0) + noise(1.0, 4.0, (12, 7), rng)
     monkeypatch.setattr(particle, "BLOCK", 4000)
     together = particle_filter(noisy, **LINE, particles=4000, rng=1).estimate
-    alone = np.column_stack([filters.grid_filter(column, **LINE) for column in noisy.T])
+    alone = np.column_stack([grid_filter(column, **LINE) for column in noisy.T])
     # Standard deviations are about 0.02: a series taken for its neighbour is off by much more.
     np.testing.assert_allclose(together, alone, atol=0.25)
     # Steps of their own: what takes one series for constant leaves the others as they were.
@@ -225,7 +227,7 @@ def test_the_likely_step_finds_steps_far_below_the_noise():
 
 
 def test_no_filter_takes_true_answers():
-    for name in ("particle_filter", "grid_filter", "grid_smoother", "cartesian_filter", "polar_filter"):
+    for name in ("particle_filter", "cartesian_filter", "polar_filter"):
         function = getattr(filters, name)
         parameters = inspect.signature(function).parameters.values()
         assert [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY] in (["observations"], ["points"])
@@ -308,7 +310,7 @@ def test_bad_numbers_are_refused_by_name(name, value):
      [2**70], {"a": 1}, [None, 1], np.ma.masked_array([1.0, 2.0], [True, False])],
 )  # fmt: skip
 def test_bad_observations_are_refused(observations):
-    for call in (particle_filter, filters.grid_filter, filters.grid_smoother):
+    for call in (particle_filter, grid_filter, grid_smoother):
         with pytest.raises(InputError, match="observations"):
             call(observations, **LINE)
     with pytest.raises(InputError, match="observations"):

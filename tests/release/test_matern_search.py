@@ -11,7 +11,7 @@ from shapely import Polygon
 from dpppsynth import LinearNetwork, Window
 from dpppsynth.linear_network import network_mesh
 from dpppsynth.models import NoisyMasses, matern_search, regular_triangulation
-from dpppsynth.models.matern_search import MaternSearch, ascend, coarser, non_negligible
+from dpppsynth.models.matern_search import MaternSearch, climb_grid, coarser, non_negligible
 from dpppsynth.models.regular_meshes import refine
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
@@ -107,8 +107,8 @@ def test_climbing_finds_a_single_peak_and_looks_once_at_each_place(peak):
 
     def height(place):
         looked.append(place)
-        return -abs(place - 10.0 * peak)
+        return -abs(place[0] - 10.0 * peak)
 
-    ascend(height, tuple(10.0 * k for k in range(7)), first=2)
-    assert 10.0 * peak in looked
+    climb_grid(height, [[10.0 * k for k in range(7)]], first=(2,))
+    assert (10.0 * peak,) in looked
     assert len(looked) == len(set(looked)) <= 7

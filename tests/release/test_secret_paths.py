@@ -450,9 +450,9 @@ class TestStream:
             # Each round has a key, where a seed serves both.
             rounds = doors.replay(0), doors.replay(1)
             walks, protocol = plan.statistic.walks(pattern), plan.statistic.protocol
-            lengths = protocol.first.tally(protocol.first.about(walks), rounds[0])
+            lengths = protocol.first.tally_about(protocol.first.about(walks), rounds[0])
             second = protocol.announced(TraceCounts(protocol.first, lengths, len(walks)))
-            again = np.concatenate([lengths, second.tally(second.about(walks), rounds[1])])
+            again = np.concatenate([lengths, second.tally_about(second.about(walks), rounds[1])])
         else:
             again = plan.release(pattern, doors.replay(0))
             assert again.seeded is True

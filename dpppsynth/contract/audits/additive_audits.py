@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import scipy
 
-from dpppsynth.contract.additive_noise import AdditiveStatistic, LaplaceMasses
+from dpppsynth.contract.additive_noise import AdditiveStatistic, LaplaceMasses, LaplaceStatistic
 from dpppsynth.contract.audits.hard_pairs import (
     SEED,
     Ends,
@@ -20,16 +21,17 @@ from dpppsynth.contract.audits.hard_pairs import (
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
 from dpppsynth.contract.audits.noise_laws import (
     MOST_SHIFTS,
-    Added,
     AsStated,
     DiscreteLaplace,
-    LessLaplace,
+    NoiseOf,
     StatedNoise,
+    added,
+    less_laplace,
     log_laplace,
     stated_laws,
 )
 from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
-from dpppsynth.contract.audits.statistics import LaplaceRatio, Weighted, coarse_sums, one_by_one
+from dpppsynth.contract.audits.statistics import coarse_sums, laplace_ratio, one_by_one, weighted
 from dpppsynth.contract.audits.target import AuditStatistic, Released, StatedLaw, Weakened
 from dpppsynth.contract.pairs_statistic import PairsStatistic
 from dpppsynth.contract.statistic import capped
@@ -54,8 +56,8 @@ class NoisedNumbersAudit(StatisticAudit):
         first, second = self.exact(pair)
         return bool((first == second).all())
 
-    def noise(self, pair: Pair) -> Added:
-        return Added(self.exact(pair))
+    def noise(self, pair: Pair) -> NoiseOf:
+        return partial(added, self.exact(pair))
 
     @property
     def numbers(self) -> int:
@@ -96,8 +98,8 @@ class AdditiveNoiseAudit(NoisedNumbersAudit):
         unit = 2.0**-self.plan.bits
         return (
             # Difference of the exact statistics: the matched filter for the move.
-            AuditStatistic("near", Weighted(np.asarray((first - second) * unit, dtype=np.float64), unit)),
-            AuditStatistic("total", Weighted(np.ones(len(first)), unit)),
+            AuditStatistic("near", partial(weighted, np.asarray((first - second) * unit, dtype=np.float64), unit)),
+            AuditStatistic("total", partial(weighted, np.ones(len(first)), unit)),
             coarse_sums(self.plan, len(first), unit),
             *one_by_one(len(first)),
         )
@@ -127,7 +129,36 @@ class AdditiveNoiseAudit(NoisedNumbersAudit):
 
 
 @dataclass(frozen=True, eq=False)
-class CountsAudit(AdditiveNoiseAudit):
+class LaplaceAudit(AdditiveNoiseAudit):
+    """Numbers with discrete Laplace noise of one scale."""
+
+    plan: LaplaceStatistic
+
+    @property
+    def law(self) -> StatedNoise:
+        return DiscreteLaplace(self.plan.scale)
+
+    @property
+    def log_mode(self) -> float:
+        return log_laplace(self.plan.scale)
+
+    def likelihood_ratio(self, pair: Pair) -> Callable[[Released], float]:
+        return partial(laplace_ratio, *self.exact(pair), self.plan.scale)
+
+    def weakened(self, pair: Pair) -> Weakened:
+        change = self.change(pair)
+        return partial(less_laplace, change[change != 0], self.plan.scale)
+
+    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
+        return (self.epsilon(pair), claim.level) if isinstance(claim, PureDP) else UNKNOWN
+
+    def epsilon(self, pair: Pair) -> float:
+        """L1 distance of the statistics in scales of the noise."""
+        return float(np.abs(self.change(pair)).sum()) / self.plan.scale
+
+
+@dataclass(frozen=True, eq=False)
+class CountsAudit(LaplaceAudit):
     """Counts of cells, or tent masses, with discrete Laplace noise."""
 
     plan: LaplaceMasses
@@ -154,30 +185,6 @@ class CountsAudit(AdditiveNoiseAudit):
         change.data += np.expm1(-change.data)
         return np.asarray(change.sum(axis=1), dtype=np.float64)
 
-    @property
-    def law(self) -> StatedNoise:
-        return DiscreteLaplace(self.plan.scale)
-
-    @property
-    def log_mode(self) -> float:
-        """Logarithm of the probability that a number has no noise."""
-        return log_laplace(self.plan.scale)
-
-    def likelihood_ratio(self, pair: Pair) -> Callable[[Released], float]:
-        return LaplaceRatio(*self.exact(pair), self.plan.scale)
-
-    def weakened(self, pair: Pair) -> Weakened:
-        change = self.change(pair)
-        return LessLaplace(change[change != 0], self.plan.scale)
-
-    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """Epsilon: the L1 distance of the statistics in scales."""
-        return (self.epsilon(pair), claim.level) if isinstance(claim, PureDP) else UNKNOWN
-
-    def epsilon(self, pair: Pair) -> float:
-        """L1 distance of the statistics in scales of the noise."""
-        return float(np.abs(self.change(pair)).sum()) / self.plan.scale
-
 
 @dataclass(frozen=True, eq=False)
 class PairSumsAudit(NoisedNumbersAudit):
@@ -194,7 +201,7 @@ class PairSumsAudit(NoisedNumbersAudit):
 
     def ratio(self, pair: Pair) -> AuditStatistic:
         """Log-likelihood ratio of both patterns, of all numbers."""
-        return AuditStatistic("likelihood ratio", LaplaceRatio(*self.exact(pair), scales(self.plan)))
+        return AuditStatistic("likelihood ratio", partial(laplace_ratio, *self.exact(pair), scales(self.plan)))
 
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:
         shifts = differences(self.plan, pair)
@@ -202,16 +209,14 @@ class PairSumsAudit(NoisedNumbersAudit):
         return AsStated(claim, shifts) if 0 < len(shifts) <= MOST_SHIFTS else claim
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """Epsilon: differences of the exact numbers in scales."""
         return (float(differences(self.plan, pair).sum()), claim.level) if isinstance(claim, PureDP) else UNKNOWN
 
     def weakened(self, pair: Pair) -> Weakened:
         first, second = self.exact(pair)
         changed = first != second
-        return LessLaplace((first - second)[changed], scales(self.plan)[changed])
+        return partial(less_laplace, (first - second)[changed], scales(self.plan)[changed])
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """Logarithm of the probability that none of the numbers has noise."""
         left, found = self.numbers if first is None else first, 0.0
         for _, size, scale in self.plan.noise_groups():
             found += min(size, left) * log_laplace(scale)
@@ -256,9 +261,9 @@ class MassesAndPairsAudit(PairSumsAudit):
         return (
             self.ratio(pair),
             # By least squares, each number by the size of its noise.
-            AuditStatistic("near", Weighted((first - second) / scales(self.plan) ** 2)),
-            AuditStatistic("total", Weighted(np.repeat([1.0, 0.0], [masses, sums]), unit)),
+            AuditStatistic("near", partial(weighted, (first - second) / scales(self.plan) ** 2, 1.0)),
+            AuditStatistic("total", partial(weighted, np.repeat([1.0, 0.0], [masses, sums]), unit)),
             coarse_sums(self.plan, masses, unit, others=sums),
-            AuditStatistic("pair sums", Weighted(np.eye(sums, self.numbers, masses)), learned=True),
+            AuditStatistic("pair sums", partial(weighted, np.eye(sums, self.numbers, masses), 1.0), learned=True),
             *one_by_one(self.numbers),
         )

@@ -19,10 +19,7 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from dpppsynth.contract.additive_noise import AdditiveStatistic
-from dpppsynth.contract.audits.neighbouring_pairs import Pair
 from dpppsynth.contract.audits.target import Noise, Released, Scores, StatedLaw
-from dpppsynth.core.types import JsonObject
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -143,45 +140,23 @@ def _log1pexp(x: Floats) -> Floats:
 NoiseOf = Callable[[int, Released], Noise | None]
 
 
-@dataclass(frozen=True, eq=False)
-class Added:
-    """Noise added to counts or masses, whose exact values (V,), (V,) are those of the two patterns."""
-
-    exact: tuple[Ints, Ints]
-
-    @classmethod
-    def at(cls, plan: AdditiveStatistic, pair: Pair) -> "Added":
-        """The added noise of a plan at its two patterns."""
-        first, second = (plan.exact(pattern.positions) for pattern in pair)
-        return cls((first, second))
-
-    def __call__(self, side: int, released: Released) -> Ints | None:
-        """(V,) noise."""
-        lattice = getattr(released, "lattice", None)
-        return None if lattice is None else np.asarray(lattice - self.exact[side])
+def added(exact: tuple[Ints, Ints], side: int, released: Released) -> Ints | None:
+    """(V,) noise added to counts or masses, whose exact values (V,), (V,) are those of the two patterns."""
+    lattice = getattr(released, "lattice", None)
+    return None if lattice is None else np.asarray(lattice - exact[side])
 
 
-@dataclass(frozen=True)
-class Positions:
-    """Released positions as noise; empty where nothing was drawn."""
-
-    def __call__(self, _side: int, released: Released) -> Noise | None:
-        """Whole numbers of the grid, or (m, 2) coordinates."""
-        if not hasattr(released, "patterns"):
-            return getattr(released, "lattice", None)
-        drawn = [pattern.positions for pattern in released.patterns]
-        return np.concatenate(drawn) if any(map(len, drawn)) else None
+def released_places(_side: int, released: Released) -> Noise | None:
+    """Released positions as noise: whole numbers of the grid, or (m, 2) coordinates; None where nothing was drawn."""
+    if not hasattr(released, "patterns"):
+        return getattr(released, "lattice", None)
+    drawn = [pattern.positions for pattern in released.patterns]
+    return np.concatenate(drawn) if any(map(len, drawn)) else None
 
 
-@dataclass(frozen=True, eq=False)
-class One:
-    """Noise draws of a release without levels."""
-
-    noise: NoiseOf
-
-    def __call__(self, side: int, released: Released) -> list[Noise | None]:
-        """The one draw of a run."""
-        return [self.noise(side, released)]
+def one(noise: NoiseOf, side: int, released: Released) -> list[Noise | None]:
+    """The one noise draw of a run without levels."""
+    return [noise(side, released)]
 
 
 def log_laplace(scale: float) -> float:
@@ -235,7 +210,6 @@ class TooSmall(Part):
     """One-sided test of the scale: the noise is too small in absolute value."""
 
     def add(self, noise: Floats) -> float:
-        """Sum of the sizes of the noise, in scales."""
         return self.law.size(noise)
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
@@ -252,7 +226,6 @@ class OffCentre(Part):
     """Two-sided test of the centre: the sum of the noise is too far from zero."""
 
     def add(self, noise: Floats) -> float:
-        """Sum of the noise, in scales."""
         return float(noise.sum()) / self.law.scale
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
@@ -296,7 +269,7 @@ ROUNDING = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class AsStated:
+class AsStated(Profile):
     """Minimum of a claimed profile and the exact one of Laplace noise on numbers that differ by `shifts` scales.
 
     Epsilon is quoted from the claim alone.
@@ -329,7 +302,6 @@ class AsStated:
 
     @property
     def at(self) -> float:
-        """Delta at which the claim is stated."""
         return self.claim.at
 
     def delta(self, epsilon: float) -> float:
@@ -340,16 +312,7 @@ class AsStated:
         return min(self.claim.delta(epsilon), lost)
 
     def epsilon(self, delta: float) -> float:
-        """Epsilon of the claim."""
         return self.claim.epsilon(delta)
-
-    def to_dict(self) -> JsonObject:
-        """JSON form of the claim."""
-        return self.claim.to_dict()
-
-    def describe(self) -> str:
-        """The claim in words."""
-        return self.claim.describe()
 
     @cached_property
     def _law(self) -> tuple[Floats, Floats]:
@@ -372,31 +335,18 @@ class AsStated:
 SEED, COUNT = 20261123, 20_000
 
 
-@dataclass(frozen=True, eq=False)
-class LessLaplace:
-    """Likelihood ratio distribution with too little discrete Laplace noise, for a change (k,) of the numbers.
+def less_laplace(change: Ints, scale: float | Floats, factor: float) -> Scores:
+    """Likelihood ratio with too little discrete Laplace noise, of one scale or of scales (k,), for a change (k,).
 
-    The noise is of one scale, or of scales (k,).
+    Scores (N,), (N,); the second input's are the first's with the sign changed.
     """
-
-    change: Ints
-    scale: float | Floats
-
-    def __call__(self, factor: float) -> Scores:
-        """Scores (N,), (N,) of the likelihood ratio; the second input's are the first's with the sign changed."""
-        rng = np.random.default_rng(SEED)
-        up, down = rng.geometric(-np.expm1(-factor / self.scale), (2, COUNT, len(self.change)))
-        ratio = ((np.abs(up - down + self.change) - np.abs(up - down)) / self.scale).sum(axis=1)
-        return ratio, -ratio
+    rng = np.random.default_rng(SEED)
+    up, down = rng.geometric(-np.expm1(-factor / scale), (2, COUNT, len(change)))
+    ratio = ((np.abs(up - down + change) - np.abs(up - down)) / scale).sum(axis=1)
+    return ratio, -ratio
 
 
-@dataclass(frozen=True, eq=False)
-class LessGaussian:
-    """Numbers with Gaussian noise, which tell the inputs apart as well as `N(0, 1)` and `N(mu, 1)`."""
-
-    mu: float
-
-    def __call__(self, factor: float) -> Scores:
-        """Quantiles of the ratio, up to its scale."""
-        noise = scipy.special.ndtri((np.arange(COUNT) + 0.5) / COUNT)
-        return noise + factor * self.mu, noise
+def less_gaussian(mu: float, factor: float) -> Scores:
+    """Quantiles of the ratio, up to its scale, of inputs as far apart as `N(0, 1)` and `N(mu, 1)`."""
+    noise = scipy.special.ndtri((np.arange(COUNT) + 0.5) / COUNT)
+    return noise + factor * mu, noise

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NoReturn, Protocol, Self, runtime_checkable
 
 from numpy.typing import ArrayLike
 
 from dpppsynth.contract.audits.hard_pairs import add_remove_pair, moved_pair
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, own_pair, what_changes, with_user_ids
-from dpppsynth.contract.audits.noise_laws import NoiseOf, One
+from dpppsynth.contract.audits.noise_laws import NoiseOf, one
 from dpppsynth.contract.audits.statistics import named
 from dpppsynth.contract.audits.target import AuditStatistic, Draws, Released, Scores, StatedLaw, Target, Weakened
 from dpppsynth.contract.statistic import Statistic
@@ -176,7 +177,7 @@ class StatisticAudit:
     def draws(self, pair: Pair) -> tuple[Draws, ...]:
         """Noise draws of the releases, compared with each other for repeats."""
         noise = self.noise(pair)
-        return () if noise is None else (Draws("noise", One(noise), self.log_likeliest(pair)),)
+        return () if noise is None else (Draws("noise", partial(one, noise), self.log_likeliest(pair)),)
 
     def neighbours(self, relation: Relation, pair: object = None) -> Pair:
         """The pair given, if it is neighbouring under the relation, or else the hard pair.

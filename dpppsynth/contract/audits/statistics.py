@@ -1,11 +1,12 @@
 """Test statistics of released patterns and released numbers of any mechanism.
 
-All are functions of what is released, so none can make a mechanism look worse than it is. Each is a callable object,
-not a closure: the processes that run the trials must be able to receive it.
+All are functions of what is released, so none can make a mechanism look worse than it is. `partial` gives them their
+other arguments, since a closure could not be sent to the processes that run the trials.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import Protocol
 
 import numpy as np
@@ -40,96 +41,44 @@ class ReleasedLattice(Protocol):
         """(V,) numbers, in lattice units."""
 
 
-@dataclass(frozen=True, eq=False)
-class LaplaceRatio:
+def laplace_ratio(first: Ints, second: Ints, scale: float | Floats, released: ReleasedLattice) -> float:
     """Log-likelihood ratio of two patterns, given their statistics (V,) with discrete Laplace noise added.
 
-    The noise is of one scale, or of scales (V,).
+    `sum((|o - T'| - |o - T|) / scale)`; the noise is of one scale, or of scales (V,).
     """
-
-    first: Ints
-    second: Ints
-    scale: float | Floats
-
-    def __call__(self, released: ReleasedLattice) -> float:
-        """`sum((|o - T'| - |o - T|) / scale)`."""
-        away = np.abs(released.lattice - self.second) - np.abs(released.lattice - self.first)
-        # Of one scale the sum is of whole numbers, so that equal ratios are equal bit by bit.
-        return float(away.sum()) / self.scale if isinstance(self.scale, float) else float((away / self.scale).sum())
+    away = np.abs(released.lattice - second) - np.abs(released.lattice - first)
+    # Of one scale the sum is of whole numbers, so that equal ratios are equal bit by bit.
+    return float(away.sum()) / scale if isinstance(scale, float) else float((away / scale).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class GaussianRatio:
-    """Log-likelihood ratio of two patterns, given their statistics (V,) with discrete Gaussian noise added."""
-
-    first: Ints
-    second: Ints
-    scale: float
-
-    def __call__(self, released: ReleasedLattice) -> float:
-        """`(|o - T'|^2 - |o - T|^2) / (2 scale^2)`."""
-        values = [(released.lattice - each) / self.scale for each in (self.first, self.second)]
-        return float(values[1] @ values[1] - values[0] @ values[0]) / 2
+def gaussian_ratio(first: Ints, second: Ints, scale: float, released: ReleasedLattice) -> float:
+    """The same with discrete Gaussian noise: `(|o - T'|^2 - |o - T|^2) / (2 scale^2)`."""
+    here, there = ((released.lattice - each) / scale for each in (first, second))
+    return float(there @ there - here @ here) / 2
 
 
-@dataclass(frozen=True, eq=False)
-class Weighted:
+def weighted(weight: Floats, unit: float, released: ReleasedLattice) -> ArrayLike:
     """Weighted sums of the released numbers, `weight` (V,) or (k, V), in lattice units times `unit`."""
-
-    weight: Floats
-    unit: float = 1.0
-
-    def __call__(self, released: ReleasedLattice) -> ArrayLike:
-        """A number, or (k,) numbers."""
-        return self.weight @ (released.lattice * self.unit)
+    return weight @ (released.lattice * unit)
 
 
-@dataclass(frozen=True)
-class Each:
-    """All released numbers, in lattice units, each as its own test statistic."""
-
-    def __call__(self, released: ReleasedLattice) -> Ints:
-        """(V,) numbers."""
-        return released.lattice
-
-
-@dataclass(frozen=True, eq=False)
-class Near:
+def near(places: tuple[Floats, Floats], radius: float, released: object) -> int:
     """Synthetic points within a radius of the places (k, 2) of the first pattern, less those near the second's."""
-
-    first: Floats
-    second: Floats
-    radius: float
-
-    def __call__(self, released: object) -> int:
-        """Difference of both numbers, over all patterns."""
-        xy = np.concatenate([pattern.xy for pattern in patterns_of(released)])
-        return self._around(self.first, xy) - self._around(self.second, xy)
-
-    def _around(self, places: Floats, xy: Floats) -> int:
-        apart = xy[:, None] - places
-        return int((np.hypot(apart[..., 0], apart[..., 1]) <= self.radius).sum())
+    xy = np.concatenate([pattern.xy for pattern in patterns_of(released)])
+    apart = (xy[:, None] - each for each in places)
+    first, second = (int((np.hypot(away[..., 0], away[..., 1]) <= radius).sum()) for away in apart)
+    return first - second
 
 
-@dataclass(frozen=True)
-class Total:
+def total(released: object) -> int:
     """Number of synthetic points."""
-
-    def __call__(self, released: object) -> int:
-        """Number over all patterns."""
-        return sum(map(len, patterns_of(released)))
+    return sum(map(len, patterns_of(released)))
 
 
-@dataclass(frozen=True)
-class CoarseCells:
-    """Numbers of synthetic points in the rectangles of a coarse grid over the bounding box."""
-
-    bounds: tuple[float, float, float, float]
-
-    def __call__(self, released: object) -> Ints:
-        """(k,) numbers over all patterns."""
-        xy = np.concatenate([pattern.xy for pattern in patterns_of(released)])
-        return np.bincount(_rectangles(self.bounds, xy), minlength=COARSE**2)
+def coarse_cells(bounds: tuple[float, float, float, float], released: object) -> Ints:
+    """(k,) numbers of synthetic points in the rectangles of a coarse grid over the bounding box."""
+    xy = np.concatenate([pattern.xy for pattern in patterns_of(released)])
+    return np.bincount(_rectangles(bounds, xy), minlength=COARSE**2)
 
 
 def for_patterns(domain: Domain, pair: Pair, relation: Relation | None = None) -> tuple[AuditStatistic, ...]:
@@ -148,8 +97,9 @@ def for_patterns(domain: Domain, pair: Pair, relation: Relation | None = None) -
     reach = np.inf if relation is None else relation.reach
     scale = reach if np.isfinite(reach) else NO_RADIUS * domain.extent
     first, second = (domain.coordinates(places) for places in changed(pair))
-    near = (AuditStatistic(f"near {r * scale:.4g}", Near(first, second, r * scale)) for r in RADII)
-    return (*near, AuditStatistic("total", Total()), AuditStatistic("cells", CoarseCells(domain.bounds), learned=True))
+    around = (AuditStatistic(f"near {r * scale:.4g}", partial(near, (first, second), r * scale)) for r in RADII)
+    cells = AuditStatistic("cells", partial(coarse_cells, domain.bounds), learned=True)
+    return (*around, AuditStatistic("total", total), cells)
 
 
 def named(statistics: Iterable[AuditStatistic | Callable[[Released], ArrayLike]]) -> tuple[AuditStatistic, ...]:
@@ -194,14 +144,14 @@ def coarse_sums(plan: LatticeStatistic, count: int, unit: float, *, others: int 
     After them come numbers of `others`, which are not added.
     """
     weight = np.pad(_coarse(plan, count), ((0, 0), (0, others)))
-    return AuditStatistic("cells", Weighted(weight, unit), learned=True)
+    return AuditStatistic("cells", partial(weighted, weight, unit), learned=True)
 
 
 def one_by_one(count: int) -> tuple[AuditStatistic, ...]:
     """Most distinguishing single released number, where they are few enough."""
     if not 1 < count <= MOST_NUMBERS:
         return ()
-    return (AuditStatistic("one number", Each(), learned=True, alone=True),)
+    return (AuditStatistic("one number", attrgetter("lattice"), learned=True, alone=True),)
 
 
 def _coarse(plan: LatticeStatistic, count: int) -> Floats:

@@ -1,7 +1,7 @@
 """Audit targets: a mechanism, two neighbouring inputs, its privacy claim, and the test statistics."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,14 +52,6 @@ class AuditStatistic:
     alone: bool = False
     claimed: Profile | None = None
 
-    def at_claim(self) -> "AuditStatistic":
-        """Copy that is held to the target's claim alone."""
-        return replace(self, claimed=None)
-
-    def held_to(self, claimed: Profile) -> "AuditStatistic":
-        """Copy with a claim of its own."""
-        return replace(self, claimed=claimed)
-
 
 @dataclass(frozen=True, eq=False)
 class Draws:
@@ -104,10 +96,13 @@ class StatedLaw:
     ----------
     name : str
     number : Number
+    level : str, optional
+        Of a stratified release, the level whose noise it is.
     """
 
     name: str
     number: Number
+    level: str | None = None
 
 
 class CountedRuns(Protocol):

@@ -40,7 +40,7 @@ def pooled_smoother(observations: Any, *, scale: float, bound: float, step: Any 
     """Mean of every answer given all noisy answers, earlier and later, where answers walk and now and then jump.
 
     Better than `particle_filter`, which sees earlier answers alone and knows no jumps, on most series, and as free. Use
-    that, or `grid_filter`, where later answers must not change what was said of earlier ones.
+    that where later answers must not change what was said of earlier ones.
 
     Parameters
     ----------

@@ -9,7 +9,8 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -36,30 +37,29 @@ class BoundedCountsAudit(CountsAudit):
 
     @property
     def law(self) -> StatedNoise:
-        """Truncated discrete Laplace law."""
         return Truncated(self.plan.scale, self.plan.max_error)
 
     @property
     def log_mode(self) -> float:
-        """Logarithm of the probability that a count has no noise."""
         return math.log(float(TruncatedGeometric(self.plan.scale, self.plan.max_error).pmf(0)))
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """Likelihood ratio of the changing counts, their edges, and sums of all."""
-        plan = self.plan
+        first, second = self.exact(pair)
+        cells = np.flatnonzero(first != second)
+        changing = first[cells], second[cells]
+        law = partial(bounded_ratio, *changing, self.plan.scale, self.plan.max_error)
         return (
-            AuditStatistic("likelihood ratio", BoundedRatio.at(plan, pair, scale=plan.scale, bound=plan.max_error)),
-            AuditStatistic("edges", Edges.at(plan, pair), learned=True, alone=True),
+            AuditStatistic("likelihood ratio", partial(changing_ratio, cells, law)),
+            AuditStatistic("edges", partial(edges, cells, *changing), learned=True, alone=True),
             *self.sums(pair),
         )
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Simulated law of the counts that change."""
         change = self.change(pair)
-        return LessTruncated(change[change != 0], self.plan.scale, self.plan.max_error)
+        return partial(less_truncated, change[change != 0], self.plan.scale, self.plan.max_error)
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """L1 distance of the counts in scales."""
         if not isinstance(claim, TruncatedLaplaceDP):
             return UNKNOWN
         return self.epsilon(pair), sum(claim.shifts) / claim.scale
@@ -70,95 +70,48 @@ class BoundedCountsAudit(CountsAudit):
         yield "table of counts", bool(np.array_equal(saved, np.maximum(lattice, 0)))
 
 
-@dataclass(frozen=True, eq=False)
-class ChangingCounts:
-    """The cells (k,) whose counts differ between two patterns, and these counts (k,) under either, without noise."""
+def bounded_ratio(first: Ints, second: Ints, scale: float, bound: int, noised: Ints) -> Floats:
+    """(...) log-likelihood ratios `sum((|o - T'| - |o - T|) / scale)` of two patterns, by their counts (k,), (k,).
 
-    cells: Ints
-    first: Ints
-    second: Ints
-
-    @classmethod
-    def at(cls, plan: BoundedCounts, pair: Pair, **law: Any) -> Self:
-        """The changing counts of a pair; `law` are further attributes."""
-        first, second = (plan.exact(pattern.positions) for pattern in pair)
-        cells = np.flatnonzero(first != second)
-        return cls(cells, first[cells], second[cells], **law)
-
-    def noised(self, released: Any) -> Ints:
-        """(k,) released counts of these cells."""
-        counts: Ints = released.lattice[self.cells]
-        return counts
-
-
-@dataclass(frozen=True, eq=False)
-class BoundedRatio(ChangingCounts):
-    """Log-likelihood ratio of two patterns, given counts with discrete Laplace noise of at most `bound`.
-
-    Infinite where some count is too far from the truth of one pattern. Where it is so for both, the noise is not what
-    it is said to be, and that of noise without a bound takes its place.
+    Of counts (..., k) with discrete Laplace noise of at most `bound`. Infinite where some count is too far from the
+    truth of one pattern. Where it is so for both, the noise is not what it is said to be, and that of noise without a
+    bound takes its place.
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> ratio = BoundedRatio(np.array([0, 2]), np.array([1, 0]), np.array([0, 1]), scale=2.0, bound=5)
-    >>> [ratio(SimpleNamespace(lattice=np.array(counts))) for counts in ([1, 9, 0], [6, 9, 0], [0, 9, 6])]
+    >>> bounded_ratio(np.array([1, 0]), np.array([0, 1]), 2.0, 5, np.array([[1, 0], [6, 0], [0, 6]])).tolist()
     [1.0, inf, -inf]
     """
-
-    scale: float
-    bound: int
-
-    def __call__(self, released: Any) -> float:
-        """`sum(|o - T'| - |o - T|) / scale` where both patterns are possible."""
-        return float(self.ratios(self.noised(released)))
-
-    def ratios(self, noised: Ints) -> Floats:
-        """(...) ratios of counts (..., k)."""
-        away, back = np.abs(noised - self.second), np.abs(noised - self.first)
-        only_first, only_second = (away > self.bound).any(axis=-1), (back > self.bound).any(axis=-1)
-        ratio = (away - back).sum(axis=-1) / self.scale
-        certain = np.where(only_first, np.inf, -np.inf)
-        return np.asarray(np.where(only_first != only_second, certain, ratio), dtype=np.float64)
+    away, back = np.abs(noised - second), np.abs(noised - first)
+    only_first, only_second = (away > bound).any(axis=-1), (back > bound).any(axis=-1)
+    certain = np.where(only_first, np.inf, -np.inf)
+    ratio = (away - back).sum(axis=-1) / scale
+    return np.asarray(np.where(only_first != only_second, certain, ratio), dtype=np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class Edges(ChangingCounts):
-    """The largest and the smallest excess of the changing counts over the second pattern's, towards the first's.
+def changing_ratio(cells: Ints, law: Callable[[Ints], Floats], released: Any) -> float:
+    """Likelihood ratio, a `bounded_ratio`, of the released counts of the cells (k,) whose counts differ."""
+    return float(law(released.lattice[cells]))
+
+
+def edges(cells: Ints, first: Ints, second: Ints, released: Any) -> Ints:
+    """(2,) largest and smallest excess of the changing counts over the second pattern's, towards the first's.
 
     Wherever the noise ends, the largest is beyond what the second pattern can give if any count is, and the smallest
-    beyond what the first can.
+    beyond what the first can. Zeros where no count changes.
     """
-
-    def __call__(self, released: Any) -> Ints:
-        """(2,) numbers; zeros where no count changes."""
-        excess = np.sign(self.first - self.second) * (self.noised(released) - self.second)
-        return np.array([excess.max(), excess.min()] if len(excess) else [0, 0])
+    excess = np.sign(first - second) * (released.lattice[cells] - second)
+    return np.array([excess.max(), excess.min()] if len(excess) else [0, 0])
 
 
-@dataclass(frozen=True, eq=False)
-class LessTruncated:
-    """Law of the likelihood ratio of counts with noise of too small a scale within the same bound.
+def less_truncated(change: Ints, scale: float, bound: int, factor: float) -> Scores:
+    """Scores (N,), (N,) of the likelihood ratio where counts (k,) change, and noise of the bound has too small a scale.
 
-    Attributes
-    ----------
-    change : (k,) array
-        Differences of the counts.
-    scale : float
-        Stated; a factor of too little noise divides it.
-    bound : int
+    The scale is the stated one, which the factor divides. The second input's are the first's with the sign changed.
     """
-
-    change: Ints
-    scale: float
-    bound: int
-
-    def __call__(self, factor: float) -> Scores:
-        """Scores (N,), (N,) of the likelihood ratio; the second input's are the first's with the sign changed."""
-        ratio = BoundedRatio(np.arange(len(self.change)), self.change, 0 * self.change, self.scale, self.bound)
-        noise = truncated_draws(self.scale / factor, self.bound, (COUNT, len(self.change)))
-        scores = ratio.ratios(noise + self.change)
-        return scores, -scores
+    noise = truncated_draws(scale / factor, bound, (COUNT, len(change)))
+    scores = bounded_ratio(change, 0 * change, scale, bound, noise + change)
+    return scores, -scores
 
 
 def truncated_draws(scale: float, bound: int, shape: tuple[int, ...]) -> Ints:

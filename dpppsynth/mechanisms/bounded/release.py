@@ -70,7 +70,6 @@ class BoundedErrorRelease(CoxRelease[BoundedCounts]):
         return CountTable([*CORNERS, "count"], ([*place, count] for place, count in rows), figures)
 
     def write(self, folder: Path, start: str = "") -> None:
-        """Write statistic and table of counts."""
         super().write(folder, start)
         folder_writing.put(plain_text(self.to_geojson()), folder / (start + COUNTS))
 

@@ -87,18 +87,15 @@ class BoundedCounts(LaplaceMasses):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """Statistic from a certificate's public parameters."""
         p = parameters
         require(type(p["max_error"]) is int, "max_error is a whole number")
         mesh, sizes = mesh_from_recipe(p["mesh"], domain), (p["n"], p["expected_n"])
         return cls(p["basis"], mesh, capped(relation), *sizes, p["epsilon"], p["delta"], p["max_error"])
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return super().parameters() | {"delta": self.delta, "max_error": self.max_error}
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        """Name of the sampler."""
         return TRUNCATED + super().noise_name(seeded=seeded)
 
     def validate_released(self, lattice: Ints) -> None:
@@ -111,7 +108,6 @@ class BoundedCounts(LaplaceMasses):
 
     @property
     def following(self) -> dict[str, FileCheck]:
-        """The table of counts."""
         return {COUNTS: self._require_counts}
 
     def _require_counts(self, content: bytes, lattice: Ints) -> None:
@@ -139,7 +135,6 @@ class BoundedCounts(LaplaceMasses):
         return TruncatedGeometric(self.scale, self.max_error).variance
 
     def noise_rows(self) -> Rows:
-        """Scale, standard deviation and bound of the noise."""
         kept = "" if self.persons_by is None else " of the points that are drawn, not of all points"
         law = f"discrete Laplace of scale {self.noise_scale:.4g} points, standard deviation"
         return [
@@ -148,6 +143,5 @@ class BoundedCounts(LaplaceMasses):
         ]
 
     def source(self, rng: RngLike) -> DiscreteNoise:
-        """Discrete Laplace noise within the bound."""
         budget: dict[str, Any] = {"sensitivity": self.sensitivity, "epsilon": self.epsilon}
         return truncated_laplace_noise(self.scale, self.max_error, **budget, rng=rng)

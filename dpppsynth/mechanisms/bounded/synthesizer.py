@@ -141,7 +141,6 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
 
     @classmethod
     def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
-        """Relation, and spacing of the cells."""
         return super().objects(options, domain) | mesh_of(options, domain, cls.method)
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
@@ -178,7 +177,6 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
         return statistic_mesh(self.postprocess, domain, "cells", size, epsilon, relation)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Make the release plan from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         relation, size, budget = self.neighbouring(), self.public_size(n, expected_n), self.budget
         self._require_modest(n, size)

@@ -23,7 +23,6 @@ class BoundedWords(MechanismWords[BoundedCounts, Result]):
     """
 
     def errors(self, plan: BoundedCounts, by: str | None = None) -> list[str]:
-        """Bound on the errors of counts, and on those of counts made smoother over levels."""
         most = plan.max_error
         holds = (
             "That holds for the noisy counts, also with zero in place of those below it. The intensity and the "
@@ -40,7 +39,6 @@ class BoundedWords(MechanismWords[BoundedCounts, Result]):
         return said
 
     def costs(self, plan: BoundedCounts, guarantee: Guarantee) -> list[str]:
-        """Cost of the bound."""
         return [cost_of_bound(guarantee)]
 
 

@@ -8,6 +8,7 @@ if cells were chosen by their true counts, that point would decide which.
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from dpppsynth.contract.audits.noise_laws import (
     MOST_SHIFTS,
     AsStated,
     DiscreteLaplace,
-    LessLaplace,
+    less_laplace,
     log_laplace,
     stated_laws,
 )
@@ -124,7 +125,7 @@ class HeatmapAudit(StatisticAudit):
 
     def weakened(self, pair: Pair) -> Weakened:
         """Simulated, of the cells that are measured for any noise."""
-        return LessLaplace(*always_seen(self.plan, pair))
+        return partial(less_laplace, *always_seen(self.plan, pair))
 
     def alike(self, pair: Pair) -> bool:
         """Whether all masses of both patterns are the same."""

@@ -13,12 +13,12 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from dpppsynth.core.arguments import instance, one_of
+from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InformationWarning, InputError, QualityError
 from dpppsynth.inference.field_inference import INTERCEPT_SD
 from dpppsynth.mechanisms.heatmap.bound import FITS, LevelBudgets
 from dpppsynth.mechanisms.heatmap.reconstruction import least_squares, solve
-from dpppsynth.mechanisms.heatmap.tree import SKIPPED, CellTree, divisor
+from dpppsynth.mechanisms.heatmap.tree import CellTree, divisor
 from dpppsynth.models.likelihood import NoisyCounts
 from dpppsynth.models.matern_search import averaged_mode
 from dpppsynth.models.regular_meshes import regular_triangulation
@@ -236,7 +236,11 @@ def require_small(budgets: LevelBudgets) -> None:
 def require_fit(fit: str, budgets: LevelBudgets) -> None:
     """Refuse a fit that such a measurement cannot have; InputError."""
     if one_of("fit", fit, FITS) == "l1" and budgets.step > 1:
-        raise InputError(SKIPPED)
+        msg = (
+            "fit: 'l1' takes counts of every level from the first on; take variant 'practical' with it, or fit 'field' "
+            "or 'least-squares'."
+        )
+        raise InputError(msg)
     if fit == "field":
         require_small(budgets)
 
@@ -272,14 +276,12 @@ def fitted(
 
     Examples
     --------
-    >>> from dpppsynth.heatmaps import select_cells
-    >>> tree = select_cells([[[10]], [[4, 3], [2, 1]]], w=1)
+    >>> from dpppsynth.mechanisms.heatmap.tree import grow
+    >>> counts = [np.array([10.0]), np.array([4.0, 3.0, 2.0, 1.0])]
+    >>> tree = grow(0, 1, 1, lambda level, cells: counts[level][cells])
     >>> fitted(tree, LevelBudgets(0, (1.0, 1.0)), "l1").tolist()
     [[5.5, 1.5], [1.5, 1.5]]
     """
-    instance("tree", tree, CellTree, "`sparse_aggregate(...).tree` is one")
-    instance("budgets", budgets, LevelBudgets, "level_budgets() makes them")
-    require_fit(fit, budgets)
     if fit == "field":
         return field_masses(tree, budgets, inside=inside, lengths=lengths)
     masses = solve(tree) if fit == "l1" else least_squares(tree, budgets, shrink=True)

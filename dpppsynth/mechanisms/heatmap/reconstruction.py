@@ -9,46 +9,15 @@ By least squares, pooling by inverse variance from the bottom up is exact on a t
 negative ones. Both are free post-processing of one measurement.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from dpppsynth.core.arguments import elements, flag, instance, shown
-from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
-from dpppsynth.mechanisms.heatmap.tree import CellTree, Level, divisor, grow, require_every_level, spread_evenly, square
+from dpppsynth.mechanisms.heatmap.tree import CellTree, Level, divisor, spread_evenly
 
 # Smallest ratio of two levels' noise: smaller noise is negligible, and its square is still a float.
 LEAST_RATIO = 1e-50
-
-
-def select_cells(levels: Sequence[Any], w: int, inside: np.ndarray | None = None) -> CellTree:
-    """Keep the fullest cells of each level, from counts of all of them.
-
-    Parameters
-    ----------
-    levels : sequence of array
-        Noisy counts of the cells, unscaled, one square array for each level from the first measured one, whose side
-        names it, to the grid.
-    w : int
-        Cells to keep per level, among the children of those kept above.
-    inside : (side, side) array of bool or float, optional
-        Public mask of the grid cells that may hold mass, or the area of each that may.
-
-    Raises
-    ------
-    InputError
-
-    Examples
-    --------
-    >>> select_cells([[[10]], [[4, 3], [2, 1]]], w=2).levels[1].kept.tolist()
-    [0, 1]
-    """
-    arrays = _arrays(levels)
-    first, depth = (len(array).bit_length() - 1 for array in (arrays[0], arrays[-1]))
-    return grow(first, depth, w, lambda level, cells: arrays[level - first].ravel()[cells], inside)
 
 
 def solve(tree: CellTree) -> np.ndarray:
@@ -71,10 +40,11 @@ def solve(tree: CellTree) -> np.ndarray:
 
     Examples
     --------
-    >>> solve(select_cells([[[10]], [[4, 3], [2, 1]]], w=1)).tolist()
+    >>> from dpppsynth.mechanisms.heatmap.tree import grow
+    >>> counts = [np.array([10.0]), np.array([4.0, 3.0, 2.0, 1.0])]
+    >>> solve(grow(0, 1, 1, lambda level, cells: counts[level][cells])).tolist()
     [[5.5, 1.5], [1.5, 1.5]]
     """
-    require_every_level(tree)
     sharing = _Sharing.of(_Segments.none(), len(tree.levels[-1].kept))
     sharings: list[_Sharing] = []
     for level in range(tree.depth, tree.first, -1):
@@ -181,17 +151,6 @@ def _sums(values: np.ndarray, run: np.ndarray, runs: int) -> tuple[np.ndarray, n
     return before, whole
 
 
-def _arrays(levels: Any) -> list[np.ndarray]:
-    """Counts of the levels as float arrays; InputError unless each is a square twice as wide as the one before."""
-    arrays = [square(f"levels[{k}]", level).astype(float) for k, level in enumerate(elements(levels) or [])]
-    sides = [len(array) for array in arrays]
-    if not sides or sides != [sides[0] * 2**k for k in range(len(sides))]:
-        got = f"sides {sides}" if sides else shown(levels)
-        msg = f"levels: needs square arrays, each twice as wide as the one before, got {got}; pyramid() gives such."
-        raise InputError(msg)
-    return arrays
-
-
 def least_squares(tree: CellTree, budgets: LevelBudgets, *, shrink: bool = False) -> np.ndarray:
     """Masses that fit all counts of a tree by weighted least squares, made non-negative from the top down.
 
@@ -217,11 +176,6 @@ def least_squares(tree: CellTree, budgets: LevelBudgets, *, shrink: bool = False
     (side, side) array
         Masses >= 0, not normalised; 0 in dead cells.
 
-    Raises
-    ------
-    InputError
-        The budgets belong to other levels, or an argument breaks its rule.
-
     References
     ----------
     Hay, Rastogi, Miklau and Suciu (2010), Boosting the accuracy of differentially private histograms through
@@ -229,16 +183,16 @@ def least_squares(tree: CellTree, budgets: LevelBudgets, *, shrink: bool = False
 
     Examples
     --------
-    >>> from dpppsynth.heatmaps import select_cells
-    >>> tree = select_cells([[[20]], [[4, 3], [2, 1]]], w=1)
+    >>> from dpppsynth.mechanisms.heatmap.tree import grow
+    >>> counts = [np.array([20.0]), np.array([4.0, 3.0, 2.0, 1.0])]
+    >>> tree = grow(0, 1, 1, lambda level, cells: counts[level][cells])
     >>> least_squares(tree, LevelBudgets(0, (1.0, 2.0))).tolist()
     [[5.25, 4.25], [3.25, 2.25]]
     >>> least_squares(tree, LevelBudgets(0, (1.0, 2.0)), shrink=True).round(2).tolist()
     [[5.24, 4.25], [3.25, 2.26]]
     """
-    instance("tree", tree, CellTree, "grow() makes one, and `sparse_aggregate(...).tree` is one")
     pooled = _pooled(tree, _variances(tree, budgets))
-    areas, noise, shrink = tree.areas(), 2**0.5 / min(budgets.epsilons), flag("shrink", shrink)
+    areas, noise = tree.areas(), 2**0.5 / min(budgets.epsilons)
     masses = [np.maximum(pooled[0].mean, 0.0)]
     for cells, children, area in zip(tree.levels[:-1], pooled[1:], areas[1:], strict=True):
         mass = masses[-1][cells.kept]
@@ -256,13 +210,6 @@ class _Estimates:
 
 def _variances(tree: CellTree, budgets: LevelBudgets) -> list[np.ndarray]:
     """Variances of the counts of each level, in units of the largest; 0 in dead cells, which are known to be empty."""
-    instance("budgets", budgets, LevelBudgets, "level_budgets() makes them")
-    if budgets.levels != tuple(tree.numbers):
-        msg = (
-            f"budgets: must belong to the tree's levels {tree.first} to {tree.depth}, got those of {budgets.first} to "
-            f"{budgets.depth}; take the ones its counts were noised with."
-        )
-        raise InputError(msg)
     ratios = np.maximum(min(budgets.epsilons) / np.array(budgets.epsilons), LEAST_RATIO)
     return [np.where(level.alive, ratio**2, 0.0) for level, ratio in zip(tree.levels, ratios, strict=True)]
 

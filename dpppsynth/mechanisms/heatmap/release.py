@@ -39,7 +39,7 @@ class Reconstruction(Estimator[HeatmapStatistic]):
     Attributes
     ----------
     fit : {"field", "least-squares", "l1"}
-        As in `heatmaps.fitted`.
+        As in `fitted`.
     """
 
     fit: str = FITS[0]

@@ -274,7 +274,7 @@ class HeatmapStatistic(LatticeStatistic):
 
     def noised(self, exact: Ints, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Add noise to the sums, on every level, of the smallest cells' masses."""
-        public: dict[str, Any] = {"bits": self.bits, "w": self.kept, "inside": self.measured_inside}
+        public: dict[str, Any] = {"w": self.kept, "inside": self.measured_inside}
         side = 2**self.depth
         sums = pyramid(exact.reshape(side, side))
         tree = measure_tree(sums, self.budgets, **public, rng=rng, apply_noise=self.apply_noise)

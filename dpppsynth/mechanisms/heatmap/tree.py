@@ -2,22 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-
-from dpppsynth.core.arguments import function, plain_array, shown, whole
-from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.heatmap.bound import DEEPEST
-
-ALL_INSIDE = "None takes the whole grid"
-SKIPPED = (
-    "fit: 'l1' takes counts of every level from the first on; take variant 'practical' with it, or fit 'field' or "
-    "'least-squares'."
-)
-
-
-SIDES = "the side of a grid is a power of two; pad a smaller array with zeros"
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +105,6 @@ def grow(
     step : int
         Levels from one that is looked at to the next.
 
-    Raises
-    ------
-    InputError
-
     Examples
     --------
     >>> grid = np.array([[9.0, 1.0], [4.0, 4.0]])
@@ -130,19 +112,11 @@ def grow(
     >>> [level.kept.tolist() for level in tree.levels]
     [[0], [0, 2]]
     """
-    depth = whole("depth", depth, 0, most=DEEPEST)
-    first = whole("first", first, 0, most=depth, remedy="the first level lies at or above the grid")
-    w, inside = whole("w", w, 1, remedy="20 is a common choice"), _mask(inside, 2**depth)
-    step = whole("step", step, 1, most=DEEPEST)
-    if (depth - first) % step:
-        msg = f"step: must lead from level {first} to the grid's, {depth}, got {step}; 1 always does."
-        raise InputError(msg)
-    read = function("read", read, "level", "cells")
     numbers = None if inside is None else pyramid(inside)
     cells, levels = np.arange(4**first), []
     for level in range(first, depth + 1, step):
         alive = np.ones(len(cells), bool) if numbers is None else numbers[level].ravel()[cells] > 0
-        counts = np.where(alive, _counts(read(level, cells), len(cells)), 0.0)
+        counts = np.where(alive, read(level, cells), 0.0)
         kept = _fullest(counts, alive, len(cells) if level == first else w)
         levels.append(Level(cells, counts, kept, alive))
         cells = _within(cells[kept], level, step)
@@ -162,66 +136,7 @@ def _within(cells: np.ndarray, level: int, step: int) -> np.ndarray:
     return (corner[:, None] + (below * np.arange(side)[:, None] + np.arange(side)).ravel()).ravel()
 
 
-def require_every_level(tree: CellTree) -> None:
-    """Refuse trees that skip levels, which the published fit knows nothing of; InputError."""
-    if tree.step > 1:
-        raise InputError(SKIPPED)
-
-
-def _counts(values: Any, number: int) -> np.ndarray:
-    counts = np.asarray(values, dtype=float)
-    if counts.shape != (number,) or not np.isfinite(counts).all():
-        msg = f"read: must give {number} finite numbers, one for each cell asked for, got shape {counts.shape}."
-        raise InputError(msg)
-    return counts
-
-
-def _mask(inside: Any, side: int) -> np.ndarray | None:
-    if inside is None:
-        return None
-    mask = plain_array(inside)
-    right = mask is not None and mask.shape == (side, side) and mask.dtype.kind in "bf"
-    if mask is None or not right or not (np.isfinite(mask) & (mask >= 0)).all():
-        got = shown(inside) if mask is None else f"dtype {mask.dtype} of shape {mask.shape}"
-        msg = f"inside: must be a ({side}, {side}) array of True and False, or of areas, got {got}; {ALL_INSIDE}."
-        raise InputError(msg)
-    if not mask.any():
-        msg = f"inside: must hold at least one grid cell, got none; {ALL_INSIDE}."
-        raise InputError(msg)
-    return mask
-
-
-def square(name: str, value: Any) -> np.ndarray:
-    """The numbers as a (side, side) array, the side a power of two: int64 for whole numbers, else as they are.
-
-    Raises
-    ------
-    InputError
-        Where the array has another shape, holds anything but finite real numbers, or ones too large to be added.
-    """
-    array = plain_array(value)
-    if array is None:
-        msg = f"{name}: must be a square array without gaps, got {shown(value)}; {SIDES}."
-        raise InputError(msg)
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0].bit_count() != 1:
-        msg = f"{name}: must be a square array, got shape {array.shape}; {SIDES}."
-        raise InputError(msg)
-    if array.dtype.kind not in "biuf":
-        msg = f"{name}: must hold real numbers, got dtype {array.dtype}; convert the array to float."
-        raise InputError(msg)
-    if not np.isfinite(array).all():
-        msg = f"{name}: must be finite, got NaN or infinity; leave such records out."
-        raise InputError(msg)
-    with np.errstate(over="ignore"):
-        total = np.abs(array, dtype=float).sum()
-    # Half of the largest float, as the weights of all levels of a pyramid add up to less than 2.
-    if total >= (np.finfo(array.dtype).max / 2 if array.dtype.kind == "f" else 2.0**63):
-        msg = f"{name}: must hold numbers whose sum can be represented; divide them by a constant first."
-        raise InputError(msg)
-    return array if array.dtype.kind == "f" else array.astype(np.int64)
-
-
-def pyramid(p: Any) -> list[np.ndarray]:
+def pyramid(p: np.ndarray) -> list[np.ndarray]:
     """Sums of a grid over the cells of every level.
 
     Parameters
@@ -235,20 +150,16 @@ def pyramid(p: Any) -> list[np.ndarray]:
         Shapes (1, 1), (2, 2), ..., (side, side); element (u, v) of level i is the sum over the square of side `2^-i`
         at `(u, v) / 2^i`. Whole numbers stay whole (int64).
 
-    Raises
-    ------
-    InputError
-
     References
     ----------
     Ghazi et al. (2023), Differentially private heatmaps, AAAI, section 3; here without the weights `2^-i`.
 
     Examples
     --------
-    >>> [level.tolist() for level in pyramid([[4, 3], [2, 1]])]
+    >>> [level.tolist() for level in pyramid(np.array([[4, 3], [2, 1]]))]
     [[[10]], [[4, 3], [2, 1]]]
     """
-    levels = [square("p", p)]
+    levels = [p.astype(np.int64) if p.dtype.kind in "biu" else p]
     while len(levels[-1]) > 1:
         rows = levels[-1][::2] + levels[-1][1::2]
         levels.append(rows[:, ::2] + rows[:, 1::2])

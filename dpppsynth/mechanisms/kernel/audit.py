@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import shapely
 
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed, unchanged
-from dpppsynth.contract.audits.noise_laws import LUCK, Positions
+from dpppsynth.contract.audits.noise_laws import LUCK, NoiseOf, released_places
 from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
 from dpppsynth.contract.audits.statistics import for_patterns, patterns_of
 from dpppsynth.contract.audits.target import AuditStatistic, StatedLaw
@@ -52,17 +52,10 @@ class KernelRatio:
         return float(np.log(np.maximum(both + first, TINY) / np.maximum(both + second, TINY)).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class DiffusionRatio:
+def diffusion_ratio(mesh: Mesh, log_ratio: Floats, released: Any) -> float:
     """Log-likelihood ratio of the children on a network, from log density ratios (T,) that are constant on segments."""
-
-    mesh: Mesh
-    log_ratio: Floats
-
-    def __call__(self, released: Any) -> float:
-        """Sum over the children of all patterns."""
-        positions = np.concatenate([pattern.positions for pattern in patterns_of(released)])
-        return float(self.log_ratio[self.mesh.locate(positions)].sum())
+    positions = np.concatenate([pattern.positions for pattern in patterns_of(released)])
+    return float(log_ratio[mesh.locate(positions)].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,15 +139,13 @@ class PatternAudit(StatisticAudit):
         return (ratio, *for_patterns(self.plan.domain, pair, self.plan.relation))
 
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:
-        """The claim itself."""
         return claim
 
     def weakened(self, pair: Pair) -> None:
         """None: the law of the likelihood ratio is not known."""
 
-    def noise(self, pair: Pair) -> Positions:
-        """The places of the children."""
-        return Positions()
+    def noise(self, pair: Pair) -> NoiseOf:
+        return released_places
 
     @property
     def numbers(self) -> int:
@@ -175,7 +166,6 @@ class KernelAudit(PatternAudit):
         return np.asarray(np.hypot(*(second - first).T) * np.minimum(*inside))
 
     def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
-        """Likelihood ratio of sums of kernels."""
         return KernelRatio(self.plan, pair)
 
     def alike(self, pair: Pair) -> bool:
@@ -189,7 +179,6 @@ class KernelAudit(PatternAudit):
         return _farthest_move(*changed(pair)) / self.plan.bandwidth, claim.ratio
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """Logarithm of the largest probability of one child's place on its grid, at most."""
         return min(0.0, math.log(self._densest(pair) * self.plan.domain.resolution**2))
 
     def _densest(self, pair: Pair) -> float:
@@ -200,7 +189,6 @@ class KernelAudit(PatternAudit):
         return plan.n / (2 * math.pi * plan.bandwidth**2 * least)
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        """Poisson laws of the numbers of children."""
         return laws_of_children(self.plan, pair)
 
 
@@ -222,11 +210,10 @@ class DiffusionAudit(PatternAudit):
         return apart[where.ravel()]
 
     def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
-        """Likelihood ratio of densities that are constant on segments."""
         mesh = self.plan.mesh
         middle = mesh.pieces.corners.mean(axis=1)
         first, second = (diffusion_density(mesh, self.plan.matrix, p.positions, middle) for p in pair)
-        return DiffusionRatio(mesh, np.log(np.maximum(first, TINY) / np.maximum(second, TINY)))
+        return partial(diffusion_ratio, mesh, np.log(np.maximum(first, TINY) / np.maximum(second, TINY)))
 
     def alike(self, pair: Pair) -> bool:
         """Whether the same numbers of points are on each segment."""
@@ -234,11 +221,9 @@ class DiffusionAudit(PatternAudit):
         return bool(np.array_equal(first, second))
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """Parameters that are not known."""
         return UNKNOWN
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """Logarithm of the largest probability of one child's place on its grid, at most."""
         plan = self.plan
         return min(0.0, math.log(2 * plan.n * plan.domain.resolution / plan.mesh.element_measure.min()))
 

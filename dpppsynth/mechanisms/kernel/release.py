@@ -25,9 +25,7 @@ class PoissonRelease(PatternRelease):
 
     @property
     def patterns(self) -> list[PointPattern]:
-        """The synthetic patterns, as many as were paid for."""
         return list(self.statistic.patterns)
 
     def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
-        """Write the release to a new or empty folder: synthetic patterns, domain, certificate."""
         return self._save(path, self.patterns, progress=progress)

@@ -80,18 +80,15 @@ class PatternStatistic(Statistic):
         return self.patterns
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        """Name of the patterns' randomness."""
         return "seeded-poisson-children" if seeded else "poisson-children"
 
     def table_rows(self) -> Rows:
-        """Bandwidth and number of patterns."""
         return [
             ("bandwidth", f"{self.bandwidth:.6g} {self.domain.unit}"),
             ("patterns", f"{self.patterns}, all paid for by this budget"),
         ]
 
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
-        """One rehearsal draw, from a known intensity."""
         self.measure(pattern, rng)
         return Trial(partial(self.density, pattern))
 
@@ -113,7 +110,6 @@ class PatternStatistic(Statistic):
         raise NotImplementedError
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "bandwidth": self.bandwidth,
             "patterns": self.patterns,
@@ -124,7 +120,6 @@ class PatternStatistic(Statistic):
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivatePatterns[Self]":
-        """Spend the budget: draw all patterns."""
         secret = generator(rng)
         pattern = self.admitted(pattern, None if rng is None else secret)
         children = partial(self.children, rng=secret)
@@ -135,7 +130,6 @@ class PatternStatistic(Statistic):
         return PrivatePatterns(self, patterns, self.noise_name(seeded=seeded), seeded)
 
     def reopened(self, saved: Saved) -> "PrivatePatterns[Self]":
-        """The released patterns, the only paid files."""
         stated = saved.certificate
         return PrivatePatterns(self, tuple(saved.patterns()), stated["noise"], stated["seeded"])
 
@@ -173,21 +167,17 @@ class KernelStatistic(PatternStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """Statistic from a certificate's public parameters."""
         p = parameters
         budget = p["n"], p["epsilon"], p["delta"]
         return cls(window(domain), capped(relation), *budget, p["bandwidth"], p["bound"], p["patterns"])
 
     def children(self, pattern: PointPattern, rng: RngLike) -> Floats:
-        """(m, 2) positions of one draw, in the order of their parents."""
         return sample_children(pattern.xy, self.domain, self.bandwidth, rng)
 
     def density(self, pattern: PointPattern, xy: Floats) -> Floats:
-        """(k,) intensity of the drawn patterns at coordinates (k, 2)."""
         return kernel_density(pattern.xy, self.domain, self.bandwidth, xy)
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate."""
         return super().parameters() | {"bound": self.bound}
 
 
@@ -219,7 +209,6 @@ class DiffusionStatistic(PatternStatistic):
         return self.mesh.domain
 
     def table_rows(self) -> Rows:
-        """Bandwidth, segments and number of patterns."""
         bandwidth, *rest = super().table_rows()
         return [bandwidth, ("cells", mesh_words(self.mesh)), *rest]
 
@@ -231,7 +220,6 @@ class DiffusionStatistic(PatternStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """Statistic from a certificate's public parameters."""
         p, mesh = parameters, segments(mesh_from_recipe(parameters["mesh"], domain))
         return cls(mesh, capped(relation), p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["patterns"])
 
@@ -241,7 +229,6 @@ class DiffusionStatistic(PatternStatistic):
         return diffusion_rows(self.mesh, self.bandwidth)
 
     def prepare(self) -> None:
-        """Make the matrix of the heat flow."""
         super().prepare()
         _ = self.matrix
 
@@ -252,15 +239,12 @@ class DiffusionStatistic(PatternStatistic):
         return other
 
     def children(self, pattern: PointPattern, rng: RngLike) -> Floats:
-        """(m, 2) positions of one draw, in the order of their parents."""
         return heat_kernels.sample_children(self.mesh, self.matrix, pattern.positions, rng)
 
     def density(self, pattern: PointPattern, xy: Floats) -> Floats:
-        """(k,) intensity of the drawn patterns at coordinates (k, 2)."""
         return heat_kernels.diffusion_density(self.mesh, self.matrix, pattern.positions, self.domain.positions(xy))
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate."""
         return super().parameters() | {"mesh": self.mesh.recipe}
 
 

@@ -130,7 +130,6 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
 
     @classmethod
     def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
-        """Relation, where points are not snapped to segments of a window."""
         require_fineness(options["spacing"], domain)
         return super().objects(options, domain)
 

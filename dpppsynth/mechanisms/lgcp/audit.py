@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ import scipy
 
 from dpppsynth.contract.audits.additive_audits import AdditiveNoiseAudit
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
-from dpppsynth.contract.audits.noise_laws import COUNT, DiscreteGaussian, LessGaussian, StatedNoise
+from dpppsynth.contract.audits.noise_laws import COUNT, DiscreteGaussian, StatedNoise, less_gaussian
 from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
-from dpppsynth.contract.audits.statistics import GaussianRatio, Weighted, coarse_sums, one_by_one
+from dpppsynth.contract.audits.statistics import coarse_sums, gaussian_ratio, one_by_one, weighted
 from dpppsynth.contract.audits.target import AuditStatistic, Scores, StatedLaw, Weakened
 from dpppsynth.core.errors import QualityError
 from dpppsynth.mechanisms.lgcp.draw_statistic import DrawStatistic
@@ -82,11 +82,9 @@ class FieldStatisticAudit(AdditiveNoiseAudit):
     plan: FieldMasses
 
     def separation(self, first: Floats, second: Floats) -> Floats:
-        """(P,) prior standard deviations of `Y(x) - Y(x')`."""
         return increment_sd(self.plan, first, second)
 
     def presence(self, at: Floats) -> Floats:
-        """(P,) prior standard deviations of `Y(x)`."""
         return field_sd(self.plan, at)
 
     @property
@@ -99,12 +97,12 @@ class FieldStatisticAudit(AdditiveNoiseAudit):
         return -math.log(self.plan.scale * math.sqrt(2 * math.pi))
 
     def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
-        return GaussianRatio(*self.exact(pair), self.plan.scale)
+        return partial(gaussian_ratio, *self.exact(pair), self.plan.scale)
 
     def weakened(self, pair: Pair) -> Weakened:
         """Exact law, that of two normal variables."""
         change = self.change(pair).astype(np.float64)
-        return LessGaussian(float(np.sqrt(change @ change)) / self.plan.scale)
+        return partial(less_gaussian, float(np.sqrt(change @ change)) / self.plan.scale)
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
         """The parameter mu: the Euclidean distance of the statistics in scales."""
@@ -121,19 +119,17 @@ class DrawAudit(StatisticAudit):
     plan: DrawStatistic
 
     def separation(self, first: Floats, second: Floats) -> Floats:
-        """(P,) prior standard deviations of `Y(x) - Y(x')`."""
         return increment_sd(self.plan, first, second)
 
     def presence(self, at: Floats) -> Floats:
-        """(P,) prior standard deviations of `Y(x)`."""
         return field_sd(self.plan, at)
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """The likelihood ratio: a move multiplies the posterior by `e^-(Y(x) - Y(x'))`. Totals, and single numbers."""
         mesh, unit = self.plan.mesh, 2.0**-self.plan.bits
         return (
-            AuditStatistic("likelihood ratio", Weighted(self.weight(pair), unit)),
-            AuditStatistic("total", LogTotal(mesh.measure, unit)),
+            AuditStatistic("likelihood ratio", partial(weighted, self.weight(pair), unit)),
+            AuditStatistic("total", partial(log_total, mesh.measure, unit)),
             coarse_sums(self.plan, len(mesh.vertices), unit),
             *one_by_one(len(mesh.vertices)),
         )
@@ -170,7 +166,6 @@ class PosteriorDrawAudit(DrawAudit):
     plan: PosteriorDrawStatistic
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Approximate law under a prior that is too wide."""
         return WiderPrior(self.plan, pair, self.weight(pair).ravel())
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
@@ -185,18 +180,11 @@ class PosteriorDrawAudit(DrawAudit):
         return math.hypot(math.sqrt(max(0.0, float(weight @ plan.covariance.matrix(plan.mesh) @ weight))), level)
 
 
-@dataclass(frozen=True, eq=False)
-class LogTotal:
-    """Logarithm of the mean number of points under a released log-intensity, by the integrals (V,) of the basis."""
-
-    measure: Floats
-    unit: float
-
-    def __call__(self, released: Any) -> float:
-        """`log sum_j a_j e^(Y_j)`."""
-        field = released.lattice * self.unit
-        top = field.max()
-        return float(top + np.log(self.measure @ np.exp(field - top)))
+def log_total(measure: Floats, unit: float, released: Any) -> float:
+    """Logarithm of the mean number of points, `log sum_j a_j e^(Y_j)`, by the integrals (V,) of the basis."""
+    field = released.lattice * unit
+    top = field.max()
+    return float(top + np.log(measure @ np.exp(field - top)))
 
 
 def increment_sd(plan: FieldMasses | DrawStatistic, first: Floats, second: Floats) -> Floats:

@@ -21,7 +21,6 @@ class ClusterWords(MechanismWords[MassesAndPairs, ClusteredRelease]):
     """Text on releases with clusters."""
 
     def remarks(self, release: ClusteredRelease) -> list[str]:
-        """Sentences on the inferred number, size and spread of clusters."""
         if release.inferred_clusters is None:
             return []
         found, unit = release.clusters, short_unit(release.domain.unit)
@@ -33,7 +32,6 @@ class ClusterWords(MechanismWords[MassesAndPairs, ClusteredRelease]):
         return [f"Clusters ({1 - found.none:.0%} likely), on average: {' and '.join(filter(None, (places, shared)))}."]
 
     def figures(self, release: ClusteredRelease) -> dict[str, float]:
-        """Probability of clusters, and their average law."""
         if release.inferred_clusters is None:
             return {}
         law = release.clusters.average

@@ -17,7 +17,7 @@ from dpppsynth.mechanisms.local.synthesizer import CellMechanism
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import grid_cells
 from dpppsynth.privacy.relations import GeoIndistinguishability, Relation
-from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats
 
@@ -241,14 +241,6 @@ class RangeHierarchy(CellMechanism):
     cells: int = setting(64, help="Number of cells along each side of the finest level, a power of two")
     estimator: str = setting(SHRUNK, help="Estimator of the shares", choices=(SHRUNK, NEAREST))
     uses_number: ClassVar[bool] = True
-
-    @classmethod
-    def from_options(cls, options: ParsedOptions, domain: Domain, n: int | None = None) -> "RangeHierarchy":
-        """Settings with these options, of the rule's finest level where n is known and no side given."""
-        if options["cells"] is not None or n is None:
-            return super().from_options(options, domain, n)
-        settings = {**cls.plain(options), **cls.objects(options, domain)}
-        return cls.sized(settings.pop("epsilon"), n=n, **settings)
 
     @classmethod
     def sized(cls, epsilon: float, *, n: int, **settings: Any) -> "RangeHierarchy":

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from dpppsynth.mechanisms.local.grid_statistic import Level
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
-from dpppsynth.models.likelihood import NormalMasses
+from dpppsynth.models.likelihood import NormalCounts
 from dpppsynth.models.matern_search import averaged_mode
 from dpppsynth.models.regular_meshes import CellFinder, rectangle_mesh, regular_triangulation
 from dpppsynth.models.sparse_fields import SparseMatern
@@ -80,7 +80,7 @@ def field_masses(
     for _ in range(PASSES):
         each = zip(levels, np.split(response @ mass, ends), strict=True)
         variances = np.concatenate([level.variances(expected, n) + expected for level, expected in each])
-        likelihood = NormalMasses(values, np.sqrt(variances + LOUD**2), measure[place], response, float(n))
+        likelihood = NormalCounts(values, np.sqrt(variances + LOUD**2), measure[place], response, float(n))
         field = log_intensity(likelihood, mesh, longer_side(pieces), field)
         mass = likelihood.vertex_masses(field)
     found = np.empty(len(pieces))
@@ -88,7 +88,7 @@ def field_masses(
     return found
 
 
-def log_intensity(masses: NormalMasses, mesh: Mesh, longest: float, start: Floats | None) -> Floats:
+def log_intensity(masses: NormalCounts, mesh: Mesh, longest: float, start: Floats | None) -> Floats:
     """(V,) mode of the field, averaged over ranges by evidence."""
 
     def fit(range_: float, other: Floats | None) -> SparsePosterior:

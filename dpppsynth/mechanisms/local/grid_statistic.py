@@ -32,7 +32,6 @@ from dpppsynth.mechanisms.local.statistic import (
     Shuffle,
     drawn_by,
     randomness_name,
-    tally,
 )
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import regular_squares
@@ -154,10 +153,6 @@ class GridStatistic(ReportsStatistic):
         """Cells and unbiased estimates of the persons in them, from released counts."""
         raise NotImplementedError
 
-    def parts(self, lattice: Ints) -> tuple[Ints, ...]:
-        """The counts of each level."""
-        raise NotImplementedError
-
     def levels(self, lattice: Ints) -> tuple[Level, ...]:
         """Reports of each level, the finest last, from released counts."""
         raise NotImplementedError
@@ -220,9 +215,6 @@ class UniformGridStatistic(OneRoundStatistic, GridStatistic):
 
     def values(self, pattern: PointPattern) -> Ints:
         return self.first.locate(self.places(pattern))
-
-    def parts(self, lattice: Ints) -> tuple[Ints, ...]:
-        return (lattice,)
 
     def levels(self, lattice: Ints) -> tuple[Level, ...]:
         return (Level(self.first, self.randomizer, lattice, self.n),)
@@ -405,10 +397,10 @@ class AdaptiveGridStatistic(GridStatistic):
         if tuple(map(len, groups)) != self.reports:
             msg = "reports: running all clients here, the rounds have the sizes that sigma gives them."
             raise InputError(msg)
-        reports = partial(tally, self.randomizers[0], rng=source)
+        reports = partial(self.randomizers[0].tally, rng=source)
         first = self.apply_noise(reports, self.first.locate(places[groups[0]]))
         grid, clients = self.second_round(first)
-        second = self.apply_noise(partial(tally, clients, rng=source), grid.locate(places[groups[1]]))
+        second = self.apply_noise(partial(clients.tally, rng=source), grid.locate(places[groups[1]]))
         return self.counted(np.concatenate([first, second]), seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
@@ -418,7 +410,8 @@ class AdaptiveGridStatistic(GridStatistic):
         clients.counts_of(settled.parts(counts)[1], self.reports[1])
         return PrivateStatistic(settled, counts, randomness_name(seeded), seeded)
 
-    def parts(self, lattice: Ints) -> tuple[Ints, ...]:
+    def parts(self, lattice: Ints) -> tuple[Ints, Ints]:
+        """The counts of each level."""
         size = self.randomizers[0].size
         return lattice[:size], lattice[size:]
 
@@ -451,4 +444,4 @@ def _precision(clients: FrequencyOracle, n: int) -> float:
 
 def estimated(grid: Rectangles, clients: FrequencyOracle, counts: Ints, n: int) -> Fitted:
     """Cells and unbiased estimates of the n persons who all reported, from an oracle's counts."""
-    return Fitted(grid, n * clients.frequencies(clients.counts_of(counts, n), n))
+    return Fitted(grid, n * clients.frequencies(counts, n))

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.settings import EPSILON, EXPERT, ParsedOptions, Settings, setting
+from dpppsynth.contract.settings import EPSILON, EXPERT, Settings, setting
 from dpppsynth.core.arguments import flag, instance, one_of, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -219,14 +219,6 @@ class UniformGrid(Round):
             raise InputError(msg)
         object.__setattr__(self, "cells", tuple(whole("cells", side, 1, most=4096) for side in given))
         self.randomizer  # noqa: B018 - what integers cannot express is refused at once
-
-    @classmethod
-    def from_options(cls, options: ParsedOptions, domain: Domain, n: int | None = None) -> "UniformGrid":
-        """Settings with these options, of the rule's side where n is known and no side given."""
-        if options["cells"] is not None or n is None:
-            return super().from_options(options, domain, n)
-        settings = {**cls.plain(options), **cls.objects(options, domain)}
-        return cls.sized(settings.pop("window"), n=n, **settings)
 
     @classmethod
     def sized(cls, window: Any, *, epsilon: float, n: int, **settings: Any) -> "UniformGrid":

@@ -8,8 +8,6 @@ many (docs/theory/local.md).
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from dpppsynth.contract.settings import PRIVACY
 from dpppsynth.core.arguments import instance, shown
 from dpppsynth.core.errors import InputError
@@ -18,7 +16,7 @@ from dpppsynth.core.wording import mention
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.person_points import few_rows_each
-from dpppsynth.spatial.persons import MISSING, labels, persons
+from dpppsynth.spatial.persons import persons
 
 # Name of the column that tells persons where nothing else is said.
 USER = "user"
@@ -100,31 +98,3 @@ def require_no_marks(pattern: PointPattern) -> None:
             "every point counts as a person of its own, and whoever has k points is promised k times epsilon."
         )
         raise InputError(msg)
-
-
-class PersonCodes:
-    """Person numbers from labels read batch by batch.
-
-    Examples
-    --------
-    >>> codes = PersonCodes()
-    >>> codes.add(["ann", "bo"]).tolist(), codes.add(["bo", "cy"]).tolist(), codes.rows, codes.persons
-    ([0, 1], [1, 2], 4, 3)
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[int | str | None, int] = {}
-        self.rows = 0
-
-    def add(self, column: Iterable[Any]) -> Ints:
-        """(k,) numbers of the persons with these labels (k,); InputError where one is missing or of another kind."""
-        told = labels(column)
-        if None in told:
-            raise InputError(MISSING)
-        self.rows += len(told)
-        return np.array([self._known.setdefault(label, len(self._known)) for label in told], dtype=np.int64)
-
-    @property
-    def persons(self) -> int:
-        """Number of persons so far."""
-        return len(self._known)

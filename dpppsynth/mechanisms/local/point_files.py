@@ -14,7 +14,6 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
-from dpppsynth.mechanisms.local.one_report import PersonCodes
 from dpppsynth.mechanisms.local.report_tables import column_names, quietly, record_batches
 from dpppsynth.mechanisms.local.statistic import grid_mesh, grid_values
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, require_window
@@ -23,6 +22,7 @@ from dpppsynth.mechanisms.local.trajectory_synthesizer import TraceRound
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.persons import MISSING, labels
 from dpppsynth.spatial.tables.formats import SUFFIXES, as_path, is_csv, read_head, there
 
 # Key of a GeoParquet file's metadata.
@@ -212,14 +212,18 @@ def point_batches(
     yield from _regrouped(read if kept is None else _chosen(read, kept, source.name, check), rows)
 
 
-def person_rows(source: PointFile, user: str, *, rows: int, progress: Progress) -> tuple[Ints, int]:
-    """(n,) numbers that tell apart the persons of all rows of a file, and how many persons there are."""
-    codes, found = PersonCodes(), [np.empty(0, dtype=np.int32)]
-    for labels in source.labels(user, rows):
+def person_rows(source: PointFile, user: str, *, rows: int, progress: Progress) -> Ints:
+    """(n,) numbers that tell apart the persons of all rows of a file."""
+    known: dict[int | str | None, int] = {}
+    found = [np.empty(0, dtype=np.int32)]
+    for column in source.labels(user, rows):
+        told = labels(column)
+        if None in told:
+            raise InputError(MISSING)
         # More persons than 32 bits tell have labels that fit into no memory.
-        found.append(codes.add(labels).astype(np.int32))
+        found.append(np.array([known.setdefault(label, len(known)) for label in told], dtype=np.int32))
         progress(Step("reading persons", source.share))
-    return np.concatenate(found), codes.persons
+    return np.concatenate(found)
 
 
 def _chosen(parts: Iterable[Floats], kept: Ints, source: str, check: Check | None) -> Iterator[Floats]:
@@ -328,7 +332,7 @@ def _walks(
         return None
     found = np.concatenate(read)
     del read
-    codes = np.arange(len(found)) if user is None else person_rows(points, user, rows=rows, progress=progress)[0]
+    codes = np.arange(len(found)) if user is None else person_rows(points, user, rows=rows, progress=progress)
     if len(codes) != len(found):
         msg = f"points: {points.name} changed while it was read; let nothing write to it meanwhile."
         raise InputError(msg)

@@ -36,6 +36,7 @@ from dpppsynth.mechanisms.local.point_files import (
 )
 from dpppsynth.mechanisms.local.randomizers.randomizer import LARGEST, Randomizer
 from dpppsynth.mechanisms.local.report_tables import (
+    SUFFIXES,
     Label,
     column_names,
     integers,
@@ -48,7 +49,7 @@ from dpppsynth.mechanisms.local.report_tables import (
     writing,
 )
 from dpppsynth.mechanisms.local.reports import Counts, Reports
-from dpppsynth.mechanisms.local.saved_counts import counts_in, is_counts, new_counts_file, write_counts
+from dpppsynth.mechanisms.local.saved_counts import SUFFIX, counts_in, is_counts, write_counts
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
 from dpppsynth.mechanisms.local.trajectory_synthesizer import TraceRound
 from dpppsynth.spatial.domains import Window
@@ -194,7 +195,7 @@ def write_reports(reports: Reports, path: str | Path, *, mechanism: LocalMechani
     else:
         label = label_for(_of(mechanism), seeded=given.seeded, user=mechanism.user)
         _require_same(label.mechanism, given.mechanism)
-    target = new_file(path)
+    target = new_file(path, SUFFIXES, "path")
     with writing(target, tuple(given.columns), label) as write:
         write(given.rows)
     return target
@@ -337,7 +338,10 @@ def count_files(
     InputError
         As `aggregate_files`, and when `out` exists, before anything is counted.
     """
-    target, names = new_counts_file(out), [paths] if isinstance(paths, str | Path) else list(each(paths) or ())
+    target, names = (
+        new_file(out, (SUFFIX,), "out"),
+        [paths] if isinstance(paths, str | Path) else list(each(paths) or ()),
+    )
     if any(map(is_counts, names)):
         msg = "paths: some are files of counts already; add them up with merge_counts or `dpppsynth local merge`."
         raise InputError(msg)
@@ -456,7 +460,7 @@ def perturb_file(
     rows = whole("batch", batch, FEWEST, most=2**31 - 1, remedy="among fewer, a random order hides little")
     source, say = generator(rng), announcer(progress)
     instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one")
-    target, done = new_file(out, "out"), 0
+    target, done = new_file(out, SUFFIXES, "out"), 0
     user = mechanism.user if user is None else user
     layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "layer": layer}
     place = require_place_columns(points, user=user, window=window, **layout)
@@ -497,7 +501,7 @@ def _place_values(
     """
     kept = None
     if user is not None:
-        codes, _ = person_rows(points, user, rows=rows, progress=progress)
+        codes = person_rows(points, user, rows=rows, progress=progress)
         kept = one_row_each(codes, source)
     for xy in point_batches(points, rows, kept=kept, check=values):
         inside = values(xy)
@@ -520,7 +524,7 @@ def require_files(points: str | Path, reports: str | Path, window: Window, **col
     InputError
         For a file of reports that exists, and a file of points with other columns or another CRS.
     """
-    new_file(reports, "out")
+    new_file(reports, SUFFIXES, "out")
     require_place_columns(points, window=window, **columns)
 
 

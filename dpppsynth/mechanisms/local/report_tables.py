@@ -67,12 +67,11 @@ def _meant(name: Any) -> list[Path]:
         raise InputError(msg)
     if there(path, Path.is_dir):
         found = _tables(file for file in path.rglob("*") if not _hidden(file.relative_to(path)))
-    elif not there(path, Path.exists) and glob.has_magic(str(name)):
-        found = _tables(map(Path, glob.glob(str(name), recursive=True)))  # noqa: PTH207
     else:
-        found = [path]
+        found = matching(path)
+        found = _tables(found) if found != [path] else found
     for file in found:
-        require_format(file, "paths")
+        require_format(file, SUFFIXES, "paths")
         if not there(file, Path.is_file):
             msg = f"paths: there is no file {str(file)!r}."
             raise InputError(msg)
@@ -91,10 +90,17 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-def require_format(path: Path, argument: str) -> None:
-    """Refuse names that do not end in .csv or .parquet."""
-    if path.suffix.lower() not in SUFFIXES:
-        msg = f"{argument}: {path.name[:80]!r} must end in {' or '.join(SUFFIXES)}."
+def matching(path: Path) -> list[Path]:
+    """The file of this name, or else those that match it as a pattern."""
+    if there(path, Path.exists) or not glob.has_magic(str(path)):
+        return [path]
+    return sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
+
+
+def require_format(path: Path, suffixes: tuple[str, ...], argument: str) -> None:
+    """Refuse names with other endings."""
+    if path.suffix.lower() not in suffixes:
+        msg = f"{argument}: {path.name[:80]!r} must end in {' or '.join(suffixes)}."
         raise InputError(msg)
 
 
@@ -330,16 +336,16 @@ def _label(path: Path, text: str) -> Label:
 Sink = Callable[[Ints], object]
 
 
-def new_file(path: str | Path, argument: str = "path") -> Path:
-    """Name of a file of reports that may be written: of a known format, in a folder that exists, and new."""
+def new_file(path: Any, suffixes: tuple[str, ...], argument: str) -> Path:
+    """Name of a file of reports or counts that may be written: of such an ending, in a folder, and new."""
     target = as_path(path, argument)
-    require_format(target, argument)
+    require_format(target, suffixes, argument)
     if not there(target.parent, Path.is_dir):
         msg = f"{argument}: there is no folder {str(target.parent)!r}."
         raise InputError(msg)
     taken = next((each for each in (target, beside(target)) if there(each, Path.exists)), None)
     if taken is not None:
-        msg = f"{argument}: {taken.name} exists; reports are never drawn over others. Choose another name."
+        msg = f"{argument}: {taken.name} exists; it is never written over. Choose another name."
         raise InputError(msg)
     return target
 

@@ -144,11 +144,6 @@ class Counts:
         """Support for `sum(parts)`, which starts from 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form, for an aggregator on another machine."""
-        mechanism = self.mechanism.fingerprint
-        return {"mechanism": mechanism, "counts": self.values.tolist(), "n": self.n, "seeded": self.seeded}
-
     def release(self, domain: Any = None) -> Any:
         """Private intensity, certificate and synthetic patterns.
 

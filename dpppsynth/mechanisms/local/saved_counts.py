@@ -5,7 +5,6 @@ points may not (`dpppsynth.contract.partial_sums`). A file names mechanism and w
 drawings and countings that went into it by numbers drawn at random: none enters a sum twice.
 """
 
-import glob
 import hashlib
 import json
 import secrets
@@ -22,8 +21,9 @@ from dpppsynth.core.atomic_files import whole_file
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local.client import description
+from dpppsynth.mechanisms.local.report_tables import matching, new_file
 from dpppsynth.mechanisms.local.reports import Counts
-from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, counts_from_dict
+from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
 from dpppsynth.mechanisms.local.trajectories.protocol import LONGEST
 from dpppsynth.spatial.domains import Window, canonical_json
 from dpppsynth.spatial.mesh import Ints
@@ -119,8 +119,11 @@ class SavedCounts:
                 f"{mechanism.user!r}; leave {mention('user')} out, or draw the reports, and count them, with it."
             )
             raise InputError(msg)
-        data = {"mechanism": self.mechanism, "counts": self.values.tolist(), "n": self.n, "seeded": self.seeded}
-        return replace(counts_from_dict(mechanism, data), runs=self.runs)
+        law = mechanism.randomizer
+        # Nobody may have reported to one of many machines.
+        none = self.n == 0 and self.values.shape == (law.size,)
+        values = self.values if none else law.counts_of(self.values, self.n)
+        return mechanism.counts_kind(mechanism, values, self.n, self.seeded, self.runs)
 
     def text(self) -> str:
         """JSON form, with a hash of everything else in it."""
@@ -229,7 +232,7 @@ def write_counts(counts: Counts, path: str | Path, *, window: Window) -> Path:
     instance("counts", counts, Counts, "aggregate() and aggregate_files() give some")
     place = instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one").fingerprint()
     mechanism: Any = counts.mechanism
-    target = new_counts_file(path)
+    target = new_file(path, (SUFFIX,), "out")
     # Of reports without a label nothing but the counting is known.
     runs = tuple(sorted((*counts.runs, secrets.token_hex(16))))
     saved = SavedCounts(
@@ -266,7 +269,7 @@ def merge_counts(paths: Any, out: str | Path) -> SavedCounts:
     InputError
         When files are missing, changed, of different mechanisms or windows, or share a counting; nothing is written.
     """
-    target = new_counts_file(out)
+    target = new_file(out, (SUFFIX,), "out")
     found = added(counts_files([paths] if isinstance(paths, str | Path) else each(paths) or ()))
     _write(found, target)
     return found
@@ -340,31 +343,12 @@ def counts_files(names: Iterable[Any]) -> list[Path]:
         if not is_counts(name):
             msg = f"paths: {str(name)[:80]!r} must end in {SUFFIX}: files of counts, as `dpppsynth local count` writes."
             raise InputError(msg)
-        path = as_path(name, "paths")
-        if not there(path, Path.exists) and glob.has_magic(str(name)):
-            matching = sorted(map(Path, glob.glob(str(name), recursive=True)))  # noqa: PTH207
-            if not matching:
-                msg = f"paths: {str(name)!r} matches no file."
-                raise InputError(msg)
-            found += matching
-        else:
-            found.append(path)
+        files = matching(as_path(name, "paths"))
+        if not files:
+            msg = f"paths: {str(name)!r} matches no file."
+            raise InputError(msg)
+        found += files
     return found
-
-
-def new_counts_file(path: Any) -> Path:
-    """Name of a file of counts that may be written; InputError."""
-    target = as_path(path, "out")
-    if not is_counts(target):
-        msg = f"out: {target.name[:80]!r} must end in {SUFFIX}."
-        raise InputError(msg)
-    if not there(target.parent, Path.is_dir):
-        msg = f"out: there is no folder {str(target.parent)!r}."
-        raise InputError(msg)
-    if there(target, Path.exists):
-        msg = f"out: {target.name} exists; counts are never written over others. Choose another name."
-        raise InputError(msg)
-    return target
 
 
 def write_description(mechanism: Any, path: str | Path, *, window: "Window") -> Path:
@@ -382,7 +366,7 @@ def write_description(mechanism: Any, path: str | Path, *, window: "Window") -> 
     InputError
         When the file exists, or the mechanism has several rounds.
     """
-    target, text = new_counts_file(path), description(mechanism, window)
+    target, text = new_file(path, (SUFFIX,), "out"), description(mechanism, window)
     with whole_file(target) as file:
         file.write(text.encode())
     return target

@@ -110,19 +110,6 @@ class Shuffle:
         return shuffled_rounds(epsilons, self.reports, self.delta)
 
 
-# Clients whose reports are in memory at once.
-BATCH = 1_000_000
-
-
-def tally(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Ints:
-    """(size,) counts of the reports of clients with the given values (n,); no report outlives its batch."""
-    counts = np.zeros(randomizer.size, dtype=np.int64)
-    step = randomizer.at_once(BATCH)
-    for start in range(0, len(values), step):
-        counts += randomizer.count(randomizer.draw(values[start : start + step], rng))
-    return counts
-
-
 def grid_mesh(window: Window, cells: int) -> Mesh:
     """The grid over a window as a mesh of regular squares."""
     return regular_squares(window, shape=(cells + 1, cells + 1))
@@ -266,7 +253,7 @@ class OneRoundStatistic(ReportsStatistic):
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         source = generator(rng)
         values = self.values(self.admitted(pattern, source))
-        counts = self.apply_noise(partial(tally, self.randomizer, rng=source), values)
+        counts = self.apply_noise(partial(self.randomizer.tally, rng=source), values)
         return self.counted(counts, seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import EPSILON, ParsedOptions, Settings, setting
 from dpppsynth.contract.synthesizer import Synthesizer, require_true_lengths
-from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, whole
+from dpppsynth.core.arguments import flag, instance, one_of, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import mention
@@ -29,7 +29,7 @@ from dpppsynth.mechanisms.local.randomizers.randomizer import (
 )
 from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
-from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, AreaStatistic, Shuffle, tally
+from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, AreaStatistic, Shuffle
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
@@ -88,6 +88,15 @@ class ReportSettings(Settings):
     def require_columns(cls, options: ParsedOptions, columns: Iterable[str], name: str) -> None:
         """Refuse a file with a column that may tell persons, where nobody says whether it does; InputError."""
         require_told(columns, cls.user_column(options), name)
+
+    @classmethod
+    def from_options(cls, options: ParsedOptions, domain: Domain, n: int | None = None) -> Self:
+        """Settings with these options, and by the rule of `sized` where there is one, n is known and no side given."""
+        sized = getattr(cls, "sized", None)
+        if sized is None or n is None or options["cells"] is not None:
+            return super().from_options(options, domain, n)
+        made: Self = sized(n=n, **cls.plain(options), **cls.objects(options, domain))
+        return made
 
     def asked(self, domain: Any, n: int | None, after: str | None) -> Any:
         """Mechanism that clients report to: this one, or the second round, after the counts of the first.
@@ -256,8 +265,8 @@ class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
         """Counts of the reports of clients with the given values (n,)."""
         source = generator(rng)
         if flag("fast", fast):
-            return self.counts_kind(self, fast_counts(self.randomizer, values, source), len(values), seeded=True)
-        return self.counts_kind(self, tally(self.randomizer, values, source), len(values), rng is not None)
+            return self.counts_kind(self, self.randomizer.fast_tally(values, source), len(values), seeded=True)
+        return self.counts_kind(self, self.randomizer.tally(values, source), len(values), rng is not None)
 
     def own(self, counts: Any) -> Counts:
         """Counts, refused unless they are of reports to this mechanism; InputError."""
@@ -275,20 +284,6 @@ class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
         measurement: Any = plan.statistic
         statistic = measurement.counted(counts.values, seeded=counts.seeded)
         return mechanism(plan.mechanism).build_release(statistic, plan.estimator)
-
-
-def counts_from_dict(mechanism: LocalMechanism, data: Mapping[str, Any]) -> Counts:
-    """Counts from their JSON form; InputError for those of another mechanism, or that are no counts."""
-    instance("mechanism", mechanism, LocalMechanism, "DiskAreaMechanism(epsilon=1.0) is one")
-    data = entries("counts", data, ("mechanism", "counts", "n", "seeded"))
-    if data["mechanism"] != mechanism.fingerprint:
-        msg = f"counts: they are of another mechanism than {mechanism!r}."
-        raise InputError(msg)
-    n = whole("n", data["n"], 0, most=2**53)
-    # Nobody may have reported to one of many machines.
-    none = n == 0 and data["counts"] == [0] * mechanism.randomizer.size
-    values = np.zeros(mechanism.randomizer.size, int) if none else mechanism.randomizer.counts_of(data["counts"], n)
-    return mechanism.counts_kind(mechanism, values, n, flag("seeded", data["seeded"]))
 
 
 @dataclass(frozen=True)
@@ -455,19 +450,6 @@ class CellMechanism(LocalMechanism):
         domain = self._domain(pattern)
         measurement: Any = self.plan(domain, n=len(pattern)).statistic
         return self.counts(measurement.values(pattern), rng, fast=fast)
-
-
-def fast_counts(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Ints:
-    """(size,) counts of clients' reports drawn at once, one multinomial for each value (floating point)."""
-    held = np.bincount(randomizer.values(values), minlength=randomizer.inputs)
-    known = getattr(randomizer, "fast_counts", None)
-    if known is not None:
-        return np.asarray(known(held, rng), dtype=np.int64)
-    matrix = randomizer.matrix()
-    if len(matrix) != randomizer.size:
-        return tally(randomizer, values, rng)
-    drawn = [rng.multinomial(held[k], matrix[:, k] / matrix[:, k].sum()) for k in np.flatnonzero(held)]
-    return np.asarray(np.sum(drawn, axis=0), dtype=np.int64)
 
 
 def require_window(domain: Any) -> Window:

@@ -221,7 +221,7 @@ class TraceStatistic(WalksStatistic):
 
         def reports(law: RoundLaw) -> TraceCounts:
             return TraceCounts(
-                law, self.apply_noise(partial(law.tally, rng=generator(source)), law.about(walks)), self.n
+                law, self.apply_noise(partial(law.tally_about, rng=generator(source)), law.about(walks)), self.n
             )
 
         lengths = reports(self.protocol.first)

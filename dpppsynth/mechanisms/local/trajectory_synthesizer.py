@@ -104,7 +104,7 @@ class TraceRound(LocalMechanism):
             Draw the counts themselves, from binomial distributions in floating point: for studies. The law is the same
             to rounding, but no integer weights certify it, so the counts are marked as seeded.
         """
-        counts = self.law.tally(self.law.about(trajectories), generator(rng), fast=fast)
+        counts = self.law.tally_about(self.law.about(trajectories), generator(rng), fast=fast)
         return Counts(self, counts, len(trajectories), fast or rng is not None)
 
     def plan(self, *_: Any, **__: Any) -> ReleasePlan:

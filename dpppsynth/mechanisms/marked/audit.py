@@ -1,25 +1,22 @@
 """Audit of masses of points with marks."""
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from dpppsynth.contract.additive_noise import LaplaceMasses
-from dpppsynth.contract.audits.additive_audits import AdditiveNoiseAudit, CountsAudit
+from dpppsynth.contract.audits.additive_audits import CountsAudit, LaplaceAudit
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, within
-from dpppsynth.contract.audits.noise_laws import DiscreteLaplace, LessLaplace, StatedNoise, log_laplace
-from dpppsynth.contract.audits.statistic_audit import UNKNOWN
-from dpppsynth.contract.audits.statistics import LaplaceRatio, Weighted, one_by_one
-from dpppsynth.contract.audits.target import AuditStatistic, Released, Weakened, require_two
+from dpppsynth.contract.audits.statistics import one_by_one, weighted
+from dpppsynth.contract.audits.target import AuditStatistic, require_two
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.marked.bound import time_on_clock
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.privacy.guarantee import on_map
-from dpppsynth.privacy.profiles import Profile, PureDP
 from dpppsynth.privacy.relations import CappedRelation, MovedPoint, Relation
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -31,7 +28,7 @@ Row = tuple[float, float, int, float]
 
 
 @dataclass(frozen=True, eq=False)
-class MarkedAudit(AdditiveNoiseAudit):
+class MarkedAudit(LaplaceAudit):
     """Masses of tents, hats and types, with discrete Laplace noise."""
 
     plan: MarkedMasses
@@ -48,11 +45,9 @@ class MarkedAudit(AdditiveNoiseAudit):
         )
 
     def separation(self, first: Floats, second: Floats) -> Floats:
-        """(P,) changes of the tents."""
         return self._tents.separation(first, second)
 
     def presence(self, at: Floats) -> Floats:
-        """(P,) changes of the tents."""
         return self._tents.presence(at)
 
     @property
@@ -81,47 +76,18 @@ class MarkedAudit(AdditiveNoiseAudit):
         unit = 2.0**-self.plan.bits
         return (
             AuditStatistic("likelihood ratio", self.likelihood_ratio(pair)),
-            AuditStatistic("near", Weighted(np.asarray((first - second) * unit, dtype=np.float64), unit)),
-            AuditStatistic("total", Weighted(np.ones(len(first)), unit)),
+            AuditStatistic("near", partial(weighted, np.asarray((first - second) * unit, dtype=np.float64), unit)),
+            AuditStatistic("total", partial(weighted, np.ones(len(first)), unit)),
             *one_by_one(len(first)),
         )
 
-    def exact(self, pair: Pair) -> tuple[Ints, Ints]:
-        """Numbers of both patterns without noise."""
-        return self.plan.exact_numbers(pair[0]), self.plan.exact_numbers(pair[1])
-
     def change(self, pair: Pair) -> Ints:
-        """Difference of the numbers, of the points in which the patterns differ."""
         gone, came = differing(pair, self.plan.marks)
         return self._of_rows(gone) - self._of_rows(came)
 
     def _of_rows(self, rows: list[Row]) -> Ints:
         table = np.array(rows, dtype=np.float64).reshape(-1, 4)
         return self.plan.exact_at(table[:, :2], table[:, 2].astype(np.int64), table[:, 3])
-
-    @property
-    def law(self) -> StatedNoise:
-        """Discrete Laplace law."""
-        return DiscreteLaplace(self.plan.scale)
-
-    @property
-    def log_mode(self) -> float:
-        """Logarithm of the probability that a number has no noise."""
-        return log_laplace(self.plan.scale)
-
-    def likelihood_ratio(self, pair: Pair) -> Callable[[Released], float]:
-        """Likelihood ratio of discrete Laplace noise."""
-        return LaplaceRatio(*self.exact(pair), self.plan.scale)
-
-    def weakened(self, pair: Pair) -> Weakened:
-        """Simulated law of the numbers that change."""
-        change = self.change(pair)
-        return LessLaplace(change[change != 0], self.plan.scale)
-
-    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """Epsilon: the L1 distance of the numbers in scales."""
-        found = float(np.abs(self.change(pair)).sum()) / self.plan.scale
-        return (found, claim.level) if isinstance(claim, PureDP) else UNKNOWN
 
 
 def ends(marks: Marks, relation: Relation) -> tuple[tuple[int, float], tuple[int, float]]:

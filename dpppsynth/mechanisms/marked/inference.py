@@ -1,10 +1,7 @@
 """`MarkedInference`: a field over places, times and types behind noised masses."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from operator import itemgetter
 from typing import ClassVar, Self, cast
 
 import numpy as np
@@ -12,16 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.estimator import (
-    covariate_rows,
-    covariates_of,
-    offset_rows,
-    offset_stated,
-)
+from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import one_of
-from dpppsynth.core.progress import Progress, Step, each_of
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
@@ -30,26 +21,26 @@ from dpppsynth.inference.field_inference import (
     require_somewhere,
 )
 from dpppsynth.inference.posterior import Posterior
-from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
-from dpppsynth.inference.street_inference import ROUGHLY, climb_grid, require_increasing
+from dpppsynth.inference.sparse_inference import (
+    INFERENCES,
+    LONGEST,
+    SHORTEST,
+    AveragedInference,
+    require_increasing,
+)
 from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean, MarkedMesh
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.marked_fields import MarkedPrior, clock_field
-from dpppsynth.models.matern_search import FORGOTTEN
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
-from dpppsynth.models.sparse_posterior import sparse_posterior
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset
 
-# Settings on a certificate.
-AVERAGED = ("ranges", "owns", "time_sigmas", "togethers")
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarkedInference(SparseInference):
+class MarkedInference(AveragedInference):
     """A field of places, times and types, averaged over its settings by evidence; Laplace approximation.
 
     Attributes
@@ -80,7 +71,8 @@ class MarkedInference(SparseInference):
     inference: str = "laplace"
     covariates: Design | None = None
     kind: ClassVar[str] = "marks"
-    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *AVERAGED, "time_range", "inference"})
+    averaged: ClassVar[tuple[str, ...]] = ("ranges", "owns", "time_sigmas", "togethers")
+    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *averaged, "time_range", "inference"})
 
     def __post_init__(self) -> None:
         longest = LONGEST * self.grid.domain.extent
@@ -92,7 +84,7 @@ class MarkedInference(SparseInference):
         times = self.grid.marks.times
         least, most = (0.0, 0.0) if times is None else (SHORTEST * times.length, LONGEST * times.length)
         require_increasing("time_range", (self.time_range,), least, most)
-        for name in AVERAGED:
+        for name in self.averaged:
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         one_of("inference", self.inference, INFERENCES)
         places = self._space(self.ranges[-1]).unknowns(self.grid.space)
@@ -115,7 +107,6 @@ class MarkedInference(SparseInference):
 
     @property
     def rule(self) -> tuple[sp.csr_array, Floats]:
-        """Rule of integration over places, times and types."""
         return self.grid.rule
 
     @property
@@ -125,7 +116,6 @@ class MarkedInference(SparseInference):
 
     @property
     def places(self) -> Mesh:
-        """The mesh in space."""
         return self.grid.space
 
     def spread(self, columns: Floats) -> Floats:
@@ -133,29 +123,20 @@ class MarkedInference(SparseInference):
         types, hats, _ = self.grid.shape
         return np.tile(columns, (types * hats, 1))
 
-    @property
-    def scales(self) -> tuple[float, ...]:
-        """The ranges, once for each combination with the other settings."""
-        return tuple(values[0] for values in self._combined())
-
-    def _combined(self) -> Iterator[tuple[float, ...]]:
-        return product(*(getattr(self, name) for name in AVERAGED))
-
     def require(self, plan: LatticeStatistic) -> None:
-        """Refuse statistics without marks."""
         require(isinstance(plan, MarkedMasses), "a field of places, times and types stands behind marked tents")
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> NoisyMasses:
-        """Likelihood of the field given the noised masses."""
         plan = cast(MarkedMasses, statistic.definition)
         each = sp.eye_array(self.grid.shape[0] * self.grid.shape[1])
-        return plan.likelihood(statistic, self.measure, sp.kron(each, self.grid.space.shares(plan.mesh), format="csr"))
+        shares = sp.kron(each, self.grid.space.shares(plan.mesh), format="csr")
+        return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares))
 
     def _space(self, range_: float) -> SparseMatern:
         return SparseMatern(self.sigma, range_, SMOOTHNESS[1 if self.grid.space.kind == "segment" else 2][0])
 
-    def _prior(self, plan: LatticeStatistic, range_: float, own: float, time: float, together: float) -> SparseField:
-        """Prior at all values, with an intercept where n is secret, and effects of covariates."""
+    def prior(self, plan: LatticeStatistic, values: tuple[float, ...]) -> SparseField:
+        range_, own, time, together = values
         space = self._space(range_).on(self.grid.space)
         field = MarkedPrior(own, time, together).on(
             space, self._clock, self.grid.shape[0], None if plan.n is not None else INTERCEPT_SD
@@ -167,33 +148,7 @@ class MarkedInference(SparseInference):
         times = self.grid.marks.times
         return None if times is None else clock_field(times, self.time_range)
 
-    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        plan, likelihood, centre = statistic.definition, self.likelihood(statistic), self.centre(statistic.definition)
-        tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
-        # From the middle to a neighbour or two along each axis, about.
-        tries = 1 + 3 * len(AVERAGED)
-
-        def evidence(values: tuple[float, ...]) -> float:
-            words = "field of " + ", ".join(f"{name} {value:.4g}" for name, value in zip(AVERAGED, values, strict=True))
-            say(Step(words, min(0.9, len(tried) / tries)))
-            start = max(tried.values(), key=itemgetter(0))[1] if tried else self.started(likelihood, centre)
-            fit = sparse_posterior(likelihood, self._prior(plan, *values), centre, start=start, tolerance=ROUGHLY)
-            tried[values] = fit.log_evidence, fit.field_mode
-            return fit.log_evidence
-
-        climb_grid(evidence, tuple(getattr(self, name) for name in AVERAGED))
-        best = max(found for found, _ in tried.values())
-        likely = {values: mode for values, (found, mode) in tried.items() if found - best >= FORGOTTEN}
-        places = list(self._combined())
-        fits = {
-            places.index(values): sparse_posterior(likelihood, self._prior(plan, *values), centre, start=mode)
-            for values, mode in each_of(say, "posteriors of likely fields", list(likely.items()))
-        }
-        say("draws")
-        return self.average(fits, likelihood, rng)
-
     def normalise(self, fields: Floats, n: float | Floats | None) -> NDArray[np.float32]:
-        """Log-intensities whose integral by the rule is n, or one number each, in single precision."""
         if n is not None:
             basis, weight = self.rule
             flat = fields.reshape(-1, fields.shape[-1])
@@ -203,18 +158,15 @@ class MarkedInference(SparseInference):
         return fields.astype(np.float32)
 
     def posterior_mean(self, posterior: Posterior) -> MarkedMean:  # type: ignore[override]
-        """Posterior mean intensity, from which single draws can be taken."""
         return MarkedMean(self.grid, posterior.flat)
 
     def posterior_median(self, posterior: Posterior, n: int | None) -> MarkedIntensity:  # type: ignore[override]
-        """The released intensity: exp of the median of its logarithm, with the public total, or that of the mean."""
         median = np.median(posterior.flat, axis=0, keepdims=True).astype(float)
         total = self.posterior_mean(posterior).total if n is None else float(n)
         values = self.normalise(median, total)[0].astype(float)
         return MarkedIntensity(self.grid, values.reshape(self.grid.shape))
 
     def table_rows(self) -> Rows:
-        """Prior and inference."""
         rows = [
             ("field", f"Matern, sigma {self.sigma:g}, ranges {', '.join(f'{each:.4g}' for each in self.ranges)}"),
             ("inference", self.inference),
@@ -228,33 +180,15 @@ class MarkedInference(SparseInference):
         return [*rows[:1], *([("beside it", "; ".join(parts))] if parts else []), *rows[1:], *public]
 
     def public_numbers(self) -> JsonObject:
-        """Size of the field, its prior and the way of inference."""
-        return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in AVERAGED}}
-
-    def to_dict(self) -> JsonObject:
-        """JSON form for a certificate."""
-        return {
-            "kind": self.kind,
-            "mesh": self.grid.recipe,
-            **{name: list(getattr(self, name)) for name in AVERAGED},
-            "time_range": self.time_range,
-            "sigma": self.sigma,
-            **offset_stated(self.offset),
-            "inference": self.inference,
-            "covariates": None if self.covariates is None else self.covariates.to_dict(),
-        }
+        return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in self.averaged}}
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
-        """The model that is stated."""
         require(isinstance(plan, MarkedMasses), "a field of places, times and types stands behind marked tents")
         marked = cast(MarkedMasses, plan)
         return cls(
             grid=MarkedMesh(field_mesh(stated["mesh"], marked.mesh), marked.marks, offset),
-            **{name: tuple(stated[name]) for name in AVERAGED},
-            time_range=stated["time_range"],
-            sigma=stated["sigma"],
-            inference=stated["inference"],
+            **cls.stated_settings(stated),
             covariates=covariates_of(stated),
         )
 

@@ -189,7 +189,6 @@ class MarkedRelease(CoxRelease[MarkedMasses]):
         raise InputError(msg)
 
     def drawn(self, intensity: Intensity, n: int | None, rng: np.random.Generator, source: str) -> PointPattern:
-        """One pattern of an intensity, with n points or with a Poisson number, each with its type and time."""
         require_room(intensity)
         marked = cast(MarkedIntensity | MarkedMean, intensity)
         return marked_pattern(marked, int(rng.poisson(marked.total)) if n is None else n, rng)

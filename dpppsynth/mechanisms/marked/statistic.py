@@ -6,22 +6,18 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 
-from dpppsynth.contract.additive_noise import AdditiveStatistic, LatticeStatistic, PrivateStatistic, lattice_tents
+from dpppsynth.contract.additive_noise import LaplaceStatistic, lattice_tents
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
 from dpppsynth.contract.statistic import Parameters, capped
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.marked.bound import marked_tents, marks_sensitivity, time_bits
-from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
-from dpppsynth.privacy.bounds import LATTICE_BITS, laplace_scale
+from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.noise import DiscreteNoise, OpenDPLaplace, SeededLaplace, laplace_noise, require_room
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
@@ -36,7 +32,7 @@ AT_ONCE = 50_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarkedMasses(AdditiveStatistic):
+class MarkedMasses(LaplaceStatistic):
     """Masses of points with marks, and the bound they satisfy.
 
     Numbers are in the order of types, of hats of each type, and of vertices of each hat.
@@ -78,7 +74,7 @@ class MarkedMasses(AdditiveStatistic):
 
     def __post_init__(self) -> None:
         require_few_numbers(self.mesh, self.marks)
-        require_room(self.scale, self.sensitivity, self.epsilon)
+        super().__post_init__()
 
     def __repr__(self) -> str:
         return f"MarkedMasses({self.mesh!r}, {self.marks!r}, {self.relation!r}, epsilon={self.epsilon:g})"
@@ -90,13 +86,7 @@ class MarkedMasses(AdditiveStatistic):
 
     @cached_property
     def sensitivity(self) -> int:
-        """L1 sensitivity in lattice units."""
         return marks_sensitivity(self.mesh, self.marks, self.relation)
-
-    @cached_property
-    def scale(self) -> float:
-        """Scale of the discrete Laplace noise in lattice units."""
-        return laplace_scale(self.sensitivity, self.epsilon)
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -105,13 +95,11 @@ class MarkedMasses(AdditiveStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """Statistic from a certificate's public parameters."""
         p = parameters
         mesh, marks = mesh_from_recipe(p["mesh"], domain), Marks.from_dict(p["marks"])
         return cls(mesh, marks, capped(relation), p["n"], p["expected_n"], p["epsilon"])
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "mesh": self.mesh.recipe,
             "marks": self.marks.to_dict(),
@@ -124,7 +112,6 @@ class MarkedMasses(AdditiveStatistic):
 
     @property
     def mark_names(self) -> tuple[str, ...]:
-        """Names of types and times."""
         return self.marks.names
 
     def require_columns(self, pattern: PointPattern) -> None:
@@ -142,23 +129,14 @@ class MarkedMasses(AdditiveStatistic):
 
     @property
     def size(self) -> int:
-        """Number of released numbers."""
         return int(np.prod(self.shape))
 
-    def noise_name(self, *, seeded: bool = False) -> str:
-        """Name of the sampler."""
-        return (SeededLaplace if seeded else OpenDPLaplace).name
-
     def table_rows(self) -> Rows:
-        """Statistic and noise."""
         types, hats, _ = self.shape
-        scale = self.noise_scale
-        law = f"discrete Laplace of scale {scale:.4g} points, standard deviation {2**0.5 * scale:.4g}"
         measured = f"tents on {mesh_words(self.mesh)}, times {hats} hats in time, times {types} types"
-        return [("measured", measured), ("noise", law)]
+        return [("measured", measured), *self.noise_rows()]
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
-        """(size,) masses of a pattern with marks, in lattice units, without noise."""
         return self.exact_at(pattern.positions, *self.marks.require(pattern.marks))
 
     def exact_at(self, positions: Floats, kinds: Ints, times: Floats) -> Ints:
@@ -181,7 +159,6 @@ class MarkedMasses(AdditiveStatistic):
         np.add.at(total, number.ravel(), (share[:, :, None] * tent[:, None, :]).ravel())
 
     def with_surrogate_marks(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
-        """A surrogate pattern with types and times that are spread evenly, wherever a point is."""
         times, size = self.marks.times, len(pattern)
         kinds = rng.integers(self.marks.shape[0], size=size)
         at = np.zeros(size) if times is None else rng.uniform(times.start, times.end, size)
@@ -189,18 +166,7 @@ class MarkedMasses(AdditiveStatistic):
         return PointPattern.at(pattern.positions, pattern.domain, {**self.marks.columns(kinds, at), **persons})
 
     def require_marks(self, marks: Mapping[str, Any]) -> None:
-        """Refuse other types, and times out of their range."""
         self.marks.require(marks)
-
-    def likelihood(
-        self, statistic: PrivateStatistic[LatticeStatistic], measure: Floats, tents: sp.csr_array
-    ) -> NoisyMasses:
-        """Likelihood of a field given the noised masses."""
-        return NoisyMasses(statistic.masses, self.noise_scale, measure, tents, self.n)
-
-    def source(self, rng: RngLike) -> DiscreteNoise:
-        """Discrete Laplace noise."""
-        return laplace_noise(self.scale, sensitivity=self.sensitivity, epsilon=self.epsilon, rng=rng)
 
 
 def require_few_numbers(mesh: Mesh, marks: Marks) -> None:

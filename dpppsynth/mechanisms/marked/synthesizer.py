@@ -178,7 +178,6 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
 
     @classmethod
     def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
-        """Marks, relation, offset and covariates, and spacing or mesh."""
         require_fineness(options["resolution"], domain, spacing=options["spacing"])
         made: dict[str, Any] = {"marks": cls.marks_from(options), "relation": cls.relation_from(options)}
         mesh = {} if options["resolution"] is None else {"mesh": tent_mesh(options, domain)}
@@ -186,7 +185,6 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> CappedRelation:
-        """The relation, with what it says of types and times."""
         marks, found = cls.marks_from(options), super().relation_from(options)
         if isinstance(found, AddRemove):
             for name in ("protect_time", "protect_types"):
@@ -210,12 +208,6 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         return PureDP(float(self.epsilon))
 
     def require_levels(self) -> None:
-        """Refuse to release by levels of a mark.
-
-        Raises
-        ------
-        InputError
-        """
         super().require_levels()
         msg = (
             "by: types are released together, and a mark that follows from a time is protected with it; name the mark "
@@ -224,7 +216,6 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         raise InputError(msg)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Make the release plan from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         size = self.public_size(n, expected_n)
         relation = self.neighbouring()

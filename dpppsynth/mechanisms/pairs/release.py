@@ -46,10 +46,8 @@ class PairSumsRelease(StatisticRelease[PairSumsStatistic], PatternRelease):
         return self.statistic.definition.table(self.statistic.lattice)
 
     def write(self, folder: Path, start: str = "") -> None:
-        """Write the numbers and their table."""
         super().write(folder, start)
         folder_writing.put(self.table(), folder / (start + PAIR_SUMS))
 
     def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
-        """Write the release to a new or empty folder: sums, their table, domain, certificate."""
         return self._save(path, [], progress=progress)

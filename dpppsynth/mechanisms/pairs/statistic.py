@@ -153,13 +153,11 @@ class PairSumsStatistic(PairsStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """Statistic from a certificate's public parameters."""
         p = parameters
         levels = (tuple(p[name]) for name in ("radii", "caps", "shares", "steps"))
         return cls(domain, relation, p["n"], p["expected_n"], p["epsilon"], *levels)
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to rebuild the statistic."""
         return self.part.parameters() | {
             "basis": self.basis,
             "shares": list(self.shares),
@@ -170,15 +168,12 @@ class PairSumsStatistic(PairsStatistic):
 
     @property
     def size(self) -> int:
-        """Number of radii."""
         return len(self.radii)
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        """Name of the sampler."""
         return (SeededLaplace if seeded else OpenDPLaplace).name
 
     def table_rows(self) -> Rows:
-        """Sums, caps and noise."""
         unit = short_unit(self.domain.unit)
         sums = zip(self.radii, self.caps, self.steps, strict=True)
         said = ", ".join(f"{r:g} {unit} (cap {cap}, {steps} steps)" for r, cap, steps in sums)
@@ -195,7 +190,6 @@ class PairSumsStatistic(PairsStatistic):
         return "point"
 
     def details(self) -> JsonObject:
-        """Standard deviations of the noise."""
         return {"noise_sd": list(self.noise_sd)}
 
     def prepare(self) -> None:
@@ -204,7 +198,6 @@ class PairSumsStatistic(PairsStatistic):
             self.part.noise(level)
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Spend the budget: add up the pairs and add noise."""
         rng = None if rng is None else generator(rng)
         pattern = self.admitted(pattern, rng)
         noised = self.part.add(self.apply_noise, self.exact_numbers(pattern), rng)
@@ -212,11 +205,9 @@ class PairSumsStatistic(PairsStatistic):
         return PrivateStatistic(self, noised, self.noise_name(seeded=seeded), seeded)
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
-        """(L,) doubled capped sums in lattice units, without noise."""
         return self.part.statistic.doubled(pattern.positions, self._persons(pattern))
 
     def noise_groups(self) -> tuple[NoiseGroup, ...]:
-        """One group for each radius."""
         return self.part.noise_groups()
 
     def _persons(self, pattern: PointPattern) -> Ints | None:
@@ -225,7 +216,6 @@ class PairSumsStatistic(PairsStatistic):
 
     @property
     def following(self) -> dict[str, FileCheck]:
-        """The table of sums."""
         return {PAIR_SUMS: self._require_table}
 
     def table(self, lattice: Ints) -> str:
@@ -266,12 +256,10 @@ class PersonPairSumsStatistic(PairSumsStatistic):
 
     @property
     def count_unit(self) -> str:
-        """Mark of persons."""
         return self.relation.user
 
     @property
     def holder(self) -> str:
-        """Holder of a cap, in a word."""
         return "person"
 
     def _persons(self, pattern: PointPattern) -> Ints:

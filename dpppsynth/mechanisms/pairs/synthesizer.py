@@ -181,24 +181,20 @@ class PairSums(Synthesizer[PairSumsRelease]):
 
     @classmethod
     def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
-        """The mark of persons, or the relation of points."""
         if _for_persons(options):
             return {"user": cls.user_column(options)}
         return {"relation": cls.relation_from(options), "alpha": None}
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> Relation:
-        """Neighbouring relation of the mechanism's name and options."""
         return AddRemovePerson(cls.user_column(options) or "") if _for_persons(options) else relation_of(options)
 
     @classmethod
     def user_column(cls, options: ParsedOptions) -> str | None:
-        """Column of person identifiers; None where points are protected."""
         return (options["user"] or AddRemovePerson.user) if _for_persons(options) else None
 
     @classmethod
     def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
-        """Refuse a secret number, and levels of a mark; InputError."""
         if _for_persons(options) and n is not None:
             msg = "n: the numbers of persons and points are secret; leave --n out"
             raise InputError(msg)
@@ -208,7 +204,6 @@ class PairSums(Synthesizer[PairSumsRelease]):
         return PureDP(float(self.epsilon))
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Make the release plan from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         relation = self.neighbouring()
         exact, guess = exact_or_guess(n, public_size(relation, n, expected_n))

@@ -13,18 +13,15 @@ class PairWords(MechanismWords[PairSumsStatistic, PairSumsRelease]):
     """Text on pair sums."""
 
     def remarks(self, release: PairSumsRelease) -> list[str]:
-        """The sums and their noise."""
         unit = short_unit(release.domain.unit)
         each = zip(release.radii, release.sums, release.noise_sd, strict=True)
         found = "; ".join(f"within {r:g} {unit} {total:,.1f}, give or take {sd:,.1f}" for r, total, sd in each)
         return [f"Private sums over pairs of near points, a pair the less the farther apart: {found}."]
 
     def spent(self, mechanism: str) -> str:
-        """Reason why no patterns can be drawn."""
         return f"is a {mechanism} release; it holds sums over pairs, and no pattern can be drawn from them"
 
     def figures(self, release: PairSumsRelease) -> dict[str, float]:
-        """The sums by radius."""
         return {f"pairs_{r:g}": float(total) for r, total in zip(release.radii, release.sums, strict=True)}
 
 

@@ -2,14 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import gammainc, gammaincinv
 
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed, unchanged
-from dpppsynth.contract.audits.noise_laws import MOST_SHIFTS, AsStated, Positions
+from dpppsynth.contract.audits.noise_laws import MOST_SHIFTS, AsStated, NoiseOf, released_places
 from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
 from dpppsynth.contract.audits.target import AuditStatistic, Scores, StatedLaw, Weakened
 from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
@@ -136,73 +136,54 @@ class PersonRows:
         return cKDTree(self.others)
 
 
-@dataclass(frozen=True, eq=False)
-class MoveRatio(PersonRows):
+def track_ratio(rows: PersonRows, released: Any) -> float:
     """Log-likelihood ratio of both patterns, given the person's rows: `rate (|z - x'| - |z - x|)`, summed.
 
-    Infinite where a row is possible from one of the places alone.
+    Infinite where a row is possible from one of the places alone; zero where nothing is possible.
     """
-
-    def __call__(self, released: Any) -> float:
-        """A number; zero where nothing is possible."""
-        first, second = self.distances(released)
-        # A rounded position is half a diagonal of the grid from where the noise had led.
-        reach = self.plan.bound + np.sqrt(0.5) * self.plan.step
-        return float(move_ratio(self.plan.rate * first, self.plan.rate * second, self.plan.rate * reach))
+    plan, (first, second) = rows.plan, rows.distances(released)
+    # A rounded position is half a diagonal of the grid from where the noise had led.
+    reach = plan.bound + np.sqrt(0.5) * plan.step
+    return float(move_ratio(plan.rate * first, plan.rate * second, plan.rate * reach))
 
 
-@dataclass(frozen=True, eq=False)
-class Farthest(PersonRows):
-    """The longest way of the person's rows from the places of the first pattern, and from those of the second."""
+def farthest(rows: PersonRows, released: Any) -> Floats:
+    """(2,) longest ways of the person's rows from the places of the first pattern, and from those of the second.
 
-    def __call__(self, released: Any) -> Floats:
-        """(2,) distances. Wherever the noise ends, what is farther off is not from that pattern."""
-        return np.array([away.max(initial=0.0) for away in self.distances(released)])
-
-
-@dataclass(frozen=True, eq=False)
-class Place(PersonRows):
-    """Mean of the person's rows, which reveals a coordinate without noise."""
-
-    def __call__(self, released: Any) -> Floats:
-        """(2,) coordinates, from the places of the first pattern."""
-        return np.asarray((self.rows(released) - self.first.mean(axis=0)).mean(axis=0))
+    Wherever the noise ends, what is farther off is not from that pattern.
+    """
+    return np.array([away.max(initial=0.0) for away in rows.distances(released)])
 
 
-@dataclass(frozen=True)
-class EndRows:
-    """The first and the last row, which reveal rows in the order of the data."""
-
-    plan: MovedPoints
-
-    def __call__(self, released: Any) -> Floats:
-        """(4,) coordinates."""
-        return self.plan.positions(released)[[0, -1]].ravel()
+def mean_place(rows: PersonRows, released: Any) -> Floats:
+    """(2,) mean of the person's rows, from the first pattern's places, which reveals a coordinate without noise."""
+    return np.asarray((rows.rows(released) - rows.first.mean(axis=0)).mean(axis=0))
 
 
-@dataclass(frozen=True, eq=False)
-class ShorterMoves:
-    """Points moved by noise at too large a rate within the same bound.
+def end_rows(plan: MovedPoints, released: Any) -> Floats:
+    """(4,) coordinates of the first and the last row, which reveal rows in the order of the data."""
+    return plan.positions(released)[[0, -1]].ravel()
 
-    Attributes
+
+def shorter_moves(shifts: Floats, bound: float, factor: float) -> Scores:
+    """Scores (N,), (N,) of the likelihood ratio where noise is of too large a rate within the same bound.
+
+    The second input's are the first's with the sign changed.
+
+    Parameters
     ----------
     shifts : (k,) array
-        Distances between the places of the person's points, times the stated rate; a factor multiplies the rate.
+        Distances between the places of the person's points, times the stated rate; the factor multiplies the rate.
     bound : float
         Times the stated rate.
+    factor : float
     """
-
-    shifts: Floats
-    bound: float
-
-    def __call__(self, factor: float) -> Scores:
-        """Scores (N,), (N,) of the likelihood ratio; the second input's are the first's with the sign changed."""
-        rng = np.random.default_rng(SEED)
-        share, angle = rng.random((2, COUNT, len(self.shifts)))
-        radius = gammaincinv(2, share * gammainc(2, factor * self.bound)) / factor
-        across = np.hypot(radius * np.cos(np.pi * angle) - self.shifts, radius * np.sin(np.pi * angle))
-        scores = move_ratio(radius, across, self.bound)
-        return scores, -scores
+    rng = np.random.default_rng(SEED)
+    share, angle = rng.random((2, COUNT, len(shifts)))
+    radius = gammaincinv(2, share * gammainc(2, factor * bound)) / factor
+    across = np.hypot(radius * np.cos(np.pi * angle) - shifts, radius * np.sin(np.pi * angle))
+    scores = move_ratio(radius, across, bound)
+    return scores, -scores
 
 
 def move_ratio(first: Floats, second: Floats, reach: float) -> Floats:
@@ -268,13 +249,12 @@ class MovedAudit(StatisticAudit):
         return (one, other) if self.plan.track else (one, PointPattern.at(other.positions[::-1], other.domain))
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
-        """Likelihood ratio, distances, coordinates and order of what is released."""
-        plan = self.plan
+        rows = PersonRows.at(self.plan, pair)
         return (
-            AuditStatistic("likelihood ratio", MoveRatio.at(plan, pair)),
-            AuditStatistic("farthest", Farthest.at(plan, pair), learned=True, alone=True),
-            AuditStatistic("place", Place.at(plan, pair), learned=True, alone=True),
-            AuditStatistic("end rows", EndRows(plan), learned=True, alone=True),
+            AuditStatistic("likelihood ratio", partial(track_ratio, rows)),
+            AuditStatistic("farthest", partial(farthest, rows), learned=True, alone=True),
+            AuditStatistic("place", partial(mean_place, rows), learned=True, alone=True),
+            AuditStatistic("end rows", partial(end_rows, self.plan), learned=True, alone=True),
         )
 
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:
@@ -294,20 +274,18 @@ class MovedAudit(StatisticAudit):
     def weakened(self, pair: Pair) -> Weakened | None:
         """Simulated, where it is known which point is moved to which place."""
         shifts = move_shifts(self.plan, pair)
-        return None if shifts is None else ShorterMoves(shifts, self.plan.rate * self.plan.bound)
+        return None if shifts is None else partial(shorter_moves, shifts, self.plan.rate * self.plan.bound)
 
     def alike(self, pair: Pair) -> bool:
         """Whether both patterns have their points at the same places."""
         shifts = move_shifts(self.plan, pair)
         return shifts is not None and not len(shifts)
 
-    def noise(self, pair: Pair) -> Positions:
-        """The released places."""
-        return Positions()
+    def noise(self, pair: Pair) -> NoiseOf:
+        return released_places
 
     @property
     def numbers(self) -> int:
-        """Two coordinates of each point."""
         return self.plan.size
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:

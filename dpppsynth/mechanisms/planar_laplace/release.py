@@ -48,7 +48,6 @@ class PointRelease(StatisticRelease[MovedPoints], PatternRelease):
 
     @property
     def patterns(self) -> list[PointPattern]:
-        """The one pattern that was paid for."""
         return [self.pattern]
 
     @cached_property
@@ -85,5 +84,4 @@ class PointRelease(StatisticRelease[MovedPoints], PatternRelease):
         return cartesian_filter(self.raw, **law, step=step, particles=particles, resample=resample, rng=rng)
 
     def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
-        """Write the release to a new or empty folder: moved points, positions as drawn, domain, certificate."""
         return self._save(path, self.patterns, progress=progress)

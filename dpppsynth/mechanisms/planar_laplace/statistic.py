@@ -205,7 +205,6 @@ class MovedPoints(LatticeStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """Statistic from a certificate's public parameters."""
         p = parameters
         require(isinstance(p["track"], bool), "a track is one or none")
         return cls(
@@ -220,11 +219,9 @@ class MovedPoints(LatticeStatistic):
 
     @property
     def size(self) -> int:
-        """Two coordinates of each point."""
         return 2 * self.n
 
     def table_rows(self) -> Rows:
-        """Mean and largest displacement, rounded up, and order of the rows."""
         mean = PlanarLaplace(self.rate, self.bound).mean_radius
         unit = short_unit(self.domain.unit)
         rows = [("noise", f"planar Laplace: every point is moved by {mean:.4g} {unit} on average")]
@@ -236,18 +233,15 @@ class MovedPoints(LatticeStatistic):
         return [*rows, ("rows", "one person's track, in its order" if self.track else "shuffled")]
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        """Name of the moves' randomness."""
         return SEEDED if seeded else MOVES
 
     def validate_released(self, lattice: Ints) -> None:
-        """Refuse positions (2 n,) beyond the window by more than `max_error`."""
         xy, (x0, y0, x1, y1) = lattice.reshape(-1, 2) * self.step, self.window.bounds
         near = math.inf if self.max_error is None else self.max_error
         require(bool(((xy >= [x0 - near, y0 - near]) & (xy <= [x1 + near, y1 + near])).all()), "no move is longer")
 
     @property
     def following(self) -> dict[str, FileCheck]:
-        """The pattern of moved points."""
         return {synthetic(0): self._require_placed}
 
     def _require_placed(self, content: bytes, lattice: Ints) -> None:
@@ -262,12 +256,10 @@ class MovedPoints(LatticeStatistic):
         require(bool((moved <= allowed).all()), "points are those drawn")
 
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
-        """One rehearsal run, from a known intensity."""
         self.measure(pattern, rng)
         return Trial(partial(self.density, pattern))
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
             "epsilon": self.epsilon,

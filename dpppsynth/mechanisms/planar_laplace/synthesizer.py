@@ -149,7 +149,6 @@ class PlanarLaplaceSynthesizer(PointSynthesizer[PointRelease]):
 
     @classmethod
     def require_patterns(cls, options: ParsedOptions, patterns: int) -> None:
-        """Refuse further patterns of points that are moved once; InputError."""
         if patterns != 1:
             msg = (
                 f"patterns: {options.called} moves every point once, and moving it again would be a new spend; leave "
@@ -179,7 +178,6 @@ class PlanarLaplaceSynthesizer(PointSynthesizer[PointRelease]):
         return PureDP(float(self.epsilon)) if most is None else ApproximateDP(float(self.epsilon), delta)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
-        """Make the release plan from public parameters alone; parameters as in `check`."""
         size, (most, delta) = self.public_size(n, expected_n), self._settled(domain, n)
         self.require_delta(delta, n, expected_n)
         budget = int(size or 0), float(self.epsilon), delta, most

@@ -20,12 +20,10 @@ class MovedWords(MechanismWords[MovedPoints, Result]):
     moved: bool = True
 
     def describe(self, by: str | None = None) -> str:
-        """The description, with the one mark that is released."""
         marks = "Marks are not released." if by is None else f"No mark but {by} is released."
         return f"{self.description} {marks}"
 
     def errors(self, plan: MovedPoints, by: str | None = None) -> list[str]:
-        """Bound on the moves, and order of the points."""
         domain, most = plan.domain, plan.max_error
         if most is None:
             mean = f"{2 / plan.rate:.4g} {short_unit(domain.unit)}"
@@ -48,11 +46,9 @@ class MovedWords(MechanismWords[MovedPoints, Result]):
         return [*said, order]
 
     def costs(self, plan: MovedPoints, guarantee: Guarantee) -> list[str]:
-        """Cost of the bound, where there is one."""
         return [] if plan.max_error is None else [cost_of_bound(guarantee)]
 
     def shown(self, plan: MovedPoints) -> str | None:
-        """Caption of the moved points on a map."""
         far = f", by {farthest(plan.error_bound, plan.domain)} at most" if math.isfinite(plan.error_bound) else ""
         return (
             f"Every point below stands for a point of the data, moved at random{far}. Where it lies tells no more "
@@ -60,7 +56,6 @@ class MovedWords(MechanismWords[MovedPoints, Result]):
         )
 
     def spent(self, mechanism: str) -> str:
-        """Reason why points are not moved again."""
         return (
             "holds points that were moved once; moving them again would be a new spend (synthesize, with a new "
             "budget), and there is no intensity to draw others from"

@@ -39,7 +39,7 @@ def read_table(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) -
     source, form = _laid_out(path, layout)
     if is_csv(source):
         return read_csv(source, form, crs)
-    return _with_crs(_read_json(source) if _is_json(source) else _read_geo(source, form), crs)
+    return _with_crs(json_table(source) if _is_json(source) else _read_geo(source, form), crs)
 
 
 def read_tables(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) -> Iterator[Table]:
@@ -51,7 +51,7 @@ def read_tables(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) 
     if is_csv(source):
         yield from read_csv_batches(source, form, crs)
     elif _is_json(source):
-        yield _with_crs(_read_json(source), crs)
+        yield _with_crs(json_table(source), crs)
     else:
         tables = _quietly(source, lambda: _geo_batches(source, form))
         while (table := _quietly(source, lambda: next(tables, None))) is not None:
@@ -67,7 +67,7 @@ def read_head(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) ->
     source, form = _laid_out(path, layout)
     if is_csv(source):
         return read_csv(source, form, crs, rows=False)
-    return _with_crs(_read_json(source).head() if _is_json(source) else _read_geo(source, form, rows=False), crs)
+    return _with_crs(json_table(source).head() if _is_json(source) else _read_geo(source, form, rows=False), crs)
 
 
 def _laid_out(path: str | Path, layout: dict[str, Any]) -> tuple[Path, Layout]:
@@ -133,18 +133,11 @@ def there(path: Path, kind: Callable[[Path], bool]) -> bool:
         return False
 
 
-def json_table(content: bytes, name: str) -> Table:
-    """Read the bytes of a GeoJSON file, which messages call by its name, into a `Table`."""
-    return _json_table(Path(name), lambda: content)
-
-
-def _read_json(source: Path) -> Table:
-    return _json_table(source, source.read_bytes)
-
-
-def _json_table(source: Path, content: Callable[[], bytes]) -> Table:
+def json_table(source: Path, content: Callable[[], bytes] | None = None) -> Table:
+    """Read a GeoJSON file, or bytes that messages call by its name, into a `Table`."""
+    read = source.read_bytes if content is None else content
     faults = (OSError, ValueError, RecursionError)
-    document = hiding(source, "GeoJSON", faults, lambda: json.loads(content().decode("utf-8-sig")))
+    document = hiding(source, "GeoJSON", faults, lambda: json.loads(read().decode("utf-8-sig")))
     features = document.get("features") if isinstance(document, dict) else None
     if not isinstance(features, list) or not all(isinstance(feature, dict) for feature in features):
         msg = f"path: {source.name} must hold a GeoJSON FeatureCollection"

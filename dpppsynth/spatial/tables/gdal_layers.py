@@ -80,10 +80,7 @@ def read_layer(layer: Layer, *, rows: bool = True) -> Table:
 
     if not rows:
         return from_geodataframe(layer.empty())
-    if not layer.is_plain():
-        return from_geodataframe(pyogrio.read_dataframe(layer.address, layer=layer.name))
-    about, table = pyogrio.raw.read_arrow(layer.address, layer=layer.name)
-    return from_arrow(table, str(about["geometry_name"] or "wkb_geometry"), layer.empty().crs)
+    return from_geodataframe(pyogrio.read_dataframe(layer.address, layer=layer.name, use_arrow=layer.is_plain()))
 
 
 def read_layer_batches(layer: Layer) -> Iterator[Table]:

@@ -143,25 +143,19 @@ def _time(times: Times, cell: Any) -> float | str:
 
 
 def _time_of_text(times: Times, text: str) -> float | str:
-    if INSTANT.fullmatch(text):
-        return _instant_rule(times, text) or text
+    if told := INSTANT.fullmatch(text):
+        clock = times.periodic and times.unit == "hours"
+        if not clock and not times.origin:
+            return NO_TIME
+        if clock and not told["clock"]:
+            return NO_HOUR
+        return NO_ZONE if told["offset"] and not times.zone else text
     on_the_clock = CLOCK.fullmatch(text)
     if on_the_clock and times.periodic and times.unit == "hours" and times.length == HOURS_OF_DAY:
         hours, minutes, seconds = (int(on_the_clock[name] or 0) for name in ("hours", "minutes", "seconds"))
         return hours + minutes / 60 + seconds / SECONDS_OF_HOUR
     value = number(text)
     return NO_TIME if value is None else MISSING_TIME if math.isnan(value) else value
-
-
-def _instant_rule(times: Times, text: str) -> str:
-    """The rule that an instant breaks for these times, if it does."""
-    told = INSTANT.fullmatch(text)
-    clock = times.periodic and times.unit == "hours"
-    if not clock and not times.origin:
-        return NO_TIME
-    if clock and told and not told["clock"]:
-        return NO_HOUR
-    return NO_ZONE if told and told["offset"] and not times.zone else ""
 
 
 def _instants(times: Times, texts: list[str]) -> tuple[Floats, NDArray[Any]]:

@@ -58,7 +58,7 @@ def read_points(
     """Read a file; `layout` are fields of a `Layout`, other parameters as for `dpppsynth.io.read_pattern`."""
     require_domain(domain)
     require_snap(domain, snap)
-    return _points(read_table(path, crs=crs, **layout), domain, Path(path).name, snap=snap, **rules)
+    return next(_points(iter([read_table(path, crs=crs, **layout)]), domain, Path(path).name, snap=snap, **rules))
 
 
 def read_point_batches(
@@ -77,35 +77,28 @@ def read_point_batches(
     """
     require_domain(domain)
     require_snap(domain, snap)
-    name, broken, order, found = Path(path).name, set[str](), tuple[str, ...](), False
-    for table in read_tables(path, crs=crs, **layout):
-        points, rows = _examined(table, domain, snap=snap, **rules)
-        order, found = rows.rules, found or len(rows.xy) > 0
-        broken |= set(rows.broken)
-        if len(rows.xy) and not broken:
-            yield points
-    refuse_broken([rule for rule in order if rule in broken], name)
-    if not found:
-        raise _no_points(name)
+    return _points(read_tables(path, crs=crs, **layout), domain, Path(path).name, snap=snap, **rules)
 
 
 def points_of_frame(gdf: geopandas.GeoDataFrame, domain: Domain, *, snap: float | None = None, **rules: Any) -> Points:
     """Take the points of a GeoDataFrame; parameters as for `PointPattern.from_geodataframe`."""
     require_domain(domain)
     require_snap(domain, snap)
-    return _points(from_geodataframe(gdf), domain, "gdf", snap=snap, **rules)
+    return next(_points(iter([from_geodataframe(gdf)]), domain, "gdf", snap=snap, **rules))
 
 
-def _points(table: Table, domain: Domain, name: str, **rules: Any) -> Points:
-    points, rows = _examined(table, domain, **rules)
-    refuse_broken(rows.broken, name)
-    if not len(rows.xy):
-        raise _no_points(name)
-    return points
-
-
-def _no_points(name: str) -> InputError:
-    return InputError(f"{name}: must hold at least one point; it holds none")
+def _points(tables: Iterator[Table], domain: Domain, name: str, **rules: Any) -> Iterator[Points]:
+    broken, order, found = set[str](), tuple[str, ...](), False
+    for table in tables:
+        points, rows = _examined(table, domain, **rules)
+        order, found = rows.rules, found or len(rows.xy) > 0
+        broken |= set(rows.broken)
+        if len(rows.xy) and not broken:
+            yield points
+    refuse_broken([rule for rule in order if rule in broken], name)
+    if not found:
+        msg = f"{name}: must hold at least one point; it holds none"
+        raise InputError(msg)
 
 
 def _examined(

@@ -14,7 +14,7 @@ from dpppsynth.core.arguments import positive
 from dpppsynth.core.crs import NAMELESS, crs_label, projected_crs, reproject, same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
-from dpppsynth.spatial.domains import LARGEST, Domain, Snapping
+from dpppsynth.spatial.domains import LARGEST, Domain, Window
 from dpppsynth.spatial.tables.table import Table, number
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def require_snap(domain: Domain, snap: Any) -> None:
     """Refuse a tolerance that is no distance, or that a window cannot use, with an InputError."""
     if snap is None:
         return
-    if not isinstance(domain, Snapping):
+    if isinstance(domain, Window):
         msg = "snap: moves points onto a network, and the domain is a window; leave it out"
         raise InputError(msg)
     rule = f"be a positive distance in the network's unit ({domain.unit})"
@@ -88,7 +88,8 @@ def examine_rows(
     xy = xy if source is None or to_crs is None else reproject(xy, source, to_crs)
     infinite = ~(np.abs(xy) <= LARGEST).all(axis=1) & ~blank
     outside = ~(blank | infinite)
-    outside[outside] = ~_belong(xy[outside], domain, snap)
+    left = xy[outside]
+    outside[outside] = ~(domain.contains(left) if snap is None else domain.within(left, float(snap)))
     garbled = {rule: mask & (counts > 0) for rule, mask in table.garbled.items()}
     unread = np.logical_or.reduce([np.zeros(n, dtype=bool), *garbled.values()])
     rules = {
@@ -96,7 +97,7 @@ def examine_rows(
         "missing coordinate": (missing & (counts > 0) & ~unread) | (_rows_with(blank, row, n) & ~unread),
         "not a point": not_point,
         "not finite": _rows_with(infinite, row, n),
-        FAR if isinstance(domain, Snapping) else "outside window": _rows_with(outside, row, n),
+        "outside window" if isinstance(domain, Window) else FAR: _rows_with(outside, row, n),
         "bad count": bad_count,
     } | ({} if users is None else {"missing user": (users == "") & (counts > 0)})
     rules |= {rule: mask & (counts > 0) for rule, mask in (unfit or {}).items()}
@@ -136,12 +137,6 @@ def _places(table: Table, counts: NDArray[np.int64], *, counted: bool) -> _Place
         parts, at = shapely.get_parts(parts, return_index=True)
     xy = np.column_stack([shapely.get_x(parts), shapely.get_y(parts)]).reshape(-1, 2)
     return _Places(xy, usable[at], missing, not_point)
-
-
-def _belong(xy: NDArray[np.float64], domain: Domain, snap: float | None) -> NDArray[np.bool_]:
-    if snap is None or not isinstance(domain, Snapping):
-        return domain.contains(xy)
-    return domain.within(xy, float(snap))
 
 
 def fitting_crs(table: Table, target: str | None, to_crs: CRSLike | None) -> CRSLike | None:

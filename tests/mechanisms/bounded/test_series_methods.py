@@ -4,10 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
+from baselines.grid_filters import grid_smoother
 
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError
-from dpppsynth.filters import Filtered, grid_smoother, particle_filter, pooled_smoother
+from dpppsynth.filters import Filtered, particle_filter, pooled_smoother
 from dpppsynth.inference.filters import smoother as module
 from dpppsynth.plotting import plot_series
 from dpppsynth.privacy.truncated.truncated_laplace import TruncatedLaplace

@@ -19,7 +19,7 @@ from dpppsynth import InputError, PointPattern
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.evaluation import utility_report as reports
 from dpppsynth.heatmaps import emd, gaussian_heatmap, kl, pearson, similarity
-from dpppsynth.io import inspect_points, pattern_from_geodataframe, read_pattern
+from dpppsynth.io import inspect_points, read_pattern
 from dpppsynth.mechanisms.heatmap import words as heatmaps
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
 from dpppsynth.plotting import plot_epsilon_curve, plot_heatmap, plot_intensity, surfaces
@@ -207,13 +207,13 @@ class TestUserColumn:
         points = shapely.points([[1, 1], [2, 2]])
         frame = geopandas.GeoDataFrame({"user": ["a", missing]}, geometry=points)
         with pytest.raises(InputError, match="missing user"):
-            pattern_from_geodataframe(frame, WINDOW, user="user")
+            PointPattern.from_geodataframe(frame, WINDOW, user="user")
         with pytest.raises(InputError, match="missing user"):
             self.marks(self.geojson(tmp_path, [{"user": 1}, {"user": None} if missing is None else {}]))
 
     def test_of_a_geodataframe(self):
         frame = geopandas.GeoDataFrame({"id": [3, 3, 4]}, geometry=shapely.points([[1, 1], [2, 2], [3, 3]]))
-        assert pattern_from_geodataframe(frame, WINDOW, user="id").marks["id"].tolist() == ["3", "3", "4"]
+        assert PointPattern.from_geodataframe(frame, WINDOW, user="id").marks["id"].tolist() == ["3", "3", "4"]
 
     def test_another_column_is_named(self, visits, tmp_path):
         said = spoken(run("synthesize", visits, *PLACE, *HEAT, "--user", "who", "--out", tmp_path / "o", code=2))

@@ -5,21 +5,19 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from baselines.heatmap_arrays import select_cells, sparse_aggregate
 from scipy.optimize import lsq_linear
 
-from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.heatmap.aggregation import sparse_aggregate
-from dpppsynth.mechanisms.heatmap.bound import LevelBudgets, level_budgets
+from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
 from dpppsynth.mechanisms.heatmap.reconstruction import (
     _Estimates,
     _pooled,
     _shared,
     _variances,
     least_squares,
-    select_cells,
     solve,
 )
-from dpppsynth.mechanisms.heatmap.tree import CellTree, pyramid
+from dpppsynth.mechanisms.heatmap.tree import pyramid
 
 UNEVEN = (1.0, 0.3, 0.9, 0.2, 0.5)
 
@@ -273,23 +271,3 @@ def test_it_takes_what_a_release_measured():
     grid = least_squares(found.tree, found.budgets)
     assert grid[[3, 9], [5, 9]] == pytest.approx(200, abs=30)
     assert grid.sum() == pytest.approx(400, abs=60)
-
-
-@pytest.mark.parametrize(
-    ("tree", "budgets", "rule"),
-    [
-        (np.zeros((4, 4)), LevelBudgets(0, (1.0, 1.0)), "^tree: "),
-        (select_cells([[[1]], np.ones((2, 2))], 1), (1.0, 1.0), "^budgets: "),
-        (select_cells([[[1]], np.ones((2, 2))], 1), LevelBudgets(1, (1.0,)), "^budgets: .*levels 0 to 1"),
-        (select_cells([[[1]], np.ones((2, 2))], 1), level_budgets(1.0, 2, 3), "^budgets: .*got those of 0 to 2"),
-    ],
-)
-def test_what_does_not_fit_together_is_refused(tree: CellTree, budgets, rule):
-    with pytest.raises(InputError, match=rule):
-        least_squares(tree, budgets)
-
-
-def test_shrink_must_be_true_or_false():
-    tree = select_cells([[[1]], np.ones((2, 2))], 1)
-    with pytest.raises(InputError, match=r"^shrink: "):
-        least_squares(tree, LevelBudgets(0, (1.0, 1.0)), shrink=0.5)

@@ -12,11 +12,11 @@ import geopandas
 import numpy as np
 import pandas as pd
 import pytest
+from baselines.heatmap_arrays import Users
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import inspect_points, read_pattern
 from dpppsynth.mechanisms.heatmap.bound import LATTICE_BITS
-from dpppsynth.mechanisms.heatmap.persons import Users
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.marks import WIDE, column
 from dpppsynth.spatial.patterns import PointPattern
@@ -121,12 +121,8 @@ def geodataframe_marks(who, at, folder):
     return PLAN.users(PointPattern.from_geodataframe(frame(who, at), WINDOW, marks=["user"]))
 
 
-def geodataframe_users(who, at, folder):
-    return Users.from_geodataframe(frame(who, at), WINDOW, user="user", shape=4)
-
-
 DOORS = [columns, arrays, series, marks, marks_of_objects, marks_of_pandas, csv_file, csv_marks, geojson, geojson_marks]
-DOORS += [geodataframe, geodataframe_marks, geodataframe_users]
+DOORS += [geodataframe, geodataframe_marks]
 
 
 def lattice(door, who, folder):
@@ -246,13 +242,5 @@ def test_labels_of_other_kinds_are_refused_by_the_user_column_of_a_file(tmp_path
             geodataframe(pd.to_datetime(["2020-01-01", "2020-01-02"]).as_unit(unit), at, tmp_path)
     # In a file a whole number is the text of its digits, and blanks around a text do not count.
     assert geojson([7, "7"], at, tmp_path).lattice().sum() == UNIT
-    for door in (csv_file, geodataframe, geodataframe_users):
+    for door in (csv_file, geodataframe):
         assert door([" 7", "7"], at, tmp_path).lattice().sum() == UNIT
-
-
-@pytest.mark.parametrize("kind", [list, pd.Series, np.array])
-def test_numbers_of_persons_are_kept_whole_in_the_constructor(kind):
-    large = kind([2**53, 2**53 + 1])
-    assert len(np.unique(Users(1, large, [0, 0], np.array([1.0, 1.0])).user)) == 2
-    with pytest.raises(InputError, match=r"^user: needs a column of whole numbers"):
-        Users(1, kind([0.0, 1.0]), [0, 0], np.array([1.0, 1.0]))

@@ -10,9 +10,9 @@ CASES = examples("heatmap")
 
 
 def exact(case, pattern):
-    """Arrays of persons, and of the levels that are not short."""
+    """Arrays of persons with three points each, and of the levels that are not short."""
     users = case.known_plan.statistic.users(pattern)
-    return [each.ravel() for each in (users.cell, users.mass, users.total(), *pyramid(users.lattice())[3:])]
+    return [each.ravel() for each in (users.cell, users.points / 3, users.total(), *pyramid(users.lattice())[3:])]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

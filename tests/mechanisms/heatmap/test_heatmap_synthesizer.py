@@ -22,7 +22,6 @@ from dpppsynth import (
     load_release,
 )
 from dpppsynth.core.errors import InformationWarning
-from dpppsynth.heatmaps import pyramid
 from dpppsynth.mechanisms.heatmap.bound import (
     LATTICE_BITS,
     LevelBudgets,
@@ -33,6 +32,7 @@ from dpppsynth.mechanisms.heatmap.bound import (
     level_scales,
     start_level,
 )
+from dpppsynth.mechanisms.heatmap.tree import pyramid
 from dpppsynth.privacy import bounds, parallel, verify
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.release import certificate

@@ -92,7 +92,7 @@ class TestPerturb:
     def test_never_over_others(self, points, tmp_path):
         (tmp_path / "a.csv").write_text("reports")
         said = spoken(run("local", "perturb", points, tmp_path / "a.csv", *PLAIN, *PLACE, code=2))
-        assert "--out: a.csv exists; reports are never drawn over others" in said
+        assert "--out: a.csv exists; it is never written over" in said
 
     def test_ledger(self, points, tmp_path):
         book = tmp_path / "ledger.json"

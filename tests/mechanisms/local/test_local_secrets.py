@@ -6,6 +6,7 @@ import re
 import baselines
 import numpy as np
 import pytest
+from baselines.trajectories import Trajectories
 
 from dpppsynth import local
 from dpppsynth.core.errors import DpppsynthError
@@ -27,7 +28,7 @@ CELLED = [
 ]
 SETTINGS = {"epsilon": 1.0, "oracle": "randomized-response"}
 GRIDS = [local.UniformGrid(WINDOW, cells=13, **SETTINGS), local.AdvancedAdaptiveGrid(WINDOW, **SETTINGS)]
-WALKS = local.Trajectories(XY, [0, 20, 37])
+WALKS = Trajectories(XY, [0, 20, 37])
 TRACE = local.LDPTrace(epsilon=2.0, cells=13, max_length=30)
 
 

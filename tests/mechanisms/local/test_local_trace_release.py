@@ -11,9 +11,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import shapely
+from baselines.trajectories import Trajectories
 from support.subclasses import recast
 
-from dpppsynth import local
 from dpppsynth.auditing import audit
 from dpppsynth.auditing.targets import target_of
 from dpppsynth.core.errors import BudgetError, InputError, PrivacyCheckError
@@ -76,7 +76,7 @@ def test_rows_of_a_trajectory_are_taken_in_their_order():
 def test_cells_are_those_that_clients_find_themselves():
     xy = np.random.default_rng(1).uniform(0, 300, (50, 2))
     found = TRACE.plan(SQUARE, n=1).statistic.walks(PointPattern(xy, SQUARE, {"trajectory": np.zeros(50, dtype=int)}))
-    own = local.Trajectories.of([xy]).on_grid(SQUARE, 3)
+    own = Trajectories.of([xy]).on_grid(SQUARE, 3)
     assert found.values.tolist() == own.values.tolist()
 
 

@@ -4,7 +4,6 @@ Statistical tests stop at six standard deviations, or look at chi-square values 
 """
 
 import itertools
-import json
 import math
 from dataclasses import replace
 from decimal import Decimal, localcontext
@@ -25,16 +24,15 @@ from baselines.pivot_trace import (
     _square_wave,
     pivot_trace,
 )
+from baselines.trajectories import Trajectories
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.reports import Counts, Report
-from dpppsynth.mechanisms.local.synthesizer import counts_from_dict
 from dpppsynth.mechanisms.local.trajectories.paths import (
     MOVES,
     GridTrajectories,
-    Trajectories,
     neighbouring_cells,
 )
 from dpppsynth.mechanisms.local.trajectories.protocol import RoundLaw
@@ -363,7 +361,6 @@ def test_counts_add_up_over_any_partition_and_through_json(second):
         asked.aggregate(each),
         asked.aggregate([Report.from_json(one.to_json()) for one in each]),
         sum(halves),
-        sum(counts_from_dict(asked, json.loads(json.dumps(half.to_dict()))) for half in halves),
     ]
     for other in forms:
         assert (other.n, other.seeded) == (together.n, True) == (30, True)
@@ -418,8 +415,8 @@ def test_reports_and_counts_say_which_round_they_answer(other):
         if asked.fingerprint != other.fingerprint:
             with pytest.raises(InputError, match=r"^reports: some are not of"):
                 asked.aggregate([Report.from_json(one.to_json())])
-            with pytest.raises(InputError, match=r"^counts: they are of another mechanism"):
-                counts_from_dict(asked, counts.to_dict())
+            with pytest.raises(InputError, match=r"^counts: they are of reports to"):
+                asked.own(counts)
 
 
 def test_equal_rounds_have_equal_fingerprints():
@@ -444,13 +441,11 @@ def test_one_line_is_one_client(second):
 
 
 def test_counts_that_are_none():
-    asked = LDPTrace(epsilon=1.0, cells=2, max_length=3).first
-    good = asked.simulate(walks(2, [0, 1]), rng=1).to_dict()
-    assert counts_from_dict(asked, good).seeded
-    changes = ({"n": 2.5}, {"n": 2**60}, {"seeded": 1}, {"mechanism": None}, {"counts": {}}, {"counts": [-1, 0, 0]})
-    for change in (*changes, {"counts": [2, 0, 0]}):
+    law = LDPTrace(epsilon=1.0, cells=2, max_length=3).first.law
+    assert law.counts_of([1, 0, 1], 1).tolist() == [1, 0, 1]
+    for counts, n in (([1, 0, 1], 2.5), ([1, 0, 1], 2**60), ({}, 1), ([-1, 0, 0], 1), ([2, 0, 0], 1)):
         with pytest.raises(InputError):
-            counts_from_dict(asked, good | change)
+            law.counts_of(counts, n)
 
 
 def test_counts_of_other_rounds_do_not_mix():

@@ -111,7 +111,7 @@ def _on_network(mesh: "NetworkMesh", covariance: Floats) -> NetworkIncrements:
     variance = np.maximum(own[:, None] + own - 2 * covariance, 0)
     both = np.concatenate([mesh.elements, mesh.elements[:, ::-1]])
     length = np.tile(mesh.end - mesh.start, 2)
-    return NetworkIncrements(mesh.paths(np.inf), variance, both[:, 0], both[:, 1], length, CANCELLED * float(own.max()))
+    return NetworkIncrements(mesh.path_lengths, variance, both[:, 0], both[:, 1], length, CANCELLED * float(own.max()))
 
 
 def _in_the_plane(mesh: "PlanarMesh", covariance_matrix: Floats, farthest: float) -> PlanarIncrements:
@@ -188,7 +188,7 @@ def element_pairs(mesh: Mesh, reach: float) -> tuple[Ints, Ints]:
     Apart in a straight line on windows, and along the edges on networks.
     """
     if mesh.kind == "segment":
-        path = cast("NetworkMesh", mesh).paths(reach)
+        path = cast("NetworkMesh", mesh).path_lengths
         start, end = mesh.elements.T
         nearest = np.minimum.reduce([path[np.ix_(a, b)] for a in (start, end) for b in (start, end)])
         i, j = np.nonzero(nearest <= reach)

@@ -22,19 +22,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.core.arguments import finite, flag, plain_array, positive, whole
+from dpppsynth.core.arguments import finite, flag, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
     em_settings,
     expectation_maximisation,
-    mask,
     neighbour_smoothing,
 )
-from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, ExcessLaw, draws, excess_law, with_likelier
+from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, ExcessLaw, draws, excess_law
 from dpppsynth.mechanisms.local.randomizers.randomizer import CellRandomizer
 from dpppsynth.models.channel_likelihood import FootprintChannel
+from dpppsynth.spatial.simplex import possible
 
 # Cells along a side of the grid of values and of the box of reports: arrays of the latter are kept.
 MOST_SIDE, MOST_BOX = 1024, 4096
@@ -72,21 +72,12 @@ def high_shares(x: Any, y: Any, radius: Any) -> Floats:
     >>> high_shares([0, 1, 2], [0, 1, 1], 1).round(6).tolist()
     [1.0, 0.171573, 0.0]
     """
-    x, y, radius = _whole("x", x), _whole("y", y), _whole("radius", radius, least=0)
+    x, y = np.asarray(x), np.asarray(y)
     centre = np.sqrt(np.maximum(np.square(x) + np.square(y), 1))
     drawn = radius / centre - 1
     sides = [np.maximum(drawn * np.abs(each) + 0.5, 0.0) for each in (x, y)]
     mixed = np.where(reached(x, y, radius), 4 * sides[0] * sides[1], 0.0)
     return np.where(high(x, y, radius), 1.0, mixed)
-
-
-def _whole(name: str, value: Any, least: int = -MOST_BOX) -> Ints:
-    array = plain_array(value)
-    numbers = array is not None and array.dtype.kind in "iu"
-    if array is None or not numbers or not ((array >= least) & (array <= MOST_BOX)).all():
-        msg = f"{name}: must be whole numbers from {least} to {MOST_BOX}, in cells."
-        raise InputError(msg)
-    return array.astype(np.int64)
 
 
 def output_mask(member: np.ndarray, cells: int) -> np.ndarray:
@@ -252,7 +243,6 @@ class AreaRandomizer(CellRandomizer):
         return np.where(self.box, np.cumsum(self.box).reshape(self.box.shape) - 1, -1)
 
     def column(self, value: int) -> Ints:
-        """(size,) integer weights out of 2^62 of all reports given one value."""
         i, j = divmod(whole("value", value, 0, most=self.inputs - 1), self.cells)
         box = np.zeros(self.box.shape, dtype=np.int64)
         box[i : i + 2 * self.radius + 1, j : j + 2 * self.radius + 1] = self._excess
@@ -285,9 +275,6 @@ class AreaRandomizer(CellRandomizer):
             counts += np.bincount(self._places(cells[part]), minlength=self.size)
         return counts
 
-    def reported(self, counts: Ints) -> int:
-        return int(self.tallies(counts).sum())
-
     def _places(self, cells: Ints) -> Ints:
         if cells.size and not (-self.radius <= cells.min() and cells.max() < self.cells + self.radius):
             raise InputError(self._foreign())
@@ -301,9 +288,6 @@ class AreaRandomizer(CellRandomizer):
             f"reports: some cell is none that a client with {self.cells} cells a side and radius {self.radius} sends; "
             "aggregate reports by the mechanism they were made with."
         )
-
-    def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
-        return with_likelier(counts, self.column(value))
 
     def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
         places = self._places(self.rows(reports))
@@ -326,21 +310,17 @@ class AreaRandomizer(CellRandomizer):
 
     def fit(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Fit:
         """Shares of the cells by expectation maximisation, with how the iteration ended."""
-        counts, settings = self.tallies(counts), self.published_settings(**settings)
-        if whole("n", n, 1) != counts.sum():
-            msg = "n: must be the number of reports behind the counts, which is their sum."
-            raise InputError(msg)
-        grid, weight = (self.cells, self.cells), settings.pop("smoothing")
-        possible = np.full(self.inputs, True) if inside is None else mask("inside", inside, (self.inputs,))
+        counts, settings = self.counts_of(counts, n), self.published_settings(**settings)
+        grid, weight, kept = (self.cells, self.cells), settings.pop("smoothing"), possible(inside, self.inputs)
 
         def smooth(theta: Floats) -> Floats:
-            return neighbour_smoothing(theta.reshape(grid), weight, inside=possible.reshape(grid)).ravel()
+            return neighbour_smoothing(theta.reshape(grid), weight, inside=kept.reshape(grid)).ravel()
 
         return expectation_maximisation(
             partial(self.channel.forward, least=0.0),
             partial(self.channel.backward, least=0.0),
             counts,
-            start=possible.astype(float),
+            start=kept.astype(float),
             smooth=smooth if weight else None,
             **settings,
         )

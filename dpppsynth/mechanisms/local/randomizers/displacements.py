@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.core.arguments import whole
-from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.oracles import best_oracle
 from dpppsynth.mechanisms.local.randomizers.questions import QuestionsLaw
+from dpppsynth.mechanisms.local.randomizers.randomizer import known_settings
 from dpppsynth.spatial.simplex import norm_sub, possible
 
 # Directions, counted anticlockwise from east, and most cells from start to end.
@@ -92,10 +92,7 @@ class DisplacementLaw(QuestionsLaw):
         return made
 
     def settings(self, **given: Any) -> dict[str, Any]:
-        if given:
-            msg = f"settings: {', '.join(map(str, given))} unknown; reports on trajectories have none."
-            raise InputError(msg)
-        return {}
+        return known_settings(given)
 
     def parts(self, counts: Ints, n: int, *, inside: Any = None) -> tuple[Floats, Floats]:
         """Estimated shares of the starts (cells**2,), and of the displacements; even where nobody reports on either.

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpppsynth.core.arguments import finite, function, plain_array, whole
 from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.core.types import Floats
+from dpppsynth.mechanisms.local.randomizers.randomizer import known_settings
 
 MOST_STEPS = 10_000
 Product = Callable[[Floats], Floats]
@@ -127,73 +129,51 @@ def expectation_maximisation(
 
 def em_settings(given: Mapping[str, Any], *, tolerance: float) -> dict[str, Any]:
     """Settings `tolerance` and `max_iter` in JSON form from those given, with this default of the first."""
-    settings = {"tolerance": tolerance, "max_iter": MOST_STEPS} | dict(given)
-    unknown = [name for name in settings if name not in ("tolerance", "max_iter")]
-    if unknown:
-        msg = f"settings: the estimator takes tolerance and max_iter, not {', '.join(map(str, unknown))}."
-        raise InputError(msg)
+    settings = known_settings(given, tolerance=tolerance, max_iter=MOST_STEPS)
     return {
         "tolerance": float(finite("tolerance", settings["tolerance"], least=0.0)),
         "max_iter": whole("max_iter", settings["max_iter"], 1),
     }
 
 
-def binomial_smoothing(shares: Floats, *, inside: Any = None) -> Floats:
+def binomial_smoothing(shares: Floats, *, inside: npt.NDArray[np.bool_]) -> Floats:
     """Shares (d,) in a row averaged over neighbours with weights 1, 2, 1; at the two ends with 2, 1 alone.
 
     Their sum may change a little. A single share stays as it is.
 
     Examples
     --------
-    >>> binomial_smoothing(np.array([0.0, 0.0, 12.0, 0.0])).tolist()
+    >>> binomial_smoothing(np.array([0.0, 0.0, 12.0, 0.0]), inside=np.full(4, True)).tolist()
     [0.0, 3.0, 6.0, 4.0]
     """
-    values = _array("shares", shares, 1)
-    exists = np.ones(values.shape, dtype=bool) if inside is None else mask("inside", inside, values.shape)
-    summed, weights = (np.convolve(np.where(exists, each, 0.0), [1.0, 2.0, 1.0])[1:-1] for each in (values, 1.0))
-    return np.where(exists, summed / np.maximum(weights, 1.0), 0.0)
+    summed, weights = (np.convolve(np.where(inside, each, 0.0), [1.0, 2.0, 1.0])[1:-1] for each in (shares, 1.0))
+    return np.where(inside, summed / np.maximum(weights, 1.0), 0.0)
 
 
-def neighbour_smoothing(shares: Floats, weight: float, *, inside: Any = None) -> Floats:
+def neighbour_smoothing(shares: Floats, weight: float, *, inside: npt.NDArray[np.bool_]) -> Floats:
     """Shares (nx, ny) averaged with their four neighbours, each with `weight` relative to the cell itself.
 
     The weight of a neighbour that does not exist goes to the cell itself, so that the sum stays the same.
 
     Examples
     --------
-    >>> neighbour_smoothing(np.array([[8.0, 0.0], [0.0, 0.0]]), 0.25).tolist()
+    >>> neighbour_smoothing(np.array([[8.0, 0.0], [0.0, 0.0]]), 0.25, inside=np.full((2, 2), True)).tolist()
     [[6.0, 1.0], [1.0, 0.0]]
     """
-    values = _array("shares", shares, 2)
-    weight = finite("weight", weight, least=0.0)
-    exists = np.ones(values.shape, dtype=bool) if inside is None else mask("inside", inside, values.shape)
-    around, there = np.pad(values, 1), np.pad(exists, 1)
+    around, there = np.pad(shares, 1), np.pad(inside, 1)
     middle = np.s_[1:-1]
     sides = ((np.s_[:-2], middle), (np.s_[2:], middle), (middle, np.s_[:-2]), (middle, np.s_[2:]))
-    gained = sum(np.where(there[side] & exists, around[side] - values, 0.0) for side in sides)
-    return np.asarray(values + weight / (1 + 4 * weight) * gained)
-
-
-def mask(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Truth values of the given shape, at least one of them true; InputError otherwise."""
-    array = plain_array(value)
-    if array is None or array.shape != shape or array.dtype != bool or not array.any():
-        msg = f"{name}: must be truth values of shape {shape}, at least one of them True."
-        raise InputError(msg)
-    return array
-
-
-def _array(name: str, value: Any, dimensions: int) -> Floats:
-    array = plain_array(value)
-    real = array is not None and array.ndim == dimensions and array.size and array.dtype.kind in "iuf"
-    if array is None or not real or not np.isfinite(array).all():
-        msg = f"{name}: must be finite numbers in an array of {dimensions} dimension{'s' if dimensions > 1 else ''}."
-        raise InputError(msg)
-    return array.astype(float)
+    gained = sum(np.where(there[side] & inside, around[side] - shares, 0.0) for side in sides)
+    return np.asarray(shares + weight / (1 + 4 * weight) * gained)
 
 
 def _masses(name: str, value: Any) -> Floats:
-    array = _array(name, value, 1)
+    array = plain_array(value)
+    real = array is not None and array.ndim == 1 and array.size and array.dtype.kind in "iuf"
+    if array is None or not real or not np.isfinite(array).all():
+        msg = f"{name}: must be finite numbers in an array of 1 dimension."
+        raise InputError(msg)
+    array = array.astype(float)
     with np.errstate(over="ignore"):
         total = array.sum()
     if (array < 0).any() or not 0 < total < np.inf:

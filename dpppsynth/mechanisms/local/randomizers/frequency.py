@@ -21,7 +21,7 @@ from dpppsynth.core.arguments import instance, one_of, plain_array, positive, wh
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import LOST, TOTAL, BinaryLaw, log_ratio
-from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer, known_settings
 from dpppsynth.spatial.simplex import norm_mul, norm_sub, possible
 
 POSTS = ("none", "clip", "norm-sub")
@@ -125,12 +125,7 @@ class FrequencyOracle(Randomizer):
         InputError
             When the counts cannot stem from n reports.
         """
-        n = whole("n", n, 1, most=2**53, remedy="give the number of reports behind the counts")
-        total, supports = self.reported(counts), self.supports(counts)
-        if n != (total or n) or supports.max() > n:
-            msg = "n: the counts do not stem from so many reports; give the number of reports that were counted."
-            raise InputError(msg)
-        return (supports / n - float(self.q)) / float(self.p - self.q)
+        return (self.supports(self.counts_of(counts, n)) / n - float(self.q)) / float(self.p - self.q)
 
     def variance(self, count: npt.ArrayLike, n: int) -> Any:
         """Variance of the estimated number of clients with a value, n times its share.
@@ -162,11 +157,7 @@ class FrequencyOracle(Randomizer):
         "none" leaves the unbiased estimates as they are, "clip" sets negative ones to zero and divides by the sum,
         "norm-sub" takes the nearest shares.
         """
-        unknown = [name for name in given if name != "post"]
-        if unknown:
-            msg = f"settings: {', '.join(unknown)} unknown; frequency oracles have 'post'."
-            raise InputError(msg)
-        return {"post": one_of("post", given.get("post", "norm-sub"), POSTS)}
+        return {"post": one_of("post", known_settings(given, post="norm-sub")["post"], POSTS)}
 
     def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
         """(domain,) estimated shares of the values; with `post="none"` they may be negative and miss one as their sum.

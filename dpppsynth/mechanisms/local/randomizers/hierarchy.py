@@ -23,6 +23,7 @@ from dpppsynth.mechanisms.local.grids.sides import report_signal
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle, checked_budget
 from dpppsynth.mechanisms.local.randomizers.oracles import best_oracle
 from dpppsynth.mechanisms.local.randomizers.questions import QuestionsLaw
+from dpppsynth.mechanisms.local.randomizers.randomizer import known_settings
 from dpppsynth.spatial.simplex import norm_sub, possible
 
 # Standard deviations of contrasts, in shares of the cell, and steps towards how common each is.
@@ -204,11 +205,8 @@ class RangeHierarchyLaw(QuestionsLaw):
         return np.asarray(i // block * side + j // block)
 
     def settings(self, **given: Any) -> dict[str, Any]:
-        unknown = [name for name in given if name != "estimator"]
-        if unknown:
-            msg = f"settings: {', '.join(unknown)} unknown; a hierarchy has 'estimator'."
-            raise InputError(msg)
-        return {"estimator": one_of("estimator", given.get("estimator", SHRUNK), (SHRUNK, NEAREST))}
+        chosen = known_settings(given, estimator=SHRUNK)["estimator"]
+        return {"estimator": one_of("estimator", chosen, (SHRUNK, NEAREST))}
 
     def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
         chosen, mask = self.settings(**settings)["estimator"], possible(inside, self.inputs)
@@ -228,17 +226,13 @@ class RangeHierarchyLaw(QuestionsLaw):
 
     def level_shares(self, counts: Ints, n: int) -> list[LevelShares]:
         """Unbiased estimates of each level on which anybody reports, and their variances; at least one."""
-        number = whole("n", n, 1, most=2**53)
-        if self.reported(counts) != number:
-            msg = "n: must be the number of reports behind the counts; take what `reported` returns."
-            raise InputError(msg)
-        reports, parts = self.by_question(counts)
+        reports, parts = self.by_question(self.counts_of(counts, n))
         found = []
         for side, oracle, part, here in zip(self.sides, self.oracles, parts, reports.tolist(), strict=True):
             if here:
                 shares = oracle.frequencies(part, here).reshape(side, side)
                 other, own = oracle.variance(0, 1), oracle.variance(1, 1)
-                chosen = max(0.0, own - other) + 1 - here / number
+                chosen = max(0.0, own - other) + 1 - here / n
                 found.append(LevelShares(shares, other / here, chosen / here))
         return found
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import entries, instance, one_of, plain_array, positive, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
+from dpppsynth.mechanisms.local.randomizers.exact_sampling import with_likelier
 from dpppsynth.models.channel_likelihood import Channel, Law, Multinomial, ReportLikelihood
 from dpppsynth.spatial.simplex import possible
 
@@ -119,6 +120,29 @@ class Randomizer:
         """Parts of n reports whose numbers are held in memory together."""
         return [slice(start, start + self._batch) for start in range(0, n, self._batch)]
 
+    def tally(self, values: Ints, rng: np.random.Generator, *, most: int = BATCH) -> Ints:
+        """(size,) counts of the reports of clients with the given values (n,); no report outlives its batch."""
+        counts = np.zeros(self.size, dtype=np.int64)
+        step = self.at_once(most)
+        for start in range(0, len(values), step):
+            counts += self.count(self.draw(values[start : start + step], rng))
+        return counts
+
+    def fast_tally(self, values: Ints, rng: np.random.Generator) -> Ints:
+        """(size,) counts of such reports drawn at once from their law, in floating point: for studies, never private.
+
+        One by one where the counts have no multinomial law for each value.
+        """
+        held = np.bincount(self.values(values), minlength=self.inputs)
+        known = getattr(self, "fast_counts", None)
+        if known is not None:
+            return np.asarray(known(held, rng), dtype=np.int64)
+        matrix = self.matrix()
+        if len(matrix) != self.size:
+            return self.tally(values, rng)
+        drawn = [rng.multinomial(held[k], matrix[:, k] / matrix[:, k].sum()) for k in np.flatnonzero(held)]
+        return np.asarray(np.sum(drawn, axis=0), dtype=np.int64)
+
     def count(self, reports: Ints) -> Ints:
         """(size,) counts of reports (n, columns), additive over reports; InputError for what no client sends."""
         raise NotImplementedError
@@ -206,9 +230,12 @@ class Randomizer:
 
     def counts_of(self, counts: Any, n: int) -> Ints:
         """(size,) counts, checked to be possible for n reports; InputError otherwise."""
-        checked = self.tallies(counts)
+        checked, n = self.tallies(counts), whole("n", n, 1, most=2**53)
         if self.reported(checked) not in (None, n) or checked.max() > n:
-            msg = "counts: they are not those of so many reports; give counts and number as they were aggregated."
+            msg = (
+                "n: must be the number of reports behind the counts, which are not those of so many reports; give both "
+                "as they were aggregated."
+            )
             raise InputError(msg)
         return checked
 
@@ -227,6 +254,15 @@ def _counts(array: Any) -> bool:
     if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
         return False
     return bool((array == np.floor(array)).all() and (array >= 0).all() and (array <= LARGEST).all())
+
+
+def known_settings(given: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
+    """Settings of an estimator, defaults filled in; InputError for others."""
+    unknown = [str(name) for name in given if name not in defaults]
+    if unknown:
+        msg = f"settings: {', '.join(unknown)} unknown; this estimator has {', '.join(defaults) or 'none'}."
+        raise InputError(msg)
+    return defaults | dict(given)
 
 
 FIELD, EM, LEAST_SQUARES = "field", "em", "least-squares"
@@ -259,6 +295,16 @@ class CellRandomizer(Randomizer):
     def has_field(self) -> bool:
         """Whether the grid is small enough for a field."""
         return self.cells <= FIELD_SIDE
+
+    def column(self, value: int) -> Ints:
+        """(size,) integer weights out of 2^62 of all reports given one value."""
+        raise NotImplementedError
+
+    def reported(self, counts: Ints) -> int:
+        return int(self.tallies(counts).sum())
+
+    def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
+        return with_likelier(counts, self.column(value))
 
     def counts_law(self, n: int) -> Law:
         """Law of the counts of n reports."""
@@ -293,11 +339,7 @@ class CellRandomizer(Randomizer):
         chosen = self.settings(**settings)
         if chosen.pop("estimator", self.published) == self.published:
             return self.published_estimate(counts, n, inside=inside, **chosen)
-        reported = self.reported(counts)
-        if whole("n", n, 1) != reported:
-            msg = "n: must be the number of reports behind the counts; take what `reported` returns."
-            raise InputError(msg)
-        return self.field_estimate(self.tallies(counts), n, possible(inside, self.inputs))
+        return self.field_estimate(self.counts_of(counts, n), n, possible(inside, self.inputs))
 
     def field_estimate(self, counts: Ints, n: int, inside: npt.NDArray[np.bool_]) -> Floats:
         """(inputs,) shares by a field, of checked counts."""

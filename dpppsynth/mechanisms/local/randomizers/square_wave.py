@@ -21,7 +21,6 @@ from dpppsynth.mechanisms.local.randomizers.em import (
     binomial_smoothing,
     em_settings,
     expectation_maximisation,
-    mask,
 )
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import (
     BITS,
@@ -29,10 +28,10 @@ from dpppsynth.mechanisms.local.randomizers.exact_sampling import (
     ExcessLaw,
     draws,
     excess_law,
-    with_likelier,
 )
 from dpppsynth.mechanisms.local.randomizers.randomizer import CellRandomizer
 from dpppsynth.models.channel_likelihood import AxisChannel, Multinomial, ReportLikelihood
+from dpppsynth.spatial.simplex import possible
 
 # Cells along an axis, and cells that a window may reach to either side.
 MOST_SIDE = 4096
@@ -103,7 +102,6 @@ class SquareWave(CellRandomizer):
         return np.concatenate([np.repeat(given, self.cells, axis=1), np.tile(given, (1, self.cells))])
 
     def column(self, value: int) -> Ints:
-        """(2 outputs,) integer weights out of 2^62 of all reports given one value."""
         i, j = divmod(whole("value", value, 0, most=self.inputs - 1), self.cells)
         return np.concatenate([self._weights(i), self._weights(j)])
 
@@ -111,9 +109,6 @@ class SquareWave(CellRandomizer):
         """(2 outputs,) numbers of reports of each cell of the first axis, then of the second."""
         axis, cell = self._read(reports)
         return np.bincount(axis * self.outputs + cell, minlength=self.size).astype(np.int64)
-
-    def reported(self, counts: Ints) -> int:
-        return int(self.tallies(counts).sum())
 
     @cached_property
     def channel(self) -> AxisChannel:
@@ -159,10 +154,7 @@ class SquareWave(CellRandomizer):
         **settings
             `tolerance` of the log-likelihood (1e-3) and `max_iter` (10000).
         """
-        chosen, tallies = self.published_settings(**settings), self.tallies(counts)
-        if whole("n", n, 1) != tallies.sum():
-            msg = "n: must be the sum of the counts; every client reports one axis."
-            raise InputError(msg)
+        chosen, tallies = self.published_settings(**settings), self.counts_of(counts, n)
         allowed = self._allowed(inside)
         sides = np.asarray(allowed.any(axis=1)), np.asarray(allowed.any(axis=0))
         halves = tallies.reshape(2, self.outputs)
@@ -170,9 +162,6 @@ class SquareWave(CellRandomizer):
 
     def published_settings(self, **given: Any) -> dict[str, Any]:
         return em_settings(given, tolerance=TOLERANCE)
-
-    def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
-        return with_likelier(counts, self.column(value))
 
     def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
         axis, cell = self._read(reports)
@@ -204,10 +193,7 @@ class SquareWave(CellRandomizer):
 
     def _allowed(self, inside: Any) -> np.ndarray:
         """(cells, cells) cells that exist."""
-        shape = (self.cells, self.cells)
-        return (
-            np.full(shape, fill_value=True) if inside is None else mask("inside", inside, (self.inputs,)).reshape(shape)
-        )
+        return possible(inside, self.inputs).reshape(self.cells, self.cells)
 
     def _marginal(self, counts: Ints, allowed: np.ndarray, settings: dict[str, Any]) -> Fit:
         start = allowed / allowed.sum()

@@ -17,7 +17,7 @@ from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, draws, groups, meeting
-from dpppsynth.mechanisms.local.randomizers.randomizer import LEAST_SQUARES, CellRandomizer
+from dpppsynth.mechanisms.local.randomizers.randomizer import LEAST_SQUARES, CellRandomizer, known_settings
 from dpppsynth.mechanisms.local.randomizers.subset_law import (
     MOST_SIDE,
     Shells,
@@ -218,22 +218,16 @@ class SubsetExponential(CellRandomizer):
     def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
         """(m,) estimated shares: least squares fit of the hits, without its negative part."""
         self.published_settings(**settings)
-        reported, kept = self.reported(counts), possible(inside, self.inputs)
-        if whole("n", n, 1) != reported:
-            msg = "n: must be the number of reports behind the counts, empty ones too; take what `reported` returns."
-            raise InputError(msg)
+        kept = possible(inside, self.inputs)
         from scipy.linalg import lstsq
 
-        hit = self.tallies(counts)[:-1] / reported
+        hit = self.counts_of(counts, n)[:-1] / n
         shares = np.zeros(self.inputs)
         shares[kept] = lstsq(self.hits[kept].T, hit, lapack_driver="gelsy")[0]
         return norm_mul(shares, inside=kept)
 
     def published_settings(self, **given: Any) -> dict[str, Any]:
-        if given:
-            msg = f"settings: this estimator has none, got {', '.join(sorted(given))}; leave them out."
-            raise InputError(msg)
-        return {}
+        return known_settings(given)
 
     def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
         return counts, np.append(self.hits[value], self.empty[value])

@@ -15,7 +15,7 @@ PVLDB 16 (2023). Every move has a share of the budget to itself, there and here;
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -127,7 +127,7 @@ class RoundLaw(Randomizer):
 
     def about(self, trajectories: GridTrajectories) -> dict[str, Ints]:
         """(T, times) values that every client reports about, by part; as sensitive as the trajectories."""
-        grid = instance("trajectories", trajectories, GridTrajectories, "Trajectories.on_grid makes them").cells
+        grid = instance("trajectories", trajectories, GridTrajectories).cells
         if grid != self.cells:
             msg = f"trajectories: are on a grid of {grid} by {grid} cells, the round's has {self.cells}."
             raise InputError(msg)
@@ -184,26 +184,15 @@ class RoundLaw(Randomizer):
                 raise InputError(msg)
         return np.concatenate(list(checked.values()))
 
-    def tally(self, about: Mapping[str, Ints], rng: np.random.Generator, *, fast: bool = False) -> Ints:
+    def tally_about(self, about: Mapping[str, Ints], rng: np.random.Generator, *, fast: bool = False) -> Ints:
         """(size,) counts of the reports about such values as `about` gives, with little memory."""
-        draw = _fast if flag("fast", fast) else _unary
-        return np.concatenate([draw(part.randomizer, about[part.name].ravel(), rng) for part in self.parts])
-
-
-def _unary(randomizer: OptimizedUnary, values: Ints, rng: np.random.Generator) -> Ints:
-    """(domain,) counts of the clients' own draws, some of them at a time."""
-    size = max(1, CHUNK // len(randomizer.columns))
-    counts = (randomizer.count(randomizer.draw(part, rng)) for part in _chunks(values, size))
-    return sum(counts, np.zeros(randomizer.size, dtype=np.int64))
-
-
-def _chunks(values: Ints, size: int) -> Iterator[Ints]:
-    return (values[start : start + size] for start in range(0, len(values), size))
-
-
-def _fast(randomizer: OptimizedUnary, values: Ints, rng: np.random.Generator) -> Ints:
-    """(domain,) counts drawn themselves."""
-    return randomizer.fast_counts(np.bincount(values, minlength=randomizer.domain), rng)
+        flag("fast", fast)
+        found = []
+        for part in self.parts:
+            law, values = part.randomizer, about[part.name].ravel()
+            few = CHUNK // len(law.columns)
+            found.append(law.fast_tally(values, rng) if fast else law.tally(values, rng, most=few))
+        return np.concatenate(found)
 
 
 class TraceCounts(NamedTuple):
