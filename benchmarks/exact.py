@@ -47,7 +47,7 @@ def main() -> None:
     for name, pattern, synthesizer in cases():
         plan = synthesizer.plan(pattern.domain, n=len(pattern)).statistic
         boxes = NestedBoxes(plan.prior.posterior(tent_masses(pattern, plan.mesh)))
-        acceptance = boxes.acceptance(np.random.default_rng(1), 2000)
+        acceptance = np.exp(boxes.attempts(2000, np.random.default_rng(1))[1]).mean()
         times = [plan.fit(pattern, seed).seconds for seed in range(args.repeats)]
         ratio = ""
         if args.nuts:

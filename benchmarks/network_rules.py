@@ -24,7 +24,6 @@ from dpppsynth.contract.rules import DRAW_SIGMA
 from dpppsynth.contract.rules import network_rules as rules
 from dpppsynth.contract.rules.planar_rules import box_shape
 from dpppsynth.inference.lgcp_inference import FIELD_SIGMA as SIGMA
-from dpppsynth.inference.projection import project_to_simplex
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.heat_kernels import diffusion_matrix
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import increment_sd
@@ -40,6 +39,7 @@ from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.sampling import binomial_pattern
+from dpppsynth.spatial.simplex import norm_sub
 
 DELTA, DRAWS, BUDGETS = 1e-6, 100, (0.1, 1.0, 10.0)
 # Candidates: tents along the longer side; lengths as shares of the extent; standard deviations of a drawn field.
@@ -116,7 +116,7 @@ class Case:
         return LaplaceMasses(basis, mesh, self.relation, self.n, None, self.epsilon).measure(self.pattern, self.rng)
 
     def projected(self, basis: str, mesh: Mesh) -> np.ndarray:
-        masses = project_to_simplex(self.noisy(basis, mesh).masses, float(self.n))
+        masses = norm_sub(self.noisy(basis, mesh).masses, float(self.n))
         if basis == "cells":
             return PiecewiseConstant(mesh, masses / mesh.element_measure).at(*located(mesh, self.town.places))
         return PiecewiseLinear(mesh, masses / mesh.measure).at(*located(mesh, self.town.places))

@@ -28,7 +28,6 @@ import dpppsynth as dps
 from dpppsynth import PoissonRelease
 from dpppsynth.contract import rules
 from dpppsynth.evaluation.experiments import Scenario, Study
-from dpppsynth.evaluation.recommendation.choice import settings
 from dpppsynth.evaluation.recommendation.evidence import (
     ADD_REMOVE,
     ANYWHERE,
@@ -42,7 +41,7 @@ from dpppsynth.evaluation.recommendation.evidence import (
     PrivacyTerms,
     rank,
 )
-from dpppsynth.evaluation.recommendation.recommended import USELESS
+from dpppsynth.evaluation.recommendation.recommended import USELESS, settings
 from dpppsynth.inference import lgcp_inference as field
 from dpppsynth.models import regular_triangulation
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseLinear

@@ -15,11 +15,9 @@ from dpppsynth.mechanisms.local.grid_synthesizer import UniformGrid as UniformGr
 from dpppsynth.mechanisms.local.one_report import one_point_each as one_point_each
 from dpppsynth.mechanisms.local.randomizers.area import grid_radius as grid_radius
 from dpppsynth.mechanisms.local.randomizers.area import optimal_radius as optimal_radius
-from dpppsynth.mechanisms.local.report_files import aggregate_dask as aggregate_dask
 from dpppsynth.mechanisms.local.report_files import aggregate_files as aggregate_files
 from dpppsynth.mechanisms.local.report_files import count_files as count_files
 from dpppsynth.mechanisms.local.report_files import perturb_file as perturb_file
-from dpppsynth.mechanisms.local.report_files import read_reports as read_reports
 from dpppsynth.mechanisms.local.report_files import require_files as require_files
 from dpppsynth.mechanisms.local.report_files import write_reports as write_reports
 from dpppsynth.mechanisms.local.reports import Counts as Counts

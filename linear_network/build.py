@@ -39,24 +39,9 @@ TWICE = (
 
 
 def skeleton_of_lines(lines: Any, *, node: bool = False, join: float | None = None, unit: str = "unit") -> Skeleton:
-    """Edges along lines, which meet where their ends have equal coordinates.
+    """Edges along lines, as for `LinearNetwork.from_geodataframe`; `unit` is that of the sentences about changes.
 
-    Parameters
-    ----------
-    lines : sequence of shapely.LineString or shapely.MultiLineString
-        A MultiLineString counts as its parts; heights are left out.
-    node : bool
-        Cut lines wherever they cross or touch, to rounding. A bridge becomes a crossing.
-    join : float, optional
-        Join an end that meets no other line to the nearest vertex within this distance, and where there is none to the
-        nearest line, which is cut there. Nothing else moves.
-    unit : str
-        Unit of length, for the sentences about changes.
-
-    Raises
-    ------
-    InputError
-        A geometry is not a line or has no length, a line comes twice, or the tolerance is not a distance.
+    InputError where a geometry is not a line or has no length, a line comes twice, or the tolerance is not a distance.
     """
     if join is not None:
         require_distance("join", join, unit)
@@ -270,10 +255,7 @@ def _one_place(line: Ints, at: Floats, near: float) -> Floats:
 def collapsed(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleton:
     """Merge short edges with what follows them where no third edge meets them, and contract the other ones.
 
-    Raises
-    ------
-    InputError
-        Every edge would go.
+    InputError where every edge would go.
     """
     whole = merged_edges(parts, tolerance)
     small = contracted(whole, tolerance, unit)
@@ -285,10 +267,10 @@ def collapsed(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleton
         said.append(f"merged the two edges at {plural(gone, 'vertex')}, one of them shorter than {size}")
     if gone := len(whole.edges) - len(small.edges):
         before, after = (f"{of.length:.10g}" for of in (whole, small))
-        moved = float(_moves(whole, tolerance).max())
+        away = whole.vertices[_targets(whole, tolerance)] - whole.vertices
         said.append(
             f"contracted {plural(gone, 'edge')} shorter than {size}: length {before} became {after} {unit}, "
-            f"vertices moved by up to {moved:.3g} {unit}"
+            f"vertices moved by up to {np.hypot(*away.T).max():.3g} {unit}"
         )
     if left := int((now.lengths < tolerance).sum()):
         said.append(f"left {plural(left, 'edge')} shorter than {size} in groups wider than the tolerance")
@@ -321,12 +303,8 @@ def contracted(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleto
 
     Groups grow by their shortest edges first, while no two of their vertices are as far apart along these edges as the
     tolerance. So no vertex moves that far, and only short edges go. The lines of other edges have their ends moved;
-    where one would become a loop, or shorter than the tolerance, it is prolonged to its new ends instead.
-
-    Raises
-    ------
-    InputError
-        Every edge would go.
+    where one would become a loop, or shorter than the tolerance, it is prolonged to its new ends instead. InputError
+    where every edge would go.
     """
     length = parts.lengths
     goes = _targets(parts, tolerance)
@@ -342,7 +320,8 @@ def contracted(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleto
     looped = (ends[:, 0] == ends[:, 1]) & (parts.edges[:, 0] != parts.edges[:, 1])
     prolonged = looped[stays] | (shapely.length(lines) < np.minimum(tolerance, length[stays]))
     for e in np.flatnonzero(prolonged):
-        lines[e] = _prolonged(parts.lines[stays][e], xy[e])
+        course = np.vstack([xy[e, :1], shapely.get_coordinates(parts.lines[stays][e]), xy[e, 1:]])
+        lines[e] = shapely.LineString(course[np.r_[True, (course[1:] != course[:-1]).any(axis=1)]])
     return _renumbered(parts, goes == np.arange(len(goes)), ends[stays], lines)
 
 
@@ -350,12 +329,7 @@ def contracted(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleto
 class _Chains:
     """Edges in the order in which they follow each other, each with whether it runs backwards.
 
-    Attributes
-    ----------
-    edges : dict of int to list of (int, bool)
-        By the lowest edge, which keeps its direction.
-    ends : dict of int to (int, int)
-        First and last vertex of each chain.
+    By the lowest edge of each chain, which keeps its direction; `ends` are its first and last vertex.
     """
 
     def __init__(self, edges: Ints) -> None:
@@ -410,18 +384,6 @@ def _targets(parts: Skeleton, tolerance: float) -> Ints:
     for v, group in reach.items():
         goes[v] = min(group)
     return goes
-
-
-def _moves(parts: Skeleton, tolerance: float) -> Floats:
-    """(V,) straight distances by which contraction moves vertices."""
-    away = parts.vertices[_targets(parts, tolerance)] - parts.vertices
-    return np.asarray(np.hypot(*away.T), dtype=np.float64)
-
-
-def _prolonged(line: Any, ends: Floats) -> Any:
-    """LineString that reaches given ends (2, 2) by straight pieces before and after it."""
-    xy = np.vstack([ends[:1], shapely.get_coordinates(line), ends[1:]])
-    return shapely.LineString(xy[np.r_[True, (xy[1:] != xy[:-1]).any(axis=1)]])
 
 
 def _renumbered(parts: Skeleton, kept: npt.NDArray[np.bool_], edges: Ints, lines: Any) -> Skeleton:

@@ -43,7 +43,10 @@ def severed(network: Skeleton, unit: str, reach: float, near: float) -> tuple[st
 def uncut_places(network: Skeleton, near: float) -> int:
     """Number of places, to rounding, where edges cross or touch and share no vertex."""
     tree = shapely.STRtree(network.lines)
-    places = [_crossings(network, tree, near), _touching_vertices(network, tree, near)]
+    vertex, line = tree.query(shapely.points(network.vertices), predicate="dwithin", distance=near)
+    # Vertices on edges that do not end there.
+    touching = network.vertices[vertex[(network.edges[line] != vertex[:, None]).all(axis=1)]]
+    places = [_crossings(network, tree, near), touching]
     found = np.unique(np.round(np.concatenate(places) / (10 * near)), axis=0)
     return len(found) + int((~shapely.is_simple(network.lines)).sum())
 
@@ -60,13 +63,6 @@ def _crossings(network: Skeleton, tree: shapely.STRtree, near: float) -> Floats:
         shared = (a[:, side, None] == b).any(axis=1)
         vertex |= shared & (np.hypot(*(xy - network.vertices[a[:, side]]).T) <= near)
     return xy[~vertex]
-
-
-def _touching_vertices(network: Skeleton, tree: shapely.STRtree, near: float) -> Floats:
-    """(k, 2) vertices on edges that do not end there."""
-    points = shapely.points(network.vertices)
-    vertex, line = tree.query(points, predicate="dwithin", distance=near)
-    return network.vertices[vertex[(network.edges[line] != vertex[:, None]).all(axis=1)]]
 
 
 def short_ends(network: Skeleton, reach: float, near: float) -> Floats:

@@ -64,26 +64,12 @@ def conductances(mesh: NetworkMesh) -> sp.csr_array:
 
 
 def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
-    """(T, T) probabilities that a child of a point in segment i falls into segment j.
+    """(T, T) probabilities that a child of a point in segment i, of at most 3000, falls into segment j; read-only.
 
-    Parameters
-    ----------
-    mesh : NetworkMesh
-        At most 3000 segments.
-    bandwidth : float
-        Standard deviation of the kernel on a long straight street, in the network's unit.
-
-    Returns
-    -------
-    (T, T) array
-        Read-only. Non-negative rows of sum one, with `length_i K_ij = length_j K_ji`. Every entry is within a share
-        `matrix_error` of the true one, up to `CUT`.
-
-    Raises
-    ------
-    InputError
-        When the bandwidth is not positive, or so wide beside the shortest segment that rounding spoils the matrix; when
-        the mesh has too many segments.
+    The bandwidth is the kernel's standard deviation on a long straight street. Rows are non-negative and of sum one,
+    with `length_i K_ij = length_j K_ji`. Every entry is within a share `matrix_error` of the true one, up to `CUT`.
+    InputError for a bandwidth that is not positive, or so wide beside the shortest segment that rounding spoils the
+    matrix, and for too many segments.
 
     Examples
     --------
@@ -144,23 +130,10 @@ def matrix_error(mesh: NetworkMesh, bandwidth: float) -> float:
 
 
 def sample_children(mesh: NetworkMesh, matrix: TiledMatrix, positions: Floats, rng: RngLike = None) -> Floats:
-    """One Poisson pattern with the kernel at each point.
+    """(m, 2) positions of one Poisson pattern with the kernel at each point (n, 2), on the network's public grid.
 
-    Parameters
-    ----------
-    mesh : NetworkMesh
-    matrix : TiledMatrix
-        From `diffusion_rows`.
-    positions : (n, 2) array
-        Points on the network.
-    rng : None, int or numpy.random.Generator
-        Secret where the pattern is to be private.
-
-    Returns
-    -------
-    (m, 2) array
-        Positions of the children on the network's public grid, in the order of their parents: shuffle them before
-        release.
+    The matrix is that of `diffusion_rows`; `rng` is secret where the pattern is to be private. Children are in the
+    order of their parents: shuffle them before release.
     """
     rng = generator(rng)
     parents = np.repeat(mesh.locate(positions), rng.poisson(1.0, len(positions)))
@@ -223,26 +196,11 @@ MOST_ENTRIES, MOST_PRODUCTS = 6 * 10**7, 3 * 10**11
 
 
 def diffusion_rows(mesh: NetworkMesh, bandwidth: float) -> TiledMatrix:
-    """Rows of probabilities that a child of a point in segment i falls into segment j.
+    """(T, T) rows of probabilities that a child of a point in segment i falls into segment j, read-only.
 
-    Parameters
-    ----------
-    mesh : NetworkMesh
-    bandwidth : float
-        Standard deviation of the kernel on a long straight street, in the network's unit.
-
-    Returns
-    -------
-    TiledMatrix
-        (T, T), read-only. Up to 3000 segments that of `diffusion_matrix`. Beyond, rows of sum one that end at the
-        distance of a public rule, nine bandwidths if segments are short, every entry within a share `matrix_error` of
-        what it would be without rounding.
-
-    Raises
-    ------
-    InputError
-        When the bandwidth is not positive, or so wide beside the shortest segment that rounding spoils the matrix; when
-        there are too many segments, or too many within reach.
+    Up to 3000 segments those of `diffusion_matrix`. Beyond, rows of sum one that end at the distance of a public rule,
+    nine bandwidths if segments are short, every entry within a share `matrix_error` of what it would be without
+    rounding. InputError as there, and where too many segments are within reach.
     """
     require_bandwidth(bandwidth)
     # A bandwidth that was found is checked, and then drawn with.
@@ -346,12 +304,7 @@ NODES = 24
 def spread(mesh: NetworkMesh, bandwidth: float, masses: Floats) -> Floats:
     """(T,) masses on the segments once those given (T,) have spread as heat does, `masses @ diffusion_matrix`.
 
-    The error is below 1e-9 of the largest density.
-
-    Raises
-    ------
-    InputError
-        When the mesh has too many segments.
+    The error is below 1e-9 of the largest density. InputError for too many segments.
     """
     require_few_segments(mesh, MOST_SPREAD)
     flow, root = conductances(mesh), np.sqrt(mesh.element_measure)

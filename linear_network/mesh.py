@@ -17,6 +17,7 @@ from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.core.tiled_matrix import TiledMatrix
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.network import LinearNetwork
+from dpppsynth.linear_network.resistance import resistances
 from dpppsynth.linear_network.shortest_paths import distances, edge_numbers
 from dpppsynth.linear_network.skeleton import links
 from dpppsynth.spatial.domains import LARGEST
@@ -61,8 +62,39 @@ def network_mesh(network: LinearNetwork, resolution: float) -> NetworkMesh:
     return NetworkMesh(network, count.astype(np.int64), {"builder": "network", "resolution": resolution})
 
 
+class StreetMesh(Mesh):
+    """A mesh whose integrals run along the edges of a network."""
+
+    domain: LinearNetwork
+
+    def shares(self, tents: Mesh) -> scipy.sparse.csr_array:
+        """Sparse (J, V) integrals of products of two meshes' basis functions, over those of this one's alone.
+
+        A tent may lie between two vertices, where its values at the vertices would not see it. Over parts of edges on
+        which both are linear, so exact. A vertex that the network does not reach has no column.
+        """
+        positions, _, weight = common(self.pieces, tents.pieces).quadrature()
+        product = tents.basis(positions).T @ scipy.sparse.diags_array(weight) @ self.basis(positions)
+        measure = np.where(self.measure > 0, self.measure, np.inf)
+        return (product @ scipy.sparse.diags_array(1 / measure)).tocsr()
+
+    def cut(self, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:
+        pieces = self.pieces
+        first, last = pieces.corners[:, 0], pieces.corners[:, 1]
+        ends = zip(self.domain.lines[edge_numbers(first)], first[:, 1], last[:, 1], strict=True)
+        course = np.array([substring(line, a, b) for line, a, b in ends], dtype=object)
+        piece, polygon = tree.query(course, predicate="intersects")
+        parts, owner = shapely.get_parts(shapely.intersection(course[piece], polygons[polygon]), return_index=True)
+        lines = shapely.get_type_id(parts) == shapely.GeometryType.LINESTRING
+        parts, piece, polygon = parts[lines], piece[owner[lines]], polygon[owner[lines]]
+        at = [shapely.line_locate_point(course[piece], shapely.get_point(parts, k)) for k in (0, -1)]
+        along = first[piece, 1, None] + np.sort(np.column_stack(at), axis=1)
+        corners = np.stack([np.repeat(first[piece, :1], 2, axis=1), along], axis=2)
+        return Pieces(corners, pieces.element[piece], along[:, 1] - along[:, 0]), polygon
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class NetworkMesh(Mesh):
+class NetworkMesh(StreetMesh):
     """Segments of a network's edges.
 
     Attributes
@@ -140,8 +172,6 @@ class NetworkMesh(Mesh):
 
     @cached_property
     def metric(self) -> Floats:
-        from dpppsynth.linear_network.resistance import resistances
-
         return resistances(self.domain, self.positions, self.positions)
 
     @cached_property
@@ -175,35 +205,10 @@ class NetworkMesh(Mesh):
         share = (positions[:, 1] - self.start[element]) / (self.end - self.start)[element]
         return np.column_stack([1 - share, share])
 
-    def shares(self, tents: Mesh) -> scipy.sparse.csr_array:
-        """Sparse (J, V) share of the points near each vertex that each of the J tents takes; columns sum to one.
-
-        A tent may lie between two vertices, where its values at the vertices would not see it.
-        """
-        return basis_shares(self, tents)
-
-    def cut(self, polygons: Any, tree: Any) -> tuple[Pieces, Ints]:
-        return cut(self.domain, self.pieces, polygons, tree)
-
     @cached_property
     def gradients(self) -> Floats:
         slope = 1 / (self.end - self.start)
         return np.stack([-slope, slope], axis=1)[:, None, :, None]
-
-
-def cut(network: LinearNetwork, pieces: Pieces, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:
-    """Pieces of edges cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
-    first, last = pieces.corners[:, 0], pieces.corners[:, 1]
-    ends = zip(network.lines[edge_numbers(first)], first[:, 1], last[:, 1], strict=True)
-    course = np.array([substring(line, a, b) for line, a, b in ends], dtype=object)
-    piece, polygon = tree.query(course, predicate="intersects")
-    parts, owner = shapely.get_parts(shapely.intersection(course[piece], polygons[polygon]), return_index=True)
-    lines = shapely.get_type_id(parts) == shapely.GeometryType.LINESTRING
-    parts, piece, polygon = parts[lines], piece[owner[lines]], polygon[owner[lines]]
-    at = [shapely.line_locate_point(course[piece], shapely.get_point(parts, k)) for k in (0, -1)]
-    along = first[piece, 1, None] + np.sort(np.column_stack(at), axis=1)
-    corners = np.stack([np.repeat(first[piece, :1], 2, axis=1), along], axis=2)
-    return Pieces(corners, pieces.element[piece], along[:, 1] - along[:, 0]), polygon
 
 
 def common(one: Pieces, other: Pieces) -> Pieces:
@@ -219,17 +224,6 @@ def common(one: Pieces, other: Pieces) -> Pieces:
     middle = corners.mean(axis=1)
     found = np.searchsorted(starts @ (scale, 1.0), middle @ (scale, 1.0), side="right") - 1
     return Pieces(corners, one.element[order[found]], corners[:, 1, 1] - corners[:, 0, 1])
-
-
-def basis_shares(field: Mesh, tents: Mesh) -> scipy.sparse.csr_array:
-    """Sparse (J, V) integrals of products of two meshes' basis functions, over those of the field's alone.
-
-    Over parts of edges on which both are linear, so exact. A vertex that the network does not reach has no column.
-    """
-    positions, _, weight = common(field.pieces, tents.pieces).quadrature()
-    product = tents.basis(positions).T @ scipy.sparse.diags_array(weight) @ field.basis(positions)
-    measure = np.where(field.measure > 0, field.measure, np.inf)
-    return (product @ scipy.sparse.diags_array(1 / measure)).tocsr()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

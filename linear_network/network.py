@@ -16,12 +16,23 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.rounding import nearest_multiples, power_of_ten
 from dpppsynth.core.types import Floats, Ints
+from dpppsynth.linear_network.build import collapsed, line_parts, require_distance
+from dpppsynth.linear_network.gaps import severed
+from dpppsynth.linear_network.network_formats import (
+    graph_crs,
+    read_geojson,
+    skeleton_of_graph,
+    skeleton_of_table,
+    table_of_lines,
+)
+from dpppsynth.linear_network.resistance import resistances
 from dpppsynth.linear_network.shortest_paths import diameter, distances, edge_numbers
 from dpppsynth.linear_network.skeleton import (
     ROUNDING,
     Labels,
     Skeleton,
     listed_lines,
+    noting_overlaps,
     require_connected,
     skeleton,
 )
@@ -78,17 +89,13 @@ class LinearNetwork(Skeleton, Domain):
 
     def __post_init__(self) -> None:
         dropped = listed_lines(self.dropped, "dropped")
-        if len(dropped):
-            from dpppsynth.linear_network.build import line_parts
-
-            dropped = line_parts(dropped)
         checked = skeleton(self.vertices, self.edges, self.lines)
         require_connected(len(checked.vertices), checked.edges)
         for name in ("vertices", "edges", "lines"):
             object.__setattr__(self, name, getattr(checked, name))
         object.__setattr__(self, "crs", None if self.crs is None else projected_crs(self.crs))
         object.__setattr__(self, "changes", tuple(str(change) for change in self.changes))
-        object.__setattr__(self, "dropped", dropped)
+        object.__setattr__(self, "dropped", line_parts(dropped) if len(dropped) else dropped)
         if self.labels is not None and (len(self.labels.nodes), len(self.labels.keys)) != (
             len(self.vertices),
             len(self.edges),
@@ -206,8 +213,6 @@ class LinearNetwork(Skeleton, Domain):
         return out
 
     def severed(self, reach: float) -> tuple[str, ...]:
-        from dpppsynth.linear_network.gaps import severed
-
         return severed(self, self.unit, reach, self._rounding)
 
     @cached_property
@@ -257,8 +262,6 @@ class LinearNetwork(Skeleton, Domain):
         return PointPattern.at(self.positions(points), self, marks)
 
     def within(self, xy: Floats, tolerance: float) -> npt.NDArray[np.bool_]:
-        from dpppsynth.linear_network.build import require_distance
-
         require_distance("tolerance", tolerance, self.unit)
         away = self.away(xy)
         near = away <= max(tolerance, self._rounding)
@@ -287,8 +290,6 @@ class LinearNetwork(Skeleton, Domain):
 
         At most the shortest-path distance, and equal to it on trees.
         """
-        from dpppsynth.linear_network.resistance import resistances
-
         a = self._places(points_a)
         return resistances(self, a, a if points_b is None else self._places(points_b))
 
@@ -319,8 +320,6 @@ class LinearNetwork(Skeleton, Domain):
     @classmethod
     def from_geojson(cls, data: Mapping[str, Any]) -> Self:
         """Inverse of `to_geojson`."""
-        from dpppsynth.linear_network.network_formats import read_geojson
-
         return cls.from_skeleton(*read_geojson(data))
 
     def to_geodataframe(self) -> geopandas.GeoDataFrame:
@@ -365,8 +364,6 @@ class LinearNetwork(Skeleton, Domain):
             network falls into several components. `changes` of the network says what was cut, joined or left out, and
             whether lines run along one another, which counts streets twice.
         """
-        from dpppsynth.linear_network.network_formats import skeleton_of_table, table_of_lines
-
         table = table_of_lines(lines)
         parts = skeleton_of_table(table, crs, node, join, to_crs=to_crs, largest_component=largest_component)
         return LinearNetwork.from_skeleton(*parts)
@@ -390,9 +387,6 @@ class LinearNetwork(Skeleton, Domain):
             The graph is directed or in degrees, a node has no coordinates, a geometry does not join its nodes, or a
             stated length is more than a tenth wrong.
         """
-        from dpppsynth.linear_network.network_formats import graph_crs, skeleton_of_graph
-        from dpppsynth.linear_network.skeleton import noting_overlaps
-
         name, parts = graph_crs(graph, crs), skeleton_of_graph(graph)
         return cls.from_skeleton(noting_overlaps(parts.largest() if largest_component else parts), name)
 
@@ -438,9 +432,6 @@ class LinearNetwork(Skeleton, Domain):
         InputError
             The tolerance is not a positive distance, or every edge would go.
         """
-        from dpppsynth.linear_network.build import collapsed, require_distance
-        from dpppsynth.linear_network.skeleton import noting_overlaps
-
         require_distance("tolerance", tolerance, self.unit)
         kept = {name: getattr(self, name) for name in ("lines", "changes", "dropped", "labels")}
         parts = Skeleton(self.vertices, self.edges, **kept)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
+from dpppsynth.core.arguments import flag
 from dpppsynth.core.crs import (
     crs_from_member,
     crs_label,
@@ -23,7 +24,7 @@ from dpppsynth.core.crs import (
     unit_name,
 )
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.types import Floats, Ints
+from dpppsynth.core.types import Floats
 from dpppsynth.core.wording import mention, named
 from dpppsynth.linear_network.build import line_parts, skeleton_of_lines
 from dpppsynth.linear_network.skeleton import (
@@ -69,12 +70,13 @@ def skeleton_of_table(
     largest_component: bool,
 ) -> tuple[Skeleton, str | None]:
     """Edges of the lines of a table, and their CRS; parameters as for `LinearNetwork.from_geodataframe`."""
-    for name, choice in (("node", node), ("largest_component", largest_component)):
-        if not isinstance(choice, bool):
-            msg = f"{name}: must be True or False; got {type(choice).__name__}"
-            raise InputError(msg)
+    flag("node", node)
+    flag("largest_component", largest_component)
     geometry, target = _in_crs(table, crs, to_crs)
-    parts = None if node or join is not None else _as_numbered(table, geometry)
+    parts = None
+    if not node and join is None and {"from", "to"} <= set(table.columns) and len(table):
+        numbers = np.array([table.columns["from"], table.columns["to"]], dtype=object).T
+        parts = by_numbers(line_parts(geometry), numbers)
     if parts is None:
         parts = skeleton_of_lines(geometry, node=node, join=join, unit="unit" if target is None else unit_name(target))
     return noting_overlaps(parts.largest() if largest_component else parts), target
@@ -102,13 +104,6 @@ def _in_crs(table: Table, crs: CRSLike | None, to_crs: CRSLike | None) -> tuple[
     return shapely.transform(flat, lambda xy: reproject(xy, source, target)), target
 
 
-def _as_numbered(table: Table, geometry: Any) -> Skeleton | None:
-    if not {"from", "to"} <= set(table.columns) or len(table) == 0:
-        return None
-    lines = line_parts(geometry)
-    return by_numbers(lines, np.array([table.columns["from"], table.columns["to"]], dtype=object).T)
-
-
 def read_geojson(data: Mapping[str, Any]) -> tuple[Skeleton, str | None]:
     """Inverse of `LinearNetwork.to_geojson`: the edges, and the CRS."""
     try:
@@ -131,24 +126,18 @@ def read_geojson(data: Mapping[str, Any]) -> tuple[Skeleton, str | None]:
 
 def by_numbers(lines: Any, numbers: Any) -> Skeleton | None:
     """Edges whose ends carry vertex numbers (E, 2); None unless these count from 0 and each has one place."""
-    edges = _counted(numbers)
-    if edges is None or len(edges) != len(lines) or shapely.is_empty(lines).any():
-        return None
-    ends = ends_of(shapely.force_2d(lines)) + 0.0
-    vertices: Floats = np.empty((int(edges.max()) + 1, 2))
-    vertices[edges] = ends
-    return Skeleton(vertices, edges, lines=lines) if np.array_equal(vertices[edges], ends) else None
-
-
-def _counted(numbers: Any) -> Ints | None:
     try:
         values = np.array(numbers, dtype=float)
     except (TypeError, ValueError, OverflowError):
         return None
     used = np.unique(values)
-    if values.ndim != 2 or values.shape[1] != 2 or not np.array_equal(used, np.arange(len(used))):
+    counted = values.shape == (len(lines), 2) and np.array_equal(used, np.arange(len(used)))
+    if not counted or not len(lines) or shapely.is_empty(lines).any():
         return None
-    return values.astype(np.int64)
+    edges, ends = values.astype(np.int64), ends_of(shapely.force_2d(lines)) + 0.0
+    vertices: Floats = np.empty((len(used), 2))
+    vertices[edges] = ends
+    return Skeleton(vertices, edges, lines=lines) if np.array_equal(vertices[edges], ends) else None
 
 
 # Shares of an edge's length by which its geometry may miss its nodes, and its stated length may be wrong.
@@ -158,11 +147,7 @@ MISS, WRONG = 1e-4, 0.1
 def skeleton_of_graph(graph: Any) -> Skeleton:
     """Vertices, edges and their courses, with the names of nodes and the keys of edges.
 
-    Raises
-    ------
-    InputError
-        The graph is directed or empty, a node has no coordinates, a geometry does not join its nodes, or a length
-        contradicts it.
+    InputError as for `LinearNetwork.from_networkx`.
     """
     import networkx
 

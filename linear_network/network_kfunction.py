@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.network import LinearNetwork
@@ -23,7 +24,6 @@ from dpppsynth.spatial.second_order import (
     frozen,
     longest_distance,
     pair_weights,
-    require_correction,
     require_pairs,
     require_smoothing,
     rounding,
@@ -81,7 +81,7 @@ def k_function(
     array([0.  , 1.25])
     """
     network, r = _network(pattern), checked_distances(r)
-    require_correction(correction, CORRECTIONS, "on a network")
+    one_of("correction", correction, CORRECTIONS, " on a network")
     weight, scale = pair_weights(pattern, intensity, normalise)
     breaks = np.minimum(r + rounding(network), longest_distance(network))
     k = np.cumsum(_moments(pattern, network, weight, correction, breaks)[0]) / scale
@@ -120,7 +120,7 @@ def pair_correlation(
     As in `k_function`.
     """
     network, r = _network(pattern), checked_distances(r)
-    require_correction(correction, CORRECTIONS, "on a network")
+    one_of("correction", correction, CORRECTIONS, " on a network")
     require_smoothing(bandwidth, network)
     weight, scale = pair_weights(pattern, intensity, normalise)
     moments = partial(_moments, pattern, network, weight, correction)
@@ -133,7 +133,7 @@ def _moments(pattern: PointPattern, network: LinearNetwork, weight: Floats, corr
     from dpppsynth.linear_network.perimeter import pair_moments
 
     slack = rounding(network)
-    public = network.edges, network.lengths, _degree(network), breaks, slack
+    public = network.edges, network.lengths, network.ends[2], breaks, slack
 
     def share(sources: Ints, to_vertices: Floats) -> Floats:
         return pair_moments(sources, to_vertices, pattern.positions, weight, correction == "ang", *public)
@@ -154,8 +154,3 @@ def _network(pattern: Any) -> LinearNetwork:
         raise InputError(msg)
     require_pairs(pattern)
     return network
-
-
-def _degree(network: LinearNetwork) -> Ints:
-    """(V,) numbers of ends of edges at the vertices; a loop has two."""
-    return np.bincount(network.edges.ravel(), minlength=len(network.vertices)).astype(np.int64)

@@ -50,26 +50,11 @@ def _meetings(
 def perimeter(
     edge: int, along: float, to_vertex: Floats, ends: Ints, lengths: Floats, degree: Ints, limit: float, rounding: float
 ) -> tuple[Floats, Ints]:
-    """Steps of `m(u, .)`, the number of points exactly at a distance from the point u.
+    """Steps (k,) of `m(u, .)`, the number of points exactly at a distance from the point u, and its values (k + 1,).
 
-    Parameters
-    ----------
-    edge, along
-        Position of u.
-    to_vertex : ndarray, shape (V,)
-        Distances from u to the vertices; infinite beyond the limit.
-    ends, lengths : ndarray, shapes (E, 2) and (E,)
-        Edges.
-    degree : ndarray of int, shape (V,)
-        Number of ends of edges at each vertex.
-    limit, rounding : float
-        Steps are wanted up to the limit; distances that differ by no more than the rounding are equal.
-
-    Returns
-    -------
-    steps : ndarray, shape (k,)
-    count : ndarray of int, shape (k + 1,)
-        `m(u, r) = count[number of steps below r]`.
+    `m(u, r) = count[number of steps below r]`. `to_vertex` (V,) are distances from u to the vertices, infinite beyond
+    the limit up to which steps are wanted, `ends` (E, 2) and `lengths` (E,) the edges, `degree` (V,) numbers of ends of
+    edges at the vertices. Distances that differ by no more than the rounding are equal.
     """
     at, by, arrivals, k = _meetings(edge, along, to_vertex, ends, lengths, limit, rounding)
     for v in range(len(to_vertex)):
@@ -100,27 +85,12 @@ def pair_moments(
     breaks: Floats,
     rounding: float,
 ) -> Floats:
-    """Sums over ordered pairs of points, by their distance d: of the weights, and of these times d and d squared.
+    """(3, b) sums over ordered pairs of points, by their distance d: of weights, and of these times d and d squared.
 
-    Parameters
-    ----------
-    sources : ndarray of int, shape (k,)
-        Numbers of the points that pairs start from.
-    to_vertices : ndarray, shape (k, V)
-        Distances from these to the vertices.
-    positions, weight : ndarray, shapes (n, 2) and (n,)
-        All points; a pair weighs the product of theirs.
-    corrected : bool
-        Whether that is divided by `m(u, d)`, u being the start.
-    ends, lengths, degree, rounding
-        As in `perimeter`.
-    breaks : ndarray, shape (b,)
-        Increasing; bin i holds the distances above `breaks[i - 1]` up to `breaks[i]`, others are left out.
-
-    Returns
-    -------
-    ndarray, shape (3, b)
-        Moments of order 0, 1 and 2 of d, less the upper end of its bin.
+    In place of d stands d less the upper end of its bin: bin i holds the distances above `breaks[i - 1]` up to
+    `breaks[i]`, others are left out. Pairs start from the points `sources` (k,), whose distances to the vertices are
+    `to_vertices` (k, V). A pair weighs the product of its points' weights, divided by `m(u, d)` where corrected, u
+    being the start.
     """
     out = np.zeros((3, len(breaks)))
     limit = breaks[-1]

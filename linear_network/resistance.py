@@ -6,8 +6,6 @@ linear along edges, plus an independent Brownian bridge on every edge (Anderes, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import scipy
 
@@ -54,10 +52,17 @@ def _covariances(network: Skeleton, rows: Ints, columns: Ints, edges: Floats, an
     The three numbers are the variances of the first and of the second end, and their covariance. Nothing else of the
     inverse is kept.
     """
+    from scipy.sparse.linalg import splu
+
     used = edges.astype(np.int64)
     first, second = network.edges[used].T
     block, ends = np.empty((len(rows), len(columns))), np.full((len(network.edges), 3), np.nan)
-    for part, known in _inverse(network, np.unique(np.concatenate([first, second])), anchor):
+    size, vertices = len(network.vertices), np.unique(np.concatenate([first, second]))
+    solve = splu(_precision(network, anchor), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve
+    for part in np.array_split(vertices, -(-len(vertices) // COLUMNS)):
+        unit = np.zeros((size, len(part)))
+        unit[part, np.arange(len(part))] = 1
+        known = np.asarray(solve(unit))
         # Vertices of this part come in increasing order, as do the columns.
         here = np.isin(columns, part)
         block[:, here] = known[np.ix_(rows, np.searchsorted(part, columns[here]))]
@@ -67,18 +72,6 @@ def _covariances(network: Skeleton, rows: Ints, columns: Ints, edges: Floats, an
             ends[used[here], place] = known[vertex[here], column]
             ends[used[here], 2] = known[np.where(place, first, second)[here], column]
     return block, ends
-
-
-def _inverse(network: Skeleton, vertices: Ints, anchor: int) -> Iterator[tuple[Ints, Floats]]:
-    """Blocks of increasing vertices (k,), with their columns (V, k) of the covariance of the anchored field."""
-    from scipy.sparse.linalg import splu
-
-    size = len(network.vertices)
-    solve = splu(_precision(network, anchor), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve
-    for part in np.array_split(vertices, -(-len(vertices) // COLUMNS)):
-        unit = np.zeros((size, len(part)))
-        unit[part, np.arange(len(part))] = 1
-        yield part, np.asarray(solve(unit))
 
 
 def _precision(network: Skeleton, anchor: int) -> scipy.sparse.csc_array:

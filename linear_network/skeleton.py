@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 import shapely
 
@@ -34,14 +34,8 @@ class Labels:
 class Skeleton:
     """Arrays from which a network is built; it may still fall into several components.
 
-    Attributes
-    ----------
-    vertices : ndarray, shape (V, 2)
-    edges : ndarray of int, shape (E, 2)
-    lines : ndarray of shapely.LineString, shape (E,)
-    changes : tuple of str
-    dropped : sequence of shapely.LineString
-    labels : Labels or None
+    Edges (E, 2) are numbers of vertices (V, 2), and lines (E,) their courses. LineStrings that were left out are
+    `dropped`.
     """
 
     vertices: Floats
@@ -80,6 +74,10 @@ class Skeleton:
         if not kept.any():
             msg = "edges: the largest component has no edge; give edges that join vertices."
             raise InputError(msg)
+        labels = self.labels
+        if labels is not None:
+            nodes, keys = (tuple(compress(*each)) for each in ((labels.nodes, inside), (labels.keys, kept)))
+            labels = Labels(nodes, keys)
         return replace(
             self,
             vertices=self.vertices[inside],
@@ -87,24 +85,27 @@ class Skeleton:
             lines=self.lines[kept],
             changes=(*self.changes, out),
             dropped=(*self.dropped, *self.lines[~kept]),
-            labels=None if self.labels is None else _part(self.labels, inside, kept),
+            labels=labels,
         )
 
 
 def skeleton(vertices: Any, edges: Any, lines: Any = None) -> Skeleton:
     """Check arrays and copy them, read-only; edges are straight where no lines are given.
 
-    Raises
-    ------
-    InputError
-        A number is not finite, too large or no vertex, or a line does not join the vertices of its edge.
+    InputError where a number is not finite, too large or no vertex, or a line does not join the vertices of its edge.
     """
     points, ends = _vertices(vertices), _edges(edges)
     if ends.min() < 0 or ends.max() >= len(points):
         msg = f"edges: vertex numbers must run from 0 to {len(points) - 1}; some do not."
         raise InputError(msg)
     course = _lines(lines, points[ends])
-    _require_lengths(course)
+    flat = np.flatnonzero(~(shapely.length(course) > 0))
+    if len(flat):
+        msg = (
+            f"edges: every edge needs a positive length; {len(flat)} of {len(course)} have none, the first is number "
+            f"{flat[0]}. Leave them out; a loop needs its course (lines=)."
+        )
+        raise InputError(msg)
     for array in (points, ends, course):
         array.flags.writeable = False
     return Skeleton(points, ends, lines=course)
@@ -194,11 +195,6 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun if count == 1 else many}"
 
 
-def _part(labels: Labels, vertices: npt.NDArray[np.bool_], edges: npt.NDArray[np.bool_]) -> Labels:
-    nodes = tuple(name for name, kept in zip(labels.nodes, vertices, strict=True) if kept)
-    return Labels(nodes, tuple(key for key, kept in zip(labels.keys, edges, strict=True) if kept))
-
-
 def _vertices(values: Any) -> Floats:
     rule = f"vertices: need finite coordinates of shape (V, 2), of size {LARGEST:g} at most."
     vertices = as_reals(values, rule)
@@ -231,16 +227,6 @@ def _lines(given: Any, ends: Floats) -> Any:
         msg = "lines: each must start at its edge's first vertex and end at its second."
         raise InputError(msg)
     return lines
-
-
-def _require_lengths(lines: Any) -> None:
-    flat = np.flatnonzero(~(shapely.length(lines) > 0))
-    if len(flat):
-        msg = (
-            f"edges: every edge needs a positive length; {len(flat)} of {len(lines)} have none, the first is number "
-            f"{flat[0]}. Leave them out; a loop needs its course (lines=)."
-        )
-        raise InputError(msg)
 
 
 def noting_overlaps(parts: Skeleton) -> Skeleton:

@@ -18,14 +18,7 @@ UNITS = 2**16
 
 
 class StreetPlaces:
-    """Places on a network at whole steps of each edge.
-
-    Parameters
-    ----------
-    network : LinearNetwork
-    step : float
-        Length between two places of an edge.
-    """
+    """Places on a network at whole steps of each edge; `step` is the length between two of them."""
 
     def __init__(self, network: LinearNetwork, step: float) -> None:
         self.step, self.edges = step, network.edges

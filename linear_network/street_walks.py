@@ -15,10 +15,6 @@ class StreetWalks:
 
     A displacement is the sum of some normal steps along the streets. A walker that meets a crossing on its way goes on
     along a street drawn at random, the one it came from included. Ways from here to there and back are equally likely.
-
-    Parameters
-    ----------
-    network : LinearNetwork
     """
 
     def __init__(self, network: LinearNetwork) -> None:
@@ -26,16 +22,7 @@ class StreetWalks:
         self.ends, self.first, self.degree = network.ends
 
     def displaced(self, positions: Floats, spread: float, rng: np.random.Generator) -> Floats:
-        """Positions (n, 2) after independent displacements.
-
-        Parameters
-        ----------
-        positions : (n, 2) array
-            Edge numbers, and distances along them.
-        spread : float
-            Standard deviation on a street without crossings.
-        rng : Generator
-        """
+        """(n, 2) positions after independent displacements of this deviation, on a street without crossings."""
         edge, along = edge_numbers(positions), positions[:, 1].copy()
         step = spread / np.sqrt(STEPS)
         for _ in range(STEPS):

@@ -5,9 +5,9 @@ probability `q = M p`, M the channel. The channel is seen through its two produc
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,46 +21,53 @@ LEAST_CHANCE = 1e-20
 ALMOST_NONE = 1e-12
 
 
-class Channel(Protocol):
+class Channel:
     """Probabilities M (K, V) of reports given the cell of a grid, whose cells are in C order."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """Cells of the grid along both axes."""
+        raise NotImplementedError
 
-    @property
+    @cached_property
     def matrix(self) -> Floats:
-        """(K, V) M."""
+        """(K, V) M, the products of every cell."""
+        return np.column_stack([self.forward(one) for one in np.eye(self.shape[0] * self.shape[1])])
 
     def forward(self, values: Floats) -> Floats:
         """(K,) product with M, linear in values (V,) of any sign."""
+        raise NotImplementedError
 
     def backward(self, numbers: Floats) -> Floats:
         """(V,) product of numbers (K,) with the transpose of M."""
+        raise NotImplementedError
 
     def groups(self, side: int) -> Ints:
         """(K,) groups of reports, from 0, that hardly tell apart the cells in a block of side x side."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixChannel:
+class MatrixChannel(Channel):
     """Channel of a matrix.
 
     Attributes
     ----------
-    shape : (int, int)
+    sides : (int, int)
     matrix : (K, V) array
     """
 
-    shape: tuple[int, int]
-    matrix: Floats
+    sides: tuple[int, int]
+    matrix: Floats = field()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.sides
 
     def forward(self, values: Floats) -> Floats:
-        """(K,) product with the matrix."""
         return np.asarray(self.matrix @ values)
 
     def backward(self, numbers: Floats) -> Floats:
-        """(V,) product with its transpose."""
         return np.asarray(numbers @ self.matrix)
 
     def groups(self, side: int) -> Ints:
@@ -69,7 +76,7 @@ class MatrixChannel:
 
 
 @dataclass(frozen=True, eq=False)
-class AxisChannel:
+class AxisChannel(Channel):
     """Channel along one axis: coordinates next to the true one have an excess of probability.
 
     Attributes
@@ -91,17 +98,10 @@ class AxisChannel:
         """Cells of the axis, as a grid of one row."""
         return self.cells, 1
 
-    @cached_property
-    def matrix(self) -> Floats:
-        """(K, V) the product of every cell."""
-        return _matrix(self)
-
     def forward(self, values: Floats) -> Floats:
-        """(K,) product with the matrix."""
         return np.asarray(self.base * values.sum() + np.convolve(values, self.excess))
 
     def backward(self, numbers: Floats) -> Floats:
-        """(cells,) product with its transpose."""
         return np.asarray(self.base @ numbers + np.convolve(numbers, self.excess[::-1], mode="valid"))
 
     def groups(self, side: int) -> Ints:
@@ -111,7 +111,7 @@ class AxisChannel:
 
 
 @dataclass(frozen=True, eq=False)
-class FootprintChannel:
+class FootprintChannel(Channel):
     """Channel of a square grid: cells around the true one have an excess of probability; by fast Fourier transforms.
 
     Reports are the cells that `outputs` marks, of the box from -radius to cells - 1 + radius along both axes, in
@@ -135,13 +135,7 @@ class FootprintChannel:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Cells of the grid along both axes."""
         return self.cells, self.cells
-
-    @cached_property
-    def matrix(self) -> Floats:
-        """(K, V) the product of every cell."""
-        return _matrix(self)
 
     def forward(self, values: Floats, least: float = -np.inf) -> Floats:
         """(K,) product with the matrix; sums of excesses below `least`, which rounding makes, are raised to it."""
@@ -181,10 +175,6 @@ class FootprintChannel:
         from scipy import fft
 
         return np.asarray(fft.irfft2(transformed, (self._size, self._size)))
-
-
-def _matrix(channel: Channel) -> Floats:
-    return np.column_stack([channel.forward(one) for one in np.eye(channel.shape[0] * channel.shape[1])])
 
 
 @dataclass(frozen=True)

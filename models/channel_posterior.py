@@ -12,6 +12,7 @@ range is about the width of the grid, correlations are cut off far away.
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -196,10 +197,11 @@ def field_shares(likelihood: ReportLikelihood) -> FieldFit:
 
 def chosen_prior(likelihood: ReportLikelihood) -> tuple[Hyper, Floats]:
     """Prior of the highest evidence among neighbours in the lists, climbed to from their middle, and the mode (V,)."""
-    shape, found = likelihood.channel.shape, dict[tuple[int, int], Mode]()
-    here = (len(RANGES) // 2, len(DEVIATIONS) // 2)
+    shape, found = likelihood.channel.shape, dict[tuple[int, ...], Mode]()
+    lists = len(RANGES), len(DEVIATIONS)
+    here: tuple[int, ...] = (lists[0] // 2, lists[1] // 2)
 
-    def height(place: tuple[int, int]) -> float:
+    def height(place: tuple[int, ...]) -> float:
         hyper = Hyper(RANGES[place[0]], DEVIATIONS[place[1]])
         if place not in found:
             start = found[here].field if here in found else None
@@ -208,17 +210,11 @@ def chosen_prior(likelihood: ReportLikelihood) -> tuple[Hyper, Floats]:
 
     best = height(here)
     while True:
-        around = [place for place in neighbours(*here) if place not in found]
-        heights = [(height(place), place) for place in around]
+        around = product(*(range(max(k - 1, 0), min(k + 2, most)) for k, most in zip(here, lists, strict=True)))
+        heights = [(height(place), place) for place in around if place not in found]
         if not heights or max(heights)[0] <= best:
             return Hyper(RANGES[here[0]], DEVIATIONS[here[1]]), found[here].field
         best, here = max(heights)
-
-
-def neighbours(i: int, j: int) -> list[tuple[int, int]]:
-    """Places in the lists next to one."""
-    around = [(i + a, j + b) for a in (-1, 0, 1) for b in (-1, 0, 1) if a or b]
-    return [(a, b) for a, b in around if 0 <= a < len(RANGES) and 0 <= b < len(DEVIATIONS)]
 
 
 def mode(likelihood: ReportLikelihood, prior: Prior, start: Floats | None = None) -> Mode:

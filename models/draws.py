@@ -23,6 +23,7 @@ from dpppsynth.spatial.mesh import Floats
 if TYPE_CHECKING:
     import pymc as pm
 
+# Per chain, of which there are four.
 DRAWS, TUNE = 2000, 1000
 BLOCKED = (
     "sampler: NUTS did not pass its diagnostics. What they showed is secret, nothing is released, and the budget "
@@ -52,8 +53,6 @@ def nuts_draw(
     *,
     support: LipschitzSet | None = None,
     engine: str = "nutpie",
-    draws: int = DRAWS,
-    tune: int = TUNE,
 ) -> NutsDraw:
     """Draw a field from a posterior of exact masses.
 
@@ -65,8 +64,6 @@ def nuts_draw(
     support : LipschitzSet, optional
         Press the prior into this set; the draw then lies inside.
     engine : {"nutpie", "pymc"}
-    draws, tune : int
-        Per chain, of which there are four.
 
     Raises
     ------
@@ -81,7 +78,7 @@ def nuts_draw(
         w = posterior.field(mode + y @ root.T)
         return w if support is None else support.press(w)
 
-    result = gated_draw(build_whitened(posterior, mode, root, support), fields, rng, engine, draws, tune)
+    result = gated_draw(build_whitened(posterior, mode, root, support), fields, rng, engine)
     if support is not None and not support(result.field[None])[0]:
         raise ReleaseBlocked(BLOCKED)
     return result
@@ -113,17 +110,12 @@ def build_whitened(
         w = posterior.field(z)
         w = w if support is None else support.press(w)
         likelihood = log_likelihood(w, pm.Data("masses", posterior.masses), prior.measure)
-        pm.Potential("log_posterior", likelihood - pt.dot(prior.precision, z**2) / 2)
+        pm.Potential("log_posterior", likelihood - pt.dot(np.ones(len(mode)), z**2) / 2)
     return model
 
 
 def gated_draw(
-    model: "pm.Model",
-    fields: Callable[[Floats], Floats],
-    rng: np.random.Generator,
-    engine: str,
-    draws: int,
-    tune: int,
+    model: "pm.Model", fields: Callable[[Floats], Floats], rng: np.random.Generator, engine: str
 ) -> NutsDraw:
     """Run NUTS, pass the gate, return the last draw of the first chain.
 
@@ -135,11 +127,10 @@ def gated_draw(
         Log-intensities (k, V) of values (k, r) of `z`; all of them are monitored.
     rng : numpy.random.Generator
     engine : {"nutpie", "pymc"}
-    draws, tune : int
     """
     sampler = nuts.Sampler(model, engine)
     with blocking(), threadpoolctl.threadpool_limits(1):
-        chains = sampler.sample(draws=draws, tune=tune, seed=int(rng.integers(2**63)))
+        chains = sampler.sample(draws=DRAWS, tune=TUNE, seed=int(rng.integers(2**63)))
         values = np.stack([fields(z) for z in chains.z])
         diagnostics = diagnose(values, chains.divergences)
     if diagnostics.complaint() is not None:

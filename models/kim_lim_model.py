@@ -13,7 +13,7 @@ import numpy as np
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.models.covariances import PoweredExponential
-from dpppsynth.models.draws import DRAWS, TUNE, NutsDraw, gated_draw
+from dpppsynth.models.draws import NutsDraw, gated_draw
 from dpppsynth.models.lgcp import dual_measure, log_likelihood
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
@@ -146,11 +146,9 @@ class KimLimModel:
             pm.Potential("log_likelihood", log_likelihood(w, pm.Data("masses", masses), self.measure))
         return model
 
-    def draw(
-        self, masses: Floats, rng: np.random.Generator, *, engine: str = "nutpie", draws: int = DRAWS, tune: int = TUNE
-    ) -> NutsDraw:
+    def draw(self, masses: Floats, rng: np.random.Generator, *, engine: str = "nutpie") -> NutsDraw:
         """Draw a field given exact tent masses (V,); parameters and errors as in `nuts_draw`."""
-        return gated_draw(self.build(masses), self.fields, rng, engine, draws, tune)
+        return gated_draw(self.build(masses), self.fields, rng, engine)
 
     @cached_property
     def _places(self) -> tuple[Ints, Ints]:

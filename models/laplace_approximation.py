@@ -1,7 +1,7 @@
 """Laplace approximation of dense posteriors, and checks of any Laplace approximation by its draws."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy
@@ -150,19 +150,6 @@ ALIKE = 1e-6
 FINE = np.linspace(-4.0, 4.0, 1601)
 
 
-class Approximation(Protocol):
-    """Gaussian approximation of the posterior of some unknowns, about its mode."""
-
-    def deviations(self, k: int, rng: np.random.Generator) -> Floats:
-        """(r, k) draws less the mode."""
-
-    def directions(self, vertices: Ints) -> Floats:
-        """(r, m) unknowns that move with the field at vertices (m,), by its standard deviation there."""
-
-    def log_ratios(self, likelihood: Any, deviations: Floats) -> Floats:
-        """(k,) log posterior over approximation at deviations (r, k) from the mode, up to a constant."""
-
-
 @dataclass(frozen=True)
 class ApproximationCheck:
     """`pareto_k` of weights of whole fields; `profile`, the worst probability of a nominal 90 % interval at a place."""
@@ -172,9 +159,9 @@ class ApproximationCheck:
 
 
 def check_approximation(
-    fit: Approximation, likelihood: Any, vertices: int, draws: int, rng: np.random.Generator
+    fit: Any, likelihood: Any, vertices: int, draws: int, rng: np.random.Generator
 ) -> ApproximationCheck:
-    """Check an approximation by some draws, and at some of so many vertices.
+    """Check a `LaplacePosterior` or `SparsePosterior` by some draws, and at some of so many vertices.
 
     Few draws say little about large weights: the shape comes out too small rather than too large.
     """

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Confidential
 from dpppsynth.models.target_posterior import PointPosterior
 from dpppsynth.spatial.mesh import Floats
@@ -32,36 +31,23 @@ class Draw:
     attempts: int
 
 
-class Attempts(NamedTuple):
-    """Proposed log-intensities (m, V) and the logarithms of their acceptance probabilities (m,)."""
-
-    fields: Floats
-    log_accept: Floats
-
-
 class NestedBoxes(Confidential):
     """Exact sampler of one posterior: in real arithmetic, draws follow it whatever the data.
 
     Parameters
     ----------
     posterior : PointPosterior
-        With a proper prior.
 
     Raises
     ------
-    InputError
-        When the prior has a flat intercept.
     QualityError
         When the mode is not found.
     """
 
     def __init__(self, posterior: PointPosterior) -> None:
         prior = posterior.prior
-        if not prior.precision.min() > 0:
-            msg = "prior: the exact sampler needs a proper one, got a flat intercept; take FieldPrior.gaussian."
-            raise InputError(msg)
         mode = posterior.mode()
-        self._basis, self._precision, self._centre = prior.basis, prior.precision, posterior.field(mode)
+        self._basis, self._centre = prior.basis, posterior.field(mode)
         self._mass = prior.measure * np.exp(self._centre)
         # Zero but for rounding; kept, it makes the draws exact about any other point as well.
         self._gradient = posterior.log_density(mode)[1]
@@ -90,23 +76,15 @@ class NestedBoxes(Confidential):
                 return Draw(fields[first], past + first + 1)
             past += BATCH
 
-    def attempts(self, count: int, rng: np.random.Generator) -> Attempts:
-        """Independent proposals with their acceptance probabilities."""
+    def attempts(self, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Independent proposals (m, V) of log-intensities, and logarithms of their acceptance probabilities (m,)."""
         chosen = rng.choice(len(self._shells), size=count, p=self._share)
         d, log_accept = np.empty((count, len(self._mass))), np.empty(count)
         for i in np.unique(chosen):
             here = np.flatnonzero(chosen == i)
             d[here] = self._shells[i].propose(len(here), rng)
             log_accept[here] = self._shells[i].log_accept(d[here], self._mass)
-        return Attempts(self._centre + d, log_accept)
-
-    def acceptance(
-        self, rng: np.random.Generator, count: int = 1000, *, support: Callable[[Floats], Any] | None = None
-    ) -> float:
-        """Estimate, from `count` attempts, of the probability that one is accepted; as secret as the data."""
-        fields, log_accept = self.attempts(count, rng)
-        accept = np.exp(log_accept)
-        return float((accept if support is None else accept * support(fields)).mean())
+        return self._centre + d, log_accept
 
     def _ladder(self) -> list["_Shell"]:
         """Boxes that grow until what the unbounded one has to cover is next to nothing."""
@@ -125,7 +103,7 @@ class NestedBoxes(Confidential):
     def _gaussian(self, radius: Floats) -> "_Gaussian":
         """Upper bound of the posterior, relative to the centre, on the box `d >= -radius`."""
         bent = curvature(radius) * self._mass
-        lower = np.linalg.cholesky(np.diag(self._precision) + self._basis.T @ (bent[:, None] * self._basis))
+        lower = np.linalg.cholesky(np.eye(self._basis.shape[1]) + self._basis.T @ (bent[:, None] * self._basis))
         white = scipy.linalg.solve_triangular(lower, np.column_stack([self._basis.T, self._gradient]), lower=True)
         root, shift = white[:, :-1].T, white[:, -1]
         log_mass = shift @ shift / 2 - np.log(np.diag(lower)).sum()

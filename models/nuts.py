@@ -205,18 +205,13 @@ def diagnose(values: Floats, divergences: int) -> Diagnostics:
     """Diagnostics of monitored quantities (chains, draws, q)."""
     with quiet():
         import arviz as az
+        import xarray as xr
 
-        data = _dataset(values)
+        data = xr.Dataset({"q": (("chain", "draw", "quantity"), values)})
         rhat = az.rhat(data)
         ess = [az.ess(data, method=method) for method in ("bulk", "tail")]
     worst = np.max(np.asarray(rhat["q"]))
     return Diagnostics(float(worst), float(min(np.min(np.asarray(e["q"])) for e in ess)), divergences)
-
-
-def _dataset(values: Floats) -> Any:
-    import xarray as xr
-
-    return xr.Dataset({"q": (("chain", "draw", "quantity"), values)})
 
 
 @contextmanager

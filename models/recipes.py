@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import scipy
 import shapely
 
 from dpppsynth.core.arguments import entries, instance
@@ -14,6 +13,7 @@ from dpppsynth.core.crs import crs_from_member
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Json, JsonObject
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
+from dpppsynth.linear_network.mesh import StreetMesh
 from dpppsynth.models.regular_meshes import Finder, regular, regular_grid, settle_shape
 from dpppsynth.spatial.domains import Domain, Window, canonical_json
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
@@ -81,20 +81,8 @@ def _built(recipe: Mapping[str, Any], domain: Any) -> Mesh | None:
 SHORTEST = 1e-12
 
 
-class TraceMesh(PlanarMesh):
+class TraceMesh(StreetMesh, PlanarMesh):
     """Triangles of the plane whose integrals run along the edges of a network."""
-
-    domain: LinearNetwork
-
-    def shares(self, tents: Mesh) -> scipy.sparse.csr_array:
-        from dpppsynth.linear_network.mesh import basis_shares
-
-        return basis_shares(self, tents)
-
-    def cut(self, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:
-        from dpppsynth.linear_network.mesh import cut
-
-        return cut(self.domain, self.pieces, polygons, tree)
 
 
 def trace_mesh(

@@ -1,6 +1,8 @@
 """Regular triangulations and square meshes of planar windows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -9,6 +11,7 @@ import shapely
 
 from dpppsynth.core.arguments import instance, real, shown, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import JsonObject
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.grid_cells import cell_places, in_cells
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
@@ -71,7 +74,21 @@ def regular(window: Any, kind: str, shape: tuple[int, int]) -> PlanarMesh:
     """Mesh of the given kind with vertices (nx, ny) along x and y over the bounding box."""
     nx, ny = settle_shape(window.bounds, window.unit, None, shape)
     vertices, elements = regular_grid(window.bounds, nx, ny, kind)
-    pieces = _pieces(vertices, elements, window)
+    recipe: JsonObject = {"builder": "regular", "kind": kind, "shape": [nx, ny]}
+    find = partial(Finder, window.bounds, nx - 1, ny - 1, kind)
+    return _kept_mesh(vertices, elements, _pieces(vertices, elements, window), window, kind, recipe, find)
+
+
+def _kept_mesh(
+    vertices: Floats,
+    elements: Ints,
+    pieces: Pieces,
+    window: Window,
+    kind: str,
+    recipe: JsonObject,
+    find: Callable[[Ints], Any],
+) -> PlanarMesh:
+    """Mesh of the elements that meet the window; `find` makes a finder from the elements' new numbers, -1 for none."""
     kept = np.zeros(len(elements), dtype=bool)
     kept[pieces.element] = True
     renumber = np.where(kept, np.cumsum(kept) - 1, -1)
@@ -82,8 +99,8 @@ def regular(window: Any, kind: str, shape: tuple[int, int]) -> PlanarMesh:
         kind=kind,
         domain=window,
         pieces=Pieces(pieces.corners, renumber[pieces.element], pieces.weight),
-        recipe={"builder": "regular", "kind": kind, "shape": [nx, ny]},
-        find=Finder(window.bounds, nx - 1, ny - 1, kind, renumber),
+        recipe=recipe,
+        find=find(renumber),
     )
     left_out = shapely.polygons(vertices[elements[~kept]])
     if len(left_out) and mesh.misses(shapely.intersection(left_out, window.geometry)):
@@ -257,21 +274,6 @@ def rectangle_mesh(window: Window, grid: Tiling) -> PlanarMesh:
         raise InputError(msg)
     x0, y0, x1, y1 = grid.cells.T
     corners = np.stack([x0, y0, x1, y0, x1, y1, x0, y1], axis=1).reshape(-1, 4, 2)
-    pieces = cut_to_window(shapely.polygons(corners), window)
-    kept = np.zeros(len(grid), dtype=bool)
-    kept[pieces.element] = True
-    renumber = np.where(kept, np.cumsum(kept) - 1, -1)
-    mesh = PlanarMesh(
-        vertices=corners[kept].reshape(-1, 2),
-        elements=np.arange(4 * int(kept.sum())).reshape(-1, 4),
-        kind="square",
-        domain=window,
-        pieces=Pieces(pieces.corners, renumber[pieces.element], pieces.weight),
-        recipe={"builder": "rectangles", "cells": grid.cells.tolist()},
-        find=CellFinder(grid, renumber),
-    )
-    left_out = shapely.polygons(corners[~kept])
-    if len(left_out) and mesh.misses(shapely.intersection(left_out, window.geometry)):
-        msg = "window: it has parts far thinner than a cell; widen them (a small buffer) or cut them off."
-        raise InputError(msg)
-    return mesh
+    pieces, elements = cut_to_window(shapely.polygons(corners), window), np.arange(4 * len(grid)).reshape(-1, 4)
+    recipe: JsonObject = {"builder": "rectangles", "cells": grid.cells.tolist()}
+    return _kept_mesh(corners.reshape(-1, 2), elements, pieces, window, "square", recipe, partial(CellFinder, grid))

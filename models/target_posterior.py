@@ -18,7 +18,7 @@ STEPS, PRECISE, SAFE = 200, 1e-12, 0.05
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FieldPrior:
-    """Gaussian prior of the log-intensity at the mesh's vertices; public.
+    """Gaussian prior of the log-intensity at the mesh's vertices, `centre + M z` with standard normal z; public.
 
     Attributes
     ----------
@@ -26,30 +26,19 @@ class FieldPrior:
         Prior mean.
     basis : (V, r) array
         Factor M; its last column is the intercept's.
-    precision : (r,) array
-        Prior precision of z: 1, or 0 for a flat intercept.
     measure : (V,) array
         Integrals of the basis functions, times any offset.
     """
 
     centre: Floats
     basis: Floats
-    precision: Floats
     measure: Floats
 
     @classmethod
     def gaussian(cls, root: Floats, measure: Floats, centre: float, sd: float) -> "FieldPrior":
         """Field with covariance `root root'` and an independent intercept `N(centre, sd^2)`."""
         basis = np.column_stack([root, np.full(len(root), sd)])
-        return cls(np.full(len(root), centre), basis, np.ones(basis.shape[1]), measure)
-
-    @classmethod
-    def flat(cls, root: Floats, measure: Floats) -> "FieldPrior":
-        """Field with covariance `root root'` and a flat intercept: proper after at least one point."""
-        basis = np.column_stack([root, np.ones(len(root))])
-        precision = np.ones(basis.shape[1])
-        precision[-1] = 0
-        return cls(np.zeros(len(root)), basis, precision, measure)
+        return cls(np.full(len(root), centre), basis, measure)
 
     def posterior(self, masses: Floats) -> "PointPosterior":
         """Posterior given tent masses (V,)."""
@@ -69,29 +58,29 @@ class PointPosterior:
 
     def log_density(self, z: Floats) -> tuple[float, Floats]:
         """Log-density at z (r,) up to a constant, and its gradient (r,)."""
-        return log_density(self.prior, self._linear, self.prior.precision, z)
+        return log_density(self.prior, self._linear, z)
 
     def information(self, z: Floats) -> Floats:
         """(r, r) negative Hessian of the log-density at z."""
-        return _information(self.prior, self.prior.precision, z)
+        return _information(self.prior, z, 1.0)
 
     def mode(self) -> Floats:
         """(r,) mode; errors as in `maximise`."""
-        return maximise(self.prior, self._linear, self.prior.precision, np.zeros(len(self._linear)))
+        return maximise(self.prior, self._linear, np.zeros(len(self._linear)))
 
     @property
     def _linear(self) -> Floats:
         return self.prior.basis.T @ self.masses
 
 
-def log_density(prior: FieldPrior, linear: Floats, precision: Floats, z: Floats) -> tuple[float, Floats]:
-    """`linear'z - z' diag(precision) z / 2 - measure'e^w` at z (r,), and its gradient (r,)."""
+def log_density(prior: FieldPrior, linear: Floats, z: Floats, precision: float = 1.0) -> tuple[float, Floats]:
+    """`linear'z - precision |z|^2 / 2 - measure'e^w` at z (r,), and its gradient (r,)."""
     mass = prior.measure * np.exp(prior.centre + prior.basis @ z)
-    value = linear @ z - precision @ z**2 / 2 - mass.sum()
+    value = linear @ z - np.full(len(z), precision) @ z**2 / 2 - mass.sum()
     return float(value), linear - precision * z - prior.basis.T @ mass
 
 
-def maximise(prior: FieldPrior, linear: Floats, precision: Floats, start: Floats) -> Floats:
+def maximise(prior: FieldPrior, linear: Floats, start: Floats, precision: float = 1.0) -> Floats:
     """(r,) maximum of `log_density`, by damped Newton steps to solver precision.
 
     Raises
@@ -102,12 +91,12 @@ def maximise(prior: FieldPrior, linear: Floats, precision: Floats, start: Floats
 
     def value(z: Floats) -> float:
         with np.errstate(over="ignore", invalid="ignore"):
-            return log_density(prior, linear, precision, z)[0]
+            return log_density(prior, linear, z, precision)[0]
 
     z = start
     for _ in range(STEPS):
-        here, gradient = log_density(prior, linear, precision, z)
-        step = scipy.linalg.solve(_information(prior, precision, z), gradient, assume_a="pos")
+        here, gradient = log_density(prior, linear, z, precision)
+        step = scipy.linalg.solve(_information(prior, z, precision), gradient, assume_a="pos")
         rise = gradient @ step
         if rise < PRECISE:
             return z + step
@@ -120,9 +109,9 @@ def maximise(prior: FieldPrior, linear: Floats, precision: Floats, start: Floats
     raise QualityError(msg)
 
 
-def _information(prior: FieldPrior, precision: Floats, z: Floats) -> Floats:
+def _information(prior: FieldPrior, z: Floats, precision: float) -> Floats:
     mass = prior.measure * np.exp(prior.centre + prior.basis @ z)
-    return np.diag(precision) + prior.basis.T @ (mass[:, None] * prior.basis)
+    return precision * np.eye(len(z)) + prior.basis.T @ (mass[:, None] * prior.basis)
 
 
 # Exponent of the norm that stands for the maximum over elements in `press`, in squared gradients.
@@ -213,27 +202,23 @@ def proximal_draw(
     Parameters
     ----------
     posterior : PointPosterior
-        With prior precision 1 in every coordinate.
     rng : numpy.random.Generator
         Secret randomness.
 
     Raises
     ------
     InputError
-        For a flat intercept or another precision than 1, and for a step size or number of steps out of range.
+        For a step size or number of steps out of range.
     QualityError
         When a proximal step is not solved.
     """
     prior = posterior.prior
-    if not np.array_equal(prior.precision, np.ones_like(prior.precision)):
-        msg = "prior: the proximal sampler needs precision 1 in every coordinate; give the intercept a Gaussian prior."
-        raise InputError(msg)
     _require(eta, steps)
     shift = eta * prior.basis.T @ posterior.masses
     z = np.zeros(len(shift))
     for _ in range(steps):
         y = z + shift + math.sqrt(2 * eta) * rng.standard_normal(len(z))
-        z = maximise(prior, y / eta, prior.precision + 1 / eta, z)
+        z = maximise(prior, y / eta, z, 1 + 1 / eta)
     return z
 
 

@@ -239,7 +239,6 @@ LOCAL = {
     "write_reports": (
         local.write_reports, {"reports": REPORTS, "path": "none/none.csv", "mechanism": CELLED[0]},
     ),
-    "read_reports": (local.read_reports, {"path": "none.csv", "mechanism": CELLED[0]}),
     "aggregate_files": (
         local.aggregate_files,
         {
@@ -375,6 +374,6 @@ ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **PRIVACY}
 MADE = {
     "AAG", "PIECES", "PRIVAG", "ROUNDINGS", "UNIFORM_ALPHA", "Agreeing", "Constants", "Ratios", "KINDS", "ORACLES",
     "Fit", "FrequencyOracle", "Randomizer", "CellMechanism", "Mechanism",
-    "aggregate_dask", "GridRelease", "LocalRelease", "local", "grids", "randomizers",
+    "GridRelease", "LocalRelease", "local", "grids", "randomizers",
     "HierarchyRelease",
 }  # fmt: skip

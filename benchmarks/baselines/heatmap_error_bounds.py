@@ -135,7 +135,7 @@ def pyramid_norm(z: Any) -> float:
     >>> pyramid_norm([[4, 3], [2, 1]])
     15.0
     """
-    return float(sum(2.0**-level * np.abs(sums).sum() for level, sums in enumerate(pyramid(z))))
+    return float(sum(2.0**-level * np.abs(sums).sum() for level, sums in enumerate(pyramid(np.asarray(z)))))
 
 
 def normalised_bound(distance: float, n: float) -> float:

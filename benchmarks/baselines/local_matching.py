@@ -124,13 +124,20 @@ def _subsets(randomizer: SubsetExponential, empty: bool, most: int) -> Iterator[
 
 
 @lru_cache(maxsize=8)
+def symmetries_of(cells: int) -> Ints:
+    """(8, m) where the turns and reflections of a grid carry each cell."""
+    grid = np.arange(cells**2).reshape(cells, cells)
+    turned = [np.rot90(grid, turns) for turns in range(4)]
+    return np.array([each.ravel() for square in turned for each in (square, square.T)])
+
+
 def _essential(cells: int, subset: int, most: int) -> tuple[npt.NDArray[np.int16], Ints]:
     """(n, subset) subsets of which none is another's image under the grid's symmetries, and (n,) sizes of their orbits.
 
     They are told apart by their number in the combinatorial number system.
     """
     subsets = all_subsets(cells**2, subset, most)
-    symmetries, numbers = shells(cells).symmetries.astype(np.int16), np.empty(len(subsets), dtype=np.int64)
+    symmetries, numbers = symmetries_of(cells).astype(np.int16), np.empty(len(subsets), dtype=np.int64)
     # Larger numbers belong to no subset: there are only so many.
     ways = [[min(math.comb(cell, k), len(subsets)) for k in range(1, subset + 1)] for cell in range(cells**2)]
     table, order = np.array(ways), np.arange(subset)

@@ -18,9 +18,9 @@ from dpppsynth.privacy.truncated.geometric import TruncatedGeometric, truncated_
 from dpppsynth.privacy.truncated.truncated_laplace import (
     LARGEST_PART,
     SMALLEST_PART,
-    checked_numbers,
     draws_shape,
     in_range,
+    numbers,
     truncated_laplace_delta,
 )
 from dpppsynth.spatial.mesh import Floats
@@ -82,7 +82,7 @@ class TruncatedStaircase:
 
     def pdf(self, z: Any) -> Floats:
         """Densities at z, of any shape; 0 beyond the bound."""
-        size = np.abs(checked_numbers("z", z))
+        size = np.abs(numbers("z", z))
         inside = size <= self.bound
         block = np.floor(np.where(inside, size, 0.0) / self.sensitivity + 0.5)
         return np.where(inside, self.blocks.pmf(np.minimum(block, self.steps)) / self.sensitivity, 0.0)

@@ -3,7 +3,6 @@
 from dpppsynth.auditing.audit_result import Audit
 from dpppsynth.auditing.auditor import Required, audit, required
 from dpppsynth.auditing.examine import Finding
-from dpppsynth.auditing.power import detectable
 from dpppsynth.contract.audits.target import AuditStatistic, Target
 
-__all__ = ["Audit", "AuditStatistic", "Finding", "Required", "Target", "audit", "detectable", "required"]
+__all__ = ["Audit", "AuditStatistic", "Finding", "Required", "Target", "audit", "required"]

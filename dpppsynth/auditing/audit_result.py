@@ -140,7 +140,7 @@ class Audit:
             "in_words": str(self),
         }
         if self.verification is not None:
-            checks = [{"name": c.name, "holds": c.holds, "detail": c.detail} for c in self.verification.checks]
+            checks = [check.to_dict() for check in self.verification.checks]
             out["verification"] = {"holds": self.verification.holds, "checks": checks}
         return out
 

@@ -17,6 +17,7 @@ from dpppsynth.contract.audits.statistics import named
 from dpppsynth.contract.audits.target import AuditStatistic, Target, require_two
 from dpppsynth.core.arguments import COMMON, positive, probability, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.progress import duration
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.release import certificate
@@ -139,7 +140,7 @@ def _audit(
     if progress is not None:
         _tell(progress, "timing a run")
         seconds = seconds_per_trial(target) * trials / workers
-        _tell(progress, f"{target.words}; {2 * trials} runs will take about {_duration(seconds)}")
+        _tell(progress, f"{target.words}; {2 * trials} runs will take about {duration(seconds)}")
     differ = (*target.excess, *disagreements(target))
     chances = {"chance": FIXED * false_alarm, "repeat": REPEATED * false_alarm, "misfit": MISFIT * false_alarm}
     runs = run_trials(target, trials, workers=workers, progress=progress, **chances)
@@ -204,7 +205,7 @@ class Required(NamedTuple):
         ratio = f"about {self.by_ratio:.2g}" if math.isfinite(self.by_ratio) else "more than a million"
         return (
             f"{self.words}: {round(self.trials)} runs on each input (--trials {round(self.trials)}) find "
-            f"{self.factor:g} times too little noise with probability 0.9, in about {_duration(self.seconds)}; by the "
+            f"{self.factor:g} times too little noise with probability 0.9, in about {duration(self.seconds)}; by the "
             f"likelihood ratio alone it takes {ratio}."
         )
 
@@ -265,13 +266,6 @@ def rating_of(target: Target, delta: float, trials: int, false_alarm: float) -> 
 def _tell(progress: Callable[[str], object] | None, step: str) -> None:
     if progress is not None:
         progress(step)
-
-
-def _duration(seconds: float) -> str:
-    for length, unit in ((3600, "hours"), (60, "minutes")):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{max(1.0, seconds):.0f} s"
 
 
 def _profile(claimed: Any) -> Profile | None:

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dpppsynth.auditing.intervals import (
     DIRECTIONS,
@@ -26,9 +25,9 @@ from dpppsynth.auditing.intervals import (
     shift_from_below,
 )
 from dpppsynth.contract.audits.target import AuditStatistic
+from dpppsynth.core.types import Floats
 from dpppsynth.privacy.profiles import Profile
 
-Floats = npt.NDArray[np.float64]
 Pair = tuple[Floats, Floats]
 
 

@@ -20,13 +20,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv
 from scipy.stats import binom
 
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.privacy.profiles import Profile
 
-Floats = npt.NDArray[np.float64]
 # A number, or an array of weights or of values for each of them.
 Numbers = Any
 
@@ -202,8 +201,6 @@ def _last(holds: Callable[[Floats], Any], high: Floats, halvings: int) -> Floats
         low, high = np.where(yes, middle, low), np.where(yes, high, middle)
     return np.where(never, 0.0, low)
 
-
-Ints = npt.NDArray[np.int64]
 
 # Share of the trials for training; the others decide.
 TRAINING = 5

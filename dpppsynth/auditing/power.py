@@ -14,11 +14,9 @@ import numpy.typing as npt
 from scipy.special import expit, gammaln, ndtr, ndtri
 
 from dpppsynth.auditing.intervals import TRAINING, TRIVIAL, Rules, grid, held_out, share
-from dpppsynth.contract.audits.target import Scores, StatedLaw, Weakened
-from dpppsynth.core.arguments import whole
+from dpppsynth.contract.audits.target import HALF, Scores, StatedLaw, Weakened
+from dpppsynth.core.types import Floats
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, gaussian_mu
-
-Floats = npt.NDArray[np.float64]
 
 # Law between which thresholds lie: evenly spread logits of their ranks, at most so many.
 CUTS, LOGITS = 40, 8.0
@@ -152,76 +150,12 @@ class Rating:
         return hardest(self.claimed, grid(self.claimed, self.delta))
 
 
-@dataclass(frozen=True)
-class ExpectedMargin:
-    """Margin of an audit of a pure claim by the likelihood ratio alone.
+def half_missing(claim: Profile, scores: Scores) -> float:
+    """Standard deviations by which a pure claim is refuted, by scores of runs with half of the noise missing.
 
-    Attributes
-    ----------
-    factor : float
-        Of too little noise.
-    trials : int
-        Runs on each input: enough for small epsilons.
-    false_alarm : float
+    Of an audit by the likelihood ratio alone, with runs enough for small epsilons.
     """
-
-    factor: float
-    trials: int = 100_000
-    false_alarm: float = 1e-6
-
-    def __call__(self, claim: Profile, scores: Scores) -> float:
-        """Standard deviations by which the claim is refuted, by scores of runs with so many times too little noise."""
-        return Rating(claim, 0.0, self.trials, self.false_alarm, 1, lambda _: scores).margin(self.factor)
-
-
-# Pairs are compared by how well half of the noise missing is found.
-HALF_MISSING = ExpectedMargin(2.0)
-
-
-def detectable(
-    claimed: Profile,
-    trials: int,
-    false_alarm: float = 1e-6,
-    *,
-    delta: float | None = None,
-    statistics: int = 1,
-    weakened: Weakened | None = None,
-) -> float:
-    """Smallest factor of too little noise that an audit finds with probability 0.9 or more, by simulated audits.
-
-    Without `weakened` the factor multiplies mu, for Gaussian profiles, the ratio of Poisson-Gaussian ones, and epsilon
-    for pure ones and for single pairs (epsilon, delta), whose law is randomised response: the easiest to refute. Of any
-    other profile the smallest Gaussian one is taken that covers it where the audit looks. A mechanism of another law
-    may need a larger factor; none of the same profile needs a smaller one.
-
-    Parameters
-    ----------
-    claimed : Profile
-    trials : int
-        Runs on each input.
-    false_alarm : float
-    delta : float, optional
-        Where the audit quotes epsilon; by default the claim's own.
-    statistics : int
-        Number of statistics: each takes its share of the false alarm.
-    weakened : callable, optional
-        From a factor to scores (N,), (N,) of a mechanism with so many times too little noise, as in `Target`.
-
-    Returns
-    -------
-    float
-        Infinite when no factor up to 64 would be found.
-
-    Examples
-    --------
-    >>> from dpppsynth.privacy import GaussianDP
-    >>> few, many = (detectable(GaussianDP(0.2367, at=1e-6), trials) for trials in (1000, 5000))
-    >>> 1.5 < many < 2.0 < few
-    True
-    """
-    whole("trials", trials, TRAINING)
-    delta = claimed.at if delta is None else delta
-    return Rating(claimed, delta, trials, false_alarm, statistics, weakened).factor()
+    return Rating(claim, 0.0, 100_000, 1e-6, 1, lambda _: scores).margin(HALF)
 
 
 def _tails(probability: Any) -> Any:

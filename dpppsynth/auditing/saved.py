@@ -6,7 +6,7 @@ the same when the saved files are opened again, and certificates do not know whi
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.release.certificate import FILENAME
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.folder import open_release
-from dpppsynth.release.stratified_release import StratifiedRelease
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -50,7 +49,7 @@ def disagreements(target: Target) -> tuple[str, ...]:
             folder = _save(release, Path(scratch).resolve() / "release")
             stated.append(_certificate(folder))
             found += _of_files(release, folder, pattern)
-        if not all(_inferred_from_statistic(part) for part in _parts(release).values()):
+        if not all(_inferred_from_statistic(part) for part in release.parts.values()):
             found.append("inference is given something else than the private statistic")
     if stated[0] != stated[1]:
         fields = ", ".join(sorted(key for key in stated[0] | stated[1] if stated[0].get(key) != stated[1].get(key)))
@@ -64,7 +63,7 @@ def _inferred_from_statistic(part: Any) -> bool:
 
 
 def _save(release: Any, folder: Path) -> Path:
-    parts = _parts(release).values()
+    parts = release.parts.values()
     # Without inference there is nothing to sample from.
     options: dict[str, Any] = {} if all(map(inferred, parts)) else {"patterns": 0}
     options |= {"rng": SEED} if _sampled(release) else {}
@@ -73,7 +72,7 @@ def _save(release: Any, folder: Path) -> Path:
 
 def _sampled(release: Any) -> bool:
     """Whether its patterns are drawn when it is saved."""
-    return isinstance(next(iter(_parts(release).values())), CoxRelease)
+    return isinstance(next(iter(release.parts.values())), CoxRelease)
 
 
 def _certificate(folder: Path) -> dict[str, Any]:
@@ -92,9 +91,9 @@ def _of_files(release: Any, folder: Path, pattern: PointPattern) -> Iterator[str
         if release.warning is None:
             yield f"its saved release does not open again: {error}"
         return
-    opened = _parts(loaded)
-    for number, (level, part) in enumerate(_parts(release).items()):
-        start = release.prefixes[number] if isinstance(release, StratifiedRelease) else ""
+    opened = loaded.parts
+    for number, (level, part) in enumerate(release.parts.items()):
+        start = release.prefixes[number]
         where = f" of {release.by} {level}" if start else ""
         for what, agree in _compared(part, opened[level], folder, start):
             if not agree:
@@ -105,10 +104,6 @@ def _of_files(release: Any, folder: Path, pattern: PointPattern) -> Iterator[str
         yield "the saved patterns are not drawn from what the release publishes"
     if _shown(pattern, drawn):
         yield "the saved patterns hold the points themselves"
-
-
-def _parts(release: Any) -> Mapping[str, Any]:
-    return release.releases if isinstance(release, StratifiedRelease) else {"": release}
 
 
 def _compared(part: Any, loaded: Any, folder: Path, start: str) -> Iterator[tuple[str, bool]]:

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dpppsynth.auditing.power import HALF_MISSING
+from dpppsynth.auditing.power import half_missing
 from dpppsynth.auditing.trials import Task, run_block
 from dpppsynth.auditing.whole import Measure, Whole, strata_target
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
@@ -83,7 +83,7 @@ def target_of(
         raise InputError(msg)
     if isinstance(thing, ReleasePlan | StratifiedPlan):
         return _of_plan(thing, thing.guarantee, pair, statistics, relation)
-    asked: dict[str, Any] = {"margin": HALF_MISSING, "pair": pair, "statistics": statistics}
+    asked: dict[str, Any] = {"margin": half_missing, "pair": pair, "statistics": statistics}
     if isinstance(thing, Statistic):
         return audit_of(thing).target(Measure(thing), type(thing).__name__, thing.guarantee, **asked)
     if own is not None:
@@ -101,7 +101,7 @@ def _of_plan(
     """Target of whole releases by a plan."""
     if isinstance(plan, StratifiedPlan):
         return strata_target(plan, claim, pair, named(statistics))
-    asked: dict[str, Any] = {"margin": HALF_MISSING, "pair": pair, "statistics": statistics, "relation": relation}
+    asked: dict[str, Any] = {"margin": half_missing, "pair": pair, "statistics": statistics, "relation": relation}
     return mechanism(plan.mechanism).audit(plan.statistic).target(Whole(plan), plan.mechanism, claim, **asked)
 
 
@@ -165,7 +165,7 @@ def _rebuilt(found: certificate.Published, relation: Relation, domain: Domain) -
     name, parameters = found.certificate["mechanism"], found.certificate["parameters"]
 
     def plan(name: str, parameters: dict[str, Any]) -> ReleasePlan:
-        return ReleasePlan(*plan_of(found, domain, relation, name, parameters))
+        return ReleasePlan(name, *plan_of(found, domain, relation, name, parameters))
 
     if name != STRATA:
         return plan(name, parameters)

@@ -15,12 +15,12 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import binom
 
 from dpppsynth.contract.audits.target import AuditStatistic, Draws, Target
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.core.progress import Step
+from dpppsynth.core.types import Floats
 from dpppsynth.core.wording import mention
 from dpppsynth.core.workers import worker_pool
 
@@ -114,8 +114,6 @@ def _log_tail(again: int, mean: float, log_likeliest: float, count: int) -> floa
 def _noise_digest(noise: Any) -> bytes:
     return hashlib.blake2b(np.ascontiguousarray(noise).tobytes(), digest_size=16).digest()
 
-
-Floats = npt.NDArray[np.float64]
 
 # Blocks that a worker gets, so that all of them end at about the same time; fewest and most runs of one. Shorter
 # blocks might go the same way by chance.

@@ -173,7 +173,7 @@ def doubts(plan: Any) -> tuple[str, ...]:
     n = getattr(plan, "n", None) or getattr(getattr(plan, "statistic", None), "expected_n", None)
     if plan.levels is not None or n is None or n * plan.guarantee.epsilon() > ENOUGH:
         return tuple(plan.cautions)
-    from dpppsynth.evaluation.recommendation.choice import no_better_than_uniform
+    from dpppsynth.evaluation.recommendation.recommended import no_better_than_uniform
 
     useless = no_better_than_uniform(plan)
     return tuple(plan.cautions) if useless is None else (*plan.cautions, useless)

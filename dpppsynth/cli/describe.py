@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def show_plan(plan: "ReleasePlan | StratifiedPlan", *, verbose: bool = False) -> None:
     """Print the guarantee, the public parameters, and epsilon by distance."""
-    levels = _levels(plan)
+    levels = plan.parts
     guarantee, first = plan.guarantee, next(iter(levels.values()))
     show_promise(guarantee, first.domain, verbose=verbose, start="The guarantee holds. ")
     show_text("")
@@ -70,17 +70,13 @@ def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
 
 def plan_json(plan: "ReleasePlan | StratifiedPlan") -> dict[str, Any]:
     """Everything public about a plan."""
-    levels = _levels(plan)
+    levels = plan.parts
     domain = _domain_json(next(iter(levels.values())).domain)
     common = {"holds": True, "guarantee": plan.guarantee.to_dict(), "domain": domain}
     if isinstance(plan, ReleasePlan):
         second = {} if plan.shuffled is None else {"shuffled": plan.shuffled.to_dict()}
         return _part_json(plan) | common | second
     return {"mechanism": STRATA, "by": plan.by, "levels": {k: _part_json(v) for k, v in levels.items()}} | common
-
-
-def _levels(plan: "ReleasePlan | StratifiedPlan") -> "dict[str, ReleasePlan]":
-    return {"": plan} if isinstance(plan, ReleasePlan) else plan.plans
 
 
 def _part_json(plan: ReleasePlan) -> dict[str, Any]:

@@ -22,8 +22,6 @@ from dpppsynth.core.output_folder import require_new_folder
 from dpppsynth.core.progress import each_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dpppsynth.release import Release, StratifiedRelease
 
 
@@ -85,7 +83,7 @@ def export(
         say("opening the release")
         with open_release(release, limit=not no_limit) as found:
             if intensity is not None:
-                for _, part in _parts(found.release):
+                for part in found.release.parts.values():
                     with said_of("--intensity", "path", "release"):
                         require_surface(part, f".{intensity}")
             if format is not None:
@@ -135,17 +133,7 @@ def _write_intensities(
     from dpppsynth.release import write_intensity
 
     out.mkdir(parents=True, exist_ok=True)
-    parts = list(_parts(release))
+    parts: list[tuple[str, Any]] = list(zip(release.prefixes, release.parts.values(), strict=True))
     for start, part in each_of(say, "writing the intensity", parts):
         write_intensity(part, out / f"{start}intensity.{kind}", spacing=spacing, level=level)
     return [f"{start}intensity.{kind}" for start, _ in parts]
-
-
-def _parts(release: "Release | StratifiedRelease") -> "Iterator[tuple[str, Any]]":
-    """The release, or that of each level, after the beginning of its files' names."""
-    from dpppsynth.release import StratifiedRelease
-
-    if isinstance(release, StratifiedRelease):
-        yield from zip(release.prefixes, release.releases.values(), strict=True)
-    else:
-        yield "", release

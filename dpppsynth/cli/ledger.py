@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dpppsynth.contract.account import Planned
     from dpppsynth.ledger import Entry, Ledger
     from dpppsynth.privacy import Guarantee, Relation
-    from dpppsynth.release.verify import Check
 
 IN_ROWS = (
     "This was found in the rows of the file, after the budget was authorised: whether rows are right, and how many "
@@ -47,29 +46,24 @@ class Budget(o.PromiseOptions):
 
     def neighbours(self) -> "Relation":
         """The neighbouring relation; InputError unless one is said."""
-        from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne
+        from dpppsynth.contract.object_options import relation_of
+        from dpppsynth.privacy import AddRemovePerson
 
-        kind, alpha, cap, user = self.relation, self.alpha, self.max_points_per_person, self.user
-        if alpha is None and kind in (None, Neighbours.ALPHA):
+        if self.alpha is None and self.relation in (None, Neighbours.ALPHA):
             msg = (
                 "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one, add-remove or "
                 "add-remove-person"
             )
             raise InputError(msg)
-        if alpha is not None and kind not in (None, Neighbours.ALPHA):
-            msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
-            raise InputError(msg)
-        if alpha is not None:
-            return AlphaNeighbours(alpha, max_points_per_person=cap, user=user)
-        if kind != Neighbours.ADD_REMOVE_PERSON:
-            return AddRemove(cap, user=user) if kind == Neighbours.ADD_REMOVE else ReplaceOne(cap, user=user)
-        if cap != 1:
+        if self.alpha is not None or self.relation != Neighbours.ADD_REMOVE_PERSON:
+            return relation_of(vars(self))
+        if self.max_points_per_person != 1:
             msg = (
                 "max_points_per_person: --relation add-remove-person protects all points of a person, however many; "
                 "leave --max-points-per-person out"
             )
             raise InputError(msg)
-        return AddRemovePerson() if user is None else AddRemovePerson(user)
+        return AddRemovePerson() if self.user is None else AddRemovePerson(self.user)
 
 
 def init(
@@ -116,7 +110,7 @@ def show(
     with Ledger.open(path) as ledger:
         checks = () if release is None else compare(ledger, certificate.read(release, limit=not no_limit))
         if json:
-            show_json(_summary(ledger) | ({} if release is None else {"checks": [_check(each) for each in checks]}))
+            show_json(_summary(ledger) | ({} if release is None else {"checks": [each.to_dict() for each in checks]}))
         else:
             _show(ledger)
             show_checks((check.name, check.holds, check.detail) for check in checks)
@@ -168,10 +162,6 @@ def _line(entry: "Entry") -> dict[str, Any]:
         "points": None if entry.points is None else entry.points.to_dict(),
         "guarantee": entry.guarantee.to_dict(),
     }
-
-
-def _check(check: "Check") -> dict[str, Any]:
-    return {"name": check.name, "holds": check.holds, "detail": check.detail}
 
 
 def _show(ledger: "Ledger") -> None:

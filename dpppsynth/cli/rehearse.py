@@ -48,10 +48,9 @@ def rehearse(
 
     plan = people.plan(method, place.domain(), patterns)
     show_cautions(doubts(plan))
-    plans = plan.plans if isinstance(plan, StratifiedPlan) else {"": plan}
     with progress() as say:
         outcomes = {}
-        for level, each in plans.items():
+        for level, each in plan.parts.items():
             if level:
                 say(f"{people.by} {level}")
             outcomes[level] = each.rehearse(progress=say)

@@ -109,9 +109,9 @@ def sample(
 
 def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_n: bool, again: bool) -> None:
     from dpppsynth.contract import registry
-    from dpppsynth.release import CoxRelease, StratifiedRelease
+    from dpppsynth.release import CoxRelease
 
-    parts = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
+    parts = list(release.parts.values())
     cox = [part for part in parts if isinstance(part, CoxRelease)]
     if not cox:
         msg = f"release: {folder} {registry.of(release).words.spent(parts[0].mechanism)}"

@@ -32,7 +32,7 @@ def verify(
 
     result = examine(path, limit=not no_limit)
     if json:
-        checks = [{"name": c.name, "holds": c.holds, "detail": c.detail} for c in result.checks]
+        checks = [check.to_dict() for check in result.checks]
         outcome = {"holds": result.holds, "not_shown": NOT_SHOWN}
         second = {} if result.shuffled is None else {"shuffled": result.shuffled.to_dict()}
         show_json(outcome | {"checks": checks, "guarantee": result.guarantee.to_dict()} | second)

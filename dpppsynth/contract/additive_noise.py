@@ -4,6 +4,7 @@ A plan is made from public parameters alone and knows its guarantee; `measure` s
 `PrivateStatistic`, public from then on.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
@@ -87,6 +88,7 @@ class LatticeStatistic(Statistic):
         Released are multiples of `2^-bits`.
     """
 
+    attributes: ClassVar[Mapping[str, str]] = {"lattice_bits": "bits"}
     if TYPE_CHECKING:
 
         @property
@@ -271,17 +273,6 @@ class LaplaceMasses(LaplaceStatistic):
         require(p["basis"] == mechanism.rpartition("-")[2], "the basis is the mechanism's")
         mesh, sizes = mesh_from_recipe(p["mesh"], domain), (p["n"], p["expected_n"])
         return cls(p["basis"], mesh, capped(relation), *sizes, p["epsilon"])
-
-    def parameters(self) -> JsonObject:
-        return {
-            "basis": self.basis,
-            "mesh": self.mesh.recipe,
-            "lattice_bits": self.bits,
-            "scale": self.scale,
-            "epsilon": self.epsilon,
-            "n": self.n,
-            "expected_n": self.expected_n,
-        }
 
     def implements(self, mechanism: str) -> bool:
         return mechanism.rpartition("-")[2] == self.basis

@@ -1,5 +1,6 @@
 """Arguments that are made from several options: relations of points, meshes, offsets and covariates."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def require_relation(options: ParsedOptions) -> None:
         raise InputError(msg)
 
 
-def relation_of(options: ParsedOptions) -> CappedRelation:
+def relation_of(options: ParsedOptions | Mapping[str, Any]) -> CappedRelation:
     """The relation of points that is named, or that a privacy radius stands for."""
     kind, alpha, user = options["relation"], options["alpha"], options["user"]
     cap = 1 if options["max_points_per_person"] is None else options["max_points_per_person"]

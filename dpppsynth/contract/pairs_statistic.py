@@ -12,7 +12,7 @@ from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.rounding import sum_up
-from dpppsynth.core.types import JsonObject, JsonRead
+from dpppsynth.core.types import JsonRead
 from dpppsynth.models.pair_sums import PairStatistic, require_few, require_radius
 from dpppsynth.privacy.bounds import laplace_scale, pair_sums_sensitivity
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace, laplace_noise, require_room
@@ -117,17 +117,6 @@ class NoisedPairs:
     def values(self, lattice: Ints) -> Floats:
         """(L,) sums, in pairs, of numbers in lattice units."""
         return np.asarray(lattice / 2.0**self.bits, dtype=np.float64)
-
-    def parameters(self) -> JsonObject:
-        """Public parameters for a certificate, but for the shares of the budget."""
-        statistic = self.statistic
-        return {
-            "lattice_bits": self.bits,
-            "radii": list(statistic.radii),
-            "caps": list(statistic.caps),
-            "steps": list(statistic.steps),
-            "scales": list(self.scales),
-        }
 
 
 class PairsStatistic(LatticeStatistic):

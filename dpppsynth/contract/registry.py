@@ -186,8 +186,7 @@ def measuring(plan: Statistic) -> AnyMechanism:
 
 def of(release: Result) -> AnyMechanism:
     """The record of a release's mechanism; of a stratified release, that of its levels."""
-    parts: Mapping[str, Result] = getattr(release, "releases", {"": release})
-    return mechanism(next(iter(parts.values())).mechanism)
+    return mechanism(next(iter(release.parts.values())).mechanism)
 
 
 def stratified(releases: Mapping[str, Result]) -> StratifiedType:
@@ -203,3 +202,13 @@ def loaded(place: str) -> Any:
     """The variable at a place, such as "package.module:NAME", whose module is loaded now."""
     module, variable = place.split(":")
     return getattr(import_module(module), variable)
+
+
+@cache
+def later(place: str) -> Callable[[Any], Any]:
+    """What the callable at a place makes, whose module is loaded when it is wanted."""
+
+    def make(given: Any) -> Any:
+        return loaded(place)(given)
+
+    return make

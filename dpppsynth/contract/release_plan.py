@@ -75,6 +75,11 @@ class ReleasePlan:
         return f"ReleasePlan({self.mechanism}, {self.statistic!r}{made})"
 
     @property
+    def parts(self) -> "dict[str, ReleasePlan]":
+        """The plan of each level of a mark: here the plan itself, under an empty name."""
+        return {"": self}
+
+    @property
     def domain(self) -> Domain:
         """Public window or network."""
         return self.statistic.domain

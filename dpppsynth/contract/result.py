@@ -73,6 +73,10 @@ class Result(Protocol):
     def entry(self) -> str | None:
         """Name of its authorisation in a ledger."""
 
+    @property
+    def parts(self) -> "Mapping[str, Result]":
+        """The result of each level of a mark, or the one result under an empty name."""
+
     def parameters(self) -> JsonObject:
         """Public parameters, as they stand on the certificate."""
 

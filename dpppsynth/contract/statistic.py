@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
@@ -90,6 +91,8 @@ class Statistic:
 
     # Form of the public parameters, but for epsilon, n and expected_n where nothing more is to say of them.
     form: ClassVar[Form]
+    # Attributes of which the form has another name, by that name.
+    attributes: ClassVar[Mapping[str, str]] = {}
     # Names among them that need not be stated.
     optional: ClassVar[frozenset[str]] = frozenset()
     # Whether neighbours differ by a capped number of points.
@@ -186,8 +189,9 @@ class Statistic:
         raise NotImplementedError
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to rebuild the statistic and its guarantee."""
-        raise NotImplementedError
+        """Public parameters for the certificate, by its form: enough to rebuild the statistic and its guarantee."""
+        names = dict.fromkeys((*self.form, "epsilon", "n", "expected_n"))
+        return {name: _stated(attrgetter(self.attributes.get(name, name))(self)) for name in names}
 
     def implements(self, mechanism: str) -> bool:
         """Whether it belongs to a mechanism, where several share one class of statistics."""
@@ -359,6 +363,15 @@ class Statistic:
         """
         released = release(pattern, rng)
         return Trial(released_intensity(released), fit=released_fit(released))
+
+
+def _stated(value: Any) -> Any:
+    """A public parameter as certificates have it: of a mesh what it is made from, of other objects their JSON form."""
+    if isinstance(value, tuple):
+        return list(value)
+    if hasattr(value, "recipe"):
+        return value.recipe
+    return value.to_dict() if hasattr(value, "to_dict") else value
 
 
 def require_kept_cap(kind: type[Statistic], relation: Relation) -> None:

@@ -71,6 +71,11 @@ class StratifiedPlan:
     def __repr__(self) -> str:
         return f"StratifiedPlan(by={self.by!r}, levels={list(self.plans)})"
 
+    @property
+    def parts(self) -> dict[str, ReleasePlan]:
+        """The plan of each level."""
+        return self.plans
+
     @cached_property
     def guarantee(self) -> Guarantee:
         """Guarantee of all levels together: the weakest level's."""

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
+from dpppsynth.contract import rules
 from dpppsynth.contract.account import Account, Ceiling, Subset
 from dpppsynth.contract.object_options import relation_of, require_relation
 from dpppsynth.contract.rehearsal import Rehearsal
@@ -35,7 +36,7 @@ from dpppsynth.core.wording import mention
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.composition import require_all_points
-from dpppsynth.privacy.guarantee import Guarantee, Profile
+from dpppsynth.privacy.guarantee import Guarantee, Profile, PureDP
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, MovedPoint, Relation, ReplaceOne
 from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mesh import Mesh
@@ -148,7 +149,8 @@ class Synthesizer(Settings, Generic[R_co]):
         return Guarantee(self.neighbouring(), self._ceiling(domain, **options), "budget-asked", (KEPT,))
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
-        raise NotImplementedError
+        """Profile of the whole budget: a pure one, unless the mechanism spends a delta."""
+        return PureDP(float(self.epsilon))
 
     def _planned(self, domain: Domain, **options: Any) -> ReleasePlan:
         """The plan for these public parameters: the last one that was made here, where it was made for the same ones.
@@ -326,6 +328,29 @@ class PointSynthesizer(Synthesizer[R_co]):
     def public_size(self, n: object, expected_n: object) -> float | None:
         """The public number of points, exact or guessed, that default rules may use."""
         return public_size(self.neighbouring(), n, expected_n)
+
+
+class MeshSynthesizer(PointSynthesizer[R_co]):
+    """Base of synthesizers whose mesh is given, or has a given spacing, or follows from a public rule."""
+
+    spacing: float | None
+    mesh: Mesh | None
+
+    def __post_init__(self) -> None:
+        if self.spacing is not None:
+            positive("spacing", self.spacing)
+        if self.spacing is not None and self.mesh is not None:
+            msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
+            raise InputError(msg)
+
+    def laid_mesh(self, domain: Domain, basis: str, by_rule: Callable[[], Mesh]) -> Mesh:
+        """Mesh of counts ("cells") or masses ("tents")."""
+        if self.mesh is not None:
+            return covering(domain, self.mesh)
+        if self.spacing is None:
+            return by_rule()
+        laid: Mesh = rules.BY_DOMAIN[type(domain)].spaced_mesh(domain, basis, self.spacing)
+        return laid
 
 
 def point_relation(relation: object, alpha: float | None, *, marks: bool = False) -> CappedRelation:

@@ -43,13 +43,22 @@ def whole_file(path: Path, mode: int = 0o666, *, ready: Callable[[], None] | Non
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    sync_names(path.parent)
+
+
+def sync_names(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
     if os.name == "posix":
-        # The new name itself must reach the disk.
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync(folder)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def name_leftovers(folder: Path, prefix: str, holds: str) -> None:

@@ -1,13 +1,12 @@
 """Output folders: new, with room on the disk before anything is spent, and on the disk once they are written."""
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from dpppsynth.core.atomic_files import name_leftovers
+from dpppsynth.core.atomic_files import name_leftovers, sync, sync_names
 from dpppsynth.core.errors import InputError
 
 
@@ -62,7 +61,7 @@ def room_held(folder: Path, size: int) -> Iterator[Callable[[], None]]:
             scratch = tempfile.TemporaryDirectory(dir=above, prefix=prefix)
             held = Path(made.enter_context(scratch)) / "room"
             held.write_bytes(bytes(size))
-            _sync(held)
+            sync(held)
         except OSError as err:
             msg = f"path: cannot write in {above}: {err.strerror}; choose another disk."
             raise InputError(msg) from None
@@ -72,22 +71,8 @@ def room_held(folder: Path, size: int) -> Iterator[Callable[[], None]]:
 def make_durable(folder: Path) -> None:
     """Wait until all files of a folder, and their names, are on the disk."""
     for path in folder.iterdir():
-        _sync(path)
+        sync(path)
     sync_names(folder)
-
-
-def sync_names(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
-    if os.name == "posix":
-        _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _existing(folder: Path) -> Path:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth import linear_network
-from dpppsynth.core.arguments import instance, whole
+from dpppsynth.core.arguments import instance, one_of, whole
 from dpppsynth.core.types import Floats
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain, Window, require_domain
@@ -23,7 +23,6 @@ from dpppsynth.spatial.second_order import (
     kernel_reach,
     longest_distance,
     pair_weights,
-    require_correction,
     require_pairs,
     require_smoothing,
     rounding,
@@ -120,7 +119,7 @@ def k_function(
     if isinstance(pattern.domain, LinearNetwork):
         return linear_network.k_function(pattern, r, intensity, "ang" if correction is None else correction, normalise)
     correction = CORRECTIONS[0] if correction is None else correction
-    require_correction(correction, CORRECTIONS, "in a window")
+    one_of("correction", correction, CORRECTIONS, " in a window")
     weight, scale = pair_weights(pattern, intensity, normalise)
     if correction == "border":
         k = _inner_k(pattern, weight, r)
@@ -168,7 +167,7 @@ def pair_correlation(
             pattern, r, bandwidth=bandwidth, intensity=intensity, correction=streets, normalise=normalise
         )
     correction = CORRECTIONS[0] if correction is None else correction
-    require_correction(correction, [name for name in CORRECTIONS if name != "border"], "in a window")
+    one_of("correction", correction, [name for name in CORRECTIONS if name != "border"], " in a window")
     require_smoothing(bandwidth, pattern.domain)
     weight, scale = pair_weights(pattern, intensity, normalise)
     width = float(bandwidth)

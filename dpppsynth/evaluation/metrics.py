@@ -383,11 +383,12 @@ def propensity_share(original: PointPattern, pattern: PointPattern) -> float:
     return min(1.0, MOST_PROPENSITIES / (len(original) + len(pattern)))
 
 
-def kept_part(pattern: PointPattern, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """(n,) a random choice of as many points as are compared."""
-    chosen = np.full(len(pattern), not thins(pattern))
-    if thins(pattern):
-        chosen[rng.choice(len(pattern), _largest(pattern.domain), replace=False)] = True
+def kept_part(pattern: PointPattern, rng: np.random.Generator, most: int | None = None) -> npt.NDArray[np.bool_]:
+    """(n,) a random choice of `most` points, or as many as a report compares."""
+    most = _largest(pattern.domain) if most is None else most
+    chosen = np.full(len(pattern), len(pattern) <= most)
+    if len(pattern) > most:
+        chosen[rng.choice(len(pattern), most, replace=False)] = True
     return chosen
 
 

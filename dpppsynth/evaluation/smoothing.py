@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpppsynth.core.arguments import instance
+from dpppsynth.core.arguments import instance, one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, heat_kernels, network_mesh
 from dpppsynth.linear_network.heat_kernels import spread
@@ -18,7 +18,7 @@ from dpppsynth.models import regular_triangulation
 from dpppsynth.spatial.gaussian_kernel import gaussian_sum, mass
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.second_order import checked_coordinates, require_correction, require_smoothing
+from dpppsynth.spatial.second_order import checked_coordinates, require_smoothing
 
 CORRECTIONS = ("diggle", "uniform", "none")
 # Segments of a network for each bandwidth of street, and in all (edges are never joined).
@@ -202,5 +202,5 @@ def kernel_intensity(pattern: PointPattern, bandwidth: float, correction: str | 
             raise InputError(msg)
         return HeatIntensity(pattern, float(bandwidth))
     correction = CORRECTIONS[0] if correction is None else correction
-    require_correction(correction, CORRECTIONS, "in a window")
+    one_of("correction", correction, CORRECTIONS, " in a window")
     return GaussianIntensity(pattern, float(bandwidth), correction)

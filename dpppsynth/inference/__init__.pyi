@@ -2,5 +2,4 @@ from dpppsynth.inference.lgcp_inference import LGCPInference as LGCPInference
 from dpppsynth.inference.matern_inference import MaternInference as MaternInference
 from dpppsynth.inference.posterior import Posterior as Posterior
 from dpppsynth.inference.projection import Projection as Projection
-from dpppsynth.inference.projection import project_to_simplex as project_to_simplex
 from dpppsynth.inference.street_inference import StreetInference as StreetInference

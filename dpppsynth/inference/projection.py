@@ -12,18 +12,12 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.spatial.intensity import PiecewiseConstant, PiecewiseLinear, held
-from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.simplex import norm_sub
 
 POSTPROCESSES = ("clip", "keep-n")
 # Points that noise may make up on average: its patterns would fill gigabytes, and say nothing.
 MOST_MADE_UP = 1e7
-
-
-def project_to_simplex(masses: Floats, total: float) -> Floats:
-    """Nearest vector (Euclidean) with non-negative entries that sum to `total`."""
-    return norm_sub(masses, total)
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ class Projection(Estimator[AdditiveStatistic]):
         whole = held(measure)
         masses, values = statistic.masses[whole], np.zeros(len(measure))
         clip = self.postprocess == "clip"
-        masses = np.maximum(masses, 0) if clip else project_to_simplex(masses, float(plan.n or 0))
+        masses = np.maximum(masses, 0) if clip else norm_sub(masses, float(plan.n or 0))
         values[whole] = masses / measure[whole]
         return (PiecewiseConstant if cells else PiecewiseLinear)(plan.mesh, values)
 

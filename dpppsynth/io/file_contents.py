@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import shapely
 from numpy.typing import NDArray
 
 from dpppsynth.core.crs import crs_member, is_in_degrees, known_crs, reproject, same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import nearest_multiples
+from dpppsynth.spatial.tables.frames import POINT
 from dpppsynth.spatial.tables.table import guarded
 
 if TYPE_CHECKING:
@@ -37,15 +37,9 @@ DEGREES = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WrittenPoints:
-    """Points as a file holds them.
+    """Points as a file holds them: coordinates (n, 2), of degrees longitude before latitude, and columns (n,) by name.
 
-    Attributes
-    ----------
-    xy : (n, 2) array
-        Coordinates; of degrees longitude before latitude.
-    columns : dict of str to (n,) array
-        Marks and, where wanted, places on a network.
-    crs : str or None
+    Columns are marks and, where wanted, places on a network.
     """
 
     xy: NDArray[np.float64]
@@ -54,22 +48,11 @@ class WrittenPoints:
 
 
 def written_points(pattern: PointPattern, *, to_crs: CRSLike | None = None, places: bool = False) -> WrittenPoints:
-    """Rows of a pattern.
+    """Rows of a pattern, re-projected where another system is given, degrees among them.
 
-    Parameters
-    ----------
-    pattern : PointPattern
-    to_crs : str, int or pyproj.CRS, optional
-        Re-project to this system, degrees among them; coordinates are rounded to a billionth of a degree, or to the
-        public grid of the pattern's domain.
-    places : bool
-        Whether points on a network have the columns `PLACES`.
-
-    Raises
-    ------
-    InputError
-        The pattern has no CRS to re-project from, or no accurate way leads to the other; or a mark is named like a
-        column of places.
+    Coordinates are rounded then, to a billionth of a degree or to the public grid of the pattern's domain. With
+    `places` points on a network have the columns `PLACES`. InputError where the pattern has no CRS to re-project from,
+    no accurate way leads to the other, or a mark is named like a column of places.
     """
     from dpppsynth.linear_network import LinearNetwork
 
@@ -129,7 +112,8 @@ def csv_parts(points: WrittenPoints) -> Iterator[str]:
     yield _csv_text([head], quoted=any(map(_returns, head)))
     for start in range(0, len(points.xy), ROWS):
         here = slice(start, start + ROWS)
-        columns = [_csv_cells(column[here]) for column in (*points.xy.T, *marks.values())]
+        values = [column[here] for column in (*points.xy.T, *marks.values())]
+        columns = [guarded(each.tolist()) if _texts(each) else each.tolist() for each in values]
         rows = zip(*columns, strict=True)
         if not any(
             any(map(_returns, cells)) for cells, mark in zip(columns[2:], marks.values(), strict=True) if _texts(mark)
@@ -155,10 +139,6 @@ def _json_value(value: Any) -> Any:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return None
     return value if isinstance(value, (bool, int, float, str)) else str(value)
-
-
-def _csv_cells(column: NDArray[Any]) -> list[Any]:
-    return guarded(column.tolist()) if _texts(column) else column.tolist()
 
 
 def _texts(column: NDArray[Any]) -> bool:
@@ -189,8 +169,7 @@ def arrow_batches(points: WrittenPoints) -> Iterator[pyarrow.RecordBatch]:
     for start in range(0, max(len(points.xy), 1), BATCH):
         here = slice(start, start + BATCH)
         columns = [_column(values[here], schema.field(name).type) for name, values in points.columns.items()]
-        shapes = pyarrow.array(shapely.to_wkb(shapely.points(points.xy[here])), pyarrow.binary())
-        yield pyarrow.record_batch([*columns, shapes], schema=schema)
+        yield pyarrow.record_batch([*columns, _points(points.xy[here])], schema=schema)
 
 
 def arrow_schema(points: WrittenPoints) -> pyarrow.Schema:
@@ -234,3 +213,14 @@ def _column(values: Any, kind: pyarrow.DataType) -> pyarrow.Array:
     if pyarrow.types.is_string(kind):
         listed = [None if value is None else str(value) for value in listed]
     return pyarrow.array(listed, kind, from_pandas=True)
+
+
+def _points(xy: Any) -> pyarrow.Array:
+    """Points (n, 2) in well-known binary."""
+    import pyarrow
+
+    shapes = np.empty(len(xy), POINT)
+    shapes["little"], shapes["kind"], shapes["x"], shapes["y"] = 1, 1, xy[:, 0], xy[:, 1]
+    ends = np.arange(len(xy) + 1, dtype=np.int32) * POINT.itemsize
+    buffers = [None, pyarrow.py_buffer(ends), pyarrow.py_buffer(shapes)]
+    return pyarrow.Array.from_buffers(pyarrow.binary(), len(xy), buffers)

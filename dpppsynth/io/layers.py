@@ -29,30 +29,12 @@ def read_layer(
     counts: bool = False,
     crs: str | None = None,
 ) -> PolygonLayer | RasterLayer:
-    """Read a public layer for a domain; polygons are re-projected to its CRS where the file names one.
+    """Read a public layer for a domain: a GeoTIFF, or a .geojson, .gpkg or .parquet file of polygons with a column.
 
-    Parameters
-    ----------
-    path : Path
-        A GeoTIFF (.tif), or a .geojson, .gpkg or .parquet file of polygons.
-    domain : Window or LinearNetwork
-    column : str or None
-        Numeric column of polygons; rasters have none.
-    option, column_option : str
-        Names of the arguments, for messages.
-    fill : float, optional
-        Value of what has none.
-    label : str, optional
-        Name in messages, in place of that of the file.
-    counts : bool
-        Whether values are counts, of which each part of a multi-polygon gets a share by its area.
-    crs : str, optional
-        Coordinate system of a file that does not name its own.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, lacks the column, or holds values or polygons that a layer cannot have.
+    Polygons are re-projected to the domain's CRS where the file names one, or `crs` does. `option` and `column_option`
+    name the arguments in messages, `label` the layer, in place of the file's name. What has no value takes `fill`. With
+    `counts` each part of a multi-polygon gets a share of its value by its area. InputError where the file cannot be
+    read, lacks the column, or holds values or polygons that a layer cannot have.
     """
     if path.suffix.lower() in RASTERS:
         if column is not None:

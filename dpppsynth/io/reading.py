@@ -20,14 +20,8 @@ from dpppsynth.spatial.patterns import PointPattern, pattern_of
 from dpppsynth.spatial.polygons import reprojected
 from dpppsynth.spatial.tables.formats import as_path, is_csv, json_table, read_head, read_layer, read_table
 from dpppsynth.spatial.tables.mark_columns import require_columns
-from dpppsynth.spatial.tables.points import (
-    chosen_marks,
-    described_columns,
-    read_point_batches,
-    read_points,
-    refuse_broken,
-)
-from dpppsynth.spatial.tables.rows import examine_rows, fitting_crs, require_snap
+from dpppsynth.spatial.tables.points import examined, read_point_batches, read_points, refuse_broken
+from dpppsynth.spatial.tables.rows import fitting_crs, require_snap
 from dpppsynth.spatial.tables.table import Table
 
 if TYPE_CHECKING:
@@ -171,12 +165,10 @@ def _synthetic(
     table: Table, domain: Domain, name: str, marks: Iterable[str], described: Marks | None = None
 ) -> PointPattern:
     # A file without points has no columns either.
-    told = described_columns(table, described if len(table) else None)
-    rows = examine_rows(table, domain, unfit=told.broken)
+    kept: dict[str, Any] = {"marks": marks, "described": described} if len(table) else {}
+    points, rows = examined(table, domain, **kept)
     refuse_broken(rows.broken, name)
-    columns = chosen_marks(table, rows, marks if len(rows.xy) else ())
-    columns |= {name: values[rows.row] for name, values in told.columns.items()}
-    return PointPattern.synthetic(rows.xy, domain, columns)
+    return PointPattern.synthetic(points.xy, domain, points.marks)
 
 
 def read_window(

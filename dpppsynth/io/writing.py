@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -123,14 +124,11 @@ def _told(parts: Iterable[Part], points: WrittenPoints, rows: int, say: Progress
         yield part
 
 
-def _write_geojson(points: WrittenPoints, path: Path, say: Progress) -> None:
+def _write_text(
+    parts: Callable[[WrittenPoints], Iterator[str]], points: WrittenPoints, path: Path, say: Progress
+) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(_told(geojson_parts(points), points, ROWS, say))
-
-
-def _write_csv(points: WrittenPoints, path: Path, say: Progress) -> None:
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        stream.writelines(_told(csv_parts(points), points, ROWS, say))
+        stream.writelines(_told(parts(points), points, ROWS, say))
 
 
 def _write_gpkg(points: WrittenPoints, path: Path, say: Progress) -> None:
@@ -164,9 +162,9 @@ def _write_parquet(points: WrittenPoints, path: Path, say: Progress) -> None:
 
 
 _WRITERS: dict[str, Callable[[WrittenPoints, Path, Progress], None]] = {
-    ".geojson": _write_geojson,
-    ".json": _write_geojson,
-    ".csv": _write_csv,
+    ".geojson": partial(_write_text, geojson_parts),
+    ".json": partial(_write_text, geojson_parts),
+    ".csv": partial(_write_text, csv_parts),
     ".gpkg": _write_gpkg,
     ".parquet": _write_parquet,
 }

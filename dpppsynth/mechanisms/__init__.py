@@ -1,1 +1,1 @@
-"""Mechanisms, one folder for each family: its bound, statistic, synthesizer, release, audit and words."""
+"""Mechanisms, one folder for each family: its bound, statistic, synthesizer, release, audit and record."""

@@ -54,6 +54,17 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+def panel_axes(count: int, in_row: int, width: float, height: float, beside: float = 0.0) -> list[Axes]:
+    """Axes of so many panels of these inches, with inches to spare `beside` all; those left over show nothing."""
+    columns = min(in_row, count)
+    rows = math.ceil(count / columns)
+    figure = new_figure(columns * width + beside, rows * height)
+    every: list[Axes] = np.ravel(figure.subplots(rows, columns, squeeze=False)).tolist()
+    for ax in every[count:]:
+        ax.set_axis_off()
+    return every
+
+
 def map_figure(domain: Domain, panels: int = 1, beside: float = 0.0) -> Figure:
     """A figure whose size suits the shape of the domain, with inches to spare `beside` it."""
     x0, y0, x1, y1 = frame(domain)
@@ -72,11 +83,19 @@ def frame(domain: Domain) -> tuple[float, float, float, float]:
 
 def draw_domain(domain: Domain, ax: Axes | None, title: str | None) -> Axes:
     """Prepare axes: the window as land or the streets as thin lines, a scale bar under it, nothing else."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.patches import PathPatch
+
     ax = map_figure(domain).subplots() if ax is None else ax
     if isinstance(domain, LinearNetwork):
-        _draw_streets(domain, ax)
+        lines = [shapely.get_coordinates(line) for line in domain.lines]
+        width = 1.2 * thinner(domain)
+        streets = LineCollection(lines, colors=STREET, linewidths=width, capstyle="round", zorder=0.5)
+        ax.add_collection(streets, autolim=False)
     else:
-        _draw_land(domain, ax)
+        shape = outline(domain.geometry)
+        ax.add_patch(PathPatch(shape, facecolor=LAND, edgecolor="none", zorder=0))
+        ax.add_patch(PathPatch(shape, facecolor="none", edgecolor=BORDER, linewidth=1.0, zorder=2.5))
     ax.set_aspect("equal")
     ax.set_axis_off()
     if title:
@@ -84,24 +103,6 @@ def draw_domain(domain: Domain, ax: Axes | None, title: str | None) -> Axes:
     set_view(domain, ax)
     _scale_bar(domain, ax)
     return ax
-
-
-def _draw_land(domain: Domain, ax: Axes) -> None:
-    from matplotlib.patches import PathPatch
-
-    shape = outline(domain.geometry)
-    ax.add_patch(PathPatch(shape, facecolor=LAND, edgecolor="none", zorder=0))
-    ax.add_patch(PathPatch(shape, facecolor="none", edgecolor=BORDER, linewidth=1.0, zorder=2.5))
-
-
-def _draw_streets(network: LinearNetwork, ax: Axes) -> None:
-    from matplotlib.collections import LineCollection
-
-    lines = [shapely.get_coordinates(line) for line in network.lines]
-    width = 1.2 * thinner(network)
-    ax.add_collection(
-        LineCollection(lines, colors=STREET, linewidths=width, capstyle="round", zorder=0.5), autolim=False
-    )
 
 
 def thinner(network: LinearNetwork) -> float:

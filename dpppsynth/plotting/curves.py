@@ -12,7 +12,7 @@ from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import stated
 from dpppsynth.core.units import short_unit
-from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, new_figure, plain_axes, set_title
+from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, new_figure, panel_axes, plain_axes, set_title
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, AddRemovePerson, GeoIndistinguishability, Local, MovedPoint
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
@@ -270,18 +270,15 @@ def plot_series(
     shown = _chosen(raw, cells)
     names = [f"cell {cell}" for cell in shown] if raw.ndim == 2 else [title or "Released series"]
     raw, smooth = raw.reshape(len(raw), -1), smooth.reshape(len(raw), -1)
-    columns = min(IN_ROW, len(shown))
-    rows = math.ceil(len(shown) / columns)
-    every = np.ravel(new_figure(columns * WIDTH, rows * HEIGHT).subplots(rows, columns, squeeze=False)).tolist()
+    every = panel_axes(len(shown), IN_ROW, WIDTH, HEIGHT)
     for ax, cell, name in zip(every, shown, names, strict=False):
         _panel(ax, raw[:, cell], smooth[:, cell], float(release.max_error))
         set_title(ax, name)
         _levels(ax, release, len(raw))
-    for ax in every[len(shown) :]:
-        ax.set_axis_off()
     # Under all panels, where it covers no number.
     handles, labels = every[0].get_legend_handles_labels()
-    every[0].figure.legend(handles, labels, loc="outside lower right", ncols=3, frameon=False, fontsize=9)
+    figure: Any = every[0].figure
+    figure.legend(handles, labels, loc="outside lower right", ncols=3, frameon=False, fontsize=9)
     return every[: len(shown)]
 
 

@@ -33,8 +33,10 @@ from dpppsynth.plotting.surfaces import (
     ColourScale,
     Painting,
     Shades,
+    bar_with_ticks,
     draw_colour_bar,
     draw_raster,
+    draw_streets,
     pixels_near,
     raster_of,
     street_values,
@@ -140,11 +142,7 @@ def plot_intensity(
     painting = Painting.of(intensity, factor)
     scale = scale or ColourScale.of([painting.shades()])
     shown = painting.draw(ax, scale)
-    set_view(domain, ax)
-    draw_colour_bar(shown, ax, f"{of} per {unit}", scale, "streets" if streets else "area")
-    if landmarks is not None:
-        _landmarks(landmarks, domain, landmark_label, ax)
-    return ax
+    return _finished(shown, domain, ax, f"{of} per {unit}", scale, landmarks, landmark_label)
 
 
 def colour_scale(intensities: Iterable[Intensity]) -> ColourScale:
@@ -196,10 +194,23 @@ def plot_heatmap(
     # Under a filter the logarithm would show how its tails fall, and not where anybody is.
     scale = ColourScale.of([Shades(inside, np.ones(len(inside)), 1.0)], log=False)
     shown = draw_raster(shares, window, ax, scale, cmap="inferno", interpolation="bilinear")
-    set_view(window, ax)
-    draw_colour_bar(shown, ax, "share of the maximum", scale, "area")
+    return _finished(shown, window, ax, "share of the maximum", scale, landmarks, landmark_label)
+
+
+def _finished(
+    shown: Any,
+    domain: Domain,
+    ax: Axes,
+    unit: str,
+    scale: ColourScale,
+    landmarks: PointPattern | None,
+    landmark_label: str,
+) -> Axes:
+    """A map in colours with its colour bar, and landmarks where there are any."""
+    set_view(domain, ax)
+    draw_colour_bar(shown, ax, unit, scale, "streets" if isinstance(domain, LinearNetwork) else "area")
     if landmarks is not None:
-        _landmarks(landmarks, window, landmark_label, ax)
+        _landmarks(landmarks, domain, landmark_label, ax)
     return ax
 
 
@@ -342,18 +353,21 @@ def plot_relative_risk(
     ------
     InputError
     """
+    from matplotlib.lines import Line2D
+
     instance("risk", risk, RelativeRisk, "`release.risk` is one")
     positive("threshold", threshold)
     probability("certainty", certainty)
     domain = risk.mesh.domain
     ax = draw_domain(domain, ax or map_figure(domain, beside=1.1).subplots(), title)
-    draw = _streets if isinstance(domain, LinearNetwork) else _window
-    shown = draw(risk, threshold, certainty, ax)
+    streets = isinstance(domain, LinearNetwork)
+    shown = (_streets if streets else _window)(risk, threshold, certainty, ax)
     set_view(domain, ax)
-    bar: Any = ax.figure.colorbar(shown, ax=ax, shrink=0.8, pad=0.02, label="relative risk", extend="both")
-    bar.outline.set_visible(False)
-    _ticks(bar)
-    _legend(isinstance(domain, LinearNetwork), threshold, certainty, ax)
+    factors = [each for each in (1.25, 1.5, 2, 4, 8, 16) if each <= shown.norm.vmax * (1 + 1e-9)]
+    ticks = [*(1 / each for each in reversed(factors)), 1.0, *factors]
+    bar_with_ticks(shown, ax, "relative risk", ticks, "both", "{:.3g}".format)
+    text = f"P(risk > {threshold:g}) ≥ {100 * certainty:g} %"
+    legend_below(ax, [Line2D([], [], color=INK, linewidth=THICK if streets else 1.4, label=text)])
     return ax
 
 
@@ -375,43 +389,14 @@ def _window(risk: RelativeRisk, threshold: float, certainty: float, ax: Axes) ->
     image = draw_raster(np.maximum(values, seen.min()), window, ax, _scale(seen), **style)
     if excess.min() < certainty < excess.max():
         x0, y0, x1, y1 = window.bounds
-        rows, columns = excess.shape
-        x = x0 + (np.arange(columns) + 0.5) * (x1 - x0) / columns
-        y = y0 + (np.arange(rows) + 0.5) * (y1 - y0) / rows
-        lines = ax.contour(x, y, excess, [certainty], colors=INK, linewidths=1.4, zorder=3)
+        place: Any = {"extent": (x0, x1, y0, y1), "origin": "lower"}
+        lines = ax.contour(excess, [certainty], colors=INK, linewidths=1.4, zorder=3, **place)
         lines.set_clip_path(image.get_clip_path())
     return image
 
 
 def _streets(risk: RelativeRisk, threshold: float, certainty: float, ax: Axes) -> Any:
-    from matplotlib.collections import LineCollection
-
     lines, values = street_values(risk.surface)
     _, excess = street_values(risk.exceedance(threshold))
-    order = np.argsort(excess, kind="stable")
-    width = np.where(excess[order] >= certainty, THICK, THIN)
-    drawn = LineCollection(
-        list(lines[order]), array=values[order], linewidths=width, cmap="coolwarm", norm=_scale(values), zorder=1
-    )
-    ax.add_collection(drawn, autolim=False)
-    return drawn
-
-
-def _ticks(bar: Any) -> None:
-    """Round factors in place of powers of ten."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
-    low, high = bar.norm.vmin, bar.norm.vmax
-    factors = [each for each in (1.25, 1.5, 2, 4, 8, 16) if each <= high * (1 + 1e-9)]
-    places = [1 / each for each in reversed(factors) if 1 / each >= low * (1 - 1e-9)] + [1.0, *factors]
-    bar.ax.yaxis.set_major_locator(FixedLocator(places))
-    bar.ax.yaxis.set_minor_locator(NullLocator())
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
-
-
-def _legend(streets: bool, threshold: float, certainty: float, ax: Axes) -> None:
-    from matplotlib.lines import Line2D
-
-    text = f"P(risk > {threshold:g}) ≥ {100 * certainty:g} %"
-    handle = Line2D([], [], color=INK, linewidth=THICK if streets else 1.4, label=text)
-    legend_below(ax, [handle])
+    width = np.where(excess >= certainty, THICK, THIN)
+    return draw_streets(lines, values, width, ax, cmap="coolwarm", norm=_scale(values))

@@ -22,6 +22,7 @@ from dpppsynth.plotting.canvas import (
     draw_domain,
     frame,
     new_figure,
+    panel_axes,
     plain_axes,
     set_title,
     set_view,
@@ -196,10 +197,7 @@ def draw_panels(
     streets = isinstance(domain, LinearNetwork)
     x0, y0, x1, y1 = frame(domain)
     ratio = float(np.clip((y1 - y0) / (x1 - x0), 0.4, 2.0))
-    columns = min(IN_ROW, len(parts))
-    rows = math.ceil(len(parts) / columns)
-    figure = new_figure(columns * PANEL / math.sqrt(ratio) + 1.2, rows * (PANEL * math.sqrt(ratio) + 0.5))
-    every = np.ravel(figure.subplots(rows, columns, squeeze=False)).tolist()
+    every = panel_axes(len(parts), IN_ROW, PANEL / math.sqrt(ratio), PANEL * math.sqrt(ratio) + 0.5, beside=1.2)
     unit, factor = density_unit(domain.unit, streets=streets)
     paintings = [Painting.of(each, factor) for each in parts.values()]
     scale = ColourScale.of([each.shades() for each in paintings])
@@ -208,8 +206,6 @@ def draw_panels(
         ax.set_title(shortened(name), loc="left", fontsize=11, color=INK, pad=4).set_parse_math(False)
         shown = painting.draw(ax, scale)
         set_view(domain, ax)
-    for ax in every[len(parts) :]:
-        ax.set_axis_off()
     for ax, xy in zip(every, points, strict=False):
         share = min(1.0, MANY / max(1, sum(map(len, points)))) ** 0.5
         style: dict[str, Any] = {"s": max(0.8, 5 * share), "alpha": max(0.25, share)}

@@ -140,17 +140,23 @@ class ColourScale:
 
 def draw_colour_bar(shown: Any, axes: Any, label: str, scale: ColourScale, along: str) -> None:
     """Draw a colour bar beside one map or several; a scale that is not linear stands under its label."""
+    figure: Any = (axes[0] if isinstance(axes, list) else axes).figure
+    lines = [label, *textwrap.wrap(scale.words(along), int(LETTERS_PER_INCH * figure.get_size_inches()[1]))]
+    bar_with_ticks(shown, axes, "\n".join(lines), scale.ticks(), EXTEND[scale.under, scale.beyond], "{:,.6g}".format)
+
+
+def bar_with_ticks(
+    shown: Any, axes: Any, label: str, ticks: Sequence[float], extend: str, text: Callable[[float], str]
+) -> None:
+    """Draw a colour bar with the given ticks, in the given words."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     figure: Any = (axes[0] if isinstance(axes, list) else axes).figure
-    letters = int(LETTERS_PER_INCH * figure.get_size_inches()[1])
-    lines = [label, *textwrap.wrap(scale.words(along), letters)]
-    extend = EXTEND[scale.under, scale.beyond]
-    bar: Any = figure.colorbar(shown, ax=axes, shrink=0.8, pad=0.02, label="\n".join(lines), extend=extend)
+    bar: Any = figure.colorbar(shown, ax=axes, shrink=0.8, pad=0.02, label=label, extend=extend)
     bar.outline.set_visible(False)
-    bar.ax.yaxis.set_major_locator(FixedLocator(scale.ticks()))
+    bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
     bar.ax.yaxis.set_minor_locator(NullLocator())
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:,.6g}"))
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: text(value)))
 
 
 def _quantile(values: Floats, extent: Floats, share: float) -> float:
@@ -207,7 +213,13 @@ class Painting:
         """Fill the window, or colour the streets of the network."""
         domain = self.intensity.mesh.domain
         if self.lines is not None:
-            return _draw_along_streets(domain, self.lines, self.values, ax, scale)
+            from matplotlib import colormaps
+            from matplotlib.colors import ListedColormap
+
+            widths = thinner(domain) * (THIN + (THICK - THIN) * scale.shares(self.values))
+            # Dark is high, and its palest colours are left out: thin lines on white must be seen.
+            colours = ListedColormap(colormaps["YlGnBu"](np.linspace(PALEST, 1, 256)))
+            return draw_streets(self.lines, self.values, widths, ax, cmap=colours, norm=scale.norm(), capstyle="round")
         steps = isinstance(self.intensity, PiecewiseConstant)
         return draw_raster(self.values, domain, ax, scale, interpolation="nearest" if steps else "bilinear")
 
@@ -270,26 +282,12 @@ def _spot_top(values: Floats) -> float:
     return float(seen if seen > 0 else falling[0])
 
 
-def _draw_along_streets(
-    network: LinearNetwork, lines: Floats, values: Floats, ax: Axes, scale: ColourScale
-) -> LineCollection:
-    """Colour streets by values, which also set their width; the highest lie on top."""
-    from matplotlib import colormaps
+def draw_streets(lines: Floats, values: Floats, widths: Floats, ax: Axes, **style: Any) -> LineCollection:
+    """Draw stretches (m, 2, 2) in the colours of values (m,) and so wide (m,), the widest on top."""
     from matplotlib.collections import LineCollection
-    from matplotlib.colors import ListedColormap
 
-    order = np.argsort(values, kind="stable")
-    widths = thinner(network) * (THIN + (THICK - THIN) * scale.shares(values[order]))
-    drawn = LineCollection(
-        list(lines[order]),
-        array=values[order],
-        # Dark is high, and its palest colours are left out: thin lines on white must be seen.
-        cmap=ListedColormap(colormaps["YlGnBu"](np.linspace(PALEST, 1, 256))),
-        norm=scale.norm(),
-        linewidths=widths,
-        capstyle="round",
-        zorder=1,
-    )
+    order = np.argsort(widths, kind="stable")
+    drawn = LineCollection(list(lines[order]), array=values[order], linewidths=widths[order], zorder=1, **style)
     ax.add_collection(drawn, autolim=False)
     return drawn
 

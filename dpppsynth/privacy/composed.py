@@ -14,10 +14,10 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from dpppsynth.core.arguments import probability
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.privacy.losses import LossLattice, LossLaw
 from dpppsynth.privacy.profiles import (
     LARGEST_RATE,
@@ -31,7 +31,6 @@ from dpppsynth.privacy.profiles import (
 
 __all__ = ["Composed", "LossSum", "basic_epsilon", "loss_sum", "merged_profiles", "suitable_step", "symmetric_law"]
 
-Floats = npt.NDArray[np.float64]
 # Hashable profiles.
 Counts = Mapping[Any, int]
 
@@ -332,7 +331,7 @@ def _area(profile: Profile, top: float) -> float:
     return float(heights @ (weights * u)) * top
 
 
-def _lower_hull(x: Floats, y: Floats) -> npt.NDArray[np.int64]:
+def _lower_hull(x: Floats, y: Floats) -> Ints:
     """Indices of the corners of the lower convex hull of points with rising x; hardly visible ones are cut off."""
     hull: list[int] = []
     for k in range(len(x)):

@@ -20,16 +20,13 @@ from itertools import accumulate
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dpppsynth.core.arguments import probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.tiled_matrix import TiledMatrix
+from dpppsynth.core.types import Floats, Ints
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.spatial.domains import as_reals
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # Lattice points per standard deviation of one child's loss: splitting adds a 2400th to its variance, at most a 1600th.
 FINENESS = 20

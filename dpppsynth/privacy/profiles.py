@@ -11,11 +11,11 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from dpppsynth.core.arguments import finite, positive, probability, several
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.types import Floats
 
 __all__ = [
     "ApproximateDP",
@@ -271,8 +271,6 @@ def _promise(epsilon: float, delta: float = 0.0) -> str:
         f"of two neighbouring patterns as for the other{aside}"
     )
 
-
-Floats = npt.NDArray[np.float64]
 
 # Three-point Gauss-Legendre rule on [-1, 1].
 NODES, WEIGHTS = np.array([-math.sqrt(0.6), 0.0, math.sqrt(0.6)]), np.array([5.0, 8.0, 5.0]) / 9

@@ -26,6 +26,7 @@ from dpppsynth.privacy.catalogue import (
     require_codes,
     text,
 )
+from dpppsynth.privacy.truncated.error_bounds import smallest_number
 
 THEOREM = "clones"
 # More reports are as good as these: the bound falls with their number.
@@ -117,14 +118,8 @@ def _smallest(local: float, reports: int, delta: float, clones: float | None) ->
     def holds(epsilon: float) -> bool:
         return shuffled_delta(local, reports, epsilon, clones=clones) <= delta * (1 - KEPT_BACK)
 
-    low, high = local * 2.0**-30, local
-    if holds(low):
-        return low
-    # In the logarithm: epsilons of large crowds are small.
-    while high > low * (1 + 1e-5):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    least = local * 2.0**-30
+    return least if holds(least) else smallest_number(holds, least, local, close=1e-5)
 
 
 @lru_cache(maxsize=16)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import COVARIATES, POSTERIOR, Estimator, assumed_of
 from dpppsynth.contract.result import UNFITTED, FitSummary, Saved
-from dpppsynth.core.arguments import one_of, probability, real_array
+from dpppsynth.core.arguments import one_of, probability
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, ProgressLike, announced
 from dpppsynth.core.randomness import RngLike, generator
@@ -28,6 +28,7 @@ from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern, poisson_pattern
+from dpppsynth.spatial.second_order import checked_coordinates
 
 if TYPE_CHECKING:
     from dpppsynth.inference.risk import Effects, RelativeRisk
@@ -50,13 +51,10 @@ class CredibleInterval:
     level: float
 
 
-def _coordinates(xy: ArrayLike) -> Floats:
-    """(n, 2) coordinates, of one place or several."""
-    points = real_array(xy)
-    if points is None or points.ndim not in (1, 2) or points.shape[-1:] != (2,) or not np.isfinite(points).all():
-        msg = "xy: needs finite coordinates in an array (n, 2)."
-        raise InputError(msg)
-    return points.reshape(-1, 2)
+def tails(level: float) -> Floats:
+    """(2,) probabilities at the ends of an interval that holds so much."""
+    probability("level", level, remedy="0.9 is the default")
+    return np.array([(1 - level) / 2, (1 + level) / 2])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,24 +167,26 @@ class CoxRelease(StatisticRelease[L]):
         model = self._field_model()
         return RelativeRisk(model.mesh, self._require_draws().flat.astype(float), model.offset)
 
-    def relative_risk(self, xy: ArrayLike) -> Floats:
+    def risk_of(self) -> "RelativeRisk":
+        """`risk`; of points with marks that of a type, or at a time, which the next three methods then take as well."""
+        return self.risk
+
+    def relative_risk(self, xy: ArrayLike, **marks: Any) -> Floats:
         """(n,) posterior mean of the relative risk at coordinates (n, 2): `release.risk` has more.
 
         `exp(effects + field)` without the offset, divided in every draw by its average over the offset: 1 is the
         average risk of the population, or without an offset the average intensity over the area.
         """
-        return self.risk(_coordinates(xy))
+        return self.risk_of(**marks)(checked_coordinates(xy))
 
-    def risk_interval(self, xy: ArrayLike, level: float = 0.9) -> CredibleInterval:
+    def risk_interval(self, xy: ArrayLike, level: float = 0.9, **marks: Any) -> CredibleInterval:
         """Pointwise credible interval of the relative risk at coordinates (n, 2)."""
-        probability("level", level)
-        tail = (1 - level) / 2
-        lower, upper = self.risk.quantiles(_coordinates(xy), np.array([tail, 1 - tail]))
+        lower, upper = self.risk_of(**marks).quantiles(checked_coordinates(xy), tails(level))
         return CredibleInterval(lower, upper, level)
 
-    def exceedance(self, threshold: float, xy: ArrayLike) -> Floats:
+    def exceedance(self, threshold: float, xy: ArrayLike, **marks: Any) -> Floats:
         """(n,) posterior probability that the relative risk is above a threshold at coordinates (n, 2)."""
-        return self.risk.exceedance(threshold)(_coordinates(xy))
+        return self.risk_of(**marks).exceedance(threshold)(checked_coordinates(xy))
 
     @property
     def diagnostics(self) -> Any:
@@ -202,16 +202,13 @@ class CoxRelease(StatisticRelease[L]):
         fits = None if self.draws is None else self.draws.fits
         return UNFITTED if fits is None else fits.worst
 
-    def interval(self, xy: ArrayLike, level: float = 0.9) -> CredibleInterval:
-        """Pointwise credible interval of the intensity at points (n, 2).
+    def interval(self, xy: ArrayLike, level: float = 0.9, **marks: Any) -> CredibleInterval:
+        """Pointwise credible interval of the intensity at points (n, 2); of points with marks as `intensity` has it.
 
         Measured coverage is in docs/theory.md, section 6; NUTS covers better than the Laplace approximation.
         """
-        if not 0 < level < 1:
-            msg = f"level: must lie strictly between 0 and 1, got {level!r}."
-            raise InputError(msg)
         mean = self._field_model().posterior_mean(self._require_draws())
-        lower, upper = mean.quantiles(np.asarray(xy, dtype=np.float64), np.array([(1 - level) / 2, (1 + level) / 2]))
+        lower, upper = mean.quantiles(checked_coordinates(xy), tails(level), **marks)
         return CredibleInterval(lower, upper, level)
 
     def sample(

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from dpppsynth.contract.estimator import AnyEstimator
 from dpppsynth.contract.registry import mechanism, stratified
@@ -27,14 +26,6 @@ from dpppsynth.release.verify import Verification, verify_opened
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
-
-
-class PublishedPlan(NamedTuple):
-    """A release's mechanism, statistic and estimator, from its certificate."""
-
-    mechanism: str
-    statistic: Statistic
-    estimator: AnyEstimator | None
 
 
 def load_release(path: str | Path, *, limit: bool = True) -> Release | StratifiedRelease:
@@ -173,14 +164,16 @@ def _opened(
     level: Mapping[str, str] | None = None,
 ) -> Release:
     """One release; `start` is what its files' names begin with, `level` the mark and value of its points."""
-    plan = plan_of(found, domain, relation, name, parameters)
+    statistic, estimator = plan_of(found, domain, relation, name, parameters)
     saved = SavedPart(found, domain, start, level or {})
-    release = mechanism(name).build_release(plan.statistic.reopened(saved), plan.estimator)
+    release = mechanism(name).build_release(statistic.reopened(saved), estimator)
     opened: Release = instance("release", release.reopened(saved), Release)
     return opened
 
 
-def plan_of(found: Published, domain: Domain, relation: Relation, name: str, parameters: JsonRead) -> PublishedPlan:
+def plan_of(
+    found: Published, domain: Domain, relation: Relation, name: str, parameters: JsonRead
+) -> tuple[Statistic, AnyEstimator | None]:
     """Statistic and estimator of a saved release, rebuilt from its certificate.
 
     Parameters
@@ -197,11 +190,11 @@ def plan_of(found: Published, domain: Domain, relation: Relation, name: str, par
     described = mechanism(name)
     plan = described.statistic.from_parameters(parameters, relation, domain, mechanism=name)
     if not described.estimators:
-        return PublishedPlan(name, plan, None)
+        return plan, None
     stated = parameters["estimator"]
     offset = None if stated.get("offset") is None else _offset(found).from_source(stated.get("offset_source", ""))
     estimator = described.estimator(stated["kind"]).from_dict(stated, plan, offset)
-    return PublishedPlan(name, plan.with_offset(offset), estimator)
+    return plan.with_offset(offset), estimator
 
 
 @dataclass(frozen=True)

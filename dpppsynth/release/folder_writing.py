@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from dpppsynth.contract.result import Result
-from dpppsynth.core.atomic_files import name_leftovers
+from dpppsynth.core.atomic_files import name_leftovers, sync_names
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.output_folder import in_use, make_durable, require_new_folder, scratch_prefix, sync_names
+from dpppsynth.core.output_folder import in_use, make_durable, require_new_folder, scratch_prefix
 from dpppsynth.core.progress import Progress, ProgressLike, announced, part_progress, silent
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.types import JsonObject

@@ -21,6 +21,7 @@ from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import CappedRelation, MovedPoint, Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
+from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.release import certificate
 from dpppsynth.spatial.domains import Domain
 
@@ -247,8 +248,6 @@ def stated_budget(parameters: Parameters) -> tuple[float, float]:
 def spends(guarantee: Guarantee, parameters: Parameters) -> bool:
     """Whether a guarantee keeps to the stated budget, and spends all of it."""
     epsilon, delta = stated_budget(parameters)
-    from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
-
     # Pure bounds are exact, others found by numbers. Of noise within whole bounds the scale follows from the budget.
     low = 1 - (1e-9 if isinstance(guarantee.profile, PureDP) else 1e-5)
     low = 0.0 if isinstance(guarantee.profile, TruncatedLaplaceDP) else low

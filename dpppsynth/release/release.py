@@ -118,9 +118,19 @@ class Release:
         return self.statistic.definition.n, self.statistic.definition.expected_n
 
     @property
+    def parts(self) -> "dict[str, Release]":
+        """The release of each level of a mark: here the release itself, under an empty name."""
+        return {"": self}
+
+    @property
+    def prefixes(self) -> list[str]:
+        """Beginnings of the names of the files of each level."""
+        return [""]
+
+    @property
     def plans(self) -> list[Statistic]:
-        """Statistics of all levels, here one."""
-        return [self.statistic.definition]
+        """Statistics of all levels."""
+        return [part.statistic.definition for part in self.parts.values()]
 
     def parameters(self) -> JsonObject:
         """Public parameters, as they stand on the certificate."""
@@ -172,6 +182,9 @@ class PatternRelease(Release):
 
     def keep(self, path: Path) -> Self:
         return self._kept_with(path, self.patterns)
+
+    def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
+        return self._save(path, self.patterns, progress=progress)
 
     def sample(self, m: int = 1, rng: RngLike = None) -> list[PointPattern]:
         """The first m of the paid patterns; same interface as sampling from an intensity.

@@ -71,6 +71,11 @@ class StratifiedRelease:
         return (self.by,)
 
     @property
+    def parts(self) -> dict[str, Release]:
+        """The release of each level."""
+        return self.releases
+
+    @property
     def prefixes(self) -> list[str]:
         """Beginnings of the names of the files of each level."""
         return certificate.prefixes(self.by, self.levels)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -47,6 +47,10 @@ class Check:
     name: str
     holds: bool
     detail: str
+
+    def to_dict(self) -> JsonObject:
+        """JSON form."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)

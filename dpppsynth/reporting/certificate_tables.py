@@ -64,18 +64,15 @@ def domain_rows(domain: Domain) -> list[Row]:
         size = f"street network, {_measure(domain.length)} {unit} in {len(domain.edges):,} edges"
     else:
         size = f"{'rectangle' if domain.is_rectangle else 'polygon'}, {_measure(domain.size)} square {unit}"
+    on_map = f"at most {exact(domain.scale_factor)} times true ones; a privacy radius is a true length"
     crs = "none: plain numbers" if domain.crs is None else crs_label(domain.crs)
     return [
         Row("Domain", size),
         Row("Bounding box", f"x {x0:.10g} to {x1:.10g}, y {y0:.10g} to {y1:.10g}"),
         Row("Coordinate reference system", crs),
         Row("Unit of length", domain.unit),
-        *([] if domain.crs is None else [Row("Lengths on the map", _on_map(domain))]),
+        *([] if domain.crs is None else [Row("Lengths on the map", on_map)]),
     ]
-
-
-def _on_map(domain: Domain) -> str:
-    return f"at most {exact(domain.scale_factor)} times true ones; a privacy radius is a true length"
 
 
 def guarantee_rows(subject: Subject) -> list[Row]:

@@ -60,51 +60,37 @@ def page(subject: Subject, progress: Callable[[str], object] | None = None, popu
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _crowd(subject: Subject, population: Offset | None) -> list[str]:
-    """Paragraph on how many people live within the privacy radius, where a population is given."""
-    if population is None:
-        return []
-    guarantee = subject.guarantee
-    return [people_within(population, subject.domain, require_reach(guarantee.relation)).words(guarantee)]
-
-
 def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
     cert, guarantee = subject.certificate, subject.guarantee
     words, plan = subject.words, subject.largest_error_plan
+    made = cert["versions"].get("dpppsynth", "")
+    described = words.describe(subject.by)
+    promised = promise.promise(guarantee, subject.domain, cert["parameters"], words.costs(plan, guarantee))
+    if population is not None:
+        near = people_within(population, subject.domain, require_reach(guarantee.relation))
+        promised.append(near.words(guarantee))
     return {
         "subject": subject,
         "certificate": cert,
         "sentence": text,
         "streets": isinstance(subject.domain, LinearNetwork),
-        "mechanism": _described(subject),
+        "mechanism": described if subject.by is None else f"Separately for each level of {subject.by}: {described}",
         "errors": words.errors(plan, subject.by),
         "moved": words.shown(plan),
         "epsilon": stated(guarantee.epsilon()),
         "delta": stated(guarantee.profile.at),
-        "version": _version(cert["versions"].get("dpppsynth", "")),
+        "version": made if VERSION.fullmatch(made) else None,
         "averaged": averaged(guarantee),
         "weakened": bool(promise.cautions(guarantee, cert["parameters"])),
         "opening": local.opening(guarantee.relation),
         "guarantee": guarantee,
         "domain": subject.domain,
         "reports": words.reports(subject.release.plans),
-        "promise": promise.promise(guarantee, subject.domain, cert["parameters"], words.costs(plan, guarantee))
-        + _crowd(subject, population),
+        "promise": promised,
         "not_promised": promise.not_promised(guarantee, subject.domain, subject.by, moved=words.moved),
         "shuffled": subject.verification.shuffled,
         "sizes": [len(each) for each in subject.patterns],
     }
-
-
-def _described(subject: Subject) -> str:
-    """Description of the mechanism, and of what it was applied to."""
-    each = subject.words.describe(subject.by)
-    return each if subject.by is None else f"Separately for each level of {subject.by}: {each}"
-
-
-def _version(stated: str) -> str | None:
-    """The version of this package that made the release, unless what is stated is none."""
-    return stated if VERSION.fullmatch(stated) else None
 
 
 def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
@@ -113,9 +99,9 @@ def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
     found = report_pictures.gathering(subject.patterns)
     curve, correction = None, ""
     if found is not None:
-        of = "the moved points" if subject.words.moved else f"{found.patterns} synthetic pattern(s)"
+        of = "the moved points" if subject.words.moved else f"{len(found.curves)} synthetic pattern(s)"
         alt = f"{'K' if isinstance(domain, LinearNetwork) else 'L'}(r) minus r of {of}."
-        curve, correction = report_pictures.gathering_curve(found, domain, alt), CORRECTIONS[found.correction]
+        curve, correction = report_pictures.gathering_curve(found, domain, alt), CORRECTIONS[found.curves[0].correction]
     say("drawing")
     return {
         "distance_picture": report_pictures.epsilon_curve(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import shapely
@@ -15,7 +15,8 @@ from dpppsynth.contract.result import HeatMapped, Marked
 from dpppsynth.core.randomness import generator
 from dpppsynth.core.rounding import in_words, stated
 from dpppsynth.core.units import short_unit
-from dpppsynth.evaluation import default_distances, k_function
+from dpppsynth.evaluation import KFunction, default_distances, k_function
+from dpppsynth.evaluation.metrics import kept_part
 from dpppsynth.inference.risk import RelativeRisk
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import (
@@ -29,7 +30,7 @@ from dpppsynth.plotting import (
     plot_relative_risk,
 )
 from dpppsynth.plotting.canvas import INK, POINT, map_figure, new_figure, plain_axes
-from dpppsynth.plotting.curves import what_changes
+from dpppsynth.plotting.curves import label_curves, what_changes
 from dpppsynth.plotting.mark_pictures import draw_panels
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, GeoIndistinguishability
@@ -37,7 +38,6 @@ from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.promise import length, several, silent_beyond, way
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import Intensity
-from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 
 STEPS = 128
@@ -46,24 +46,15 @@ IN_PLANE, ON_NETWORK = 5_000, 1_000
 FEWEST = 2
 
 
-@dataclass(frozen=True, eq=False)
-class KSummary:
-    """`L(r) - r` in a window, `K(r) - r` on a network, of several synthetic patterns; zero for a Poisson process.
+class KCurves(NamedTuple):
+    """K-functions of synthetic patterns; `thinned` tells whether one was too large to use all of its points."""
 
-    Curves (b,) are in the domain's unit; `thinned` tells whether some pattern was too large to use all of its points.
-    """
-
-    r: Floats
-    mean: Floats
-    lowest: Floats
-    highest: Floats
-    patterns: int
+    curves: list[KFunction]
     thinned: bool
-    correction: str
 
 
-def gathering(patterns: Iterable[PointPattern]) -> KSummary | None:
-    """Summarise the K-functions of patterns on one domain; None where none has two points.
+def gathering(patterns: Iterable[PointPattern]) -> KCurves | None:
+    """K-functions of patterns on one domain; None where none has two points.
 
     A large pattern is thinned by a fixed rule, which leaves K as it is on average.
     """
@@ -71,25 +62,10 @@ def gathering(patterns: Iterable[PointPattern]) -> KSummary | None:
     if not usable:
         return None
     domain = usable[0].domain
+    most = ON_NETWORK if isinstance(domain, LinearNetwork) else IN_PLANE
     r = default_distances(domain, STEPS)
-    curves = [k_function(_thinned(each), r) for each in usable]
-    excess = np.array([curve.l - r for curve in curves])
-    large = any(len(each) > _most(domain) for each in usable)
-    spread = excess.mean(axis=0), excess.min(axis=0), excess.max(axis=0)
-    return KSummary(r, *spread, len(usable), large, curves[0].correction)
-
-
-def _thinned(pattern: PointPattern) -> PointPattern:
-    most = _most(pattern.domain)
-    if len(pattern) <= most:
-        return pattern
-    chosen = np.zeros(len(pattern), dtype=bool)
-    chosen[generator(0).choice(len(pattern), most, replace=False)] = True
-    return pattern.part(chosen, synthetic=True)
-
-
-def _most(domain: Domain) -> int:
-    return ON_NETWORK if isinstance(domain, LinearNetwork) else IN_PLANE
+    curves = [k_function(each.part(kept_part(each, generator(0), most), synthetic=True), r) for each in usable]
+    return KCurves(curves, any(len(each) > most for each in usable))
 
 
 # Inches of a curve; maps are drawn smaller than alone, so that their letters can be read on a phone.
@@ -128,7 +104,7 @@ def house_style() -> Iterator[None]:
 def pattern_map(pattern: PointPattern, alt: str, *, by: str | None = None, small: bool = False) -> Picture:
     """Draw a synthetic pattern over its domain, with the values of a mark in colours."""
     figure = _map_figure(pattern.domain, SMALL_SHARE if small else MAP_SHARE)
-    drawn = not small and _drawable(pattern)
+    drawn = not small and len(pattern) + shapely.get_num_coordinates(pattern.domain.geometry) <= DRAWN_POINTS
     return _picture(plot_pattern(pattern, figure.subplots(), by=by), alt, drawn=drawn)
 
 
@@ -212,20 +188,18 @@ def profile_curve(guarantee: Guarantee, alt: str) -> Picture:
     return _picture(ax, alt)
 
 
-def gathering_curve(found: KSummary, domain: Domain, alt: str) -> Picture:
+def gathering_curve(found: KCurves, domain: Domain, alt: str) -> Picture:
     """Draw the excess over a Poisson process at each distance."""
     streets, unit = isinstance(domain, LinearNetwork), short_unit(domain.unit)
-    ax = new_figure(*CURVE).subplots()
-    if found.patterns > 1:
-        label = f"lowest to highest of {found.patterns}"
-        ax.fill_between(found.r, found.lowest, found.highest, color=POINT, alpha=0.22, linewidth=0, label=label)
-    ax.plot(found.r, found.mean, color=POINT, linewidth=2.0, label="mean" if found.patterns > 1 else "synthetic")
-    ax.axhline(0.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="no gathering (Poisson process)")
-    ax.set(xlim=(0, found.r[-1]), xlabel=f"distance r{' along the streets' if streets else ''} ({unit})")
-    ax.set_ylabel(f"{'K' if streets else 'L'}(r) − r ({unit})")  # noqa: RUF001 - a minus sign
-    plain_axes(ax)
-    ax.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.2), ncols=1, frameon=False, fontsize=10)
-    return _picture(ax, alt)
+    ax, r = new_figure(*CURVE).subplots(), found.curves[0].r
+    excess, many = np.array([each.l - r for each in found.curves]), len(found.curves) > 1
+    if many:
+        label = f"lowest to highest of {len(excess)}"
+        ax.fill_between(r, excess.min(axis=0), excess.max(axis=0), color=POINT, alpha=0.22, linewidth=0, label=label)
+    ax.plot(r, excess.mean(axis=0), color=POINT, linewidth=2.0, label="mean" if many else "synthetic")
+    along = f"distance r{' along the streets' if streets else ''} ({unit})"
+    minus = f"{'K' if streets else 'L'}(r) − r ({unit})"  # noqa: RUF001 - a minus sign
+    return _picture(label_curves(ax, along, minus, None), alt)
 
 
 def _map_figure(domain: Domain, share: float, beside: float = 0.0) -> Any:
@@ -237,10 +211,6 @@ def _map_figure(domain: Domain, share: float, beside: float = 0.0) -> Any:
 
 def _beside_bar(domain: Domain) -> Any:
     return _map_figure(domain, MAP_SHARE, beside=1.1).subplots()
-
-
-def _drawable(pattern: PointPattern) -> bool:
-    return len(pattern) + int(shapely.get_num_coordinates(pattern.domain.geometry)) <= DRAWN_POINTS
 
 
 def _picture(ax: Any, alt: str, *, drawn: bool = True) -> Picture:

@@ -57,7 +57,7 @@ class Subject:
     @property
     def levels(self) -> dict[str, Release]:
         """The release of each level of the mark, or the one release under an empty name."""
-        return self.release.releases if isinstance(self.release, StratifiedRelease) else {"": self.release}
+        return self.release.parts
 
     @property
     def by(self) -> str | None:

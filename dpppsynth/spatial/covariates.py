@@ -14,7 +14,7 @@ import numpy as np
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints, JsonObject
 from dpppsynth.spatial.domains import Domain, Window
-from dpppsynth.spatial.mesh import Mesh, Pieces
+from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.public_layers import SLIVERS, FunctionLayer, PolygonLayer, PublicLayer, layer_source
 
@@ -78,12 +78,7 @@ class Covariates(Mapping[str, PublicLayer]):
         return f"Covariates({', '.join(map(repr, self))})"
 
     def require_whole(self, domain: Domain) -> None:
-        """Refuse layers in other coordinates than the domain's, or without values somewhere in it.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse layers in other coordinates than the domain's, or without values somewhere in it."""
         for name, layer in self.items():
             layer.require_whole(f"covariates: {name!r}", domain)
 
@@ -168,21 +163,9 @@ def _layer(name: str, given: Any) -> PublicLayer:
 class Design:
     """Standardised covariates on a mesh, as inference needs them.
 
-    Attributes
-    ----------
-    names : tuple of str
-    mean, sd : tuple of float
-        Of each covariate, before it was standardised.
-    over : {"window", "network", "offset"}
-        Measure of means and standard deviations.
-    prior_sd : float
-        Standard deviation of the effects' normal prior, per standard deviation of a covariate.
-    values : (V, p) array or None
-        At the mesh's vertices; None where only a certificate has been read.
-    fingerprint : str
-        SHA-256 of names and values.
-    source : str
-        Where the layers were published.
+    Means and standard deviations are those before they were standardised, over "window", "network" or "offset". The
+    effects' normal prior has the deviation `prior_sd`, per standard deviation of a covariate. Values (V, p) at the
+    mesh's vertices are None where only a certificate has been read; the fingerprint is the SHA-256 of names and values.
     """
 
     names: tuple[str, ...]
@@ -227,7 +210,11 @@ class _Places:
 
     @classmethod
     def of(cls, mesh: Mesh) -> "_Places":
-        positions, element, weight = _within(mesh.pieces)
+        # Centres of equal parts of each piece.
+        pieces, share = mesh.pieces, _parts(len(mesh.pieces.weight), mesh.pieces.sides)
+        positions = np.einsum("pc,qcd->qpd", share, pieces.corners).reshape(-1, 2)
+        element = np.repeat(pieces.element, len(share))
+        weight = np.repeat(pieces.weight / len(share), len(share))
         # Cells whose sizes are the integrals of the basis functions, which a field's masses are taken with.
         largest = np.argmax(mesh.weights(element, positions), axis=1)
         xy = mesh.domain.coordinates(positions)
@@ -238,14 +225,6 @@ class _Places:
         size = np.bincount(self.vertex, self.weight, self.count)[:, None]
         total = np.column_stack([np.bincount(self.vertex, self.weight * each, self.count) for each in values.T])
         return np.divide(total, size, out=np.zeros_like(total), where=size > 0)
-
-
-def _within(pieces: Pieces) -> tuple[Floats, Any, Floats]:
-    """Positions (n, 2) within pieces, their elements (n,) and weights (n,): centres of equal parts of each piece."""
-    share = _parts(len(pieces.weight), pieces.sides)
-    positions = np.einsum("pc,qcd->qpd", share, pieces.corners).reshape(-1, 2)
-    count = len(share)
-    return positions, np.repeat(pieces.element, count), np.repeat(pieces.weight / count, count)
 
 
 def _parts(pieces: int, sides: int) -> Floats:

@@ -381,10 +381,7 @@ class Window(Domain):
 def as_reals(values: Any, rule: str) -> NDArray[np.float64]:
     """Copy numbers into an array, NaN where numpy.ma hides one.
 
-    Raises
-    ------
-    InputError
-        With `rule` as its message, which never shows the values: numpy's own would.
+    An InputError has `rule` as its message, which never shows the values: numpy's own would.
     """
     try:
         plain = np.ma.array(values)

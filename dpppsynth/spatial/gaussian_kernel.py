@@ -27,27 +27,11 @@ SPARSE = 20
 
 
 def sample_children(xy: Floats, window: Window, bandwidth: float, rng: RngLike = None) -> Floats:
-    """One Poisson pattern with a kernel at each point.
+    """(m, 2) places of one Poisson pattern with a kernel at each point (n, 2), on the window's public grid.
 
-    Parameters
-    ----------
-    xy : (n, 2) array
-        Points in the window.
-    window : Window
-    bandwidth : float
-        Standard deviation of the kernel along each axis, in the window's unit.
-    rng : None, int or numpy.random.Generator
-        Secret where the pattern is to be private.
-
-    Returns
-    -------
-    (m, 2) array
-        Children on the window's public grid, in the order of their parents: shuffle them before release.
-
-    Raises
-    ------
-    InputError
-        When the bandwidth is not positive, or a point lies outside the window.
+    The bandwidth is the kernel's standard deviation along each axis; `rng` is secret where the pattern is to be
+    private. Children are in the order of their parents: shuffle them before release. InputError for a bandwidth that is
+    not positive, and where a point lies outside the window.
     """
     require_bandwidth(bandwidth)
     if not window.contains(xy).all():
@@ -62,21 +46,9 @@ def sample_children(xy: Floats, window: Window, bandwidth: float, rng: RngLike =
 
 
 def kernel_density(xy: Floats, window: Window, bandwidth: float, at: Floats) -> Floats:
-    """Intensity of the patterns that `sample_children` draws. Not private: it is a function of the points.
+    """(m,) intensity at places (m, 2), per unit of area, of the patterns that `sample_children` draws.
 
-    Parameters
-    ----------
-    xy : (n, 2) array
-        Points in the window.
-    window : Window
-    bandwidth : float
-    at : (m, 2) array
-        Locations in the window.
-
-    Returns
-    -------
-    (m,) array
-        Children per unit of area.
+    Not private: it is a function of the points (n, 2).
     """
     return gaussian_sum(xy, 1 / mass(xy, hull(window), bandwidth), bandwidth, at)
 

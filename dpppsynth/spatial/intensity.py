@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.spatial.mesh import Mesh, Pieces, basis_within, chunks, gauss_exp, integrate_exp, within_element
+from dpppsynth.spatial.mesh import Mesh, Pieces, basis_within, chunks, integrate_exp, within_element
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.second_order import checked_coordinates
 
@@ -26,13 +26,7 @@ def held(measure: Floats) -> npt.NDArray[np.bool_]:
 
 
 class Intensity:
-    """Base of intensities, for samplers and pictures; at free points they are evaluated by locating these in the mesh.
-
-    Attributes
-    ----------
-    mesh : Mesh
-        Mesh the intensity lives on.
-    """
+    """Base of intensities on a mesh, which free points are located in, for samplers and pictures."""
 
     mesh: Mesh
 
@@ -120,15 +114,9 @@ class PiecewiseLinear(Intensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogLinear(Intensity):
-    """`offset * exp(P1)`: the log-Gaussian Cox intensity between vertex values of its logarithm.
+    """`offset * exp(P1)`: the log-Gaussian Cox intensity between vertex values (V,) of its logarithm.
 
-    Attributes
-    ----------
-    mesh : Mesh
-    log_values : (V,) array
-        Logarithm of the intensity (of its ratio to the offset) at the vertices.
-    offset : Offset, optional
-        Public base intensity.
+    With a public offset they are those of its ratio to the offset.
     """
 
     mesh: Mesh
@@ -145,16 +133,8 @@ class LogLinear(Intensity):
 
     @cached_property
     def total(self) -> float:
-        """Integral over the domain: in closed form, on squares within `total_error`."""
+        """Integral over the domain: in closed form, on squares by a Gauss rule."""
         return float(integrate_exp(self.mesh, self.pieces, self.log_values[None])[0])
-
-    @cached_property
-    def total_error(self) -> float:
-        """Estimated absolute error of `total`: rounding, and quadrature on squares."""
-        if self.mesh.kind != "square":
-            return 1e-12 * self.total
-        coarse = gauss_exp(self.mesh, self.pieces, self.log_values[None], order=5)[0]
-        return float(abs(coarse - self.total)) + 1e-12 * self.total
 
     @property
     def element_bound(self) -> Floats:
@@ -169,16 +149,7 @@ class LogLinear(Intensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogLinearMean(Intensity):
-    """Average of K log-linear intensities on one mesh: a posterior mean.
-
-    Attributes
-    ----------
-    mesh : Mesh
-    fields : (K, V) array
-        Log-intensities at the vertices, one row a draw.
-    offset : Offset, optional
-        Public base intensity of all draws.
-    """
+    """Average of K log-linear intensities on one mesh, a posterior mean: fields (K, V) are their logarithms."""
 
     mesh: Mesh
     fields: Floats

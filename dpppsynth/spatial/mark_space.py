@@ -13,7 +13,7 @@ from dpppsynth.core.arguments import elements, finite, flag, instance, real_arra
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Floats, Ints, JsonObject, JsonRead
-from dpppsynth.spatial.marks import CLOCK_DATES, clock_change, days_between, later_days, require_zone, words
+from dpppsynth.spatial.marks import CLOCK_DATES, clock_change, days_between, is_number, later_days, words, zone_of
 
 # Columns that files of points need for themselves.
 TAKEN = ("x", "y", "geometry", "edge", "offset")
@@ -201,7 +201,8 @@ class Times:
             raise InputError(msg)
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "end", end)
-        require_zone(instance("zone", self.zone, str))
+        if instance("zone", self.zone, str):
+            zone_of(self.zone)
         if instance("origin", self.origin, str):
             days_between(self.origin, self.origin)
         object.__setattr__(self, "clock_change", self._clock_change())
@@ -452,12 +453,7 @@ class Marks:
 
 
 def bin_edges(edges: Any, labels: tuple[str, ...]) -> tuple[float, ...]:
-    """Edges of bins with these labels, or none.
-
-    Raises
-    ------
-    InputError
-    """
+    """Edges of bins with these labels, or none; InputError unless they ascend and no label is a number."""
     found = real_array(edges)
     if found is not None and found.size == 0:
         return ()
@@ -469,27 +465,14 @@ def bin_edges(edges: Any, labels: tuple[str, ...]) -> tuple[float, ...]:
     ):
         msg = f"edges: needs {len(labels) + 1} ascending finite numbers for {len(labels)} bins, got {shown(edges)}."
         raise InputError(msg)
-    if any(_is_number(label) for label in labels):
+    if any(is_number(label) for label in labels):
         msg = "labels: must not be numbers, which are themselves put into bins; write '18 to 39' for 18."
         raise InputError(msg)
     return tuple(map(float, found))
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def mark_name(argument: str, name: object) -> str:
-    """The name of a mark.
-
-    Raises
-    ------
-    InputError
-    """
+    """The name of a mark; InputError for what names no column of a mark."""
     if not isinstance(name, str) or not name.strip() or not writable(name) or name in TAKEN:
         msg = f"{argument}: needs the name of a column, none of {', '.join(TAKEN)}, got {shown(name)}."
         raise InputError(msg)

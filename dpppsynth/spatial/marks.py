@@ -60,6 +60,15 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
+def is_number(text: str) -> bool:
+    """Whether a text can be read as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _whole(values: list[int]) -> NDArray[Any]:
     least, most = min(values), max(values)
     for kind in (np.int64, np.uint64):
@@ -85,12 +94,7 @@ CLOCK_DATES = ("1970-01-01", "2100-01-01")
 
 
 def days_between(start: object, end: object) -> float:
-    """Days from one local instant to another.
-
-    Raises
-    ------
-    InputError
-    """
+    """Days from one local instant to another; InputError for what is no instant."""
     return (_instant("end", end) - _instant("start", start)) / DAY
 
 
@@ -100,24 +104,8 @@ def later_days(origin: str, days: npt.NDArray[np.float64]) -> npt.NDArray[np.str
     return np.datetime_as_string(first + np.rint(days * 86_400).astype("timedelta64[s]"))
 
 
-def require_zone(name: str) -> None:
-    """Refuse an unknown time zone; None is allowed.
-
-    Raises
-    ------
-    InputError
-    """
-    if name:
-        zone_of(name)
-
-
 def zone_of(name: str) -> ZoneInfo | timezone:
-    """The time zone of this name.
-
-    Raises
-    ------
-    InputError
-    """
+    """The time zone of this name; InputError for an unknown one."""
     if name == "UTC":
         return UTC
     try:

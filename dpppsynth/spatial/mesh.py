@@ -202,14 +202,8 @@ class Mesh:
 class Pieces:
     """Triangles that tile the elements' parts inside a window, or segments that tile a network.
 
-    Attributes
-    ----------
-    corners : (Q, 3, 2) or (Q, 2, 2) array
-        Positions of the corners; in between positions are linear.
-    element : (Q,) array
-        Index of the element each piece belongs to.
-    weight : (Q,) array
-        Area or length, times any public offset: the integral of f is the sum of weight * (mean of f over the piece).
+    Between corners (Q, 3, 2) or (Q, 2, 2) positions are linear. A weight (Q,) is an area or length, times any public
+    offset: the integral of f is the sum of weight * (mean of f over the piece).
     """
 
     corners: Floats
@@ -233,15 +227,7 @@ class Pieces:
 
 
 def triangulate(geometry: Any, element: Ints) -> Pieces:
-    """Cut polygons into triangles without new vertices (constrained Delaunay).
-
-    Parameters
-    ----------
-    geometry : array of shapely geometries
-        Polygonal parts, in any order.
-    element : (G,) array
-        The element each geometry belongs to.
-    """
+    """Cut polygons (G,), parts of elements (G,), into triangles without new vertices (constrained Delaunay)."""
     triangles, owner = shapely.get_parts(shapely.constrained_delaunay_triangles(geometry), return_index=True)
     corners = shapely.get_coordinates(triangles).reshape(-1, 4, 2)[:, :3]
     area = np.abs(np.linalg.det(corners[:, 1:] - corners[:, :1])) / 2

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -31,25 +30,14 @@ class Transshipment:
     The network simplex transports between two sets. A node with room takes part in both, and room that nothing passes
     stays where it is, at no cost. The simplex finds prices u of sending and v of receiving as well. Where no arc costs
     less than `u[tail] + v[head]`, no transport costs less than what the prices are worth; so a cost is proved least
-    when both agree. Should that ever fail, the prices are found again as a linear programme.
+    when both agree, and no other is given.
 
-    Attributes
-    ----------
-    tail, head : (A,) arrays
-        Nodes.
-    cost : (A,) array
-        Of a unit of mass.
-    sent, received : (N,) arrays
-        Masses with equal sums, about 1.
-    room : (N,) array
-        At least the mass that ever passes a node.
-    rounding : float
-        How far, beyond a share of 1e-9, what the prices are worth may be from a cost that they prove.
+    Arcs (A,) have a cost of a unit of mass. Masses sent and received (N,) have equal sums, about 1, and room (N,) is at
+    least the mass that ever passes a node. Beyond a share of 1e-9, what the prices are worth may be `rounding` away
+    from a cost that they prove.
 
-    References
-    ----------
-    Ahuja, Magnanti and Orlin (1993), Network flows, chapters 9 and 11; Flamary et al. (2021), POT: Python Optimal
-    Transport, JMLR 22(78), for the solver.
+    References: Ahuja, Magnanti and Orlin (1993), Network flows, chapters 9 and 11; Flamary et al. (2021), POT: Python
+    Optimal Transport, JMLR 22(78), for the solver.
     """
 
     tail: Ints
@@ -61,32 +49,19 @@ class Transshipment:
     rounding: float = ROUNDING
 
     def least_cost(self) -> float:
-        """Least cost of the transport.
+        """Least cost of the transport, by the network simplex method.
 
-        Raises
-        ------
-        DpppsynthError
-            Masses cannot reach where they are wanted.
+        DpppsynthError where masses cannot reach where they are wanted, or the solver's prices prove no cost the least.
         """
-        found = self.by_simplex()
-        return max(0.0, self.by_programme() if found is None else found)
-
-    @cached_property
-    def arcs(self) -> tuple[Ints, Ints, Floats]:
-        """Tails, heads and costs of the arcs that can carry mass, those from a node to itself among them."""
-        stay = np.flatnonzero(self.room > 0)
-        tail, head = np.concatenate([stay, self.tail]), np.concatenate([stay, self.head])
-        cost = np.concatenate([np.zeros(len(stay)), self.cost])
-        used = (self.sent + self.room > 0)[tail] & (self.received + self.room > 0)[head]
-        return tail[used], head[used], cost[used]
-
-    def by_simplex(self) -> float | None:
-        """Cost by the network simplex method where its optimality is proved, else None."""
         import ot
         from scipy.sparse import coo_array
 
-        tail, head, cost = self.arcs
         given, taken = self.sent + self.room, self.received + self.room
+        # The arcs that can carry mass, those from a node to itself among them.
+        stay = np.flatnonzero(self.room > 0)
+        tail, head = np.concatenate([stay, self.tail]), np.concatenate([stay, self.head])
+        used = (given > 0)[tail] & (taken > 0)[head]
+        tail, head, cost = tail[used], head[used], np.concatenate([np.zeros(len(stay)), self.cost])[used]
         senders, receivers = np.flatnonzero(given > 0), np.flatnonzero(taken > 0)
         ends = np.searchsorted(senders, tail), np.searchsorted(receivers, head)
         costs = coo_array((cost, ends), shape=(len(senders), len(receivers)))
@@ -96,40 +71,20 @@ class Transshipment:
             _, log = ot.emd(*masses, costs, MOST_PIVOTS, log=True, center_dual=False, check_marginals=False)
         u, v = np.zeros(len(given)), np.zeros(len(taken))
         u[senders], v[receivers] = log["u"], log["v"]
-        # The prices give more digits: the cost is the small difference of what comes and goes.
-        least = self._worth(u, v)
+        # The prices give more digits: the cost is the small difference of what comes and goes. Those of a node with
+        # room are opposite unless it is full; they come together before digits are rounded.
+        least = float(self.sent @ u + self.received @ v + self.room @ (u + v))
         fair = (u[tail] + v[head] <= cost + TOLERANCE).all()
-        proved = log["warning"] is None and fair and abs(log["cost"] - least) <= TOLERANCE * least + self.rounding
-        return least if proved else None
-
-    def by_programme(self) -> float:
-        """Cost by the dual linear program: slower, and good to fewer digits."""
-        from scipy.optimize import linprog
-        from scipy.sparse import csr_array
-
-        tail, head, cost = self.arcs
-        size, arc = len(self.room), np.arange(len(cost))
-        ends = np.tile(arc, 2), np.concatenate([tail, size + head])
-        rules = csr_array((np.ones(2 * len(arc)), ends), shape=(len(arc), 2 * size))
-        worth = np.concatenate([self.sent + self.room, self.received + self.room])
-        found = linprog(-worth, A_ub=rules, b_ub=cost, bounds=(None, None), method="highs")
-        if found.x is None:
-            msg = f"the solver of the minimum-cost flow gave up: {found.message}"
-            raise DpppsynthError(msg)
-        return self._worth(found.x[:size], found.x[size:])
-
-    def _worth(self, u: Floats, v: Floats) -> float:
-        # Prices of a node with room are opposite unless it is full; they come together before digits are rounded.
-        return float(self.sent @ u + self.received @ v + self.room @ (u + v))
+        if log["warning"] is None and fair and abs(log["cost"] - least) <= TOLERANCE * least + self.rounding:
+            return max(0.0, least)
+        msg = "the solver of the minimum-cost flow gave a cost without proof that it is least; take a coarser grid"
+        raise DpppsynthError(msg)
 
 
 def minimum_cost_flow(tail: Ints, head: Ints, length: Floats, supply: Floats) -> float:
     """Least cost of carrying supplies (N,), which add up to zero, along arcs (A,) that run both ways, at any capacity.
 
-    Raises
-    ------
-    DpppsynthError
-        Supplies cannot reach where they are wanted.
+    DpppsynthError where supplies cannot reach where they are wanted.
     """
     moved = float(np.abs(supply).sum()) / 2
     mean = float(length.mean()) if len(length) else 0.0

@@ -16,14 +16,9 @@ BLOCK = 2**22
 
 
 class NearPairs(NamedTuple):
-    """Pairs of different places, each once.
+    """Pairs of different places by their numbers (k,), each once and the smaller first.
 
-    Attributes
-    ----------
-    first, second : (k,) array of int
-        Numbers of the places, the smaller first.
-    apart : (k,) array of int
-        Distances, or their squares, in whole units.
+    They are so far apart (k,), or the square of that, in whole units.
     """
 
     first: Ints
@@ -49,15 +44,8 @@ class NearPairs(NamedTuple):
 def products(start: Ints, count: Ints, other_start: Ints, other_count: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
     """All pairs of members of ranges that belong together, block by block.
 
-    Parameters
-    ----------
-    start, count, other_start, other_count : (k,) arrays of int
-        Range k of one list is paired with range k of another.
-
-    Yields
-    ------
-    tuple of arrays
-        Numbers of the range, of the member of one list and of the member of the other.
+    Range k of one list is paired with range k of another. Each block tells the numbers of the range, of the member of
+    one list and of the member of the other.
     """
     size = count * other_count
     ends = np.cumsum(size)

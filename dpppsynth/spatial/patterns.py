@@ -123,7 +123,19 @@ class PointPattern:
     @staticmethod
     def checked(xy: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) finite coordinates, copied; InputError otherwise."""
-        return _coordinates(xy)
+        found = as_reals(xy, "xy: must be numbers of shape (n, 2)")
+        if found.ndim != 2 or found.shape[1] != 2:
+            if found.size == 0:
+                return _frozen(found.reshape(0, 2))
+            msg = "xy: must have shape (n, 2): one row per point, one column per coordinate"
+            raise InputError(msg)
+        if not (np.abs(found) <= LARGEST).all():
+            msg = (
+                "xy: every coordinate must be finite; some are missing (NaN), infinite or as good as that. Repair or "
+                "leave out these points"
+            )
+            raise InputError(msg)
+        return _frozen(found)
 
     @staticmethod
     def from_geodataframe(
@@ -189,7 +201,7 @@ class PointPattern:
     def _settle(self, held: NDArray[np.bool_] | None = None) -> None:
         """Check the fields and replace them by read-only copies; `held` (n,) tells which points the domain holds."""
         require_domain(self.domain)
-        xy = _coordinates(self.xy)
+        xy = self.checked(self.xy)
         if not (self.domain.contains(xy) if held is None else held).all():
             msg = (
                 f"xy: every point {self.domain.rule}. `dpppsynth inspect` writes the offending rows to a CONFIDENTIAL "
@@ -212,13 +224,9 @@ class PointPattern:
 
 
 def require_match(pattern: Any, domain: Domain, n: int | None, mark: str | None = None) -> None:
-    """Refuse a pattern that is not the one a release was planned for.
+    """Refuse a pattern that is not the one a release was planned for, with an InputError.
 
-    Raises
-    ------
-    InputError
-        When it has other marks than the one that is needed, lives in another domain, or has another number of points
-        than the public n.
+    That is one with other marks than the one that is needed, in another domain, or of another number than the public n.
     """
     instance("pattern", pattern, PointPattern)
     if mark is None and pattern.marks:
@@ -238,12 +246,7 @@ def require_match(pattern: Any, domain: Domain, n: int | None, mark: str | None 
 
 
 def require_place(pattern: Any, domain: Domain, n: int | None) -> None:
-    """Refuse a pattern in another domain, or with another number of points, than a release was planned for.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a pattern in another domain, or with another number of points, than a release was planned for."""
     instance("pattern", pattern, PointPattern)
     if pattern.domain.fingerprint() != domain.fingerprint():
         msg = "pattern: its domain differs from the one the release was planned for; plan again with its own."
@@ -268,22 +271,6 @@ def pattern_of(points: Points, domain: Domain, snap: float | None) -> PointPatte
     if snap is None:
         return PointPattern(points.xy, domain, points.marks)
     return PointPattern.at(domain.positions(points.xy), domain, points.marks)
-
-
-def _coordinates(values: ArrayLike) -> NDArray[np.float64]:
-    xy = as_reals(values, "xy: must be numbers of shape (n, 2)")
-    if xy.ndim != 2 or xy.shape[1] != 2:
-        if xy.size == 0:
-            return _frozen(xy.reshape(0, 2))
-        msg = "xy: must have shape (n, 2): one row per point, one column per coordinate"
-        raise InputError(msg)
-    if not (np.abs(xy) <= LARGEST).all():
-        msg = (
-            "xy: every coordinate must be finite; some are missing (NaN), infinite or as good as that. Repair or leave "
-            "out these points"
-        )
-        raise InputError(msg)
-    return _frozen(xy)
 
 
 def _marks(marks: Mapping[str, Any], n: int) -> dict[str, NDArray[Any]]:

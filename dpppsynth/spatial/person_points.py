@@ -37,22 +37,11 @@ def few_rows_each(codes: Ints, most: int, rng: RngLike = None) -> Ints:
 
 
 def few_points_each(pattern: PointPattern, user: str, most: int, rng: RngLike = None) -> PointPattern:
-    """Pattern of at most so many points of each person, without the mark that tells persons.
+    """Pattern of at most so many points of each person, without the mark `user`, which tells persons.
 
-    Parameters
-    ----------
-    pattern : PointPattern
-    user : str
-        Name of the mark.
-    most : int
-    rng : None, int or Generator
-        None: secret random bits. With anything else what is drawn can be reproduced, and so can whose points were left
-        out.
-
-    Raises
-    ------
-    InputError
-        There is no such mark, or labels are missing or no texts and whole numbers; none is quoted.
+    Unless `rng` is given they are drawn by secret random bits; otherwise what is drawn can be reproduced, and so can
+    whose points were left out. InputError where there is no such mark, or labels are missing or no texts and whole
+    numbers; none is quoted.
     """
     rows = few_rows_each(persons(labels_of(pattern, user)), most, rng)
     others = {name: values[rows] for name, values in (pattern.marks or {}).items() if name != user}

@@ -33,17 +33,9 @@ MISSING = (
 
 
 def persons(column: Any) -> NDArray[np.int64]:
-    """(k,) numbers that tell persons apart as their labels do.
+    """(k,) numbers that tell persons apart as their labels do: whole numbers and texts, as `labels` takes them.
 
-    Parameters
-    ----------
-    column : sequence, length k
-        Whole numbers and texts, as `labels` takes them.
-
-    Raises
-    ------
-    InputError
-        A label is missing or of another kind, or the column has no order. The message never tells which.
+    InputError where a label is missing or of another kind, or the column has no order; the message never tells which.
 
     Examples
     --------
@@ -64,12 +56,8 @@ def labels(column: Any) -> list[int | str | None]:
     """Each row's label, equal for two rows of the same person: a whole number or a text, None where it is missing.
 
     The number 7, the text "7" and the text "007" are three persons. NULs at the end of a text do not count, since
-    arrays of text cannot keep them, nor do spaces around it, which are seldom meant.
-
-    Raises
-    ------
-    InputError
-        A label is of another kind, or the column has no order.
+    arrays of text cannot keep them, nor do spaces around it, which are seldom meant. InputError where a label is of
+    another kind, or the column has no order.
 
     Examples
     --------

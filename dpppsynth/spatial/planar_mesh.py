@@ -208,9 +208,9 @@ class PlanarMesh(Mesh, of_arrays=True):
         return np.einsum("cka,tia->tcki", local, self._inverse)
 
     def cut(self, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:
-        parts = shapely.intersection(self.element_polygons, self.domain.geometry)
-        element, polygon = tree.query(parts, predicate="intersects")
-        common = triangulate(shapely.intersection(parts[element], polygons[polygon]), np.arange(len(element)))
+        element, polygon = tree.query(self.element_parts, predicate="intersects")
+        shared = shapely.intersection(self.element_parts[element], polygons[polygon])
+        common = triangulate(shared, np.arange(len(element)))
         return Pieces(common.corners, element[common.element], common.weight), polygon[common.element]
 
     def voronoi_cells(self) -> Any:

@@ -53,8 +53,8 @@ class PublicLayer:
     label: str
     crs: str | None
     unnamed: str = ""
-    # Form of a value in messages.
-    unit: ClassVar[str] = "value"
+    # Remedy for gaps, of layers that are not filled.
+    remedy: ClassVar[str] = ""
 
     def __call__(self, xy: Floats) -> Floats:
         """(n,) values at coordinates (n, 2); NaN where there is none."""
@@ -65,12 +65,7 @@ class PublicLayer:
         raise NotImplementedError
 
     def require_crs(self, argument: str, domain: Domain) -> None:
-        """Refuse a layer in other coordinates than the domain's, or in some that its source does not name.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse a layer in other coordinates than the domain's, or in some that its source does not name."""
         if self.crs is None and self.unnamed and domain.crs is not None:
             raise InputError(nameless(argument, self.label, self.unnamed, domain.crs))
         if self.crs is None or same_crs(self.crs, domain.crs):
@@ -83,12 +78,7 @@ class PublicLayer:
         raise InputError(msg)
 
     def require_whole(self, argument: str, domain: Domain) -> None:
-        """Refuse a layer that is not in the domain's coordinates, or that lacks values somewhere in the domain.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse a layer that is not in the domain's coordinates, or that lacks values somewhere in the domain."""
         self.require_crs(argument, domain)
         share = self.missing(domain)
         if share > SLIVERS:
@@ -98,20 +88,12 @@ class PublicLayer:
         """Message about a layer without values in a share of the domain."""
         place = "window" if isinstance(domain, Window) else "network"
         percent = f"{100 * share:.2g}" if share < 0.995 else f"{100 * share:.3g}"
-        return f"{named(argument, self.label)} {percent} % of the {place} has no value; {self.filling(argument)}."
-
-    def filling(self, argument: str) -> str:
-        """Remedy for gaps."""
-        return filling(argument)
+        remedy = self.remedy or filling(argument)
+        return f"{named(argument, self.label)} {percent} % of the {place} has no value; {remedy}."
 
 
 def outside_value(fill: object) -> float:
-    """Value where a layer has none: the user's, or NaN, so that gaps are refused.
-
-    Raises
-    ------
-    InputError
-    """
+    """Value where a layer has none: the user's, or NaN, so that gaps are refused; InputError for no number."""
     if fill is None:
         return float("nan")
     number = real(fill)
@@ -158,6 +140,8 @@ class FunctionLayer(PublicLayer):
         Name in messages.
     """
 
+    remedy: ClassVar[str] = "let the function give a number everywhere"
+
     def __init__(self, function: Callable[[Floats], Any], *, label: str = "function") -> None:
         if not callable(function):
             msg = f"{label}: needs a function of coordinates (n, 2), got {type(function).__name__}."
@@ -182,9 +166,6 @@ class FunctionLayer(PublicLayer):
                 f"n = {len(xy)}, and give values (n,)."
             )
             raise InputError(msg) from cause
-
-    def filling(self, argument: str) -> str:
-        return "let the function give a number everywhere"
 
     def missing(self, domain: Domain) -> float:
         """Zero: whether a function has a value is seen where it is asked."""

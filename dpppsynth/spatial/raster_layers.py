@@ -278,12 +278,7 @@ class _Gathered:
 
 
 def raster_bounds(bounds: object) -> Bounds:
-    """Bounds of a raster, as plain numbers.
-
-    Raises
-    ------
-    InputError
-    """
+    """Bounds of a raster, as plain numbers; InputError unless they are in order."""
     corners = as_reals(bounds, "bounds: must be four real numbers.")
     if corners.shape != (4,) or not (np.abs(corners) <= LARGEST).all() or not (corners[:2] < corners[2:]).all():
         msg = f"bounds: expected (x0, y0, x1, y1) with x0 < x1 and y0 < y1, got {bounds!r}."
@@ -337,7 +332,9 @@ def read_geotiff(
         with warnings.catch_warnings():
             # Files without a place on the map are refused below.
             warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-            values, bounds, stated = _opened(rasterio, file, band, outside)
+            with rasterio.open(file, driver="GTiff") as source:
+                values = _band(source, _number(source, band, file.name), file.name, outside)
+                bounds, stated = tuple(source.bounds), source.crs
     except rasterio.errors.RasterioError:
         msg = f"{file.name}: is no GeoTIFF that can be read."
         raise InputError(msg) from None
@@ -345,11 +342,6 @@ def read_geotiff(
     layer = RasterLayer(values, bounds, outside=outside, crs=own or crs, label=file.name)
     layer.unnamed = either('crs="{}"', "--crs {}")
     return layer
-
-
-def _opened(rasterio: Any, file: Path, band: int | None, fill: float) -> tuple[Floats, Any, Any]:
-    with rasterio.open(file, driver="GTiff") as source:
-        return _band(source, _number(source, band, file.name), file.name, fill), tuple(source.bounds), source.crs
 
 
 def _number(source: Any, band: int | None, name: str) -> int:

@@ -11,7 +11,6 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.spatial.intensity import Intensity, LogLinearMean, PiecewiseConstant
-from dpppsynth.spatial.mesh import Pieces
 from dpppsynth.spatial.patterns import PointPattern
 
 # Points beyond which a pattern would fill the memory of a small machine.
@@ -23,11 +22,7 @@ AT_ONCE = 2**15
 def poisson_pattern(intensity: Intensity, rng: RngLike = None) -> PointPattern:
     """One realisation of the Poisson process with the given intensity.
 
-    Parameters
-    ----------
-    intensity : Intensity
-    rng : None, int or numpy.random.Generator
-        Free to seed: sampling from a released intensity is post-processing.
+    Free to seed: sampling from a released intensity is post-processing.
     """
     rng = generator(rng)
     mesh = intensity.mesh
@@ -38,12 +33,7 @@ def poisson_pattern(intensity: Intensity, rng: RngLike = None) -> PointPattern:
 
 
 def require_room(intensity: Intensity) -> None:
-    """Refuse an intensity that expects more points than a small machine holds.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse an intensity that expects more points than a small machine holds."""
     if not intensity.total < MOST_POINTS:
         msg = "intensity: it expects more points than memory holds; save the release without patterns (patterns=0)."
         raise InputError(msg)
@@ -52,10 +42,7 @@ def require_room(intensity: Intensity) -> None:
 def binomial_pattern(intensity: Intensity, n: int, rng: RngLike = None) -> PointPattern:
     """`n` independent points with density proportional to the intensity (`n` must be public).
 
-    Raises
-    ------
-    InputError
-        When n is negative or the intensity is zero everywhere.
+    InputError where n is negative or the intensity is zero everywhere.
     """
     if not (np.isfinite(n) and n >= 0 and int(n) == n):
         msg = f"n: needs a whole number of points, got {n!r}."
@@ -94,19 +81,15 @@ def _poisson(intensity: Intensity, times: float, rng: np.random.Generator) -> Fl
     pieces = intensity.mesh.pieces
     count = rng.poisson(times * intensity.piece_bound * pieces.weight)
     piece = np.repeat(np.arange(len(count)), count)
-    corner, sides = _affine(pieces)
+    # Last corners, and the sides (Q, 2 k) that lead to the others, x and y of one after the other.
+    corner = pieces.corners[:, -1]
+    sides = np.ascontiguousarray(pieces.corners[:, :-1] - pieces.corners[:, 1:]).reshape(len(corner), -1)
     parts = [np.empty((0, 2))]
     for start in range(0, len(piece), AT_ONCE):
         part = piece[start : start + AT_ONCE]
         places = _uniform(corner.take(part, axis=0), sides.take(part, axis=0), rng)
         parts.append(_thinned(intensity, part, intensity.mesh.domain.on_grid(places), rng))
     return _in_random_order(np.concatenate(parts), rng)
-
-
-def _affine(pieces: Pieces) -> tuple[Floats, Floats]:
-    """Last corners (Q, 2) of pieces, and the sides (Q, 2 k) that lead to the others, x and y of one after the other."""
-    corners = pieces.corners
-    return corners[:, -1], np.ascontiguousarray(corners[:, :-1] - corners[:, 1:]).reshape(len(corners), -1)
 
 
 def _uniform(corner: Floats, sides: Floats, rng: np.random.Generator) -> Floats:

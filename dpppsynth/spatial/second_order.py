@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,13 +157,6 @@ def require_smoothing(bandwidth: Any, domain: Domain) -> None:
         raise InputError(msg)
 
 
-def require_correction(correction: Any, known: Sequence[str], where: str) -> None:
-    """InputError unless a correction is one of those known there."""
-    if not isinstance(correction, str) or correction not in known:
-        msg = f"correction: must be one of {', '.join(map(repr, known))} {where}, got {shown(correction)}."
-        raise InputError(msg)
-
-
 def rounding(domain: Domain) -> float:
     """Difference below which two distances in a domain are equal."""
     share = ROUNDING if isinstance(domain, Window) else ROUNDING_OF_PATHS
@@ -178,10 +171,8 @@ def longest_distance(domain: Domain) -> float:
 def intensity_values(intensity: Any, xy: Floats, name: str, domain: Domain) -> Floats:
     """(n,) values at coordinates (n, 2) of an intensity: a function, or the values themselves.
 
-    Raises
-    ------
-    InputError
-        It lives on another domain, or does not give one real number per point. Errors of the function stay its own.
+    InputError where it lives on another domain, or does not give one real number per point. Errors of the function stay
+    its own.
     """
     home = getattr(getattr(intensity, "mesh", intensity), "domain", domain)
     if home is not domain and hasattr(home, "fingerprint") and home.fingerprint() != domain.fingerprint():
@@ -202,12 +193,8 @@ def pair_weights(pattern: PointPattern, intensity: Intensities, normalise: bool)
     """Weights (n,) of the points, and what sums over ordered pairs are divided by.
 
     Without intensity `n (n - 1) / |D|`, D the domain; otherwise `sum 1/lambda_i` where normalised and |D| where not.
-
-    Raises
-    ------
-    InputError
-        When the intensity is not one positive, finite number per point, lives on another domain, or is so small or
-        large that products of two are no floating-point numbers; or when `normalise` is no truth value.
+    InputError where the intensity is not one positive, finite number per point, lives on another domain, or is so small
+    or large that products of two are no floating-point numbers.
     """
     flag("normalise", normalise)
     n, size = len(pattern), pattern.domain.size
@@ -238,19 +225,11 @@ def kernel_reach(bandwidth: float) -> float:
 def smoothed_pairs(moments: Callable[[Floats], Floats], r: Floats, bandwidth: float, most: float) -> Floats:
     """(b,) sums at r of the Epanechnikov kernels around the distances of the pairs, reflected at zero.
 
-    What of a kernel would fall below zero is reflected, so that over r > 0 every pair counts once.
-
-    Parameters
-    ----------
-    moments : callable
-        Given increasing breaks (c,), the moments (3, c): sums over ordered pairs of their weights, and of these times x
-        and x squared, x being the distance less the upper end of its bin. Bin i holds the distances above `breaks[i -
-        1]` up to `breaks[i]`, others are left out.
-    r : ndarray, shape (b,)
-    bandwidth : float
-        Standard deviation of the kernel.
-    most : float
-        No pair is farther apart.
+    What of a kernel would fall below zero is reflected, so that over r > 0 every pair counts once. The bandwidth is the
+    kernel's standard deviation, and no pair is farther apart than `most`. Of increasing breaks (c,), `moments` gives
+    those (3, c) of the pairs: sums over ordered pairs of their weights, and of these times x and x squared, x being the
+    distance less the upper end of its bin. Bin i holds the distances above `breaks[i - 1]` up to `breaks[i]`, others
+    are left out.
     """
     reach = kernel_reach(bandwidth)
     breaks = np.unique(np.minimum(np.concatenate([r - reach, r + reach, reach - r]), most))

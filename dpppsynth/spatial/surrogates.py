@@ -25,17 +25,9 @@ class Surrogate:
 
 
 def surrogates(mesh: Mesh, root: Floats, n: float, length_scale: float) -> tuple[Surrogate, ...]:
-    """The three kinds of surrogate intensities.
+    """The three kinds of surrogate intensities of n points, which is public or a public guess.
 
-    Parameters
-    ----------
-    mesh : Mesh
-    root : (V, r) array
-        Factor of the prior covariance of the log-intensity on the mesh.
-    n : float
-        Public number of points, or the public guess of it.
-    length_scale : float
-        Correlation length of the field.
+    `root` (V, r) is a factor of the prior covariance of the log-intensity on the mesh.
     """
     level = np.full(len(mesh.vertices), np.log(n / mesh.domain.size))
     field = root @ np.random.default_rng(SEED).standard_normal(root.shape[1])

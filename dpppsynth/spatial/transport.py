@@ -283,18 +283,10 @@ def sliced_wasserstein(p: npt.ArrayLike, q: npt.ArrayLike, *, directions: int = 
 
 
 def sliced_wasserstein_points(one: npt.ArrayLike, other: npt.ArrayLike, *, directions: int = 180) -> float:
-    """Sliced Wasserstein-1 distance of two sets of points: those of one set have equal masses that sum to 1.
+    """Sliced Wasserstein-1 distance of two sets of points, (n, 2) and (m, 2).
 
-    Parameters
-    ----------
-    one, other : array_like, shapes (n, 2) and (m, 2)
-    directions : int
-        Equispaced angles in a half-turn.
-
-    Raises
-    ------
-    InputError
-        There are no points, a coordinate is not finite, or an argument breaks its rule.
+    Those of one set have equal masses that sum to 1. Directions are equispaced angles in a half-turn. InputError where
+    there are no points, or a coordinate is not finite.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from dpppsynth import InputError, LaplaceSynthesizer, PointPattern, PrivacyCheckError, Window
-from dpppsynth.auditing import Audit, AuditStatistic, Target, audit, detectable
+from dpppsynth.auditing import Audit, AuditStatistic, Target, audit
 from dpppsynth.auditing.examine import best_alone, examine, grid, share, training_scores
 from dpppsynth.auditing.intervals import (
     critical_excess,
@@ -24,7 +24,7 @@ from dpppsynth.auditing.intervals import (
     log_tail,
     shift_from_below,
 )
-from dpppsynth.auditing.power import Law, hardest
+from dpppsynth.auditing.power import Law, Rating, hardest
 from dpppsynth.auditing.trials import Task, require_fresh_blocks, run_sent, run_trials
 from dpppsynth.contract.audits.noise_laws import less_gaussian, less_laplace
 from dpppsynth.privacy import AlphaNeighbours, ApproximateDP, GaussianDP, PoissonGaussianDP, PureDP, gaussian_mu
@@ -277,6 +277,11 @@ def test_the_best_single_feature_is_found_by_a_threshold():
 
 
 # What can be found
+
+
+def detectable(claimed, trials, false_alarm=1e-6, **known):
+    """Smallest factor of too little noise that so many runs find."""
+    return Rating(claimed, claimed.at, trials, false_alarm, known.pop("statistics", 1), **known).factor()
 
 
 def caught(claimed, planted, factor, parameter, trials, runs):

@@ -7,7 +7,7 @@ import pytest
 
 from dpppsynth import AddRemove, AlphaNeighbours, ReplaceOne, Window
 from dpppsynth.auditing import audit
-from dpppsynth.auditing.power import HALF_MISSING
+from dpppsynth.auditing.power import half_missing
 from dpppsynth.auditing.whole import Measure
 from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
 from dpppsynth.contract.audits.additive_audits import MassesAndPairsAudit
@@ -73,7 +73,7 @@ def plan(relation=NEAR, epsilon=1.0, **changes):
 
 
 def target(of):
-    made = MassesAndPairsAudit(of).target(Measure(of), "composite", of.guarantee, margin=HALF_MISSING)
+    made = MassesAndPairsAudit(of).target(Measure(of), "composite", of.guarantee, margin=half_missing)
     return replace(made, statistics=made.statistics[:1])
 
 
@@ -90,7 +90,7 @@ def test_the_hardest_pair_changes_both_parts_and_reaches_the_claim(relation):
 def test_the_pair_is_that_of_the_relation_asked_for():
     """A plan for short moves does not keep the claim for long ones, and that needs no run."""
     short = plan(AlphaNeighbours(10.0))
-    asked = {"margin": HALF_MISSING, "relation": NEAR}
+    asked = {"margin": half_missing, "relation": NEAR}
     made = MassesAndPairsAudit(short).target(Measure(short), "composite", short.guarantee, **asked)
     assert made.excess
 

@@ -61,9 +61,6 @@ def test_what_public_numbers_decide_is_refused(changes, n, rule):
         part(**changes).require(n)
 
 
-def test_parameters_make_the_same_part():
+def test_values_undo_the_lattice():
     found = part()
-    stated = found.parameters()
-    made = PairStatistic(SQUARE, *(tuple(stated[name]) for name in ("radii", "caps", "steps")))
-    assert NoisedPairs(made, ReplaceOne(), (0.1, 0.2)).parameters() == stated
     assert found.values(np.array([2**found.bits, 0])).tolist() == [1.0, 0.0]

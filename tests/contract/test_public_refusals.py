@@ -22,8 +22,8 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError, QualityError
 from dpppsynth.inference.lgcp_inference import LGCPInference
 from dpppsynth.ledger import Ledger
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.mechanisms.marked.examples import BOTH
-from dpppsynth.mechanisms.marked.examples import marks as with_marks
+from dpppsynth.mechanisms.marked.mechanism import BOTH
+from dpppsynth.mechanisms.marked.mechanism import marks as with_marks
 from dpppsynth.models import regular_triangulation, trace_mesh
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace

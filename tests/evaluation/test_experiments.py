@@ -39,7 +39,7 @@ from support.studies import (
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
 from dpppsynth.evaluation.experiments import Cell, CellError, Scenario, summary
 from dpppsynth.evaluation.experiments.cells import stream
-from dpppsynth.evaluation.experiments.storage import opened
+from dpppsynth.evaluation.experiments.study import opened
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 

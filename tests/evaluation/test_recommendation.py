@@ -10,8 +10,7 @@ import shapely
 
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError, PrivacyCheckError
-from dpppsynth.evaluation.recommendation import choice, recommend
-from dpppsynth.evaluation.recommendation.choice import settings
+from dpppsynth.evaluation.recommendation import recommend, recommended
 from dpppsynth.evaluation.recommendation.evidence import (
     CANDIDATES,
     DELTA,
@@ -23,6 +22,7 @@ from dpppsynth.evaluation.recommendation.evidence import (
     rank,
     study,
 )
+from dpppsynth.evaluation.recommendation.recommended import settings
 from dpppsynth.privacy.profiles import gaussian_mu
 
 SHARES, SIZES, BUDGETS = (0.02, 0.07, 0.3), (80, 400, 2000), (0.1, 1.0, 10.0)
@@ -50,7 +50,7 @@ def table(kinds=("window",), uniform=0.5, **distances):
 @pytest.fixture
 def planted(monkeypatch):
     def plant(**options):
-        monkeypatch.setattr(choice, "study", lambda: table(**options))
+        monkeypatch.setattr(recommended, "study", lambda: table(**options))
 
     return plant
 

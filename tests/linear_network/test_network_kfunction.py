@@ -76,7 +76,7 @@ def test_k_equals_an_independent_implementation(city, column):
 def count_at(network, positions, r):
     """(n, b) numbers of points of the network exactly at distances r (b,) from positions (n, 2)."""
     at, r = np.reshape(np.asarray(positions, dtype=float), (-1, 2)), np.asarray(r, dtype=float)
-    slack, degree = rounding(network), module._degree(network)
+    slack, degree = rounding(network), network.ends[2]
     limit = float(r[-1] + slack)
     rows = []
     for part, to_vertices in from_positions(network, at, limit):
@@ -291,8 +291,8 @@ def test_results_cannot_be_written_to_and_say_what_they_are():
         ({"intensity": [1.0, 0.0, 1.0]}, "positive"),
         ({"intensity": [1.0, np.nan, 1.0]}, "positive"),
         ({"intensity": "many"}, "one number per point"),
-        ({"correction": "iso"}, "correction: must be one of 'ang', 'none' on a network"),
-        ({"correction": ["ang"]}, "correction: must be"),
+        ({"correction": "iso"}, "correction: expected one of 'ang', 'none' on a network"),
+        ({"correction": ["ang"]}, "correction: expected one of"),
         ({"normalise": "no"}, "normalise: must be True or False"),
         ({"intensity": kernel_intensity(PointPattern([[0.5, 0.5]], Window.rectangle(0, 0, 1, 1)), 1.0)}, "domain"),
         ({"pattern": STAR.pattern([0], [0.5])}, "at least two"),

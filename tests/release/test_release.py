@@ -13,7 +13,7 @@ import shapely
 
 from dpppsynth import KernelSynthesizer
 from dpppsynth.core.errors import InputError, PrivacyCheckError
-from dpppsynth.inference import Projection, project_to_simplex
+from dpppsynth.inference import Projection
 from dpppsynth.inference.posterior import FitNotes
 from dpppsynth.io import read_pattern
 from dpppsynth.privacy import AddRemove, verify
@@ -22,6 +22,7 @@ from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.simplex import norm_sub
 from dpppsynth.synthesizers import LaplaceSynthesizer, LGCPSynthesizer
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -106,7 +107,7 @@ class TestProjection:
         rng = np.random.default_rng(0)
         for _ in range(20):
             masses = rng.normal(0, 3, 12)
-            nearest = project_to_simplex(masses, 5.0)
+            nearest = norm_sub(masses, 5.0)
             assert nearest.min() >= 0
             assert nearest.sum() == pytest.approx(5)
             other = rng.dirichlet(np.ones(12), 500) * 5
@@ -114,7 +115,7 @@ class TestProjection:
             assert np.max((other - nearest) @ (masses - nearest)) <= 1e-9
 
     def test_leaves_a_feasible_vector_alone(self):
-        np.testing.assert_allclose(project_to_simplex(np.array([1.0, 0, 4]), 5), [1, 0, 4])
+        np.testing.assert_allclose(norm_sub(np.array([1.0, 0, 4]), 5), [1, 0, 4])
 
     def test_clip_only_ever_adds(self):
         release = fresh("cells, clip")

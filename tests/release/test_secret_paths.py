@@ -578,7 +578,7 @@ class TestPosteriorDraw:
     @pytest.mark.parametrize(("sampler", "door"), [("exact", "NestedBoxes"), ("proximal", "proximal_draw")])
     @pytest.mark.parametrize("relation", [AlphaNeighbours(100.0), AddRemove()], ids=["moves", "come and go"])
     def test_prior(self, monkeypatch, sampler, door, relation):
-        seen, module = [], "dpppsynth.mechanisms.lgcp.draw_statistics"
+        seen, module = [], "dpppsynth.mechanisms.lgcp.draw_statistic"
         sample = getattr(importlib.import_module(module), door)
 
         def spied(posterior, *rest):

@@ -760,14 +760,17 @@ class TestFile:
 
 
 class TestSecondOrder:
-    def test_mean_and_range(self):
+    def test_mean_and_range(self, monkeypatch):
         two = [pattern(SQUARE, 30), PointPattern.synthetic(np.zeros((0, 2)), SQUARE), pattern(SQUARE, 50)]
         found = report_pictures.gathering(two)
-        each = [k_function(p, found.r).l - found.r for p in (two[0], two[2])]
-        assert found.patterns == 2
         assert not found.thinned
-        np.testing.assert_allclose(found.mean, np.mean(each, axis=0), atol=1e-9)
-        np.testing.assert_allclose([found.lowest, found.highest], [np.min(each, 0), np.max(each, 0)], atol=1e-9)
+        r = found.curves[0].r
+        each = [k_function(p, r).l - r for p in (two[0], two[2])]
+        monkeypatch.setattr(report_pictures, "_picture", lambda ax, _alt: ax)
+        drawn = report_pictures.gathering_curve(found, SQUARE, "")
+        np.testing.assert_allclose(drawn.lines[0].get_ydata(), np.mean(each, axis=0), atol=1e-9)
+        border = drawn.collections[0].get_paths()[0].vertices[:, 1]
+        np.testing.assert_allclose([border.min(), border.max()], [np.min(each), np.max(each)], atol=1e-9)
 
     def test_large_patterns_are_thinned_and_say_so(self, monkeypatch):
         monkeypatch.setattr(report_pictures, "ON_NETWORK", 40)

@@ -1,7 +1,8 @@
 """Neighbouring patterns and the moves between them, from public parameters alone."""
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -238,26 +239,43 @@ def require_neighbours(pair: Pair, relation: Relation) -> None:
     if not isinstance(relation, CappedRelation):
         require_one_person(pair, relation)
         return
-    gone, came = changed(pair)
-    cap = relation.max_points_per_person
-    if relation.n_is_public:
-        reach = on_map(relation, pair[0].domain).reach
-        allowed = len(gone) == len(came) <= cap and _matched(pair[0].domain, gone, came, reach)
-    else:
-        allowed = min(len(gone), len(came)) == 0 and max(len(gone), len(came)) <= cap
+    domain = pair[0].domain
+    require_capped(relation, *changed(pair), partial(within, domain, reach=on_map(relation, domain).reach))
+
+
+def require_capped(
+    relation: CappedRelation, gone: Floats, came: Floats, near: Callable[[Floats, Floats], npt.NDArray[np.bool_]]
+) -> None:
+    """Refuse rows (k, c) of one pattern alone and (l, c) of the other alone that are more than a person's change.
+
+    Parameters
+    ----------
+    relation : CappedRelation
+    gone, came : arrays
+        Where n is public, a one-to-one matching of both must exist.
+    near : callable
+        From rows (P, c) and (P, c) to whether one may become the other (P,).
+
+    Raises
+    ------
+    InputError
+    """
+    cap, count = relation.max_points_per_person, len(gone)
+    if not relation.n_is_public:
+        allowed = min(count, len(came)) == 0 and max(count, len(came)) <= cap
+    elif allowed := count == len(came) <= cap:
+        from scipy.optimize import linear_sum_assignment
+
+        may = near(np.repeat(gone, count, axis=0), np.tile(came, (count, 1))).reshape(count, count)
+        allowed = bool(may[linear_sum_assignment(~may)].all())
     if not allowed:
-        msg = f"pair: its patterns are not neighbouring, which means that {relation.describe()}; pass such a pair."
-        raise InputError(msg)
+        raise not_neighbouring(relation)
 
 
-def _matched(domain: Domain, gone: Floats, came: Floats, reach: float) -> bool:
-    """Whether a one-to-one matching of points to places within reach exists."""
-    from scipy.optimize import linear_sum_assignment
-
-    count = len(gone)
-    near = within(domain, np.repeat(gone, count, axis=0), np.tile(came, (count, 1)), reach).reshape(count, count)
-    rows, columns = linear_sum_assignment(~near)
-    return bool(near[rows, columns].all())
+def not_neighbouring(relation: Relation) -> InputError:
+    """The error for patterns that the relation does not call neighbouring."""
+    said = f"pair: its patterns are not neighbouring, which means that {relation.describe()}; pass such a pair."
+    return InputError(said)
 
 
 def with_user_ids(pair: Pair, relation: Relation) -> Pair:
@@ -305,8 +323,7 @@ def require_one_person(pair: Pair, relation: Relation) -> None:
     alone = len(persons) <= 1 if marks[0] else came.total() <= 1
     known = bool(marks[0]) and not persons.isdisjoint(person for person, _ in fewer)
     if marks[0] != marks[1] or len(marks[0]) > 1 or (fewer - one) or (fewer - other) or not alone or known:
-        msg = f"pair: its patterns are not neighbouring, which means that {relation.describe()}; pass such a pair."
-        raise InputError(msg)
+        raise not_neighbouring(relation)
 
 
 def _rows(pattern: PointPattern) -> Counter[tuple[Hashable, Hashable]]:

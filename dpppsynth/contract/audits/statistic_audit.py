@@ -21,6 +21,8 @@ from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 
+# Standard deviations by which a claim is refuted, by scores of runs with half of the noise.
+Margin = Callable[[Profile, Scores], float]
 More = Iterable[AuditStatistic | Callable[[Released], ArrayLike]]
 
 
@@ -36,17 +38,6 @@ class AuditRun(Protocol):
 
     def __call__(self, pattern: PointPattern, /) -> Released:
         """The published data of a run on an input."""
-
-
-class Margin(Protocol):
-    """Rating of claims by an expected margin, in place of simulated audits."""
-
-    @property
-    def factor(self) -> float:
-        """Factor of too little noise."""
-
-    def __call__(self, claim: Profile, scores: Scores, /) -> float:
-        """Standard deviations by which a claim is refuted, by scores of runs with so many times too little noise."""
 
 
 class OwnAudit(Protocol):

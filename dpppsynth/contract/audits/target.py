@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from dpppsynth.core.arguments import several
@@ -20,8 +18,10 @@ Noise = Ints | Floats
 # Input of a run: a pattern, a client's value, or what a caller's own function takes.
 Input = Any
 # Scores (N,), (N,) of runs on either input, and the way to them from a factor of too little noise.
-Scores = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+Scores = tuple[Floats, Floats]
 Weakened = Callable[[float], Scores]
+# Factor of too little noise at which pairs are compared.
+HALF = 2.0
 
 
 @dataclass(frozen=True, eq=False)

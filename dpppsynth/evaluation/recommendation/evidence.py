@@ -291,7 +291,7 @@ class Ranked:
         return self.answer.distance
 
 
-def rank(evidence: Evidence, case: Case, margin: float = MARGIN) -> list[Ranked]:
+def rank(evidence: Evidence, case: Case) -> list[Ranked]:
     """Candidates that the budget admits, best first; those that the study has not measured are left out.
 
     Candidates within the margin of the smallest distance are as good, and among these the order of `CANDIDATES`
@@ -304,7 +304,7 @@ def rank(evidence: Evidence, case: Case, margin: float = MARGIN) -> list[Ranked]
             if math.isfinite(answer.distance):
                 found.append(Ranked(candidate, answer))
     found.sort(key=lambda each: each.distance)
-    level = [each for each in found if each.distance <= margin * found[0].distance]
+    level = [each for each in found if each.distance <= MARGIN * found[0].distance]
     level.sort(key=lambda each: CANDIDATES.index(each.candidate))
     return level + found[len(level) :]
 

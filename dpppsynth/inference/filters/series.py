@@ -118,7 +118,7 @@ def estimated_step(observations: Any, scale: float, bound: float) -> float:
     29.76
     """
     noisy, law = released_series(observations), TruncatedLaplace(scale, bound)
-    return _differences(noisy, law.variance, law.scale)
+    return float(_differences(noisy, law.variance, law.scale, together=True)[0])
 
 
 def likely_step(observations: Any, scale: float, bound: float) -> float:
@@ -152,14 +152,14 @@ def likely_step(observations: Any, scale: float, bound: float) -> float:
     (1.7, 0.003)
     """
     noisy, law = released_series(observations), TruncatedLaplace(scale, bound)
-    return _likely(noisy, law.variance, law.scale)
+    return float(_likely(noisy, law.variance, law.scale, together=True)[0])
 
 
 def settled(name: str, step: Any, noisy: Floats, variance: float, scale: float) -> float:
     """A step that was given, or else estimated by the rule named from noisy series (N,) or (N, T)."""
     if not isinstance(step, str):
         return positive_size(name, step, remedy=PUBLIC)
-    return RULES[one_of(name, step, RULES, " or a positive number")](noisy, variance, scale)
+    return float(RULES[one_of(name, step, RULES, " or a positive number")](noisy, variance, scale, True)[0])
 
 
 def of_series(step: Any, noisy: Floats, law: TruncatedLaplace) -> Any:
@@ -168,8 +168,8 @@ def of_series(step: Any, noisy: Floats, law: TruncatedLaplace) -> Any:
     Series side by side may be as different as a village and a town: each is estimated on its own.
     """
     if isinstance(step, str) and noisy.ndim == 2:
-        rule = EACH[one_of("step", step, EACH, " or a positive number")]
-        return rule(noisy, law.variance, law.scale)
+        rule = RULES[one_of("step", step, RULES, " or a positive number")]
+        return rule(noisy, law.variance, law.scale, False)
     array = plain_array(step)
     if step is None or array is None or array.ndim == 0:
         return settled("step", step, noisy, law.variance, law.scale)
@@ -180,45 +180,27 @@ def of_series(step: Any, noisy: Floats, law: TruncatedLaplace) -> Any:
     return array.astype(float)
 
 
-def _differences(noisy: Floats, variance: float, scale: float) -> float:
-    return float(_from_changes(_mean_squares(noisy).mean(keepdims=True), variance, scale)[0])
+def _differences(noisy: Floats, variance: float, scale: float, together: bool) -> Floats:
+    return np.sqrt(np.maximum((LEAST * scale) ** 2, _mean_squares(noisy, together) - 2 * variance))
 
 
-def _each_difference(noisy: Floats, variance: float, scale: float) -> Floats:
-    return _from_changes(_mean_squares(noisy), variance, scale)
-
-
-def _from_changes(square: Floats, variance: float, scale: float) -> Floats:
-    return np.sqrt(np.maximum((LEAST * scale) ** 2, square - 2 * variance))
-
-
-def _likely(noisy: Floats, variance: float, scale: float) -> float:
-    tried = _tried(_mean_squares(noisy).mean(keepdims=True), scale)
-    together = _log_likelihoods(noisy.reshape(len(noisy), -1), variance, tried).sum(axis=1)
-    return float(tried[np.argmax(together), 0])
-
-
-def _each_likely(noisy: Floats, variance: float, scale: float) -> Floats:
-    tried = _tried(_mean_squares(noisy), scale)
-    best = np.argmax(_log_likelihoods(noisy, variance, tried), axis=0)
+def _likely(noisy: Floats, variance: float, scale: float, together: bool) -> Floats:
+    least = LEAST * scale
+    tried = np.geomspace(least, np.maximum(least, 2 * np.sqrt(_mean_squares(noisy, together))), TRIED)
+    log = _log_likelihoods(noisy.reshape(len(noisy), -1), variance, tried)
+    best = np.argmax(log.sum(axis=1, keepdims=True) if together else log, axis=0)
     return np.asarray(tried[best, np.arange(len(best))])
 
 
-# One step for all series, and one for each.
-RULES: dict[str, Callable[[Floats, float, float], float]] = {"likely": _likely, "differences": _differences}
-EACH: dict[str, Callable[[Floats, float, float], Floats]] = {"likely": _each_likely, "differences": _each_difference}
+# (T,) steps of series, or (1,) that of all together.
+RULES: dict[str, Callable[[Floats, float, float, bool], Floats]] = {"likely": _likely, "differences": _differences}
 
 
-def _mean_squares(noisy: Floats) -> Floats:
-    """(T,) mean squared changes from one noisy answer to the next; 0 of a single one."""
+def _mean_squares(noisy: Floats, together: bool) -> Floats:
+    """(T,) mean squared changes from one noisy answer to the next, 0 of a single one; or (1,) that of all series."""
     changes = np.diff(noisy.reshape(len(noisy), -1), axis=0)
-    return np.asarray((changes**2).sum(axis=0) / max(1, len(changes)))
-
-
-def _tried(square: Floats, scale: float) -> Floats:
-    """(S, T) steps to try for series with such mean squared changes (T,)."""
-    least = LEAST * scale
-    return np.asarray(np.geomspace(least, np.maximum(least, 2 * np.sqrt(square)), TRIED))
+    squares = np.asarray((changes**2).sum(axis=0) / max(1, len(changes)))
+    return squares.mean(keepdims=True) if together else squares
 
 
 def _log_likelihoods(noisy: Floats, variance: float, steps: Floats) -> Floats:

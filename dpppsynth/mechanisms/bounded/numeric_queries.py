@@ -258,11 +258,6 @@ class Answers:
         return self.terms.max_error
 
     @property
-    def filtered_bound(self) -> float:
-        """Bound on the error of every filtered answer: twice `max_error`."""
-        return 2 * self.max_error
-
-    @property
     def profile(self) -> Profile:
         """Privacy profile of all answers together."""
         return self.terms.profile

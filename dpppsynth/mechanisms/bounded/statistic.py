@@ -15,7 +15,6 @@ from dpppsynth.core.crs import crs_member
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import strict_json
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.bounded.bound import bounded_counts, require_error_delta, require_max_error
 from dpppsynth.models.likelihood import MassLikelihood, NoisyMasses
@@ -91,9 +90,6 @@ class BoundedCounts(LaplaceMasses):
         require(type(p["max_error"]) is int, "max_error is a whole number")
         mesh, sizes = mesh_from_recipe(p["mesh"], domain), (p["n"], p["expected_n"])
         return cls(p["basis"], mesh, capped(relation), *sizes, p["epsilon"], p["delta"], p["max_error"])
-
-    def parameters(self) -> JsonObject:
-        return super().parameters() | {"delta": self.delta, "max_error": self.max_error}
 
     def noise_name(self, *, seeded: bool = False) -> str:
         return TRUNCATED + super().noise_name(seeded=seeded)

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
-from dpppsynth.contract import rules
 from dpppsynth.contract.object_options import RESOLUTION, mesh_of
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import (
@@ -21,14 +20,12 @@ from dpppsynth.contract.settings import (
 )
 from dpppsynth.contract.stratified_plan import StratifiedPlan, level_names, sizes
 from dpppsynth.contract.synthesizer import (
-    PointSynthesizer,
-    covering,
+    MeshSynthesizer,
     exact_or_guess,
     need_size,
     require_true_lengths,
 )
 from dpppsynth.core.arguments import positive
-from dpppsynth.core.errors import InputError
 from dpppsynth.inference.field_by_rule import POSTPROCESSES, estimator_by_rule, require_postprocess, statistic_mesh
 from dpppsynth.mechanisms.bounded.bound import (
     bounded_delta,
@@ -55,7 +52,7 @@ def _whole(number: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
+class BoundedErrorSynthesizer(MeshSynthesizer[BoundedErrorRelease]):
     """Private cell counts, each within `max_error` of the truth, and an intensity made of them.
 
     Give two of epsilon, delta and max_error: the third follows. A hard bound cannot be had with delta = 0.
@@ -114,11 +111,7 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
     smaller_delta: ClassVar[str] = FROM_BOUND
 
     def __post_init__(self) -> None:
-        if self.spacing is not None:
-            positive("spacing", self.spacing)
-        if self.spacing is not None and self.mesh is not None:
-            msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
-            raise InputError(msg)
+        super().__post_init__()
         require_postprocess(self.postprocess, self.neighbouring())
         self.budget  # noqa: B018 - what does not fit together is refused at once
 
@@ -181,12 +174,7 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
         relation, size, budget = self.neighbouring(), self.public_size(n, expected_n), self.budget
         self._require_modest(n, size)
         self.require_delta(budget.delta, n, expected_n)
-        if self.mesh is not None:
-            mesh = covering(domain, self.mesh)
-        elif self.spacing is not None:
-            mesh = rules.BY_DOMAIN[type(domain)].spaced_mesh(domain, "cells", self.spacing)
-        else:
-            mesh = self._rule_mesh(domain, size)
+        mesh = self.laid_mesh(domain, "cells", partial(self._rule_mesh, domain, size))
         statistic = BoundedCounts(
             "cells", mesh, relation, *exact_or_guess(n, size), budget.epsilon, budget.delta, budget.max_error
         )

@@ -37,7 +37,6 @@ from dpppsynth.mechanisms.heatmap.audit_statistics import (
     PyramidRatio,
     SharedNoise,
     branches,
-    lengths,
     level_masses,
     parents_of,
 )
@@ -81,7 +80,7 @@ class HeatmapAudit(StatisticAudit):
             AuditStatistic("shared noise", SharedNoise.at(plan, pair), learned=True, alone=True),
             AuditStatistic("extremes", Extremes.at(plan, pair), learned=True, alone=True),
             AuditStatistic("total", LevelTotals(plan), learned=True, alone=True),
-            *one_by_one(sum(lengths(plan))),
+            *one_by_one(sum(plan.layout)),
         )
 
     def _of_levels(self, pair: Pair) -> tuple[AuditStatistic, ...]:
@@ -128,11 +127,9 @@ class HeatmapAudit(StatisticAudit):
         return partial(less_laplace, *always_seen(self.plan, pair))
 
     def alike(self, pair: Pair) -> bool:
-        """Whether all masses of both patterns are the same."""
         return not any(len(branch.cells) for branch in branches(self.plan, pair))
 
     def noise(self, pair: Pair) -> AddedToPyramid:
-        """The released masses less those of the points."""
         return AddedToPyramid(self.plan, pair)
 
     @property
@@ -154,7 +151,7 @@ class HeatmapAudit(StatisticAudit):
         """
         plan, noise, start, found = self.plan, self.noise(pair), 0, list[StatedLaw]()
         whole = bool((plan.inside > 0).all())
-        for level, count, scale in zip(plan.budgets.levels, lengths(plan), plan.scales, strict=True):
+        for level, count, scale in zip(plan.budgets.levels, plan.layout, plan.scales, strict=True):
             least = count if whole else max(1, count // 4**plan.budgets.step)
             law = DiscreteLaplace(scale)
             found += stated_laws(noise, law, count=count, start=start, least=least, of=f" of level {level}")

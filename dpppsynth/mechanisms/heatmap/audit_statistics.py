@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
-from dpppsynth.mechanisms.heatmap.bound import layout
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.mechanisms.heatmap.tree import Level, pyramid
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -93,7 +92,7 @@ def own_masses(plan: HeatmapStatistic, pattern: PointPattern) -> list[tuple[Ints
 @lru_cache(maxsize=1)
 def looked_at(plan: HeatmapStatistic, released: Any) -> tuple[tuple[Level, ...], list[Ints]]:
     """Measured levels of a release, and the noised masses (m,) of each in lattice units."""
-    return plan.tree(released.lattice).levels, np.split(released.lattice, np.cumsum(lengths(plan))[:-1])
+    return plan.tree(released.lattice).levels, np.split(released.lattice, np.cumsum(plan.layout)[:-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,15 +167,9 @@ class LevelTotals:
 
     def __call__(self, released: Any) -> Floats:
         """(levels,) numbers."""
-        ends = np.cumsum(lengths(self.plan))
+        ends = np.cumsum(self.plan.layout)
         sums = np.add.reduceat(released.lattice, np.concatenate([[0], ends[:-1]]))
         return np.asarray(sums * 2.0**-self.plan.bits, dtype=np.float64)
-
-
-def lengths(plan: HeatmapStatistic) -> tuple[int, ...]:
-    """Number of measured cells on each level."""
-    budgets = plan.budgets
-    return layout(budgets.first, budgets.depth, plan.kept, budgets.step)
 
 
 def parents_of(cells: Ints, level: int, step: int = 1) -> Ints:

@@ -65,7 +65,6 @@ class Reconstruction(Estimator[HeatmapStatistic]):
         return PiecewiseConstant(plan.mesh, self.masses(statistic)[tuple(plan.places.T)] / plan.mesh.element_measure)
 
     def table_rows(self) -> Rows:
-        """Fit of the masses."""
         return [("intensity", f"of persons, {self.in_words}")]
 
     @property
@@ -78,12 +77,10 @@ class Reconstruction(Estimator[HeatmapStatistic]):
         return "fitted to all noised counts by least squares, drawn to an even spread where noise prevails"
 
     def to_dict(self) -> JsonObject:
-        """JSON form for a certificate."""
         return {"kind": self.kind, "fit": self.fit}
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: HeatmapStatistic, offset: Offset | None) -> Self:
-        """The reconstruction that is stated."""
         return cls(stated["fit"])
 
 

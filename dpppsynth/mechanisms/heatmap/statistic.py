@@ -215,7 +215,6 @@ class HeatmapStatistic(LatticeStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        """Statistic from a certificate's public parameters."""
         p = parameters
         split = {name: p[name] for name in ("w", "variant", "decay", "user")} | {"finest": p.get("measure")}
         plan = cls(mesh_from_recipe(p["mesh"], domain), p["expected_n"], p["epsilon"], **split)
@@ -228,7 +227,6 @@ class HeatmapStatistic(LatticeStatistic):
         return sum(self.layout)
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        """Name of the sampler."""
         return (SeededLaplace if seeded else OpenDPLaplace).name
 
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
@@ -237,7 +235,6 @@ class HeatmapStatistic(LatticeStatistic):
         return Trial(None, distances=(maps.moved(maps.released), maps.moved(maps.uniform)))
 
     def parameters(self) -> JsonObject:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
             "mesh": self.mesh.recipe,
@@ -273,7 +270,6 @@ class HeatmapStatistic(LatticeStatistic):
         return self.users(pattern).lattice(self.bits).ravel()
 
     def noised(self, exact: Ints, rng: RngLike = None) -> PrivateStatistic[Self]:
-        """Add noise to the sums, on every level, of the smallest cells' masses."""
         public: dict[str, Any] = {"w": self.kept, "inside": self.measured_inside}
         side = 2**self.depth
         sums = pyramid(exact.reshape(side, side))
@@ -298,7 +294,6 @@ class HeatmapStatistic(LatticeStatistic):
         return grow(budgets.first, budgets.depth, self.kept, lambda *_: next(counts), inside, budgets.step)
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        """The released statistic from its JSON form."""
         statistic = super().restore(data)
         if len(statistic.lattice) != sum(self.layout):
             msg = "statistic: it has another number of values than a heat map on this grid; the file is not whole."

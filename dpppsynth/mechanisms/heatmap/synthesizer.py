@@ -28,7 +28,6 @@ from dpppsynth.mechanisms.heatmap.bound import (
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
 from dpppsynth.models.regular_meshes import MOST_VERTICES, grid_cells, regular_squares
-from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
@@ -146,7 +145,6 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
 
     @classmethod
     def require_options(cls, options: ParsedOptions) -> None:
-        """Refuse promises about points, and contradictions about persons; InputError."""
         kind = "add-remove" if options["no_user"] else "add-remove-person"
         if options["relation"] not in (None, kind):
             promised = f"{kind} of points" if options["no_user"] else kind
@@ -165,12 +163,10 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
 
     @classmethod
     def plain(cls, options: ParsedOptions) -> dict[str, Any]:
-        """Arguments that are plain values, with the mark of persons."""
         return super().plain(options) | ({"user": None} if options["no_user"] else {})
 
     @classmethod
     def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
-        """No objects; InputError on a network."""
         require_window(
             domain,
             f"{options.called} measures squares of the plane; give --window or --window-file, or take --method laplace "
@@ -180,12 +176,10 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
 
     @classmethod
     def user_column(cls, options: ParsedOptions) -> str | None:
-        """Column of person identifiers; None where every point is one."""
         return None if options["no_user"] else super().user_column(options)
 
     @classmethod
     def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
-        """Refuse secret sizes, and marks that would split a person; InputError."""
         if n is not None:
             msg = (
                 "n: under add-remove-person the numbers of persons and points are secret; leave --n out (a guess of "
@@ -198,9 +192,6 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
                 "--by out, and make one release for each level with a budget of its own"
             )
             raise InputError(msg)
-
-    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
-        return PureDP(float(self.epsilon))
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         """Make the release plan from public parameters alone.

@@ -1,11 +1,49 @@
-"""Records of the kernel mechanisms, on windows and on networks."""
+"""Records of the kernel mechanisms, on windows and on networks, with their words and examples."""
 
+from collections.abc import Iterator
+from functools import partial
+
+from dpppsynth.contract.examples import RELATIONS, Example, Refusal, ring, square, streets
 from dpppsynth.contract.registry import Mechanism
-from dpppsynth.mechanisms.kernel import examples, words
+from dpppsynth.contract.result import Result
+from dpppsynth.contract.statistic import Statistic
+from dpppsynth.contract.words import MechanismWords
 from dpppsynth.mechanisms.kernel.audit import DiffusionAudit, KernelAudit
 from dpppsynth.mechanisms.kernel.release import PoissonRelease
 from dpppsynth.mechanisms.kernel.statistic import DiffusionStatistic, KernelStatistic
 from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
+from dpppsynth.spatial.domains import Domain
+
+SCATTERED = "Every pattern was paid for by the privacy budget. There is no released intensity: it would be the data."
+
+
+CLUSTER = r"^relation: adding or removing a point adds or removes its whole cluster"
+BUILD = partial(KernelSynthesizer, 10.0, delta=1e-6)
+
+
+def kernel() -> Iterator[Example | Refusal]:
+    """Examples on windows, with either bound."""
+    for relation in RELATIONS[:4]:
+        yield Example(str(relation), partial(BUILD, relation=relation), square())
+    yield Example("3.6", partial(BUILD, alpha=25.0, bound="kim-lim-3.6"), square())
+    yield Example("polygon with a hole", partial(BUILD, alpha=25.0), ring())
+    yield Example("kernel", partial(BUILD, alpha=25.0), square(), levels=True)
+    yield from refusals(square())
+
+
+def diffusion() -> Iterator[Example | Refusal]:
+    """Examples on streets."""
+    for relation in RELATIONS[:4]:
+        yield Example(str(relation), partial(BUILD, relation=relation, spacing=100.0), streets())
+    yield Example("streets, kernel", partial(BUILD, alpha=25.0, spacing=100.0), streets(), levels=True)
+    yield from refusals(streets())
+
+
+def refusals(domain: Domain) -> Iterator[Refusal]:
+    """Relations under which a whole cluster comes or goes."""
+    for relation in RELATIONS[4:]:
+        yield Refusal(relation, partial(KernelSynthesizer, 1.0, delta=1e-6, relation=relation), domain, CLUSTER)
+
 
 KERNEL = Mechanism(
     name="kernel",
@@ -14,8 +52,11 @@ KERNEL = Mechanism(
     estimators=(),
     result=PoissonRelease,
     audit=KernelAudit,
-    words=words.KERNEL,
-    examples=examples.kernel,
+    words=MechanismWords[Statistic, Result](
+        description="Every point was replaced by a random number of synthetic points scattered at random around it. "
+        f"{SCATTERED}"
+    ),
+    examples=kernel,
 )
 
 DIFFUSION = Mechanism(
@@ -25,6 +66,9 @@ DIFFUSION = Mechanism(
     estimators=(),
     result=PoissonRelease,
     audit=DiffusionAudit,
-    words=words.DIFFUSION,
-    examples=examples.diffusion,
+    words=MechanismWords[Statistic, Result](
+        description="Every point was replaced by a random number of synthetic points that walked at random along the "
+        f"streets. {SCATTERED}"
+    ),
+    examples=diffusion,
 )

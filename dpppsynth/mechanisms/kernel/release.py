@@ -1,8 +1,5 @@
 """`PoissonRelease`: Poisson patterns of the kernel synthesizer, each paid for by the budget."""
 
-from pathlib import Path
-
-from dpppsynth.core.progress import ProgressLike
 from dpppsynth.io.writing import geojson_text
 from dpppsynth.mechanisms.kernel.statistic import PatternStatistic, PrivatePatterns
 from dpppsynth.release.certificate import synthetic
@@ -26,6 +23,3 @@ class PoissonRelease(PatternRelease):
     @property
     def patterns(self) -> list[PointPattern]:
         return list(self.statistic.patterns)
-
-    def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
-        return self._save(path, self.patterns, progress=progress)

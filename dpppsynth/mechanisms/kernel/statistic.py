@@ -4,6 +4,7 @@ What is released are Poisson patterns with intensity `sum_i f_i`, a kernel at ea
 on networks. Their own randomness protects, so every pattern is paid for: the number of patterns is part of the plan.
 """
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -18,7 +19,6 @@ from dpppsynth.contract.statistic import Parameters, Releasing, Statistic, Trial
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.tiled_matrix import TiledMatrix
-from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import NetworkMesh, heat_kernels
 from dpppsynth.linear_network.heat_kernels import diffusion_rows
@@ -68,6 +68,7 @@ class PatternStatistic(Statistic):
     patterns: int
 
     form: ClassVar[Form] = {"bandwidth": POSITIVE, "patterns": WHOLE | {"maximum": 10_000}, "delta": GIVEN}
+    attributes: ClassVar[Mapping[str, str]] = {"epsilon": "spent"}
     expected_n: ClassVar[None] = None
     size: ClassVar[int] = 0
 
@@ -108,16 +109,6 @@ class PatternStatistic(Statistic):
     def density(self, pattern: PointPattern, xy: Floats) -> Floats:
         """(k,) intensity of the drawn patterns at coordinates (k, 2). Not private: it is a function of the points."""
         raise NotImplementedError
-
-    def parameters(self) -> JsonObject:
-        return {
-            "bandwidth": self.bandwidth,
-            "patterns": self.patterns,
-            "epsilon": self.spent,
-            "delta": self.delta,
-            "n": self.n,
-            "expected_n": None,
-        }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivatePatterns[Self]":
         secret = generator(rng)
@@ -176,9 +167,6 @@ class KernelStatistic(PatternStatistic):
 
     def density(self, pattern: PointPattern, xy: Floats) -> Floats:
         return kernel_density(pattern.xy, self.domain, self.bandwidth, xy)
-
-    def parameters(self) -> JsonObject:
-        return super().parameters() | {"bound": self.bound}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -243,9 +231,6 @@ class DiffusionStatistic(PatternStatistic):
 
     def density(self, pattern: PointPattern, xy: Floats) -> Floats:
         return heat_kernels.diffusion_density(self.mesh, self.matrix, pattern.positions, self.domain.positions(xy))
-
-    def parameters(self) -> JsonObject:
-        return super().parameters() | {"mesh": self.mesh.recipe}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,8 +16,7 @@ from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
 from dpppsynth.contract.audits.statistics import coarse_sums, gaussian_ratio, one_by_one, weighted
 from dpppsynth.contract.audits.target import AuditStatistic, Scores, StatedLaw, Weakened
 from dpppsynth.core.errors import QualityError
-from dpppsynth.mechanisms.lgcp.draw_statistic import DrawStatistic
-from dpppsynth.mechanisms.lgcp.draw_statistics import PosteriorDrawStatistic
+from dpppsynth.mechanisms.lgcp.draw_statistic import DrawStatistic, PosteriorDrawStatistic
 from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.target_posterior import FieldPrior
@@ -50,9 +49,7 @@ class WiderPrior:
         wider = np.full(prior.basis.shape[1], factor)
         wider[-1] = 1.0 if self.plan.intercept_sd is None else factor
         basis = prior.basis * wider
-        posterior = FieldPrior(prior.centre, basis, prior.precision, prior.measure).posterior(
-            tent_masses(pattern, self.plan.mesh)
-        )
+        posterior = FieldPrior(prior.centre, basis, prior.measure).posterior(tent_masses(pattern, self.plan.mesh))
         sought = self.weight @ basis
         try:
             mode = posterior.mode()

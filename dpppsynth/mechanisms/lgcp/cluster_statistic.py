@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
@@ -119,6 +119,12 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         "pair_bits": WHOLE,
         "places": one_among(*rules.CLUSTER_PLACES),
     }
+    attributes: ClassVar[Mapping[str, str]] = {
+        "lattice_bits": "bits",
+        "clusters": "share",
+        "pair_scales": "pairs.scales",
+        "pair_bits": "pairs.bits",
+    }
 
     def __post_init__(self) -> None:
         probability("clusters", self.share, remedy="0.3 is a usual share")
@@ -168,18 +174,6 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         settled = p["basis"], mesh, capped(relation), *sizes, p["epsilon"], p["clusters"]
         radii, caps, steps = (tuple(p[name]) for name in ("radii", "caps", "steps"))
         return cls(*settled, radii, caps, steps, p["places"])
-
-    def parameters(self) -> JsonObject:
-        own = self.pairs.parameters()
-        return super().parameters() | {
-            "clusters": self.share,
-            "radii": own["radii"],
-            "caps": own["caps"],
-            "steps": own["steps"],
-            "pair_scales": own["scales"],
-            "pair_bits": own["lattice_bits"],
-            "places": self.places,
-        }
 
     def implements(self, mechanism: str) -> bool:
         return True

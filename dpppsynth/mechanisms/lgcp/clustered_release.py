@@ -11,6 +11,7 @@ import numpy as np
 from dpppsynth.contract.result import Saved
 from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.core.progress import Progress, silent
+from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.inference.field_inference import FieldInference
 from dpppsynth.mechanisms.lgcp.cluster_statistic import (
     CLUSTERS,
@@ -117,16 +118,12 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
         return clustered_pattern(intensity, law, n, rng, variance=variance)
 
     def parents(self, intensity: Intensity) -> ParentRule:
-        """Rule by which numbers of clusters over an intensity vary."""
-        if intensity not in self._rules:
-            # That of one intensity is enough: patterns of one come one after the other.
-            self._rules.clear()
-            self._rules[intensity] = self._parents(intensity)
-        return self._rules[intensity]
+        """Rule by which numbers of clusters over an intensity vary; that of one is enough, patterns of one follow."""
+        return self._rules.get(intensity, lambda: self._parents(intensity))
 
     @cached_property
-    def _rules(self) -> dict[Intensity, ParentRule]:
-        return {}
+    def _rules(self) -> SingleEntryCache[ParentRule]:
+        return SingleEntryCache()
 
     @cached_property
     def _tents(self) -> SharedTents:

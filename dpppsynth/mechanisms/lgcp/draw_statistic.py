@@ -1,5 +1,9 @@
-"""Estimator and statistic of posterior draws: the drawn field is the log-intensity."""
+"""Estimator and statistics of one posterior draw, whose field is the log-intensity.
 
+Of a Gaussian prior, of one of bounded slope, and of Kim & Lim's model.
+"""
+
+import math
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
@@ -11,25 +15,29 @@ import numpy as np
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import Estimator, offset_rows, offset_stated
 from dpppsynth.contract.mesh_sizes import mesh_words
-from dpppsynth.contract.parameter_forms import Form, one_among
+from dpppsynth.contract.parameter_forms import POSITIVE, Form, one_among, or_null
 from dpppsynth.contract.result import UNFITTED, FitSummary
-from dpppsynth.contract.statistic import Releasing, Trial
+from dpppsynth.contract.statistic import Parameters, Releasing, Trial, require
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Confidential, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import require_somewhere
 from dpppsynth.inference.lgcp_inference import ENGINES
-from dpppsynth.mechanisms.lgcp.field_statistic import FIELD, of_field
-from dpppsynth.mechanisms.lgcp.words import covariance_row
-from dpppsynth.models.covariances import Covariance, factor, require_few_vertices
-from dpppsynth.models.draws import blocking
+from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, kim_lim_38, kim_lim_39
+from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz, theorem_a
+from dpppsynth.mechanisms.lgcp.field_statistic import FieldStatistic, covariance_row
+from dpppsynth.models.covariances import factor
+from dpppsynth.models.draws import blocking, nuts_draw
+from dpppsynth.models.kim_lim_model import KimLimModel
 from dpppsynth.models.lgcp import tent_masses
+from dpppsynth.models.nested_boxes import NestedBoxes
 from dpppsynth.models.nuts import Diagnostics
-from dpppsynth.models.target_posterior import FieldPrior
+from dpppsynth.models.target_posterior import FieldPrior, LipschitzSet, proximal_draw
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import LogLinear
-from dpppsynth.spatial.mesh import Floats, Mesh, integrate_exp
+from dpppsynth.spatial.mesh import Floats, integrate_exp
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -115,21 +123,11 @@ class ConfidentialFit(Confidential, Generic[P_co]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawStatistic(LatticeStatistic):
+class DrawStatistic(FieldStatistic):
     """Statistic of one posterior draw, with its guarantee, from public parameters alone.
 
     Attributes
     ----------
-    mesh : Mesh
-    covariance : Covariance
-        Of the field's Gaussian prior.
-    relation : CappedRelation
-    n : int or None
-        Public number of points; None when the relation keeps it secret.
-    expected_n : float or None
-        Public guess that stands in for n where n is secret.
-    epsilon, delta : float
-        Budget asked for; the guarantee spends at most this.
     sampler : {"exact", "nuts", "proximal"}
     engine : {"nutpie", "pymc"}
         Implementation of NUTS.
@@ -146,29 +144,20 @@ class DrawStatistic(LatticeStatistic):
         When the guarantee exceeds the budget.
     """
 
-    keeps_cap: ClassVar[bool] = True
-    mesh: Mesh
-    covariance: Covariance
-    relation: CappedRelation
-    n: int | None
-    expected_n: float | None
-    epsilon: float
-    delta: float
     _: KW_ONLY
     sampler: str
     engine: str = "nutpie"
     offset: Offset | None = None
     intercept_sd: float | None = None
-    basis: ClassVar[str] = "field"
-    form: ClassVar[Form] = FIELD | {
+    form: ClassVar[Form] = FieldStatistic.form | {
         "sampler": one_among("exact", "nuts", "proximal"),
         "engine": one_among(*ENGINES, None),
     }
-    # The released log-intensity is rounded to multiples of 2^-20.
-    bits: ClassVar[int] = 20
+    # Public parameter beside those of the base.
+    own: ClassVar[str]
 
     def __post_init__(self) -> None:
-        require_few_vertices(self.mesh)
+        super().__post_init__()
         self.guarantee.require(self.epsilon, self.delta)
 
     def __repr__(self) -> str:
@@ -179,13 +168,13 @@ class DrawStatistic(LatticeStatistic):
     def guarantee(self) -> Guarantee:
         raise NotImplementedError
 
-    def parameters(self) -> JsonObject:
-        engine = self.engine if self.sampler == "nuts" else None
-        return {"sampler": self.sampler, "engine": engine, **of_field(self, self.covariance, self.delta)}
+    @classmethod
+    def own_fields(cls, parameters: Parameters, mechanism: str) -> dict[str, Any]:
+        # An engine is stated for NUTS alone.
+        return {name: parameters[name] for name in ("sampler", "engine", cls.own) if parameters[name] is not None}
 
-    @property
-    def size(self) -> int:
-        return len(self.mesh.vertices)
+    def parameters(self) -> JsonObject:
+        return super().parameters() | ({} if self.sampler == "nuts" else {"engine": None})
 
     def noise_name(self, *, seeded: bool = False) -> str:
         return f"{'seeded-' if seeded else ''}posterior-draw-{self.sampler}"
@@ -269,3 +258,147 @@ class DrawStatistic(LatticeStatistic):
 
     def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
         raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PosteriorDrawStatistic(DrawStatistic):
+    """One draw from the posterior of the log-Gaussian Cox process."""
+
+    own: ClassVar[str] = "intercept_sd"
+    form: ClassVar[Form] = DrawStatistic.form | {own: or_null(POSITIVE)}
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return theorem_a(
+            self.mesh,
+            self.covariance,
+            self.relation,
+            delta=self.delta,
+            intercept_sd=self.intercept_sd,
+            sampler=self.sampler,
+        )
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
+        stated = parameters["intercept_sd"] is not None
+        require(stated != relation.n_is_public, "the intercept protects n where n is secret")
+        return super().from_parameters(parameters, relation, domain, mechanism=mechanism)
+
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
+        posterior = self.prior.posterior(masses)
+        match self.sampler:
+            case "exact":
+                draw = NestedBoxes(posterior).draw(rng)
+                return DrawnField(draw.field, attempts=draw.attempts)
+            case "proximal":
+                return DrawnField(posterior.field(proximal_draw(posterior, rng)))
+            case _:
+                run = nuts_draw(posterior, rng, engine=self.engine)
+                return DrawnField(run.field, diagnostics=run.diagnostics)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LipschitzStatistic(DrawStatistic):
+    """One draw from the posterior whose prior is a Gaussian field restricted to slopes of at most `slope`.
+
+    Attributes
+    ----------
+    slope : float
+        Largest gradient of the log-intensity, per unit of length: `epsilon / (2 alpha)` for one point per person.
+    """
+
+    slope: float = float("nan")
+    own: ClassVar[str] = "slope"
+    form: ClassVar[Form] = DrawStatistic.form | {own: POSITIVE}
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return lipschitz(self.mesh, self.relation, slope=self.slope, sampler=self.sampler)
+
+    @cached_property
+    def support(self) -> LipschitzSet:
+        return LipschitzSet(self.mesh, self.slope)
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
+        require(parameters["delta"] == 0, "a field of bounded slope spends no delta")
+        plan = super().from_parameters(parameters, relation, domain, mechanism=mechanism)
+        # The bound does not depend on it, but a field with this covariance must exist.
+        plan.covariance.matrix(plan.mesh)
+        return plan
+
+    def prior_rows(self) -> Rows:
+        covariance, *rest = super().prior_rows()
+        slope = f"of the log-intensity, at most {self.slope:.4g} per {self.domain.unit}"
+        return [covariance, ("slope", slope), *rest]
+
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
+        posterior = self.prior.posterior(masses)
+        if self.sampler == "exact":
+            draw = NestedBoxes(posterior).draw(rng, support=self.support)
+            return DrawnField(draw.field, attempts=draw.attempts)
+        run = nuts_draw(posterior, rng, support=self.support, engine=self.engine)
+        return DrawnField(run.field, diagnostics=run.diagnostics)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KimLimStatistic(DrawStatistic):
+    """One draw by NUTS, the length scale sampled with a log-normal prior and `sigma = ratio * length scale`.
+
+    Attributes
+    ----------
+    bound : {"3.8", "3.9"}
+        The sum over pairs of elements, or its closed form.
+    ratio : float
+        R, fixed at the bound.
+    """
+
+    bound: str = "3.8"
+    ratio: float = float("nan")
+    own: ClassVar[str] = "ratio"
+    form: ClassVar[Form] = DrawStatistic.form | {own: POSITIVE}
+
+    @cached_property
+    def model(self) -> KimLimModel:
+        """The paper's model, of which everything is public."""
+        return KimLimModel(self.mesh, self.ratio, self.covariance.length_scale, float(self.n or 0))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.model
+
+    def prepare(self) -> None:
+        self.model.prepare()
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        bound = {"3.8": kim_lim_38, "3.9": kim_lim_39}[self.bound]
+        return bound(self.mesh, None, self.relation, epsilon=self.epsilon, ratio=self.ratio, sampler=self.sampler)
+
+    def implements(self, mechanism: str) -> bool:
+        return mechanism.rpartition("-")[2] == self.bound
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
+        require(parameters["sampler"] == "nuts", "Kim & Lim's draws are made by NUTS")
+        require(parameters["mesh"].get("builder") in ("regular", "network"), "the mesh is regular")
+        plan = super().from_parameters(parameters, relation, domain, mechanism=mechanism)
+        median = RandomScale(plan.ratio, plan.mesh.smoothest_power).at(plan.covariance.length_scale)
+        same = replace(plan.covariance, sigma=1.0) == replace(median, sigma=1.0)
+        same = same and math.isclose(plan.covariance.sigma, median.sigma, rel_tol=1e-9)
+        require(same, "sigma and power are those of the ratio at the median length scale")
+        return plan
+
+    @classmethod
+    def own_fields(cls, parameters: Parameters, mechanism: str) -> dict[str, Any]:
+        return super().own_fields(parameters, mechanism) | {"bound": mechanism.rpartition("-")[2]}
+
+    def prior_rows(self) -> Rows:
+        unit = self.domain.unit
+        ratio = f"sigma / length scale = {self.ratio:.4g} per {unit}"
+        median = f"length scale random with median {self.covariance.length_scale:.4g} {unit}"
+        return [("covariance", f"{ratio}, {median}")]
+
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
+        run = self.model.draw(masses, rng, engine=self.engine)
+        return DrawnField(run.field, diagnostics=run.diagnostics)

@@ -1,27 +1,32 @@
-"""Posterior draw mechanisms: feasibility of exact draws, plans and records."""
-
-from __future__ import annotations
+"""Posterior draw mechanisms: feasibility of exact draws, plans, and records with words and examples."""
 
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.registry import Mechanism
+from dpppsynth.contract.examples import RELATIONS, Example, Refusal, ring, square, streets
+from dpppsynth.contract.registry import HOME, Mechanism, later
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.synthesizer import safe_digits
+from dpppsynth.contract.words import MechanismWords
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, QualityError
 from dpppsynth.core.wording import mention
-from dpppsynth.mechanisms.lgcp import examples, words
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
-from dpppsynth.mechanisms.lgcp.draw_statistic import Drawn, DrawStatistic
-from dpppsynth.mechanisms.lgcp.draw_statistics import KimLimStatistic, LipschitzStatistic, PosteriorDrawStatistic
+from dpppsynth.mechanisms.lgcp.draw_statistic import (
+    Drawn,
+    DrawStatistic,
+    KimLimStatistic,
+    LipschitzStatistic,
+    PosteriorDrawStatistic,
+)
+from dpppsynth.mechanisms.lgcp.mechanism import example, quarters
 from dpppsynth.mechanisms.lgcp.synthesizer import (
     LGCPSynthesizer,
     admissible_covariance,
@@ -36,15 +41,12 @@ from dpppsynth.models.nested_boxes import NestedBoxes
 from dpppsynth.models.target_posterior import proximal_factor
 from dpppsynth.privacy.guarantee import on_map
 from dpppsynth.privacy.profiles import gaussian_mu
-from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.sampling import binomial_pattern
 from dpppsynth.spatial.surrogates import SEED, surrogates
-
-if TYPE_CHECKING:
-    from dpppsynth.contract.audits.statistic_audit import StatisticAudit
 
 # Longest expected time to the first draw, in seconds. It is estimated from batches of attempts, until enough of them
 # are accepted or some seconds have gone.
@@ -231,59 +233,100 @@ PLANNERS = {
 }
 
 
-# Loaded when an audit is wanted.
-def _posterior_draw_audit(plan: PosteriorDrawStatistic) -> StatisticAudit:
-    from dpppsynth.mechanisms.lgcp.audit import PosteriorDrawAudit
-
-    return PosteriorDrawAudit(plan)
-
-
-def _draw_audit(plan: DrawStatistic) -> StatisticAudit:
-    from dpppsynth.mechanisms.lgcp.audit import DrawAudit
-
-    return DrawAudit(plan)
+ONE_MOVE = r"^relation: Kim & Lim's bounds are for alpha-neighbours with one point per person"
+SLOPE = r"^relation: 'add-remove' has no guarantee from the slope"
+CONVEX = r"^relation: 'replace-one' needs a convex window here"
+BUDGET: dict[str, Any] = {"epsilon": 200.0, "delta": 5e-4}
 
 
-POSTERIOR_DRAW = Mechanism(
-    name="lgcp-posterior-draw",
-    settings=LGCPSynthesizer,
-    statistic=PosteriorDrawStatistic,
-    estimators=(Drawn,),
-    result=CoxRelease,
-    audit=_posterior_draw_audit,
-    words=words.POSTERIOR_DRAW,
-    examples=examples.posterior_draw,
+def posterior_draw() -> Iterator[Example]:
+    """Examples of all samplers."""
+    draw = partial(example, "posterior-draw", delta=1e-6)
+    for relation in RELATIONS:
+        yield draw(relation, sampler="exact")
+    yield draw(AddRemove(), sampler="proximal")
+    yield draw(ReplaceOne(), sampler="auto", offset=quarters())
+    yield draw(RELATIONS[0], ring())
+    for relation in (RELATIONS[0], RELATIONS[3], RELATIONS[5]):
+        yield draw(relation, streets(), sampler="exact")
+    yield draw(RELATIONS[0], sampler="exact", levels=True)
+    yield draw(RELATIONS[0], sampler="nuts", slow=True)
+
+
+def lipschitz() -> Iterator[Example | Refusal]:
+    """Examples of fields of bounded slope."""
+    draw = partial(example, "lipschitz", sampler="exact")
+    for relation in RELATIONS[:4]:
+        yield draw(relation)
+    yield draw(RELATIONS[0], ring())
+    yield draw(RELATIONS[0], streets())
+    for relation in RELATIONS[4:]:
+        yield refusal("lipschitz", relation, square(), SLOPE)
+    yield refusal("lipschitz", ReplaceOne(), ring(), CONVEX)
+
+
+def kim_lim(bound: str) -> Iterator[Example | Refusal]:
+    """Examples with one point per person; Corollary 3.9 on windows alone."""
+    name = f"kim-lim-{bound}"
+    yield example(name, RELATIONS[0], **BUDGET)
+    if bound == "3.8":
+        yield example(name, AlphaNeighbours(25.0), streets(), **BUDGET)
+    for relation in RELATIONS[1:]:
+        yield refusal(name, relation, square(), ONE_MOVE, delta=1e-6)
+
+
+def refusal(mechanism: str, relation: Any, domain: Domain, rule: str, **options: Any) -> Refusal:
+    """A mechanism under an unsupported relation."""
+    return Refusal(
+        relation, partial(LGCPSynthesizer, 1.0, relation=relation, mechanism=mechanism, **options), domain, rule
+    )
+
+
+def record(
+    name: str,
+    statistic: type[P],
+    examples: Callable[[], Iterator[Example | Refusal]],
+    description: str,
+    audit: str = "DrawAudit",
+) -> Mechanism[P, Any]:
+    """Record of a mechanism that releases one drawn intensity."""
+    return Mechanism(
+        name=name,
+        settings=LGCPSynthesizer,
+        statistic=statistic,
+        estimators=(Drawn,),
+        result=CoxRelease,
+        audit=later(f"{HOME}.lgcp.audit:{audit}"),
+        words=MechanismWords(
+            description=f"One intensity {description} The synthetic points were drawn from that intensity.",
+            intensity="the released draw",
+            title="Private intensity, one posterior draw",
+        ),
+        examples=examples,
+    )
+
+
+FROM_POINTS = "was drawn at random from what a log-Gaussian Cox model makes of the points"
+POSTERIOR_DRAW = record(
+    "lgcp-posterior-draw",
+    PosteriorDrawStatistic,
+    posterior_draw,
+    f"{FROM_POINTS}. No noise was added: the randomness of the draw protects.",
+    "PosteriorDrawAudit",
 )
-
-LIPSCHITZ = Mechanism(
-    name="lgcp-lipschitz",
-    settings=LGCPSynthesizer,
-    statistic=LipschitzStatistic,
-    estimators=(Drawn,),
-    result=CoxRelease,
-    audit=_draw_audit,
-    words=words.LIPSCHITZ,
-    examples=examples.lipschitz,
+LIPSCHITZ = record(
+    "lgcp-lipschitz",
+    LipschitzStatistic,
+    lipschitz,
+    f"that changes only gently from place to place {FROM_POINTS}. The randomness of the draw and the gentle slope "
+    "protect.",
 )
-
-KIM_LIM_38 = Mechanism(
-    name="lgcp-kim-lim-3.8",
-    settings=LGCPSynthesizer,
-    statistic=KimLimStatistic,
-    estimators=(Drawn,),
-    result=CoxRelease,
-    audit=_draw_audit,
-    words=words.KIM_LIM_38,
-    examples=partial(examples.kim_lim, "3.8"),
-)
-
-KIM_LIM_39 = Mechanism(
-    name="lgcp-kim-lim-3.9",
-    settings=LGCPSynthesizer,
-    statistic=KimLimStatistic,
-    estimators=(Drawn,),
-    result=CoxRelease,
-    audit=_draw_audit,
-    words=words.KIM_LIM_39,
-    examples=partial(examples.kim_lim, "3.9"),
+KIM_LIM_38, KIM_LIM_39 = (
+    record(
+        f"lgcp-kim-lim-{bound}",
+        KimLimStatistic,
+        partial(kim_lim, bound),
+        f"{FROM_POINTS}, as published by Kim and Lim (their {theorem} {bound}).",
+    )
+    for bound, theorem in (("3.8", "Theorem"), ("3.9", "Corollary"))
 )

@@ -1,5 +1,6 @@
 """`FieldMasses`: smoothed tent masses with discrete Gaussian noise (docs/theory/field.md, Theorem C)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -22,7 +23,6 @@ from dpppsynth.mechanisms.lgcp.bound.fields import (
     field_statistic,
     largest_field_sigma,
 )
-from dpppsynth.mechanisms.lgcp.words import covariance_row
 from dpppsynth.models.covariances import Covariance, covariance_from_dict, factor, require_few_vertices, square_root
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -54,35 +54,75 @@ COVARIANCE: JsonObject = {
         for kind, more in KINDS.items()
     ],
 }
-# What all of them state.
-FIELD: Form = {"mesh": OBJECT, "covariance": COVARIANCE, "lattice_bits": const(LATTICE_BITS), "delta": GIVEN}
-Common = tuple[Mesh, Covariance, CappedRelation, int | None, float | None, float, float]
 
 
-def on_field(parameters: Parameters, relation: Relation, domain: Domain) -> Common:
-    """Mesh, covariance, relation, sizes and budget: the first arguments of every statistic of a Gaussian field."""
-    p = parameters
-    mesh, covariance = mesh_from_recipe(p["mesh"], domain), covariance_from_dict(p["covariance"])
-    return mesh, covariance, capped(relation), p["n"], p["expected_n"], p["epsilon"], p["delta"]
+def covariance_row(covariance: Covariance, domain: Domain) -> tuple[str, str]:
+    """Covariance of the field; a powered exponential's kind is not named."""
+    more = {k: v for k, v in covariance.to_dict().items() if k not in ("sigma", "length_scale")}
+    kind = more.pop("kind")
+    shape = "" if kind == "powered-exponential" else f", {kind}"
+    shape += "".join(f", {name} {value if isinstance(value, str) else f'{value:g}'}" for name, value in more.items())
+    scale = f"{covariance.length_scale:.4g} {domain.unit}"
+    return "covariance", f"sigma {covariance.sigma:.4g}, length scale {scale}{shape}"
 
 
-def of_field(plan: LatticeStatistic, covariance: Covariance, delta: float) -> JsonObject:
-    """The parameters that `on_field` reads, and the lattice."""
-    return {
-        "mesh": plan.mesh.recipe,
-        "covariance": covariance.to_dict(),
-        "lattice_bits": plan.bits,
-        "epsilon": plan.spent,
-        "delta": delta,
-        "n": plan.n,
-        "expected_n": plan.expected_n,
+@dataclass(frozen=True, eq=False, repr=False)
+class FieldStatistic(LatticeStatistic):
+    """Base of statistics that spend the budget on a Gaussian field at the vertices of a mesh.
+
+    Attributes
+    ----------
+    mesh : Mesh
+    covariance : Covariance
+        Of the field.
+    relation : CappedRelation
+    n : int or None
+        Public number of points; None when the relation keeps it secret.
+    expected_n : float or None
+        Public guess that stands in for n where n is secret.
+    epsilon, delta : float
+        Budget asked for; the guarantee spends at most this.
+    """
+
+    keeps_cap: ClassVar[bool] = True
+    mesh: Mesh
+    covariance: Covariance
+    relation: CappedRelation
+    n: int | None
+    expected_n: float | None
+    epsilon: float
+    delta: float
+    basis: ClassVar[str] = "field"
+    form: ClassVar[Form] = {
+        "mesh": OBJECT,
+        "covariance": COVARIANCE,
+        "lattice_bits": const(LATTICE_BITS),
+        "delta": GIVEN,
     }
+    attributes: ClassVar[Mapping[str, str]] = {"lattice_bits": "bits", "epsilon": "spent"}
 
+    def __post_init__(self) -> None:
+        require_few_vertices(self.mesh)
 
-def run_of(parameters: Parameters) -> dict[str, Any]:
-    """Sampler and engine of a posterior draw; an engine is stated for NUTS alone."""
-    engine = parameters["engine"]
-    return {"sampler": parameters["sampler"]} | ({} if engine is None else {"engine": engine})
+    @property
+    def bits(self) -> int:
+        return bounds.LATTICE_BITS
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
+        p = parameters
+        mesh, covariance = mesh_from_recipe(p["mesh"], domain), covariance_from_dict(p["covariance"])
+        sizes, budget = (p["n"], p["expected_n"]), (p["epsilon"], p["delta"])
+        return cls(mesh, covariance, capped(relation), *sizes, *budget, **cls.own_fields(p, mechanism))
+
+    @classmethod
+    def own_fields(cls, parameters: Parameters, mechanism: str) -> dict[str, Any]:
+        """Further fields, by name."""
+        return {}
+
+    @property
+    def size(self) -> int:
+        return len(self.mesh.vertices)
 
 
 # Points whose field values are held in memory at once.
@@ -114,21 +154,11 @@ def lattice_field(mesh: Mesh, root: Floats, positions: Floats, bits: int) -> Int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FieldMasses(AdditiveStatistic):
+class FieldMasses(FieldStatistic, AdditiveStatistic):
     """Tent masses smoothed by the root of a covariance, with discrete Gaussian noise of standard deviation 1.
 
-    Attributes
-    ----------
-    mesh : Mesh
-    covariance : Covariance
-        Its sigma weighs the statistic against the noise: `largest_field_sigma` tells how large the budget lets it be.
-    relation : CappedRelation
-    n : int or None
-        Public number of points; None when the relation keeps it secret.
-    expected_n : float or None
-        Public guess that stands in for n where n is secret.
-    epsilon, delta : float
-        Budget; the guarantee's own epsilon at this delta is at most this.
+    The sigma of the covariance weighs the statistic against the noise: `largest_field_sigma` tells how large the budget
+    lets it be. The guarantee's own epsilon at delta is at most epsilon.
 
     Raises
     ------
@@ -136,18 +166,10 @@ class FieldMasses(AdditiveStatistic):
         When sigma is too large for the budget.
     """
 
-    mesh: Mesh
-    covariance: Covariance
-    relation: CappedRelation
-    n: int | None
-    expected_n: float | None
-    epsilon: float
-    delta: float
-    basis: ClassVar[str] = "field"
-    form: ClassVar[Form] = FIELD | {"basis": const("field"), "scale": POSITIVE}
+    form: ClassVar[Form] = FieldStatistic.form | {"basis": const("field"), "scale": POSITIVE}
 
     def __post_init__(self) -> None:
-        require_few_vertices(self.mesh)
+        super().__post_init__()
         budget = min(gaussian_mu(self.epsilon, self.delta), LARGEST_MU)
         if not self.mu <= budget:
             unit = replace(self.covariance, sigma=1.0)
@@ -161,10 +183,6 @@ class FieldMasses(AdditiveStatistic):
     def __repr__(self) -> str:
         budget = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
         return f"FieldMasses({self.covariance!r} on {self.mesh!r}, {self.relation!r}, {budget})"
-
-    @property
-    def bits(self) -> int:
-        return bounds.LATTICE_BITS
 
     @property
     def scale(self) -> float:
@@ -190,17 +208,6 @@ class FieldMasses(AdditiveStatistic):
         return field_statistic(
             self.mesh, self.covariance, self.relation, delta=self.delta, scale=self.scale, bits=self.bits
         )
-
-    @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        return cls(*on_field(parameters, relation, domain))
-
-    def parameters(self) -> JsonObject:
-        return {"basis": self.basis, "scale": self.scale, **of_field(self, self.covariance, self.delta)}
-
-    @property
-    def size(self) -> int:
-        return len(self.mesh.vertices)
 
     def noise_name(self, *, seeded: bool = False) -> str:
         return (SeededGaussian if seeded else OpenDPGaussian).name

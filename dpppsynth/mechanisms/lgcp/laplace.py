@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar
 
-from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import BASES, LaplaceMasses
 from dpppsynth.contract.object_options import RESOLUTION, mesh_of
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.settings import ALPHA, EPSILON, NEIGHBOURS, SPACING, ParsedOptions, made_of, setting
-from dpppsynth.contract.synthesizer import PointSynthesizer, covering, exact_or_guess, require_true_lengths
+from dpppsynth.contract.synthesizer import MeshSynthesizer, exact_or_guess, require_true_lengths
 from dpppsynth.core.arguments import one_of, positive
-from dpppsynth.core.errors import InputError, NoFieldError
+from dpppsynth.core.errors import NoFieldError
 from dpppsynth.inference.field_by_rule import (
     FIELD,
     POSTPROCESSES,
@@ -19,7 +19,6 @@ from dpppsynth.inference.field_by_rule import (
     require_postprocess,
     statistic_mesh,
 )
-from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.domains import Domain
@@ -30,7 +29,7 @@ ESTIMATES = (FIELD, PLAIN, *POSTPROCESSES[:-1])
 
 
 @dataclass(frozen=True, eq=False)
-class LaplaceSynthesizer(PointSynthesizer[CoxRelease[LaplaceMasses]]):
+class LaplaceSynthesizer(MeshSynthesizer[CoxRelease[LaplaceMasses]]):
     """Private counts per cell, or private tent masses per vertex, and an intensity made of them.
 
     Parameters
@@ -85,20 +84,13 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[LaplaceMasses]]):
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
         one_of("basis", self.basis, BASES)
-        if self.spacing is not None:
-            positive("spacing", self.spacing)
-        if self.spacing is not None and self.mesh is not None:
-            msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
-            raise InputError(msg)
+        super().__post_init__()
         require_postprocess(FIELD if self.postprocess is None else self.postprocess, self.neighbouring(), ESTIMATES)
 
     @classmethod
     def objects(cls, options: ParsedOptions, domain: Domain) -> dict[str, Any]:
         basis = cls.plain(options).get("basis", cls.basis)
         return super().objects(options, domain) | mesh_of(options, domain, cls.method, basis)
-
-    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
-        return PureDP(float(self.epsilon))
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         require_true_lengths(domain)
@@ -114,12 +106,8 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[LaplaceMasses]]):
     def _plan_with(self, postprocess: str, domain: Domain, n: int | None, expected_n: float | None) -> ReleasePlan:
         """ReleasePlan with this estimate."""
         relation = self.neighbouring()
-        if self.mesh is not None:
-            mesh = covering(domain, self.mesh)
-        elif self.spacing is not None:
-            mesh = rules.BY_DOMAIN[type(domain)].spaced_mesh(domain, self.basis, self.spacing)
-        else:
-            size = expected_n if n is None else n
-            mesh = statistic_mesh(postprocess, domain, self.basis, size, self.epsilon, relation)
+        size = expected_n if n is None else n
+        by_rule = partial(statistic_mesh, postprocess, domain, self.basis, size, self.epsilon, relation)
+        mesh = self.laid_mesh(domain, self.basis, by_rule)
         statistic = LaplaceMasses(self.basis, mesh, relation, n, expected_n, float(self.epsilon))
         return ReleasePlan(f"laplace-{self.basis}", statistic, estimator_by_rule(postprocess, statistic))

@@ -20,8 +20,7 @@ from dpppsynth.contract.audits.neighbouring_pairs import uniform_places
 from dpppsynth.contract.audits.statistic_audit import AuditRun, Margin, More, StatisticAudit
 from dpppsynth.contract.audits.statistics import MOST_NUMBERS
 from dpppsynth.contract.audits.target import AuditStatistic, Target
-from dpppsynth.core.randomness import generator
-from dpppsynth.mechanisms.local.audit_clients import ClientAudit, CountedReports, ReportRatio
+from dpppsynth.mechanisms.local.audit_clients import ClientAudit, CountedReports, ReportRatio, Respond
 from dpppsynth.mechanisms.local.displacements import DisplacementStatistic
 from dpppsynth.mechanisms.local.grid_statistic import AdaptiveGridStatistic, GridStatistic
 from dpppsynth.mechanisms.local.randomizers.oracles import oracle
@@ -99,19 +98,6 @@ MOST_SHUFFLED = 500
 
 
 @dataclass(frozen=True, eq=False)
-class RespondAmong:
-    """The reports of a client and of others, the client's first, drawn with secret randomness on every run."""
-
-    randomizer: Randomizer
-    other: int
-    others: int
-
-    def __call__(self, value: int) -> Ints:
-        """(1 + others, columns) reports of a client with a value, and of others with theirs."""
-        return self.randomizer.draw(np.array([value] + [self.other] * self.others), generator())
-
-
-@dataclass(frozen=True, eq=False)
 class OwnReport:
     """A number, or several, of the client's own report, which the shuffler alone sees by itself."""
 
@@ -131,7 +117,7 @@ def among_others(target: Target, clients: Randomizer, statement: ShuffledPrivacy
     mixed = [AuditStatistic("likelihood ratio, shuffled", ReportRatio(clients, target.pair), claimed=claim)]
     if 1 < clients.size <= MOST_NUMBERS:
         mixed.append(AuditStatistic("counts, shuffled", CountedReports(clients), learned=True, claimed=claim))
-    run = RespondAmong(clients, other, statement.reports - 1)
+    run = Respond(clients, other, statement.reports - 1)
     return replace(target, run=run, statistics=(*own, *mixed))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from dpppsynth.contract.audits.neighbouring_pairs import GIVEN
 from dpppsynth.contract.audits.statistic_audit import Margin, More
 from dpppsynth.contract.audits.statistics import MOST_NUMBERS, named
-from dpppsynth.contract.audits.target import AuditStatistic, Scores, Target, require_two
+from dpppsynth.contract.audits.target import HALF, AuditStatistic, Scores, Target, require_two
 from dpppsynth.core.arguments import whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
@@ -37,13 +37,15 @@ BITS = 64
 
 @dataclass(frozen=True, eq=False)
 class Respond:
-    """The reports of one client, drawn with secret randomness of its own on every run."""
+    """The reports of a client and of others, the client's first, drawn with secret randomness on every run."""
 
     randomizer: Law
+    other: int = 0
+    others: int = 0
 
     def __call__(self, value: int) -> Ints:
-        """(1, columns) report of a client with a value."""
-        return self.randomizer.draw(np.array([value]), generator())
+        """(1 + others, columns) reports of a client with a value, and of others with theirs."""
+        return self.randomizer.draw(np.array([value] + [self.other] * self.others), generator())
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +187,7 @@ class ClientAudit:
             return 0, last
         cells = round(client.inputs**0.5)
         centre = cells // 2 * (cells + 1)
-        weaker, rng = with_epsilon(client, margin.factor), np.random.default_rng(SEED)
+        weaker, rng = with_epsilon(client, HALF), np.random.default_rng(SEED)
         reports = {value: weaker.draw(np.full(COUNT, value), rng) for value in sorted({0, 1, centre - 1, centre, last})}
         pairs = itertools.combinations(reports, 2)
         return max(pairs, key=lambda values: margin(PureDP(self.claimed(values)), self._scores(values, reports)))

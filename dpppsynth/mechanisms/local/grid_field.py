@@ -75,13 +75,14 @@ def field_masses(
     response = sp.csr_array(sp.csc_array(sp.vstack(shares))[:, place])
     values = n * np.concatenate([level.shares for level in levels])
     mass, field = n * measure[place] / measure.sum(), None
+    x0, y0, x1, y1 = pieces.bounds
     ends = np.cumsum([len(level.grid) for level in levels])[:-1]
     # How reports vary depends on the masses: first those of an even intensity, then those that were found.
     for _ in range(PASSES):
         each = zip(levels, np.split(response @ mass, ends), strict=True)
         variances = np.concatenate([level.variances(expected, n) + expected for level, expected in each])
         likelihood = NormalCounts(values, np.sqrt(variances + LOUD**2), measure[place], response, float(n))
-        field = log_intensity(likelihood, mesh, longer_side(pieces), field)
+        field = log_intensity(likelihood, mesh, max(x1 - x0, y1 - y0), field)
         mass = likelihood.vertex_masses(field)
     found = np.empty(len(pieces))
     found[place] = mass
@@ -135,12 +136,6 @@ def centres(pieces: Rectangles) -> Mesh:
     return regular_triangulation(Window.rectangle(x[0], y[0], x[-1], y[-1]), shape=(len(x), len(y)))
 
 
-def longer_side(pieces: Rectangles) -> float:
-    """Longer side of the rectangle that pieces tile."""
-    x0, y0, x1, y1 = pieces.bounds
-    return max(x1 - x0, y1 - y0)
-
-
 def area_shares(grid: Rectangles, pieces: Rectangles) -> sp.csr_array:
     """(T, S) shares of the areas of pieces that lie in each cell of a grid over the same rectangle.
 
@@ -150,26 +145,5 @@ def area_shares(grid: Rectangles, pieces: Rectangles) -> sp.csr_array:
     >>> area_shares(uniform_grid(bounds, 2, 1), uniform_grid(bounds, 3, 1)).toarray().tolist()
     [[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]
     """
-    x0, y0, x1, y1 = grid.cells.T
-    column, columns = _overlapped(x0, x1, pieces.columns)
-    row, rows = _overlapped(y0, y1, pieces.rows)
-    cell = np.repeat(np.arange(len(grid)), columns * rows)
-    within = np.arange(len(cell)) - np.repeat(np.cumsum(columns * rows) - columns * rows, columns * rows)
-    i, j = column[cell] + within % columns[cell], row[cell] + within // columns[cell]
-    share = _covered(x0[cell], x1[cell], pieces.columns, i) * _covered(y0[cell], y1[cell], pieces.rows, j)
-    width = len(pieces.columns) - 1
-    return sp.csr_array((share, (cell, j * width + i)), shape=(len(grid), len(pieces)))
-
-
-def _overlapped(low: Floats, high: Floats, lines: Floats) -> tuple[Ints, Ints]:
-    """First of the intervals between lines that intervals [low, high] (T,) overlap, and how many they do."""
-    most = len(lines) - 2
-    first = np.clip(np.searchsorted(lines, low, side="right") - 1, 0, most)
-    last = np.clip(np.searchsorted(lines, high, side="left") - 1, first, most)
-    return first, last - first + 1
-
-
-def _covered(low: Floats, high: Floats, lines: Floats, number: Ints) -> Floats:
-    """Shares of the numbered intervals between lines that [low, high] cover."""
-    start, end = lines[number], lines[number + 1]
-    return np.asarray(np.maximum(np.minimum(high, end) - np.maximum(low, start), 0.0) / (end - start))
+    parts = [sp.csr_array(share) for _, share in pieces.batches(grid.cells)]
+    return sp.csr_array(sp.vstack(parts))

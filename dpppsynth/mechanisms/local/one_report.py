@@ -13,7 +13,6 @@ from dpppsynth.core.arguments import instance, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import mention
-from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.person_points import few_rows_each
 from dpppsynth.spatial.persons import persons
@@ -27,19 +26,6 @@ REPORTER: dict[str, Any] = {
     "metavar": "COLUMN",
     "panel": PRIVACY,
 }
-
-
-def one_row_each(codes: Ints, rng: RngLike = None) -> Ints:
-    """Ascending rows (k,), one of each of k persons, from numbers (n,) that tell persons apart.
-
-    Every row of a person is as likely, whichever rows are drawn of others: the first in a random order of all rows.
-
-    Examples
-    --------
-    >>> sorted(one_row_each(np.array([4, 4, 9, 4]), rng=1).tolist())[-1]
-    2
-    """
-    return few_rows_each(codes, 1, rng)
 
 
 def one_point_each(pattern: PointPattern, user: str = USER, *, rng: RngLike = None) -> PointPattern:
@@ -71,7 +57,7 @@ def one_point_each(pattern: PointPattern, user: str = USER, *, rng: RngLike = No
     if not isinstance(user, str) or user not in marks:
         msg = f"user: the pattern has no mark {shown(user)}; name the one that tells whose point each is."
         raise InputError(msg)
-    rows = one_row_each(persons(marks[user]), rng)
+    rows = few_rows_each(persons(marks[user]), 1, rng)
     return PointPattern(pattern.positions[rows], pattern.domain)
 
 

@@ -16,7 +16,6 @@ from dpppsynth.core.errors import InformationWarning, InputError, QualityError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.inference.projection import project_to_simplex
 from dpppsynth.mechanisms.local.bound import FIELD, POSTS
 from dpppsynth.mechanisms.local.grid_statistic import Fitted, GridStatistic
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, checked_queries
@@ -33,6 +32,7 @@ from dpppsynth.spatial.intensity import PiecewiseConstant, held
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.simplex import norm_sub
 
 # Share of a cell's area that may be missing by rounding where all of it lies in the window.
 ROUNDING = 1e-9
@@ -159,7 +159,7 @@ class GridEstimator(Estimator[GridStatistic]):
         mesh = rectangle_mesh(plan.window, grid)
         whole, values = held(mesh.element_measure), np.zeros(len(mesh.elements))
         inside = masses[mesh.find.cells[whole]]  # type: ignore[union-attr]
-        inside = np.maximum(inside, 0) if self.post == "clip" else project_to_simplex(inside, float(plan.n))
+        inside = np.maximum(inside, 0) if self.post == "clip" else norm_sub(inside, float(plan.n))
         values[whole] = inside / mesh.element_measure[whole]
         return PiecewiseConstant(mesh, values)
 

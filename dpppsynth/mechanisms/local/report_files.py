@@ -23,7 +23,7 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.workers import worker_pool
 from dpppsynth.mechanisms.local.displacements import LineTrace
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
-from dpppsynth.mechanisms.local.one_report import one_row_each, require_told
+from dpppsynth.mechanisms.local.one_report import require_told
 from dpppsynth.mechanisms.local.point_files import (
     FEWEST,
     PointFile,
@@ -34,7 +34,7 @@ from dpppsynth.mechanisms.local.point_files import (
     values_in,
     walk_values,
 )
-from dpppsynth.mechanisms.local.randomizers.randomizer import LARGEST, Randomizer
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.report_tables import (
     SUFFIXES,
     Label,
@@ -54,7 +54,7 @@ from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
 from dpppsynth.mechanisms.local.trajectory_synthesizer import TraceRound
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
-from dpppsynth.spatial.tables.formats import as_path
+from dpppsynth.spatial.person_points import few_rows_each
 
 # Rows that are in memory at once, in each process.
 BATCH = 1_000_000
@@ -90,13 +90,6 @@ def _require_columns(path: Path, randomizer: Randomizer) -> None:
 def count_file(randomizer: Randomizer, path: Path, *, rows: int) -> Ints:
     """(size + 1,) counts of the reports in a file, and their number; InputError that names the file and no row."""
     found = np.zeros(randomizer.size + 1, dtype=np.int64)
-    for cells, counts in _checked(randomizer, path, rows):
-        found += np.append(counts, len(cells))
-    return found
-
-
-def _checked(randomizer: Randomizer, path: Path, rows: int) -> Iterator[tuple[Ints, Ints]]:
-    """Reports of a file, batch by batch, and their counts."""
     for batch, _ in record_batches(path, dict.fromkeys(randomizer.columns, int), rows):
         cells = integers(batch, randomizer.columns)
         counts = None if cells is None else _valid_counts(randomizer, cells)
@@ -106,7 +99,8 @@ def _checked(randomizer: Randomizer, path: Path, rows: int) -> Iterator[tuple[In
                 "find out who wrote it."
             )
             raise InputError(msg)
-        yield cells, counts
+        found += np.append(counts, len(cells))
+    return found
 
 
 def _valid_counts(randomizer: Randomizer, reports: Ints) -> Ints | None:
@@ -118,55 +112,10 @@ def _valid_counts(randomizer: Randomizer, reports: Ints) -> Ints | None:
 
 
 def _of_dask(client: Any) -> Any:
-    if not all(callable(getattr(client, name, None)) for name in ("map", "compute", "scheduler_info")):
+    if not all(callable(getattr(client, name, None)) for name in ("map", "submit", "scheduler_info")):
         msg = f"client: must be a dask.distributed.Client, got {type(client).__name__}."
         raise InputError(msg)
     return client
-
-
-def _partitions(reports: Any) -> list[Any]:
-    """Partitions of a table, each a promise of a pandas.DataFrame or an array of reports."""
-    from dask.delayed import Delayed
-
-    parts = [reports] if isinstance(reports, Delayed) else list(reports) if isinstance(reports, list | tuple) else []
-    if not parts and callable(getattr(reports, "to_delayed", None)):
-        # Arrays have a grid of blocks.
-        return list(np.ravel(np.asarray(reports.to_delayed(), dtype=object)))
-    if not parts or not all(isinstance(part, Delayed) for part in parts):
-        msg = (
-            "reports: needs a dask DataFrame or array, or a list of delayed ones, got "
-            f"{type(reports).__name__}; files are for aggregate_files."
-        )
-        raise InputError(msg)
-    return parts
-
-
-def count_partition(randomizer: Randomizer, part: Any) -> Ints:
-    """(size + 1,) counts of one partition, a pandas.DataFrame or an array of reports, and the number of reports."""
-    names = getattr(part, "columns", None)
-    if names is not None:
-        if sorted(map(str, names)) != sorted(randomizer.columns):
-            columns = ", ".join(randomizer.columns)
-            msg = f"reports: a partition has other columns than reports of this mechanism, {columns}."
-            raise InputError(msg)
-        part = _stacked([part[name] for name in randomizer.columns])
-    counts = None if part is None else _valid_counts(randomizer, part)
-    if counts is None:
-        msg = "reports: a partition holds a row that no client of this mechanism sends."
-        raise InputError(msg)
-    return np.append(counts, len(part))
-
-
-def _stacked(columns: list[Any]) -> Ints | None:
-    """(n, columns) whole numbers; None where a column holds others, or some beyond 64 bits.
-
-    Of each column by itself: int64 and uint64 together would become floats, which round.
-    """
-    cells = [np.asarray(column) for column in columns]
-    # Partitions without rows lose their types in pandas.
-    if any(each.size and (each.dtype.kind not in "iu" or each.max() > LARGEST) for each in cells):
-        return None
-    return np.stack([each.astype(np.int64) for each in cells], axis=1)
 
 
 def write_reports(reports: Reports, path: str | Path, *, mechanism: LocalMechanism | None = None) -> Path:
@@ -194,37 +143,13 @@ def write_reports(reports: Reports, path: str | Path, *, mechanism: LocalMechani
         label = Label(given.mechanism, given.seeded)
     else:
         label = label_for(_of(mechanism), seeded=given.seeded, user=mechanism.user)
-        _require_same(label.mechanism, given.mechanism)
+        if label.mechanism != given.mechanism:
+            msg = "mechanism: it did not draw these reports; give the one that did, or leave it out."
+            raise InputError(msg)
     target = new_file(path, SUFFIXES, "path")
     with writing(target, tuple(given.columns), label) as write:
         write(given.rows)
     return target
-
-
-def read_reports(path: str | Path, mechanism: LocalMechanism) -> Reports:
-    """Read one file of reports into memory; `aggregate_files` counts those that do not fit.
-
-    Parameters
-    ----------
-    path : str or Path
-    mechanism : LocalMechanism
-        That drew them.
-
-    Raises
-    ------
-    InputError
-        When the file is missing or unreadable, its label names another mechanism, or its columns or a row are not those
-        of such reports. No row is quoted.
-    """
-    randomizer = _of(mechanism).randomizer
-    (file,) = _one(path)
-    label = label_of(file, mechanism)
-    _require_columns(file, randomizer)
-    found = [np.empty((0, len(randomizer.columns)), dtype=np.int64)]
-    found += [cells for cells, _ in _checked(randomizer, file, randomizer.at_once(BATCH))]
-    return Reports(
-        mechanism.fingerprint, tuple(randomizer.columns), np.concatenate(found), label is not None and label.seeded
-    )
 
 
 def aggregate_files(
@@ -338,10 +263,8 @@ def count_files(
     InputError
         As `aggregate_files`, and when `out` exists, before anything is counted.
     """
-    target, names = (
-        new_file(out, (SUFFIX,), "out"),
-        [paths] if isinstance(paths, str | Path) else list(each(paths) or ()),
-    )
+    target = new_file(out, (SUFFIX,), "out")
+    names = [paths] if isinstance(paths, str | Path) else list(each(paths) or ())
     if any(map(is_counts, names)):
         msg = "paths: some are files of counts already; add them up with merge_counts or `dpppsynth local merge`."
         raise InputError(msg)
@@ -350,39 +273,6 @@ def count_files(
     counts = aggregate_files(mechanism, names, workers=workers, progress=progress, **known)
     write_counts(counts, target, window=window)
     return counts
-
-
-def aggregate_dask(mechanism: LocalMechanism, reports: Any, client: Any = None, *, seeded: bool = False) -> Counts:
-    """Count the reports of a distributed table, with the extra ``dpppsynth[dask]``.
-
-    Parameters
-    ----------
-    mechanism : LocalMechanism
-    reports : dask.dataframe.DataFrame, dask.array.Array, or list of Delayed
-        With the columns of the reports; delayed parts are pandas.DataFrame or arrays (n, columns).
-    client : distributed.Client, optional
-        None takes Dask's scheduler in force.
-    seeded : bool
-        Whether the random bits of any report were not secret: a table does not tell.
-
-    Returns
-    -------
-    Counts
-        The same for every partition.
-
-    Raises
-    ------
-    InputError
-        When a partition has other columns, or a row that no client sends.
-    """
-    import dask as installed
-
-    dask: Any = installed
-    randomizer = _of(mechanism).randomizer
-    parts = [dask.delayed(count_partition, pure=False)(randomizer, part) for part in _partitions(reports)]
-    total = dask.delayed(sum, pure=False)(parts)
-    done = total.compute() if client is None else _of_dask(client).compute(total).result()
-    return _counts(mechanism, done, flag("seeded", seeded), ())
 
 
 def perturb_file(
@@ -502,7 +392,7 @@ def _place_values(
     kept = None
     if user is not None:
         codes = person_rows(points, user, rows=rows, progress=progress)
-        kept = one_row_each(codes, source)
+        kept = few_rows_each(codes, 1, source)
     for xy in point_batches(points, rows, kept=kept, check=values):
         inside = values(xy)
         yield inside[source.permutation(len(inside))], points.share
@@ -550,20 +440,6 @@ def _at_once(mechanism: Any) -> CellMechanism | Round:
         msg = f"mechanism: needs one whose clients report at once, or one round of another; got {mechanism!r}."
         raise InputError(msg)
     return mechanism
-
-
-def _require_same(mine: str, theirs: str) -> None:
-    if mine != theirs:
-        msg = "mechanism: it did not draw these reports; give the one that did, or leave it out."
-        raise InputError(msg)
-
-
-def _one(path: Any) -> list[Path]:
-    found = table_files([as_path(path)])
-    if len(found) != 1:
-        msg = "path: needs one file of reports; aggregate_files takes folders and patterns."
-        raise InputError(msg)
-    return found
 
 
 def _counts(mechanism: LocalMechanism, counts: Ints, seeded: bool, runs: tuple[str, ...]) -> Counts:

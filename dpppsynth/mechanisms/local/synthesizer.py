@@ -32,7 +32,6 @@ from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.statistic import SHUFFLE_DELTA, SHUFFLED, AreaStatistic, Shuffle
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Local, Relation, require_mark
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.grid_cells import cell_places
@@ -184,9 +183,6 @@ class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
 
     def neighbouring(self) -> Relation:
         return local_report(self.randomizer, self.user).relation
-
-    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
-        return PureDP(float(self.epsilon))
 
     def own_audit(self) -> OwnAudit | None:
         """Audit of one report, which takes no window; None where the clients' law depends on the round."""
@@ -391,30 +387,20 @@ class CellMechanism(LocalMechanism):
         given = plain_array(values)
         return super().clients(values if given is None or given.ndim != 2 else self.cell_values(values), rng)
 
-    def estimate(self, counts: Any, **settings: Any) -> Floats:
+    def estimate(self, counts: Counts, **settings: Any) -> Floats:
         """(cells, cells) estimated share of the persons in each cell, i along x and j along y, with sum one.
 
         Parameters
         ----------
-        counts : Counts, or (size,) array
-            Array: counts in the order of `matrix`'s rows, where these are what is counted.
+        counts : Counts
         **settings
             Of the estimator, as `settings` names them; those of the published one ask for it.
         """
-        if isinstance(counts, Counts):
-            values, n = self.own(counts).values, counts.n
-        else:
-            values = self.randomizer.tallies(counts)
-            told = self.randomizer.reported(values)
-            if told is None:
-                msg = "counts: an array does not tell the number of reports here; give what aggregate() returns."
-                raise InputError(msg)
-            n = told
-        own = self.settings()
+        given, own = self.own(counts), self.settings()
         if "estimator" in settings or (settings and "estimator" in own):
             own = {}
         chosen = self.randomizer.settings(**{**own, **settings})
-        return np.asarray(self.randomizer.estimate(values, n, **chosen)).reshape(self.cells, self.cells)
+        return np.asarray(self.randomizer.estimate(given.values, given.n, **chosen)).reshape(self.cells, self.cells)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         plan = AreaStatistic(

@@ -125,9 +125,6 @@ class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
     def neighbouring(self) -> Relation:
         return Local(TRAJECTORY)
 
-    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
-        return PureDP(self.epsilon)
-
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> Relation:
         return Local(TRAJECTORY)
@@ -137,7 +134,6 @@ class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
         return number_of_trajectories(pattern, cls.user_column(options))
 
     def reporters(self, asked: Any, user: str) -> str:
-        """Sentence on reports about trajectories."""
         when = "" if asked is self else " in this round"
         return f"One report for each person of the column {user!r}{when}, about all of their rows in their order."
 
@@ -237,7 +233,6 @@ class LDPTrace(OfTrajectories):
         return self.combine(first_counts(after, self.first, domain), counts, n)
 
     def both_rounds(self) -> Guarantee:
-        """Guarantee of both rounds together."""
         return self.guarantee
 
     def promise(self, asked: Any, domain: Domain, n: int | None) -> Guarantee:

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.audits.additive_audits import CountsAudit, LaplaceAudit
-from dpppsynth.contract.audits.neighbouring_pairs import Pair, within
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, require_capped, within
 from dpppsynth.contract.audits.statistics import one_by_one, weighted
 from dpppsynth.contract.audits.target import AuditStatistic, require_two
 from dpppsynth.core.arguments import instance
-from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.marked.bound import time_on_clock
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.privacy.guarantee import on_map
@@ -137,27 +136,13 @@ def require_marked_neighbours(pair: Pair, relation: CappedRelation, marks: Marks
     ------
     InputError
     """
-    gone, came = differing(pair, marks)
-    cap = relation.max_points_per_person
-    if relation.n_is_public:
-        allowed = len(gone) == len(came) <= cap and _matched(pair, gone, came, relation, marks)
-    else:
-        allowed = min(len(gone), len(came)) == 0 and max(len(gone), len(came)) <= cap
-    if not allowed:
-        msg = f"pair: its patterns are not neighbouring, which means that {relation.describe()}; pass such a pair."
-        raise InputError(msg)
+    gone, came = (np.array(rows, dtype=np.float64).reshape(-1, 4) for rows in differing(pair, marks))
+    domain, (time, types) = pair[0].domain, _reach(marks, relation)
 
+    def near(before: Floats, after: Floats) -> NDArray[np.bool_]:
+        may = within(domain, before[:, :2], after[:, :2], on_map(relation, domain).reach)
+        if marks.times is not None:
+            may &= marks.times.distance(before[:, 3], after[:, 3]) <= time
+        return may & ((before[:, 2] == after[:, 2]) | bool(types))
 
-def _matched(pair: Pair, gone: list[Row], came: list[Row], relation: CappedRelation, marks: Marks) -> bool:
-    """Whether a one-to-one matching of points within reach exists, in space, time and type."""
-    count, domain = len(gone), pair[0].domain
-    before = np.repeat(np.array(gone).reshape(-1, 4), count, axis=0)
-    after = np.tile(np.array(came).reshape(-1, 4), (count, 1))
-    near = within(domain, before[:, :2], after[:, :2], on_map(relation, domain).reach)
-    time, types = _reach(marks, relation)
-    if marks.times is not None:
-        near &= marks.times.distance(before[:, 3], after[:, 3]) <= time
-    near &= (before[:, 2] == after[:, 2]) | bool(types)
-    near = near.reshape(count, count)
-    rows, columns = linear_sum_assignment(~near)
-    return bool(near[rows, columns].all())
+    require_capped(relation, gone, came, near)

@@ -16,6 +16,7 @@ from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, gathered_rule, gauss_rule, mean_exp_segment
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.second_order import checked_coordinates
 
 # Points along a side of an element, and between two instants, at which exponentials of fields are integrated.
 POINTS = 2
@@ -144,7 +145,7 @@ class MarkedIntensity:
         ------
         InputError
         """
-        positions = self.mesh.domain.positions(coordinates(xy))
+        positions = self.mesh.domain.positions(checked_coordinates(xy))
         return self.at(*self.mesh.values(positions), positions, time=time, type=type)
 
     def at(
@@ -269,6 +270,10 @@ class MarkedMean:
         """(n,) average values at coordinates (n, 2); parameters as in `MarkedIntensity`."""
         return np.mean([each(xy, time=time, type=type) for each in self.draws()], axis=0)
 
+    def quantiles(self, xy: ArrayLike, levels: Floats, **marks: Any) -> Floats:
+        """(len(levels), n) quantiles of the values; `marks` are the time and type of a call."""
+        return np.quantile([each(xy, **marks) for each in self.draws()], levels, axis=0)
+
     @cached_property
     def totals(self) -> Floats:
         """(k,) expected numbers of points."""
@@ -310,20 +315,6 @@ def joined(parts: Sequence[Points]) -> Points:
     """Points of all parts, one after the other."""
     positions, kinds, times = zip(*parts, strict=True)
     return np.concatenate(positions), np.concatenate(kinds), np.concatenate(times)
-
-
-def coordinates(xy: ArrayLike) -> Floats:
-    """(n, 2) coordinates as numbers.
-
-    Raises
-    ------
-    InputError
-    """
-    places = real_array(xy)
-    if places is None or places.ndim != 2 or places.shape[1] != 2 or not np.isfinite(places).all():
-        msg = "xy: must be finite numbers of shape (n, 2): one row per point, one column per coordinate"
-        raise InputError(msg)
-    return places
 
 
 def chosen_types(grid: MarkedMesh, type_: str | None) -> Ints:

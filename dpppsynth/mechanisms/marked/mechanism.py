@@ -1,12 +1,62 @@
-"""Record of marked tents."""
+"""Record of marked tents, with its words and examples."""
 
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpppsynth.contract.examples import RELATIONS, Example, ring, square, streets
 from dpppsynth.contract.registry import Mechanism
-from dpppsynth.mechanisms.marked import examples, words
+from dpppsynth.contract.result import Result
+from dpppsynth.contract.statistic import Statistic
+from dpppsynth.contract.words import MechanismWords
 from dpppsynth.mechanisms.marked.audit import MarkedAudit
 from dpppsynth.mechanisms.marked.inference import MarkedInference
 from dpppsynth.mechanisms.marked.release import MarkedRelease
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.mechanisms.marked.synthesizer import MarkedSynthesizer
+from dpppsynth.privacy.relations import AlphaNeighbours
+from dpppsynth.spatial.mark_space import Marks, Times, Types
+
+BOTH = Marks(Types("offence", ["burglary", "theft"]), Times.day("hour", hats=4))
+
+
+def tents() -> Iterator[Example]:
+    """Examples of all relations, domains and kinds of marks."""
+    build = partial(MarkedSynthesizer, 1.0, marks=BOTH, spacing=250.0)
+    near = partial(AlphaNeighbours, 25.0, time=2.0, types="public")
+    for relation in (near(), near(max_points_per_person=3), *RELATIONS[2:]):
+        yield Example(str(relation), partial(build, relation=relation), square(), marks=marks)
+    hidden = AlphaNeighbours(25.0, time="public", types="protected")
+    yield Example(str(hidden), partial(build, relation=hidden), square(), marks=marks)
+    by_rule = partial(MarkedSynthesizer, 1.0, marks=BOTH, relation=near())
+    yield Example("polygon with a hole, by rule", by_rule, ring(), marks=marks)
+    alone = AlphaNeighbours(25.0, types="public")
+    yield Example(
+        "types alone", partial(MarkedSynthesizer, 1.0, marks=Marks(BOTH.types), relation=alone), square(), marks=types
+    )
+    years = Marks(times=Times("year", 2010.0, 2020.0, hats=5, unit="years"))
+    dated = AlphaNeighbours(25.0, time=1.0)
+    yield Example("times alone", partial(MarkedSynthesizer, 1.0, marks=years, relation=dated), square(), marks=times)
+    for relation in (near(), RELATIONS[4]):
+        yield Example(f"streets, {relation}", partial(build, relation=relation), streets(), marks=marks)
+
+
+def marks(n: int) -> Mapping[str, ArrayLike]:
+    """Types and hours of so many points."""
+    return {**types(n), "hour": np.linspace(0.0, 23.5, n)}
+
+
+def types(n: int) -> Mapping[str, ArrayLike]:
+    """Types of so many points."""
+    return {"offence": np.where(np.arange(n) % 3 == 0, "burglary", "theft")}
+
+
+def times(n: int) -> Mapping[str, ArrayLike]:
+    """Years of so many points."""
+    return {"year": np.linspace(2010.0, 2020.0, n)}
+
 
 TENTS = Mechanism(
     name="marked-tents",
@@ -15,6 +65,11 @@ TENTS = Mechanism(
     estimators=(MarkedInference,),
     result=MarkedRelease,
     audit=MarkedAudit,
-    words=words.TENTS,
-    examples=examples.tents,
+    words=MechanismWords[Statistic, Result](
+        description="Each point was shared out to the corners of a public mesh and to the nearest instants of a public "
+        "range of times, for its type on a public list, and random noise was added to every sum. The synthetic points, "
+        "their times and their types were drawn from an intensity made of the noisy sums alone.",
+        intensity="from the noisy sums",
+    ),
+    examples=tents,
 )

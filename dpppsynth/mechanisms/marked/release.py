@@ -5,10 +5,8 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpppsynth.core.arguments import one_of
-from dpppsynth.core.errors import InputError
 from dpppsynth.inference.risk import RelativeRisk
 from dpppsynth.mechanisms.marked.inference import MarkedInference
 from dpppsynth.mechanisms.marked.intensity import (
@@ -16,15 +14,14 @@ from dpppsynth.mechanisms.marked.intensity import (
     MarkedMean,
     chosen_times,
     chosen_types,
-    coordinates,
     marked_pattern,
     over_time,
     time_basis,
 )
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
-from dpppsynth.release.cox import CoxRelease, CredibleInterval
+from dpppsynth.release.cox import CoxRelease, tails
 from dpppsynth.spatial.intensity import Intensity
-from dpppsynth.spatial.mark_space import Marks
+from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import require_room
@@ -62,9 +59,6 @@ def marked_risk(mean: MarkedMean, time: float | None, type_: str | None) -> Rela
     return RelativeRisk(grid.space, fields, grid.offset, average)
 
 
-MARGINALS = ("types", "time")
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class MarkedRelease(CoxRelease[MarkedMasses]):
     """Result of a release of points with marks; attributes as in `CoxRelease`.
@@ -91,58 +85,10 @@ class MarkedRelease(CoxRelease[MarkedMasses]):
         """
         return marked_risk(self.model.posterior_mean(self._require_draws()), time, type)
 
-    def relative_risk(
-        self,
-        xy: ArrayLike,
-        *,
-        time: float | None = None,
-        type: str | None = None,  # noqa: A002
-    ) -> Floats:
-        """(n,) posterior mean of the relative risk at coordinates (n, 2); `time` and `type` as in `risk_of`."""
-        return self.risk_of(time=time, type=type)(coordinates(xy))
-
-    def risk_interval(
-        self,
-        xy: ArrayLike,
-        level: float = 0.9,
-        *,
-        time: float | None = None,
-        type: str | None = None,  # noqa: A002
-    ) -> CredibleInterval:
-        """Pointwise credible interval of the relative risk at coordinates (n, 2); `time` and `type` as in `risk_of`."""
-        lower, upper = self.risk_of(time=time, type=type).quantiles(coordinates(xy), _tails(level))
-        return CredibleInterval(lower, upper, level)
-
-    def exceedance(
-        self,
-        threshold: float,
-        xy: ArrayLike,
-        *,
-        time: float | None = None,
-        type: str | None = None,  # noqa: A002
-    ) -> Floats:
-        """(n,) posterior probability that the relative risk is above a threshold; `time` and `type` as in `risk_of`."""
-        return self.risk_of(time=time, type=type).exceedance(threshold)(coordinates(xy))
-
     @property
     def model(self) -> MarkedInference:
         """Field behind the noised masses."""
         return cast(MarkedInference, self.estimator)
-
-    def interval(
-        self,
-        xy: ArrayLike,
-        level: float = 0.9,
-        *,
-        time: ArrayLike | None = None,
-        type: str | None = None,  # noqa: A002
-    ) -> CredibleInterval:
-        """Pointwise credible interval of the intensity at points (n, 2); `time` and `type` as in `intensity`."""
-        tails = _tails(level)
-        mean = self.model.posterior_mean(self._require_draws())
-        values = np.array([each(xy, time=time, type=type) for each in mean.draws()])
-        lower, upper = np.quantile(values, tails, axis=0)
-        return CredibleInterval(lower, upper, level)
 
     def marginal(self, mark: str, level: float = 0.9) -> Any:
         """Expected points of each type, or around each instant, as a `pandas.DataFrame` with credible intervals.
@@ -160,42 +106,20 @@ class MarkedRelease(CoxRelease[MarkedMasses]):
         """
         import pandas as pd
 
-        kind = self._named(mark)
+        types, times = self.marks.types, self.marks.times
+        known = {name: each for name, each in (("types", types), ("time", times)) if each is not None}
+        one_of("mark", mark, (*known, *(each.name for each in known.values())))
+        kind = next(name for name, each in known.items() if mark in (name, each.name))
         axes = {"types": (1, 2), "time": (0, 2)}[kind]
-        found = np.array(
-            [each.masses.sum(axis=axes) for each in self.model.posterior_mean(self._require_draws()).draws()]
-        )
-        lower, upper = np.quantile(found, _tails(level), axis=0)
+        mean = self.model.posterior_mean(self._require_draws())
+        found = np.array([each.masses.sum(axis=axes) for each in mean.draws()])
+        lower, upper = np.quantile(found, tails(level), axis=0)
         released = cast(MarkedIntensity, self.intensity).masses.sum(axis=axes)
-        index = self._index(kind)
-        return pd.DataFrame(
-            {"points": released, "mean": found.mean(axis=0), "lower": lower, "upper": upper}, index=index
-        )
-
-    def _named(self, mark: str) -> str:
-        own = {"types": self.marks.types, "time": self.marks.times}
-        there = {name: each.name for name, each in own.items() if each is not None}
-        one_of("mark", mark, (*there, *there.values()))
-        return next(name for name, column in there.items() if mark in (name, column))
-
-    def _index(self, kind: str) -> Any:
-        import pandas as pd
-
-        if kind == "types" and self.marks.types is not None:
-            return pd.Index(self.marks.types.values, name=self.marks.types.name)
-        if self.marks.times is not None:
-            return pd.Index(self.marks.times.nodes, name=self.marks.times.name)
-        msg = "mark: the points have none of that kind."
-        raise InputError(msg)
+        values = {"points": released, "mean": found.mean(axis=0), "lower": lower, "upper": upper}
+        index = types.values if types is not None and kind == "types" else cast(Times, times).nodes
+        return pd.DataFrame(values, index=pd.Index(index, name=known[kind].name))
 
     def drawn(self, intensity: Intensity, n: int | None, rng: np.random.Generator, source: str) -> PointPattern:
         require_room(intensity)
         marked = cast(MarkedIntensity | MarkedMean, intensity)
         return marked_pattern(marked, int(rng.poisson(marked.total)) if n is None else n, rng)
-
-
-def _tails(level: float) -> Floats:
-    if not 0 < level < 1:
-        msg = f"level: must lie strictly between 0 and 1, got {level!r}."
-        raise InputError(msg)
-    return np.array([(1 - level) / 2, (1 + level) / 2])

@@ -12,7 +12,6 @@ from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
 from dpppsynth.contract.statistic import Parameters, capped
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.marked.bound import marked_tents, marks_sensitivity, time_bits
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -98,17 +97,6 @@ class MarkedMasses(LaplaceStatistic):
         p = parameters
         mesh, marks = mesh_from_recipe(p["mesh"], domain), Marks.from_dict(p["marks"])
         return cls(mesh, marks, capped(relation), p["n"], p["expected_n"], p["epsilon"])
-
-    def parameters(self) -> JsonObject:
-        return {
-            "mesh": self.mesh.recipe,
-            "marks": self.marks.to_dict(),
-            "lattice_bits": self.bits,
-            "scale": self.scale,
-            "epsilon": self.epsilon,
-            "n": self.n,
-            "expected_n": self.expected_n,
-        }
 
     @property
     def mark_names(self) -> tuple[str, ...]:

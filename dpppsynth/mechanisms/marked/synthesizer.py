@@ -22,8 +22,7 @@ from dpppsynth.contract.settings import (
     setting,
 )
 from dpppsynth.contract.synthesizer import (
-    PointSynthesizer,
-    covering,
+    MeshSynthesizer,
     exact_or_guess,
     need_size,
     point_relation,
@@ -37,7 +36,6 @@ from dpppsynth.mechanisms.marked.intensity import MarkedMesh
 from dpppsynth.mechanisms.marked.release import MarkedRelease
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.models.regular_meshes import refine
-from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import PROTECTED, PUBLIC, AddRemove, CappedRelation, MovedPoint, ReplaceOne
 from dpppsynth.spatial.covariates import covariates_from
 from dpppsynth.spatial.domains import Domain
@@ -93,7 +91,7 @@ RADIUS = Setting(name="alpha", option="--alpha", kind=float, **ALPHA)
 
 
 @dataclass(frozen=True, eq=False)
-class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
+class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
     """Synthetic points with types and times, from one private statistic of places, times and types together.
 
     Parameters
@@ -146,11 +144,7 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
         instance("marks", self.marks, Marks, "such as Marks(Types('offence', ['burglary', 'theft']))")
-        if self.spacing is not None:
-            positive("spacing", self.spacing)
-        if self.spacing is not None and self.mesh is not None:
-            msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
-            raise InputError(msg)
+        super().__post_init__()
         require_offset(self.offset)
         if self.covariates is not None:
             object.__setattr__(self, "covariates", covariates_from(self.covariates))
@@ -204,9 +198,6 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
             raise InputError(msg)
         return found
 
-    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
-        return PureDP(float(self.epsilon))
-
     def require_levels(self) -> None:
         super().require_levels()
         msg = (
@@ -219,12 +210,9 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         require_true_lengths(domain)
         size = self.public_size(n, expected_n)
         relation = self.neighbouring()
-        if self.mesh is not None:
-            mesh = covering(domain, self.mesh)
-        elif self.spacing is not None:
-            mesh = rules.BY_DOMAIN[type(domain)].spaced_mesh(domain, "tents", self.spacing)
-        else:
-            mesh = tents_by_rule(domain, self.marks, need_size(size), float(self.epsilon), relation)
+        mesh = self.laid_mesh(
+            domain, "tents", lambda: tents_by_rule(domain, self.marks, need_size(size), float(self.epsilon), relation)
+        )
         statistic = MarkedMasses(mesh, self.marks, relation, *exact_or_guess(n, size), float(self.epsilon))
         return ReleasePlan("marked-tents", statistic, self._estimator(mesh))
 

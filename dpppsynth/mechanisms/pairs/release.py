@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpppsynth.core.progress import ProgressLike
 from dpppsynth.mechanisms.pairs.statistic import PairSumsStatistic
 from dpppsynth.release import folder_writing
 from dpppsynth.release.certificate import PAIR_SUMS
@@ -48,6 +47,3 @@ class PairSumsRelease(StatisticRelease[PairSumsStatistic], PatternRelease):
     def write(self, folder: Path, start: str = "") -> None:
         super().write(folder, start)
         folder_writing.put(self.table(), folder / (start + PAIR_SUMS))
-
-    def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
-        return self._save(path, [], progress=progress)

@@ -157,15 +157,6 @@ class PairSumsStatistic(PairsStatistic):
         levels = (tuple(p[name]) for name in ("radii", "caps", "shares", "steps"))
         return cls(domain, relation, p["n"], p["expected_n"], p["epsilon"], *levels)
 
-    def parameters(self) -> JsonObject:
-        return self.part.parameters() | {
-            "basis": self.basis,
-            "shares": list(self.shares),
-            "epsilon": self.epsilon,
-            "n": self.n,
-            "expected_n": self.expected_n,
-        }
-
     @property
     def size(self) -> int:
         return len(self.radii)

@@ -31,7 +31,6 @@ from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.pairs.release import PairSumsRelease
 from dpppsynth.mechanisms.pairs.statistic import PairSumsStatistic, PersonPairSumsStatistic
 from dpppsynth.models.pair_sums import MOST_STEPS, finest, require_radius
-from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemovePerson, Relation
 from dpppsynth.spatial.domains import Domain
 
@@ -199,9 +198,6 @@ class PairSums(Synthesizer[PairSumsRelease]):
             msg = "n: the numbers of persons and points are secret; leave --n out"
             raise InputError(msg)
         super().require_size(options, n, by)
-
-    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
-        return PureDP(float(self.epsilon))
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         require_true_lengths(domain)

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.progress import ProgressLike
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.inference.filters.planar import cartesian_filter
 from dpppsynth.inference.filters.series import Filtered
@@ -82,6 +80,3 @@ class PointRelease(StatisticRelease[MovedPoints], PatternRelease):
             raise InputError(msg)
         law: dict[str, Any] = {"epsilon": plan.rate, "bound": plan.bound + plan.step}
         return cartesian_filter(self.raw, **law, step=step, particles=particles, resample=resample, rng=rng)
-
-    def save(self, path: str | Path, *, progress: ProgressLike = None) -> Path:
-        return self._save(path, self.patterns, progress=progress)

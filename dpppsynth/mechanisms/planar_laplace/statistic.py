@@ -5,6 +5,7 @@ window is post-processing (docs/theory/bounded_error.md, Theorem M).
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
@@ -20,7 +21,6 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.published_files import strict_json
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.rounding import multiples, upward
-from dpppsynth.core.types import JsonObject
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention, named
 from dpppsynth.mechanisms.planar_laplace.bound import (
@@ -103,6 +103,7 @@ class MovedPoints(LatticeStatistic):
         "max_error": or_null(POSITIVE),
         "track": {"type": "boolean"},
     }
+    attributes: ClassVar[Mapping[str, str]] = {"delta": "guarantee.profile.at"}
     paid_patterns: ClassVar[int] = 1
     expected_n: ClassVar[None] = None
 
@@ -258,17 +259,6 @@ class MovedPoints(LatticeStatistic):
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         self.measure(pattern, rng)
         return Trial(partial(self.density, pattern))
-
-    def parameters(self) -> JsonObject:
-        return {
-            "basis": self.basis,
-            "epsilon": self.epsilon,
-            "delta": self.guarantee.profile.at,
-            "max_error": self.max_error,
-            "track": self.track,
-            "n": self.n,
-            "expected_n": None,
-        }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Spend the budget: move every point.

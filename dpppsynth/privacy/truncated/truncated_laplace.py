@@ -80,22 +80,19 @@ class TruncatedLaplace:
 
     def logpdf(self, z: Any) -> Floats:
         """Logarithms of the densities at z, of any shape; minus infinity beyond the bound."""
-        size = np.abs(checked_numbers("z", z))
+        size = np.abs(numbers("z", z))
         top = -math.log(2 * self.scale) - math.log(self.mass)
         return np.where(size <= self.bound, top - size / self.scale, -np.inf)
 
     def cdf(self, z: Any) -> Floats:
         """Probabilities that noise is at most z, of any shape, to full relative accuracy in the lower tail."""
-        values = checked_numbers("z", z)
+        values = numbers("z", z)
         half = self.tail(np.abs(values)) / 2
         return np.where(values < 0, half, 1 - half)
 
     def ppf(self, u: Any) -> Floats:
         """Inverse of `cdf` at u between 0 and 1, of any shape."""
-        levels = checked_numbers("u", u)
-        if not ((levels >= 0) & (levels <= 1)).all():
-            msg = "u: must be numbers from 0 to 1."
-            raise InputError(msg)
+        levels = numbers("u", u, 0, 1)
         side = np.minimum(levels, 1 - levels)
         less = (1 - 2 * side) * self.mass
         with np.errstate(divide="ignore"):
@@ -106,11 +103,7 @@ class TruncatedLaplace:
 
     def tail(self, t: Any) -> Floats:
         """Probabilities that `|z| > t`, for t of any shape and at least 0, to full relative accuracy."""
-        size = checked_numbers("t", t)
-        if not (size >= 0).all():
-            msg = "t: must be numbers that are at least 0."
-            raise InputError(msg)
-        size = np.minimum(size, self.bound)
+        size = np.minimum(numbers("t", t, 0), self.bound)
         left = np.inf if self.bound == math.inf else (self.bound - size) / self.scale
         return np.exp(-size / self.scale) * -np.expm1(-left) / self.mass
 
@@ -208,14 +201,14 @@ def in_range(
     return number
 
 
-def checked_numbers(name: str, values: Any) -> Floats:
-    """The values as an array of floats of their shape, unless they are none or nan: then an InputError."""
-    array = plain_array(values)
-    real = array is not None and array.dtype.kind in "iuf"
-    if array is None or not real or np.isnan(array).any():
-        msg = f"{name}: must be numbers, none of them nan."
+def numbers(name: str, values: Any, least: float = -math.inf, most: float = math.inf) -> Floats:
+    """The values as an array of floats of their shape; an InputError where one is outside the range, or no number."""
+    given = plain_array(values)
+    array = None if given is None or given.dtype.kind not in "iuf" else given.astype(float)
+    if array is None or not ((array >= least) & (array <= most)).all():
+        msg = f"{name}: must be numbers from {least:g} to {most:g}."
         raise InputError(msg)
-    return array.astype(float)
+    return array
 
 
 def draws_shape(size: Any) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from dpppsynth.core.arguments import plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.truncated.error_bounds import require_bound_delta, smallest_number
-from dpppsynth.privacy.truncated.truncated_laplace import in_range
+from dpppsynth.privacy.truncated.truncated_laplace import in_range, numbers
 from dpppsynth.spatial.mesh import Floats
 
 # Epsilons and lengths whose products, squared, neither overflow nor vanish.
@@ -34,28 +34,14 @@ def scaled(name: str, value: Any) -> float:
     return in_range(name, value, SMALLEST_LENGTH, LARGEST_LENGTH, remedy="choose a larger unit of length")
 
 
-def nonnegative(name: str, values: Any, *, most: float = LARGEST_LENGTH) -> Floats:
-    """An array of numbers from 0 to `most`, of any shape."""
-    array = _floats(values)
-    if array is None or not ((array >= 0) & (array <= most)).all():
-        msg = f"{name}: must be numbers from 0 to {most:g}."
-        raise InputError(msg)
-    return array
-
-
 def points_in_plane(name: str, points: Any) -> Floats:
     """An array of shape (n, 2), unless it is none or a coordinate is too large to square: then an InputError."""
-    array = _floats(points)
+    given = plain_array(points)
+    array = None if given is None or given.dtype.kind not in "iuf" else given.astype(float)
     if array is None or array.ndim != 2 or array.shape[1] != 2 or not (np.abs(array) <= LARGEST_LENGTH).all():
         msg = f"{name}: must be coordinates of shape (n, 2), none above {LARGEST_LENGTH:g}."
         raise InputError(msg)
     return array
-
-
-def _floats(values: Any) -> Floats | None:
-    """An array of real numbers as floats; None for anything else."""
-    array = plain_array(values)
-    return array.astype(float) if array is not None and array.dtype.kind in "iuf" else None
 
 
 # Relative safety margin of a stated mass: far more than the rounding of the quadrature.
@@ -181,17 +167,17 @@ class PlanarLaplace:
 
     def radial_pdf(self, r: Any) -> Floats:
         """Densities of the length of an offset at r, of any shape and not negative."""
-        radii = nonnegative("r", r)
+        radii = numbers("r", r, 0, LARGEST_LENGTH)
         x = self.epsilon * radii
         return np.where(radii <= self.bound, self.epsilon * x * np.exp(-x) / self.mass, 0.0)
 
     def radial_cdf(self, r: Any) -> Floats:
         """Probabilities that an offset is no longer than r, of any shape and not negative."""
-        return np.minimum(gammainc(2, self.epsilon * nonnegative("r", r)) / self.mass, 1.0)
+        return np.minimum(gammainc(2, self.epsilon * numbers("r", r, 0, LARGEST_LENGTH)) / self.mass, 1.0)
 
     def radial_ppf(self, u: Any) -> Floats:
         """Lengths that offsets exceed with probability 1 - u, of u between 0 and 1 and of any shape."""
-        below = nonnegative("u", u, most=1.0) * self.mass
+        below = numbers("u", u, 0, 1) * self.mass
         # P(2, x) = x^2/2 - x^3/3 + ...; gammaincinv has no digits left where its argument is near the least float.
         small = np.sqrt(2 * below) * (1 + np.sqrt(2 * below) / 3)
         x = np.where(below < TINY**2, small, gammaincinv(2, below))
@@ -199,7 +185,7 @@ class PlanarLaplace:
 
     def tail(self, t: Any) -> Floats:
         """Probabilities that an offset is longer than t, of any shape and not negative, to full relative accuracy."""
-        lengths = np.minimum(nonnegative("t", t), self.bound)
+        lengths = np.minimum(numbers("t", t, 0, LARGEST_LENGTH), self.bound)
         x = self.epsilon * lengths
         y = self.epsilon * (self.bound - lengths)
         # (1 + x) e^-x - (1 + a) e^-a with a = x + y, as a sum of two parts that are not negative.

@@ -84,10 +84,7 @@ def _is_json(source: Path) -> bool:
 def read_layer(path: str | Path, content: str, *, crs: CRSLike | None = None) -> Table:
     """Read the geometries of a public layer, such as a window; `content` says in a message what it is made of.
 
-    Raises
-    ------
-    InputError
-        The file is a CSV, missing or unreadable, or holds a geometry that is not valid GeoJSON.
+    InputError where the file is a CSV, missing or unreadable, or holds a geometry that is not valid GeoJSON.
     """
     if is_csv(as_path(path)):
         msg = f"path: {content}, which CSV does not hold; give a .geojson, .gpkg or .parquet file"

@@ -1,4 +1,7 @@
-"""Tables of GeoDataFrames, of Arrow tables and of GeoParquet files."""
+"""Tables of GeoDataFrames, of Arrow tables and of GeoParquet files.
+
+Coordinates of points in well-known binary are read without making geometries.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
     from dpppsynth.core.crs import CRSLike
 
+# A point in the plane: byte order, kind, coordinates (OGC 06-103r4, section 8).
+POINT = np.dtype([("little", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
 # Rows of a batch, and bytes of a column that are held at once.
 ROWS, BUFFER = 2**17, 2**20
 
@@ -39,8 +44,10 @@ def from_geodataframe(gdf: geopandas.GeoDataFrame) -> Table:
 
 def from_arrow(table: pa.Table, geometry: str, crs: CRSLike | None) -> Table:
     """Take rows whose geometries are well-known binary in a column."""
-    places = shapely.from_wkb(table[geometry].to_numpy())
-    return geometry_table(places, _columns(table.drop_columns([geometry]).to_pandas()), crs)
+    places, attributes = _point_coordinates(table[geometry]), table.drop_columns([geometry]).to_pandas()
+    if places is None:
+        places = shapely.from_wkb(table[geometry].to_numpy())
+    return geometry_table(places, _columns(attributes), crs)
 
 
 def geometry_table(
@@ -49,24 +56,47 @@ def geometry_table(
     crs: CRSLike | None,
     garbled: dict[str, NDArray[np.bool_]] | None = None,
 ) -> Table:
-    """Table of geometries (n,) or coordinates (n, 2), whose last original cell is the geometry as WKT.
-
-    Finite points in the plane are kept as coordinates, if all rows have one.
-    """
-    if places.dtype.kind != "f":
-        places = np.asarray(places, dtype=object)
-        points = (shapely.get_type_id(places) == shapely.GeometryType.POINT) & (
-            shapely.get_num_coordinates(places) == 1
-        )
-        if points.all() and (shapely.get_coordinate_dimension(places) == 2).all():
-            xy = shapely.get_coordinates(places)
-            places = xy if np.isfinite(xy).all() else places
+    """Table of geometries (n,) or coordinates (n, 2), whose last original cell is the geometry as WKT."""
+    places = places if places.dtype.kind == "f" else np.asarray(places, dtype=object)
 
     def original(i: int) -> list[Any]:
         shape = places[i] if places.dtype.kind == "O" else shapely.Point(places[i])
         return [*(values[i] for values in columns.values()), shapely.to_wkt(shape, rounding_precision=-1)]
 
     return Table(places, columns, crs, [*columns, "geometry"], original, garbled or {})
+
+
+def _point_coordinates(column: pa.ChunkedArray) -> NDArray[np.float64] | None:
+    """(n, 2) coordinates of well-known binary, if all rows are finite points in the plane; None otherwise."""
+    import pyarrow as pa
+
+    if column.null_count or not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
+        return None
+    xy = np.empty((len(column), 2))
+    start = 0
+    for chunk in column.chunks:
+        points = _points(chunk)
+        if points is None:
+            return None
+        here = slice(start, start + len(points))
+        xy[here, 0], xy[here, 1] = points["x"], points["y"]
+        start += len(points)
+    return xy if np.isfinite(xy).all() else None
+
+
+def _points(chunk: pa.Array) -> NDArray[Any] | None:
+    """The records of a chunk, if each is a point of the usual byte order."""
+    import pyarrow as pa
+
+    if not len(chunk):
+        return np.empty(0, dtype=POINT)
+    kind = np.int32 if pa.types.is_binary(chunk.type) else np.int64
+    _, where, data = chunk.buffers()
+    edges = np.frombuffer(where, kind)[chunk.offset : chunk.offset + len(chunk) + 1]
+    if not (np.diff(edges) == POINT.itemsize).all():
+        return None
+    points = np.frombuffer(data, POINT, len(chunk), int(edges[0]))
+    return points if ((points["little"] == 1) & (points["kind"] == 1)).all() else None
 
 
 def _columns(frame: pd.DataFrame, but: str | None = None) -> dict[str, NDArray[Any]]:
@@ -76,15 +106,19 @@ def _columns(frame: pd.DataFrame, but: str | None = None) -> dict[str, NDArray[A
 def read_geoparquet(source: Path, *, rows: bool = True) -> Table:
     """Read a GeoParquet file, or its columns and CRS alone.
 
-    Raises
-    ------
-    Exception
-        Of Arrow and geopandas: the caller hides them, because they may quote the file.
+    The caller hides errors of Arrow and geopandas, because they may quote the file.
     """
     import geopandas
+    import pyarrow.parquet
 
     with source.open("rb") as stream:
-        return from_geodataframe(geopandas.read_parquet(stream) if rows else _empty(stream))
+        if not rows:
+            return from_geodataframe(_empty(stream))
+        empty = _one_geometry(stream)
+        if empty is not None:
+            return from_arrow(pyarrow.parquet.read_table(stream), str(empty.active_geometry_name), empty.crs)
+        stream.seek(0)
+        return from_geodataframe(geopandas.read_parquet(stream))
 
 
 def read_geoparquet_batches(source: Path) -> Iterator[Table]:

@@ -71,16 +71,16 @@ class Layer(NamedTuple):
 def read_layer(layer: Layer, *, rows: bool = True) -> Table:
     """Read all rows, or columns and CRS alone.
 
-    Raises
-    ------
-    Exception
-        Of GDAL, SQLite and their readers: the caller hides them, because they may quote the file.
+    The caller hides errors of GDAL, SQLite and their readers, because they may quote the file.
     """
     import pyogrio
 
     if not rows:
         return from_geodataframe(layer.empty())
-    return from_geodataframe(pyogrio.read_dataframe(layer.address, layer=layer.name, use_arrow=layer.is_plain()))
+    if not layer.is_plain():
+        return from_geodataframe(pyogrio.read_dataframe(layer.address, layer=layer.name))
+    about, table = pyogrio.raw.read_arrow(layer.address, layer=layer.name)
+    return from_arrow(table, str(about["geometry_name"] or "wkb_geometry"), layer.empty().crs)
 
 
 def read_layer_batches(layer: Layer) -> Iterator[Table]:
@@ -102,14 +102,10 @@ def read_layer_batches(layer: Layer) -> Iterator[Table]:
 
 
 def geopackage_layer(source: Path, layer: str | None = None) -> Layer:
-    """Address of the named layer of a GeoPackage, or of the only one with geometries.
+    """Address of the named layer of a GeoPackage, or of the only one with geometries; other errors as in `read_layer`.
 
-    Raises
-    ------
-    InputError
-        The file is no GeoPackage, holds none or several layers, or a layer that is computed rather than stored.
-    Exception
-        As in `read_layer`.
+    InputError where the file is no GeoPackage, holds none or several layers, or a layer that is computed rather than
+    stored.
     """
     import pyogrio
 

@@ -45,13 +45,7 @@ class MarkColumns(NamedTuple):
 
 
 def read_marks(table: Table, described: Marks) -> MarkColumns:
-    """Types and times of the rows of a table.
-
-    Raises
-    ------
-    InputError
-        A column is missing.
-    """
+    """Types and times of the rows of a table; InputError where a column is missing."""
     columns: dict[str, NDArray[Any]] = {}
     broken: dict[str, NDArray[np.bool_]] = {}
     for mark, read in ((described.types, _types), (described.times, _times)):

@@ -46,19 +46,9 @@ class Points(NamedTuple):
     marks: dict[str, NDArray[Any]]
 
 
-def read_points(
-    path: str | Path,
-    domain: Domain,
-    *,
-    crs: CRSLike | None = None,
-    snap: float | None = None,
-    layout: Mapping[str, Any] = NO_LAYOUT,
-    **rules: Any,
-) -> Points:
-    """Read a file; `layout` are fields of a `Layout`, other parameters as for `dpppsynth.io.read_pattern`."""
-    require_domain(domain)
-    require_snap(domain, snap)
-    return next(_points(iter([read_table(path, crs=crs, **layout)]), domain, Path(path).name, snap=snap, **rules))
+def read_points(path: str | Path, domain: Domain, **options: Any) -> Points:
+    """Read a file as a whole; parameters as for `read_point_batches`."""
+    return next(read_point_batches(path, domain, whole=True, **options))
 
 
 def read_point_batches(
@@ -68,16 +58,18 @@ def read_point_batches(
     crs: CRSLike | None = None,
     snap: float | None = None,
     layout: Mapping[str, Any] = NO_LAYOUT,
+    whole: bool = False,
     **rules: Any,
 ) -> Iterator[Points]:
-    """Read a file some rows at a time; parameters and errors as for `read_points`.
+    """Read a file some rows at a time; `layout` are fields of a `Layout`, others as for `dpppsynth.io.read_pattern`.
 
     Rows that break a rule are refused at the end of the file, when all rules that are broken are known; from the first
     of them on nothing is given any more.
     """
     require_domain(domain)
     require_snap(domain, snap)
-    return _points(read_tables(path, crs=crs, **layout), domain, Path(path).name, snap=snap, **rules)
+    tables = iter([read_table(path, crs=crs, **layout)]) if whole else read_tables(path, crs=crs, **layout)
+    return _points(tables, domain, Path(path).name, snap=snap, **rules)
 
 
 def points_of_frame(gdf: geopandas.GeoDataFrame, domain: Domain, *, snap: float | None = None, **rules: Any) -> Points:
@@ -90,7 +82,7 @@ def points_of_frame(gdf: geopandas.GeoDataFrame, domain: Domain, *, snap: float 
 def _points(tables: Iterator[Table], domain: Domain, name: str, **rules: Any) -> Iterator[Points]:
     broken, order, found = set[str](), tuple[str, ...](), False
     for table in tables:
-        points, rows = _examined(table, domain, **rules)
+        points, rows = examined(table, domain, **rules)
         order, found = rows.rules, found or len(rows.xy) > 0
         broken |= set(rows.broken)
         if len(rows.xy) and not broken:
@@ -101,7 +93,7 @@ def _points(tables: Iterator[Table], domain: Domain, name: str, **rules: Any) ->
         raise InputError(msg)
 
 
-def _examined(
+def examined(
     table: Table,
     domain: Domain,
     *,
@@ -110,6 +102,7 @@ def _examined(
     user: str | None = None,
     **rules: Any,
 ) -> tuple[Points, Rows]:
+    """Points of a table, and its rows with the rules that they break."""
     users = None if user is None else person_column(table, user)
     told = described_columns(table, described)
     rows = examine_rows(table, domain, users=users, unfit=told.broken, **rules)
@@ -130,10 +123,7 @@ def described_columns(table: Table, described: Marks | None) -> MarkColumns:
 def person_column(table: Table, name: str) -> NDArray[Any]:
     """(rows,) person of each row, as text without blanks around it; "" where that is missing.
 
-    Raises
-    ------
-    InputError
-        There is no such column, or a label is neither text nor whole number.
+    InputError where there is no such column, or a label is neither text nor whole number.
     """
     table.column(name, argument="user")
     return column(["" if label is None else str(label).strip() for label in labels(table.cells(name))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -28,18 +28,10 @@ FAR = "too far from the network"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows:
-    """The points of a table, and the rows that break a rule.
+    """Points (m, 2) of a table in the CRS of the domain, repeated by their counts, and the row (m,) of each.
 
-    Attributes
-    ----------
-    xy : ndarray, shape (m, 2)
-        Points in the CRS of the domain, repeated by their counts.
-    row : ndarray of int, shape (m,)
-        The row each point comes from.
-    broken : dict of str to ndarray of bool, shape (rows,)
-        For every rule that is broken somewhere, the rows that break it.
-    rules : tuple of str
-        All rules, in the order in which messages name them.
+    Of every rule that is broken somewhere, `broken` tells the rows (rows,) that break it; `rules` are all of them, in
+    the order in which messages name them.
     """
 
     xy: NDArray[np.float64]
@@ -73,12 +65,8 @@ def examine_rows(
 
     A row whose count is 0 stands for no point, so its location is not looked at. On a network a point may be `snap`
     away at most, and without it must lie on the network to rounding. `users` (rows,) says whose point a row is, or is
-    empty text where that is missing. `unfit` are rows (rows,) that break further rules, by their names.
-
-    Raises
-    ------
-    InputError
-        The coordinate reference systems do not fit, or the count column is missing.
+    empty text where that is missing. `unfit` are rows (rows,) that break further rules, by their names. InputError
+    where the coordinate reference systems do not fit, or the count column is missing.
     """
     source = fitting_crs(table, domain.crs, to_crs)
     n = len(table)
@@ -109,20 +97,14 @@ def examine_rows(
     return Rows(np.repeat(xy, repeats, axis=0), np.repeat(row, repeats), broken, tuple(rules))
 
 
-class _Places(NamedTuple):
+def _places(
+    table: Table, counts: NDArray[np.int64], *, counted: bool
+) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
     """Coordinates (m, 2) of points and their rows (m,); rows without a place, and with something else (rows,)."""
-
-    xy: NDArray[np.float64]
-    row: NDArray[np.intp]
-    missing: NDArray[np.bool_]
-    not_point: NDArray[np.bool_]
-
-
-def _places(table: Table, counts: NDArray[np.int64], *, counted: bool) -> _Places:
     if table.xy is not None:
         none = np.zeros(len(table), dtype=bool)
         row = np.flatnonzero(counts)
-        return _Places(table.xy if len(row) == len(table) else table.xy[row], row, none, none)
+        return table.xy if len(row) == len(table) else table.xy[row], row, none, none
     geometry = table.geometry.copy()
     geometry[counts == 0] = None
     missing = shapely.is_missing(geometry) | shapely.is_empty(geometry)
@@ -136,7 +118,7 @@ def _places(table: Table, counts: NDArray[np.int64], *, counted: bool) -> _Place
     if several[usable].any():
         parts, at = shapely.get_parts(parts, return_index=True)
     xy = np.column_stack([shapely.get_x(parts), shapely.get_y(parts)]).reshape(-1, 2)
-    return _Places(xy, usable[at], missing, not_point)
+    return xy, usable[at], missing, not_point
 
 
 def fitting_crs(table: Table, target: str | None, to_crs: CRSLike | None) -> CRSLike | None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import named
-from dpppsynth.spatial.marks import column
+from dpppsynth.spatial.marks import column, is_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,16 +42,8 @@ RUN = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", G
 class Layout:
     """Columns and signs of a CSV file, or the layer of a GeoPackage; None or the default where nothing was said.
 
-    Attributes
-    ----------
-    x, y : str or None
-        Coordinate columns of a CSV file: "x" and "y" unless given.
-    separator : str
-        Sign between cells of a CSV file: a comma, a semicolon, a tab or a bar.
-    decimal : {".", ","}
-        Decimal sign in a CSV file.
-    layer : str or None
-        Layer of a GeoPackage that has several.
+    Coordinate columns of a CSV file are "x" and "y" unless given; a comma, a semicolon, a tab or a bar separates its
+    cells, and decimals begin with a point or a comma.
     """
 
     x: str | None = None
@@ -122,24 +114,12 @@ class Columns(Mapping[str, NDArray[Any]]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Geometries and attributes, row by row, in a coordinate reference system that may be unknown.
+    """Geometries and attributes, row by row, in a coordinate reference system; None where the file does not say which.
 
-    Attributes
-    ----------
-    places : ndarray of shapely geometries, shape (n,), or of float, shape (n, 2)
-        Geometries, None where a row has none; or coordinates of points, NaN where one is missing.
-    columns : mapping of str to ndarray, shape (n,)
-        Attribute columns.
-    crs : str, pyproj.CRS or None
-        None when the file does not say.
-    garbled : dict of str to ndarray of bool, shape (n,)
-        Rules of the format itself, and the rows that break them.
-    original : function of a row number
-        The cells of the row as they stand in the file, in the order of `header`.
-    raw : function of a column's name, optional
-        Its cells as they stand in the file, where `columns` holds them in another form.
-    pointed : function of a cell, optional
-        A cell of `raw` with a decimal point, where the file has another sign.
+    Places are geometries (n,), None where a row has none, or coordinates (n, 2) of points, NaN where one is missing.
+    `garbled` tells the rows (n,) that break rules of the format itself. `original` gives the cells of a row as they
+    stand in the file, in the order of the header; `raw` those of a column, where `columns` holds them in another form,
+    and `pointed` such a cell with a decimal point.
     """
 
     places: NDArray[Any]
@@ -260,12 +240,4 @@ def restored(text: Any) -> Any:
 
 
 def _runs(text: str) -> bool:
-    return text.startswith(RUN) and not _is_number(text)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return text[:1] in "+-"
+    return text.startswith(RUN) and not (text[0] in "+-" and is_number(text))

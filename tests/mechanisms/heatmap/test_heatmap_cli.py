@@ -20,7 +20,7 @@ from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.evaluation import utility_report as reports
 from dpppsynth.heatmaps import emd, gaussian_heatmap, kl, pearson, similarity
 from dpppsynth.io import inspect_points, read_pattern
-from dpppsynth.mechanisms.heatmap import words as heatmaps
+from dpppsynth.mechanisms.heatmap.mechanism import HEATMAP
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
 from dpppsynth.plotting import plot_epsilon_curve, plot_heatmap, plot_intensity, surfaces
 from dpppsynth.plotting.curves import what_changes
@@ -324,17 +324,17 @@ class TestRelease:
         # Half of the first level's 16 cells lie outside a window of half a square.
         scale = weak.statistic.definition.noise_scale
         assert weak.noise_persons == pytest.approx(8 * scale / 2)
-        assert "nothing but noise" in heatmaps.noise_warning(weak)
-        assert heatmaps.noise_warning(plenty) is None
-        assert re.fullmatch(
-            r"about 6\d persons, of which less than one may be noise", heatmaps.persons_in_words(plenty)
-        )
-        start = f"about {weak.masses.sum():,.0f} persons, "
+        words = HEATMAP.words
+        assert "nothing but noise" in words.alarm(weak)
+        assert words.alarm(plenty) is None
+        told = "The private numbers tell of about"
+        assert re.fullmatch(rf"{told} 6\d persons, of which less than one may be noise\.", *words.remarks(plenty))
+        start = f"{told} {weak.masses.sum():,.0f} persons, "
         little, much = (types.SimpleNamespace(masses=weak.masses, noise_persons=number) for number in (2.4, 1e6))
-        assert heatmaps.persons_in_words(little) == f"{start}of which up to about 2 may be noise"
-        assert heatmaps.persons_in_words(much) == f"{start}where noise alone makes up about 1,000,000 on average"
+        assert words.remarks(little) == [f"{start}of which up to about 2 may be noise."]
+        assert words.remarks(much) == [f"{start}where noise alone makes up about 1,000,000 on average."]
         monkeypatch.setitem(plenty.__dict__, "masses", np.full((16, 8), 1.99 * plenty.noise_persons / 128))
-        assert heatmaps.noise_warning(plenty) is not None
+        assert words.alarm(plenty) is not None
 
     @pytest.mark.slow
     def test_noise_makes_up_as_many_persons_as_it_says(self):

@@ -20,10 +20,8 @@ from dpppsynth.local import DiskAreaMechanism, PrivAG, SEMGeoI, UniformGrid
 from dpppsynth.mechanisms.local import report_files, report_tables
 from dpppsynth.mechanisms.local.randomizers import randomizer
 from dpppsynth.mechanisms.local.report_files import (
-    aggregate_dask,
     aggregate_files,
     perturb_file,
-    read_reports,
     write_reports,
 )
 from dpppsynth.mechanisms.local.reports import Reports
@@ -36,6 +34,19 @@ PLAIN = DiskAreaMechanism(epsilon=12.0, cells=3, radius=0)
 RNG = np.random.default_rng(8)
 MANY = DISK.clients(RNG.integers(0, 36, 1000), rng=3)
 COUNTS = DISK.aggregate(MANY).values
+
+
+def read_reports(path, mechanism):
+    """The reports in a file, as they stand, and whether its label says that they are seeded."""
+    import pandas as pd
+
+    columns = tuple(mechanism.randomizer.columns)
+    if path.suffix.lower() == ".csv":
+        frame, label = pd.read_csv(path), path.with_name(path.name + ".json").read_text()
+    else:
+        frame, label = pd.read_parquet(path), pq.read_metadata(path).metadata[b"dpppsynth.reports"]
+    rows = frame[list(columns)].to_numpy().reshape(-1, len(columns))
+    return Reports(mechanism.fingerprint, columns, rows, json.loads(label)["seeded"])
 
 
 def part(rows, seeded=False):
@@ -266,8 +277,7 @@ class TestRefusals:
     def test_bad_csv(self, text, tmp_path):
         path = tmp_path / "strange.csv"
         path.write_bytes(text.encode("latin-1"))
-        for call in (lambda: aggregate_files(DISK, path), lambda: read_reports(path, DISK)):
-            assert "strange.csv" in refused(call, secret=("765432", "76543.21"))
+        assert "strange.csv" in refused(lambda: aggregate_files(DISK, path), secret=("765432", "76543.21"))
 
     def test_bad_parquet(self, tmp_path):
         path = tmp_path / "strange.parquet"
@@ -300,9 +310,8 @@ class TestRefusals:
         for suffix in (".csv", ".parquet"):
             path = write_reports(MANY, tmp_path / f"a{suffix}", mechanism=DISK)
             for other in (DiskAreaMechanism(epsilon=1.1, cells=6, radius=2), DiskAreaMechanism(epsilon=1.0, cells=7)):
-                for call in (aggregate_files, lambda m, p: read_reports(p, m)):
-                    said = refused(lambda call=call, other=other, path=path: call(other, path))
-                    assert re.search(rf"a{suffix} holds reports of another mechanism \(.*(epsilon|cells)", said)
+                said = refused(lambda other=other, path=path: aggregate_files(other, path))
+                assert re.search(rf"a{suffix} holds reports of another mechanism \(.*(epsilon|cells)", said)
         unlabelled = table(tmp_path / "b.parquet", MANY.rows[:5].tolist())
         assert aggregate_files(DISK, unlabelled).n == 5
         assert not aggregate_files(DISK, unlabelled).seeded
@@ -412,7 +421,6 @@ class TestRefusals:
         ):
             with pytest.raises(InputError, match="paths: "):
                 aggregate_files(DISK, nothing)
-        assert "needs one file" in refused(lambda: read_reports(tmp_path / "**" / "*", DISK))
 
     @pytest.mark.parametrize(
         "wrong",
@@ -428,9 +436,7 @@ class TestRefusals:
         for other in (None, DISK.randomizer, "disk-area"):
             for call in (
                 lambda other=other: aggregate_files(other, path),
-                lambda other=other: read_reports(path, other),
                 lambda other=other: perturb_file(other, path, tmp_path / "b.csv", window=WINDOW),
-                lambda other=other: aggregate_dask(other, []),
             ):
                 assert "mechanism: needs a LocalMechanism" in refused(call)
         two = PrivAG(WINDOW, epsilon=1.0)
@@ -639,69 +645,6 @@ class TestPerturb:
 
 
 class TestDask:
-    dask = pytest.importorskip("dask")
-
-    def parts(self, made):
-        import pandas as pd
-
-        frame = pd.DataFrame(MANY.rows, columns=["i", "j"])
-        cuts = [0, 1, 1, 400, 1000]
-        return [self.dask.delayed(made)(frame.iloc[a:b]) for a, b in itertools.pairwise(cuts)]
-
-    @pytest.mark.parametrize("made", [lambda part: part, lambda part: part[["j", "i"]], np.asarray])
-    def test_delayed_parts(self, made):
-        with self.dask.config.set(scheduler="synchronous"):
-            counts = aggregate_dask(DISK, self.parts(made))
-            assert (counts.values == COUNTS).all()
-            assert (counts.n, counts.seeded) == (1000, False)
-            assert aggregate_dask(DISK, self.parts(made)[3], seeded=True).seeded
-            # More parts than one task adds up.
-            many = self.parts(made) * 5
-            assert (aggregate_dask(DISK, many).values == 5 * COUNTS).all()
-
-    def test_columns_of_several_types(self):
-        """Each is made 64 bits by itself: together, signed and unsigned ones would be floats, which round."""
-        import pandas as pd
-
-        grid = UniformGrid(WINDOW, epsilon=1.0, cells=20, oracle="local-hashing")
-        sent = grid.clients(RNG.integers(0, 400, 40), rng=4)
-        expected = grid.aggregate(sent).values
-        assert sent.rows[:, 0].max() > 2**53
-        with self.dask.config.set(scheduler="synchronous"):
-            for kinds in (["int64", "uint64"], ["uint64", "int8"], ["Int64", "UInt16"]):
-                frame = pd.DataFrame(sent.rows, columns=list(sent.columns)).astype(
-                    dict(zip(sent.columns, kinds, strict=True))
-                )
-                assert (aggregate_dask(grid, [self.dask.delayed(frame)]).values == expected).all()
-            none = self.dask.delayed(frame.iloc[:0].astype(object))
-            assert aggregate_dask(grid, [self.dask.delayed(frame), none]).n == 40
-            beyond = pd.DataFrame({"i": np.array([2**64 - 1], dtype=np.uint64), "j": [1]})
-            for wrong in (beyond, pd.DataFrame({"i": [True], "j": [1]}), pd.DataFrame({"i": [None], "j": [1]})):
-                with pytest.raises(InputError, match="a row that no client of this mechanism sends"):
-                    aggregate_dask(DISK, [self.dask.delayed(wrong)])
-
-    def test_an_array(self):
-        import dask.array as da
-
-        with self.dask.config.set(scheduler="synchronous"):
-            assert (aggregate_dask(DISK, da.from_array(MANY.rows, chunks=(300, 2))).values == COUNTS).all()
-
-    def test_bad_parts(self):
-        with self.dask.config.set(scheduler="synchronous"):
-            for made in (
-                lambda part: part.assign(user=1),
-                lambda part: part[["i"]],
-                lambda part: part + 7654321,
-                lambda part: part.astype(float) + 0.5,
-                lambda part: part.astype(str),
-            ):
-                with pytest.raises(InputError, match="reports: ") as caught:
-                    aggregate_dask(DISK, self.parts(made))
-                assert "765432" not in str(caught.value)
-        for wrong in (None, [], [5], MANY, "a.csv"):
-            assert "reports: " in refused(lambda wrong=wrong: aggregate_dask(DISK, wrong))
-        assert "client: " in refused(lambda: aggregate_dask(DISK, self.parts(np.asarray), client=5))
-
     def test_files_on_a_cluster(self, tmp_path):
         distributed = pytest.importorskip("distributed")
         write_reports(part(slice(600)), tmp_path / "a.csv")
@@ -713,11 +656,9 @@ class TestDask:
             distributed.Client(cluster) as client,
         ):
             counts = aggregate_files(DISK, tmp_path, client=client)
-            other = aggregate_dask(DISK, self.parts(np.asarray), client=client)
             (tmp_path / "c.csv").write_text("i,j\n7654321,1\n")
             with pytest.raises(InputError, match=r"c\.csv holds a row that no client") as caught:
                 aggregate_files(DISK, tmp_path, client=client)
         assert "765432" not in str(caught.value)
         assert (counts.values == COUNTS).all()
-        assert (other.values == COUNTS).all()
         assert (counts.n, counts.seeded) == (1000, True)

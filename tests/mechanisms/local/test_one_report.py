@@ -16,11 +16,11 @@ from support.command_line import run, spoken
 import dpppsynth as dps
 from dpppsynth import local
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.one_report import one_row_each
 from dpppsynth.release.verify import verify
 from dpppsynth.reporting import render_report
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.person_points import few_rows_each
 
 WINDOW = Window.rectangle(0, 0, 30, 30)
 # So loud that a report is the person's own cell but for one in a thousand.
@@ -50,14 +50,14 @@ class TestRows:
     def test_every_row_of_a_person_is_as_likely_whatever_others_report(self):
         """Joint choices of two persons with two and three rows: six pairs, each as frequent; the first row is one."""
         codes, rng = np.array([7, 3, 3, 7, 3]), np.random.default_rng(2)
-        pairs = np.array([one_row_each(codes, rng) for _ in range(12_000)])
+        pairs = np.array([few_rows_each(codes, 1, rng) for _ in range(12_000)])
         assert (np.sort(codes[pairs], axis=1) == [3, 7]).all()
         found, often = np.unique(pairs, axis=0, return_counts=True)
         assert len(found) == 6
         assert stats.chisquare(often).pvalue > 1e-7
 
     def test_secret_bits_differ_from_call_to_call(self):
-        assert (one_row_each(CODES) != one_row_each(CODES)).any()
+        assert (few_rows_each(CODES, 1) != few_rows_each(CODES, 1)).any()
 
     def test_a_pattern_keeps_one_point_of_each_and_no_marks(self):
         kept = local.one_point_each(VISITS, rng=3)

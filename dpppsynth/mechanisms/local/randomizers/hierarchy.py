@@ -215,14 +215,14 @@ class RangeHierarchyLaw(QuestionsLaw):
             return norm_sub(self.unbiased(counts, n), inside=mask)
         square = mask.reshape(self.cells, self.cells)
         # Where nobody reports on the finest levels, their cells share what coarser ones have, by what lies inside.
-        return _spread(quadtree_shares(levels, inside=_any(square, len(levels[-1].shares))), square)
+        return _spread(quadtree_shares(levels, inside=summed(square / 1.0, len(levels[-1].shares)) > 0), square)
 
     def unbiased(self, counts: Ints, n: int) -> Floats:
         """(inputs,) least-variance unbiased estimates of the shares, before shrinkage; some are negative."""
         levels = self.level_shares(counts, n)
         square = np.ones((self.cells, self.cells), dtype=bool)
         coarse = len(levels[-1].shares)
-        return _spread(quadtree_shares(levels, inside=_any(square, coarse), shrink=False), square)
+        return _spread(quadtree_shares(levels, inside=summed(square / 1.0, coarse) > 0, shrink=False), square)
 
     def level_shares(self, counts: Ints, n: int) -> list[LevelShares]:
         """Unbiased estimates of each level on which anybody reports, and their variances; at least one."""
@@ -249,15 +249,9 @@ class RangeHierarchyLaw(QuestionsLaw):
         return np.concatenate([reports, *parts]).astype(np.int64)
 
 
-def _any(inside: npt.NDArray[np.bool_], side: int) -> npt.NDArray[np.bool_]:
-    """(side, side) whether any cell of a block is inside."""
-    block = len(inside) // side
-    return np.asarray(inside.reshape(side, block, side, block).any(axis=(1, 3)))
-
-
 def _spread(shares: Floats, inside: npt.NDArray[np.bool_]) -> Floats:
     """(inputs,) shares of blocks of cells, laid evenly on those inside."""
     block = len(inside) // len(shares)
-    held = inside.reshape(len(shares), block, len(shares), block).sum(axis=(1, 3))
+    held = summed(inside / 1.0, len(shares))
     each = np.divide(shares, held, out=np.zeros_like(shares), where=held > 0)
     return np.asarray(np.kron(each, np.ones((block, block))) * inside).ravel()

@@ -90,57 +90,51 @@ def hash_supports(seeds: Ints, values: Ints, domain: int, hash_range: int) -> In
 MOST_HASHED = 8
 
 
-class _Response:
-    """Randomized response on a few outputs, as integers: own output or any, the same law for every value."""
-
-    def __init__(self, epsilon: float, outputs: int) -> None:
-        self.law: ExcessLaw = excess_law(np.exp([epsilon]), outputs, epsilon)
-        self.excess = int(self.law.excess[0])
-
-    @property
-    def other(self) -> Fraction:
-        """Probability of an output that is not the own one; outputs differ by less than 2^-62 in it."""
-        return Fraction(TOTAL - self.excess, self.law.outputs * TOTAL)
-
-    @property
-    def own(self) -> Fraction:
-        """Probability of the own output."""
-        return self.other + Fraction(self.excess, TOTAL)
-
-    def drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
-        """(k,) outputs for values (k,)."""
-        split = self.law.split(draws(rng, len(values)))
-        return np.where(split.near == 0, values, split.output)
-
-    def log_odds(self, outputs: Ints) -> Floats:
-        """(k,) logarithms of the odds of outputs (k,) for the own value against another one."""
-        low = self.law.low
-        steps = [log_ratio(weight + self.excess, weight) for weight in (low, low + 1)]
-        return np.where(outputs < self.law.extra, steps[1], steps[0])
-
-    def matrix(self) -> Floats:
-        """(outputs, outputs) probabilities, columns are values."""
-        weights = self.law.base[:, None] + np.diag(np.full(self.law.outputs, self.excess))
-        return weights / TOTAL
-
-
 class ResponseOracle(FrequencyOracle):
-    """Base of oracles whose reports end with one of a few outputs: the own one, or else any."""
+    """Base of oracles whose reports end with randomised response on a few outputs: the own one, or else any.
+
+    The law in integers is the same for every value; outputs differ by less than 2^-62 in it.
+    """
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        raise NotImplementedError
 
     @cached_property
-    def _response(self) -> _Response:
-        raise NotImplementedError
+    def _law(self) -> ExcessLaw:
+        return excess_law(np.exp([self.epsilon]), self.outputs, self.epsilon)
+
+    @property
+    def _excess(self) -> int:
+        return int(self._law.excess[0])
 
     @property
     def spent(self) -> float:
-        return self._response.law.spent
+        return self._law.spent
+
+    @property
+    def other(self) -> Fraction:
+        """Probability of an output that is not the own one."""
+        return Fraction(TOTAL - self._excess, self.outputs * TOTAL)
 
     @property
     def p(self) -> Fraction:
-        return self._response.own
+        return self.other + Fraction(self._excess, TOTAL)
+
+    def _responses(self, values: Ints, rng: np.random.Generator) -> Ints:
+        """(k,) outputs for values (k,)."""
+        split = self._law.split(draws(rng, len(values)))
+        return np.where(split.near == 0, values, split.output)
 
     def _steps(self, reports: Ints) -> Floats:
-        return self._response.log_odds(reports[:, -1])
+        low = self._law.low
+        steps = [log_ratio(weight + self._excess, weight) for weight in (low, low + 1)]
+        return np.where(reports[:, -1] < self._law.extra, steps[1], steps[0])
+
+    def _given_outputs(self) -> Floats:
+        """(outputs, outputs) probabilities, columns are own outputs."""
+        return (self._law.base[:, None] + np.diag(np.full(self.outputs, self._excess))) / TOTAL
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -163,13 +157,13 @@ class RandomizedResponse(ResponseOracle):
     columns: ClassVar[tuple[str, ...]] = ("value",)
     categorical: ClassVar[bool] = True
 
-    @cached_property
-    def _response(self) -> _Response:
-        return _Response(self.epsilon, self.domain)
+    @property
+    def outputs(self) -> int:
+        return self.domain
 
     @property
     def q(self) -> Fraction:
-        return self._response.other
+        return self.other
 
     @property
     def clones(self) -> float:
@@ -180,10 +174,10 @@ class RandomizedResponse(ResponseOracle):
 
     def matrix(self) -> Floats:
         self._room(self.domain)
-        return self._response.matrix()
+        return self._given_outputs()
 
     def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
-        return self._response.drawn(values, rng)[:, None]
+        return self._responses(values, rng)[:, None]
 
     def _checked(self, reports: Any) -> Ints:
         checked = self.rows(reports)
@@ -197,10 +191,10 @@ class RandomizedResponse(ResponseOracle):
         return reports[:, 0] == value
 
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
-        counts, law = self.true_numbers(true_counts, rng), self._response.law
+        counts, law = self.true_numbers(true_counts, rng), self._law
         # A client reports its value by the excess, or else any value by the base weights, whatever its own.
-        kept = rng.binomial(counts, self._response.excess / TOTAL)
-        return kept + rng.multinomial(counts.sum() - kept.sum(), law.base / float(TOTAL - self._response.excess))
+        kept = rng.binomial(counts, self._excess / TOTAL)
+        return kept + rng.multinomial(counts.sum() - kept.sum(), law.base / float(TOTAL - self._excess))
 
 
 def hash_range_rule(epsilon: float) -> int:
@@ -246,9 +240,9 @@ class LocalHashing(ResponseOracle):
         object.__setattr__(self, "hash_range", checked)
         super().__post_init__()
 
-    @cached_property
-    def _response(self) -> _Response:
-        return _Response(self.epsilon, self.hash_range)
+    @property
+    def outputs(self) -> int:
+        return int(self.hash_range)
 
     @property
     def q(self) -> Fraction:
@@ -261,12 +255,12 @@ class LocalHashing(ResponseOracle):
             raise InputError(msg)
         self._room(self.hash_range ** (self.domain + 1))
         functions = np.array(list(product(range(self.hash_range), repeat=self.domain)))
-        return np.concatenate(self._response.matrix()[:, functions].transpose(1, 0, 2)) / len(functions)
+        return np.concatenate(self._given_outputs()[:, functions].transpose(1, 0, 2)) / len(functions)
 
     def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
         seeds = draw_seeds(rng, len(values))
         own = hash_classes(seeds, values, self.hash_range)
-        return np.column_stack([seeds, self._response.drawn(own, rng)])
+        return np.column_stack([seeds, self._responses(own, rng)])
 
     def _checked(self, reports: Any) -> Ints:
         checked = self.rows(reports)

@@ -116,12 +116,6 @@ class SubsetExponential(CellRandomizer):
     def spent(self) -> float:
         return self.law.spent
 
-    @property
-    def omega(self) -> float:
-        """The normaliser Omega: total weight over that of a subset with the client's own cell; inf beyond floats."""
-        whole_part, rest = divmod(self.law.total, self.law.unit)
-        return whole_part + rest / self.law.unit if whole_part < 2**1000 else math.inf
-
     @cached_property
     def empty(self) -> Floats:
         """(m,) probabilities of the empty report given each cell."""

@@ -91,13 +91,6 @@ class Shells:
             found = np.minimum(found, self.rank[column])
         return found
 
-    @cached_property
-    def symmetries(self) -> Ints:
-        """(8, m) where the turns and reflections of the grid carry each cell."""
-        grid = np.arange(self.size).reshape(self.cells, self.cells)
-        turned = [np.rot90(grid, turns) for turns in range(4)]
-        return np.array([each.ravel() for square in turned for each in (square, square.T)])
-
 
 def shells(cells: int) -> Shells:
     """Shells of a grid with so many cells along a side, 1 to 64.
