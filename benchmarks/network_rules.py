@@ -26,7 +26,7 @@ from dpppsynth.contract.rules.planar_rules import box_shape
 from dpppsynth.inference.lgcp_inference import FIELD_SIGMA as SIGMA
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.heat_kernels import diffusion_matrix
-from dpppsynth.mechanisms.lgcp.bound.posterior_draw import increment_sd
+from dpppsynth.mechanisms.lgcp.bound.increments import increment_sd
 from dpppsynth.mechanisms.lgcp.draw_statistic import INTERCEPT_SD
 from dpppsynth.models import PoweredExponential, trace_mesh
 from dpppsynth.models.covariances import factor

@@ -11,7 +11,7 @@ range is about the width of the grid, correlations are cut off far away.
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import NamedTuple
 
@@ -100,6 +100,10 @@ class DenseField:
         self.factor = np.linalg.cholesky(covariance + JITTER * prior.sigma**2 * np.eye(len(covariance)))
         self.size = len(covariance)
 
+    def whitened(self, w: Floats) -> Floats:
+        """(V,) z of a field (V,)."""
+        return np.asarray(scipy.linalg.solve_triangular(self.factor, w, lower=True))
+
     def field(self, z: Floats) -> Floats:
         """(V,) L z."""
         return np.asarray(self.factor @ z)
@@ -161,24 +165,8 @@ class Mode:
     log_evidence: float
 
 
-@dataclass(frozen=True, eq=False)
-class FieldFit:
-    """Shares of cells by a field.
-
-    Attributes
-    ----------
-    shares : (V,) array
-        Positive where the measure is, with sum one.
-    hyper : Hyper
-        Of the prior that was chosen.
-    """
-
-    shares: Floats
-    hyper: Hyper
-
-
-def field_shares(likelihood: ReportLikelihood) -> FieldFit:
-    """Shares at the mode of the field, moved by one step of expectation maximisation where reports count once.
+def field_shares(likelihood: ReportLikelihood) -> Floats:
+    """(V,) shares at the mode of the field, moved by one step of expectation maximisation where reports count once.
 
     Raises
     ------
@@ -192,7 +180,7 @@ def field_shares(likelihood: ReportLikelihood) -> FieldFit:
         field = mode(likelihood, hyper.on(shape)).field
     shares = likelihood.shares(field)
     once = isinstance(likelihood.law, Multinomial)
-    return FieldFit(likelihood.expectation_step(shares) if once else shares, hyper)
+    return likelihood.expectation_step(shares) if once else shares
 
 
 def chosen_prior(likelihood: ReportLikelihood) -> tuple[Hyper, Floats]:
@@ -233,7 +221,9 @@ def mode(likelihood: ReportLikelihood, prior: Prior, start: Floats | None = None
     QualityError
         When it was not found.
     """
-    z = _start(likelihood, prior, start)
+    z = np.zeros(prior.size)
+    if start is not None and isinstance(prior, DenseField):
+        z = max(z, prior.whitened(start), key=partial(_height, likelihood, prior))
     value, along, before = _height(likelihood, prior, z), np.zeros(prior.size), (np.zeros(prior.size), math.inf)
     for _ in range(STEPS):
         field = prior.field(z)
@@ -249,14 +239,6 @@ def mode(likelihood: ReportLikelihood, prior: Prior, start: Floats | None = None
         z, value = _line_search(likelihood, prior, z, along, value, float(gradient @ along))
     msg = "estimate: the mode of the field was not found; take the published estimator, which costs no more privacy."
     raise QualityError(msg)
-
-
-def _start(likelihood: ReportLikelihood, prior: Prior, start: Floats | None) -> Floats:
-    nothing = np.zeros(prior.size)
-    if start is None or isinstance(prior, GridField):
-        return nothing
-    z = scipy.linalg.solve_triangular(prior.factor, start, lower=True)
-    return z if _height(likelihood, prior, z) > _height(likelihood, prior, nothing) else nothing
 
 
 def _height(likelihood: ReportLikelihood, prior: Prior, z: Floats) -> float:

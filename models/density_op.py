@@ -1,10 +1,8 @@
 """The log-density of a statistic as one PyTensor operation, for PyMC models; nutpie takes `FieldDensity` instead.
 
-Written out in PyTensor, the same graph takes Numba 10 to 36 s to compile on a cold cache; as one operation it takes
-about 8 s, and the formula stands in one place (`mass_log_density`) for NumPy and PyMC alike.
+As one operation, in NumPy, the formula stands in one place (`mass_log_density`), and there is no graph to compile.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,6 @@ import pytensor.tensor as pt
 from pytensor.gradient import grad_undefined
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
-from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
 
 from dpppsynth.models.likelihood import Law, mass_log_density
 
@@ -31,7 +28,7 @@ class MassLogDensity(Op):
         return Apply(self, tensors, [pt.dscalar(), pt.dvector()])
 
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
-        """Plain NumPy evaluation, for backends without Numba."""
+        """Value and gradient by NumPy."""
         z, basis, centre, *rest = inputs
         value, gradient = mass_log_density(self.law, centre + basis @ z, *rest)
         outputs[0][0] = np.asarray(value)
@@ -43,15 +40,3 @@ class MassLogDensity(Op):
 
     # PyTensor 2 asks for `L_op`, PyTensor 3 for `pullback`.
     L_op = pullback
-
-
-@register_funcify_default_op_cache_key(MassLogDensity)  # type: ignore[untyped-decorator]
-def _compile(op: MassLogDensity, node: Any = None, **_options: Any) -> Callable[..., Any]:  # noqa: ARG001
-    density, law = numba_njit(mass_log_density), numba_njit(op.law)
-
-    @numba_njit
-    def evaluate(z, basis, centre, observed, measure, response, n, shift):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        value, gradient = density(law, np.dot(basis, z) + centre, observed, measure, response, n.item(), shift.item())
-        return np.asarray(value), np.dot(gradient, basis)
-
-    return evaluate

@@ -1,6 +1,5 @@
 """Matrices of linear finite elements, and grids padded beyond a domain."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -88,21 +87,11 @@ class GridLine:
     count: int
     step: float
 
-    @property
-    def mass(self) -> Floats:
-        """(count,) integral of each basis function."""
-        out = np.full(self.count, self.step)
-        out[[0, -1]] /= 2
-        return out
-
-    @property
-    def slopes(self) -> "scipy.sparse.csc_array":
-        """Sparse (count, count - 1) root of the stiffness matrix."""
-        ones = np.ones(self.count - 1)
-        shape = (self.count, self.count - 1)
-        return scipy.sparse.diags_array([-ones, ones], offsets=[0, -1], shape=shape, format="csc") / math.sqrt(
-            self.step
-        )
+    @cached_property
+    def elements(self) -> Elements:
+        """Matrices of its segments."""
+        sooner = np.arange(self.count - 1)
+        return segment_elements(np.column_stack([sooner, sooner + 1]), np.full(len(sooner), self.step), self.count)
 
     @property
     def eigenvalues(self) -> Floats:
@@ -113,7 +102,7 @@ class GridLine:
     def squares(self) -> Floats:
         """(count, count) squares of the eigenvectors, the columns, which the mass makes orthonormal."""
         squares = np.cos(np.outer(np.arange(self.count), self._angles)) ** 2
-        return np.asarray(squares / (self.mass @ squares))
+        return np.asarray(squares / (self.elements.mass @ squares))
 
     @property
     def _angles(self) -> Floats:
@@ -169,7 +158,7 @@ class PaddedGrid:
     @cached_property
     def elements(self) -> Elements:
         """Matrices of the grid's triangles."""
-        x, y = self.x, self.y
+        x, y = self.x.elements, self.y.elements
         across = (
             scipy.sparse.kron(scipy.sparse.diags_array(np.sqrt(y.mass)), x.slopes),
             scipy.sparse.kron(y.slopes, scipy.sparse.diags_array(np.sqrt(x.mass))),

@@ -56,8 +56,8 @@ def mass_log_density(
 ) -> tuple[float, Floats]:
     """Log-density of a statistic with mean `response @ (expected masses)` given the field w, and its gradient in w.
 
-    Written, like the laws, in the common subset of NumPy and Numba: PyMC models compile these very functions
-    (`dpppsynth.models.density_op`). `n` is 0 where the number of points is secret.
+    Written, like the laws, in the common subset of NumPy and Numba, which compiles these very functions. `n` is 0 where
+    the number of points is secret.
     """
     mass = measure * np.exp(w - (w.max() if n > 0 else 0.0))
     if n > 0:

@@ -46,14 +46,11 @@ class FieldDensity:
     def function(self) -> Callable[[Floats], tuple[float, Floats]]:
         """A function of z (r,) that gives the value and the gradient (r,)."""
         observed, measure, response, n, shift = self.likelihood.arguments
-        basis, *rest = map(_contiguous, (self.basis, observed, measure, response))
+        # The one form of arrays that code is compiled for.
+        given = (self.basis, observed, measure, response)
+        basis, *rest = (np.ascontiguousarray(each, dtype=np.float64) for each in given)
         code = _compiled(self.likelihood.law.__name__)
         return partial(code, basis, float(self.centre), *rest, float(n), float(shift))
-
-
-def _contiguous(values: Floats) -> Floats:
-    """The one form of arrays that code is compiled for."""
-    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 @cache

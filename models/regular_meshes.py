@@ -174,14 +174,6 @@ def settle_shape(bounds: Bounds, unit: str, spacing: float | None, shape: tuple[
     ------
     InputError
     """
-    nx, ny = _sides(bounds, unit, spacing, shape)
-    if nx * ny > MOST_VERTICES:
-        msg = f"mesh: {nx} x {ny} vertices are more than {MOST_VERTICES}; take a larger spacing or a smaller shape."
-        raise InputError(msg)
-    return nx, ny
-
-
-def _sides(bounds: Bounds, unit: str, spacing: float | None, shape: tuple[int, int] | None) -> tuple[int, int]:
     if (spacing is None) == (shape is None):
         msg = "mesh: give either `spacing` or `shape`, not both and not neither."
         raise InputError(msg)
@@ -189,17 +181,20 @@ def _sides(bounds: Bounds, unit: str, spacing: float | None, shape: tuple[int, i
         if not isinstance(shape, list | tuple) or len(shape) != 2 or not all(_whole(k) and k >= 2 for k in shape):
             msg = f"shape: needs two whole numbers of at least 2 vertices, got {shown(shape)}; for instance (11, 11)."
             raise InputError(msg)
-        return int(shape[0]), int(shape[1])
-    x0, y0, x1, y1 = bounds
-    step = real(spacing)
-    if step is None or not 0 < step <= max(x1 - x0, y1 - y0):
-        msg = f"spacing: must be positive and at most the longer side of the domain, got {shown(spacing)} ({unit})."
+        nx, ny = int(shape[0]), int(shape[1])
+    else:
+        sides, step = np.subtract(bounds[2:], bounds[:2]), real(spacing)
+        if step is None or not 0 < step <= sides.max():
+            msg = f"spacing: must be positive and at most the longer side of the domain, got {shown(spacing)} ({unit})."
+            raise InputError(msg)
+        if step < sides.max() / MOST_VERTICES:
+            msg = f"mesh: a spacing of {step:g} needs more than {MOST_VERTICES} vertices; take a larger one."
+            raise InputError(msg)
+        # The small allowance keeps 670 / 67 at ten cells in spite of rounding.
+        nx, ny = (max(1, int(np.floor(side / step * (1 + 1e-9)))) + 1 for side in sides)
+    if nx * ny > MOST_VERTICES:
+        msg = f"mesh: {nx} x {ny} vertices are more than {MOST_VERTICES}; take a larger spacing or a smaller shape."
         raise InputError(msg)
-    if step < max(x1 - x0, y1 - y0) / MOST_VERTICES:
-        msg = f"mesh: a spacing of {step:g} needs more than {MOST_VERTICES} vertices; take a larger one."
-        raise InputError(msg)
-    # The small allowance keeps 670 / 67 at ten cells in spite of rounding.
-    nx, ny = (max(1, int(np.floor(side / step * (1 + 1e-9)))) + 1 for side in (x1 - x0, y1 - y0))
     return nx, ny
 
 

@@ -106,7 +106,10 @@ def street_ties(mesh: NetworkMesh) -> Ties:
     Where two segments meet and no other, they are one street however it bends. Elsewhere two carry on if each makes a
     smaller turn into the other than into any third. Directions are those from the vertex to the segments' middles.
     """
-    order, start = _sorted_ends(mesh)
+    # The segments' ends by vertex, and where each vertex begins in them.
+    ends = mesh.elements.ravel()
+    order = np.argsort(ends, kind="stable")
+    start = np.searchsorted(ends[order], np.arange(len(mesh.vertices) + 1))
     degree = np.diff(start)
     require_few_meeting(mesh.domain)
     half = 2 / mesh.element_measure
@@ -139,13 +142,6 @@ def require_few_meeting(network: LinearNetwork) -> None:
             "take prior='dense'."
         )
         raise NoFieldError(msg)
-
-
-def _sorted_ends(mesh: NetworkMesh) -> tuple[Ints, Ints]:
-    """(2T,) order of the segments' ends by vertex, and where each vertex begins in it."""
-    ends = mesh.elements.ravel()
-    order = np.argsort(ends, kind="stable")
-    return order, np.searchsorted(ends[order], np.arange(len(mesh.vertices) + 1))
 
 
 def _directions(mesh: NetworkMesh) -> Floats:

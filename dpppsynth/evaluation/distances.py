@@ -104,13 +104,17 @@ def misplaced_share(original: PointPattern, synthetic: PointPattern, side: float
         raise InputError(msg)
     if not len(original) or not len(synthetic):
         return float(len(original) != len(synthetic))
-    squares = np.concatenate([_squares(pattern.xy, domain, side) for pattern in (original, synthetic)])
-    place = np.unique(squares, axis=0, return_inverse=True)[1].ravel()
-    counts = [np.bincount(part, minlength=place.max() + 1) for part in np.split(place, [len(original)])]
+    return share_distance(squares(original.xy, domain, side), squares(synthetic.xy, domain, side))
+
+
+def share_distance(one: Ints, other: Ints) -> float:
+    """Total variation distance between the shares of equal rows (n, 2) and (m, 2), or numbers."""
+    place = np.unique(np.concatenate([one, other]), axis=0, return_inverse=True)[1].ravel()
+    counts = [np.bincount(part, minlength=place.max() + 1) for part in np.split(place, [len(one)])]
     return mass_distance(*(count.astype(np.float64) for count in counts))
 
 
-def _squares(xy: Floats, domain: Domain, side: float) -> Ints:
+def squares(xy: Floats, domain: Domain, side: float) -> Ints:
     """(n, 2) column and row of the square that holds each point; the upper borders belong to the last ones."""
     x0, y0, x1, y1 = domain.bounds
     last = np.maximum(np.ceil(np.array([x1 - x0, y1 - y0]) / side * (1 - 1e-12)) - 1, 0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.evaluation.distances import share_distance, squares
 from dpppsynth.evaluation.kfunction import k_function
 from dpppsynth.evaluation.metrics import (
     Metric,
@@ -91,23 +92,23 @@ class MarkComparison:
         types, times = self.marks.types, self.marks.times
         if not len(other.pattern):
             return [math.nan] * len(self.metrics), [math.nan] * self.marks.shape[0]
-        values, of_types = [_apart(self._cells(self.original), self._cells(other))], []
+        values, of_types = [share_distance(self._cells(self.original), self._cells(other))], []
         if types is not None:
             of_types = [self._k_error(other, k) for k in range(len(types.values))]
-            values += [_apart(self.original.kinds, other.kinds), float(known(np.array([of_types]).T, np.mean, 1)[0])]
+            values += [
+                share_distance(self.original.kinds, other.kinds),
+                float(known(np.array([of_types]).T, np.mean, 1)[0]),
+            ]
         if times is not None:
             mine, theirs = (_bins(times, each.times) for each in (self.original, other))
-            values += [_apart(mine, theirs), time_distance(times, self.original.times, other.times)]
+            values += [share_distance(mine, theirs), time_distance(times, self.original.times, other.times)]
         return values, of_types
 
     def _cells(self, marked: MarkedPattern) -> Ints:
-        """(n,) numbers of square and type (or bin of times) together."""
-        x0, y0, x1, _ = marked.pattern.domain.bounds
-        column, row = np.floor((marked.pattern.xy - (x0, y0)) / self.side).astype(np.int64).T
-        square = row * (int((x1 - x0) // self.side) + 2) + column
+        """(n, 3) square and type (or bin of times)."""
         times = self.marks.times
         mark = marked.kinds if self.marks.types is not None or times is None else _bins(times, marked.times)
-        return np.asarray(square * (max(self.marks.shape) + 1) + mark)
+        return np.column_stack([squares(marked.pattern.xy, marked.pattern.domain, self.side), mark])
 
     def _k_error(self, other: MarkedPattern, kind: int) -> float:
         """Integrated squared error of the K-function of one type; not a number where the original has no pair."""
@@ -196,15 +197,6 @@ def _bins(times: Times, at: Floats) -> Ints:
     """(n,) number of the nearest hat."""
     hat, value = times.values(at)
     return np.asarray(hat[np.arange(len(at)), np.argmax(value, axis=1)])
-
-
-def _apart(first: Ints, second: Ints) -> float:
-    """Total variation between the shares of two lists of numbers."""
-    every = np.unique(np.concatenate([first, second]))
-    ours, theirs = (
-        np.bincount(np.searchsorted(every, each), minlength=len(every)) / len(each) for each in (first, second)
-    )
-    return float(np.abs(ours - theirs).sum() / 2)
 
 
 def _shares(found: Sequence[tuple[Ints, int]], names: Sequence[Any], name: str) -> pd.DataFrame:

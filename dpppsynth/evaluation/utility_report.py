@@ -23,8 +23,6 @@ from dpppsynth.evaluation.kfunction import default_distances
 from dpppsynth.evaluation.mark_scores import (
     MARKS_NOTE,
     MarkComparison,
-    MarkedPattern,
-    MarkScores,
     score_marks,
     with_marks,
 )
@@ -164,7 +162,11 @@ def evaluate(
     patterns = _listed(synthetic)
     _require(original, patterns)
     heat = None if release is None else score_heat(require_heat_map(release), original)
-    marked = [] if described is None else _with_marks((original, *patterns), described)
+    marked = []
+    if described is not None:
+        instance("described", described, Marks, "such as release.marks")
+        marked = [with_marks(original, described, "original")]
+        marked += [with_marks(each, described, "synthetic") for each in patterns]
     parts = {} if by is None else by_levels(original, patterns, by)
     domain = original.domain
     comparison = Comparison(
@@ -178,7 +180,10 @@ def evaluate(
     )
     with announced(progress) as say:
         scored = _scored(comparison, patterns, synthetic_intensity, say)
-        marks = None if described is None else _score_marks(comparison, described, marked)
+        marks = None
+        if described is not None:
+            against = MarkComparison(marked[0], described, comparison.side, comparison.r, comparison.rng)
+            marks = score_marks(against, marked[1:], [comparison.uniform_pattern() for _ in range(YARDSTICKS)])
         settings: dict[str, Any] = {"r": comparison.r, "side": comparison.side, "bandwidth": comparison.bandwidth}
         settings |= {"confidential": confidential, "rng": rng}
         levels = {
@@ -216,17 +221,6 @@ def _scored(
     for name, score in each_of(say, "comparing", work):
         scored.setdefault(name, []).append(score())
     return scored
-
-
-def _with_marks(patterns: Sequence[PointPattern], described: Marks) -> list[MarkedPattern]:
-    """The original, which comes first, and synthetic patterns with their types and times."""
-    instance("described", described, Marks, "such as release.marks")
-    return [with_marks(each, described, "synthetic" if k else "original") for k, each in enumerate(patterns)]
-
-
-def _score_marks(comparison: Comparison, described: Marks, marked: list[MarkedPattern]) -> MarkScores:
-    against = MarkComparison(marked[0], described, comparison.side, comparison.r, comparison.rng)
-    return score_marks(against, marked[1:], [comparison.uniform_pattern() for _ in range(YARDSTICKS)])
 
 
 def _listed(synthetic: Any) -> tuple[Any, ...]:

@@ -137,9 +137,8 @@ def plot_intensity(
     """
     domain = intensity.mesh.domain
     ax = draw_domain(domain, ax or map_figure(domain, beside=1.1).subplots(), title)
-    streets = isinstance(domain, LinearNetwork)
-    unit, factor = density_unit(domain.unit, streets=streets)
-    painting = Painting.of(intensity, factor)
+    unit, _ = density_unit(domain.unit, streets=isinstance(domain, LinearNetwork))
+    painting = Painting.of(intensity)
     scale = scale or ColourScale.of([painting.shades()])
     shown = painting.draw(ax, scale)
     return _finished(shown, domain, ax, f"{of} per {unit}", scale, landmarks, landmark_label)
@@ -153,10 +152,7 @@ def colour_scale(intensities: Iterable[Intensity]) -> ColourScale:
     intensities : iterable of Intensity
         For instance those of all levels of a release.
     """
-    found = list(intensities)
-    domain = found[0].mesh.domain
-    _, factor = density_unit(domain.unit, streets=isinstance(domain, LinearNetwork))
-    return ColourScale.of([Painting.of(each, factor).shades() for each in found])
+    return ColourScale.of([Painting.of(each).shades() for each in intensities])
 
 
 def plot_heatmap(

@@ -86,9 +86,9 @@ def plot_by_type(
         msg = "release: its points have no types; plot_by_time draws their times."
         raise InputError(msg)
     shown = [one_of("types", each, own.values) for each in (own.values[:PANELS] if types is None else types)]
-    places = [] if pattern is None else [_marked(pattern, own.name) == each for each in shown]
+    points = [] if pattern is None else [pattern.xy[_marked(pattern, own.name) == each] for each in shown]
     parts = {each: MarkedIntensity(release.intensity, {"type": each}) for each in shown}
-    return draw_panels(parts, _points(pattern, places))
+    return draw_panels(parts, points)
 
 
 def plot_by_time(
@@ -120,19 +120,19 @@ def plot_by_time(
         msg = "release: its points have no times; plot_by_type draws their types."
         raise InputError(msg)
     shown = _instants(own) if times is None else own.require(times)
-    places = []
+    points = []
     if pattern is not None:
         nearest = np.argmin([own.distance(_marked(pattern, own.name), each) for each in shown], axis=0)
         mine = np.ones(len(pattern), dtype=bool)
         if type is not None and release.marks.types is not None:
             mine = _marked(pattern, release.marks.types.name) == type
-        places = [(nearest == k) & mine for k in range(len(shown))]
+        points = [pattern.xy[(nearest == k) & mine] for k in range(len(shown))]
     chosen = {} if type is None else {"type": type}
     parts = {
         instant_text(own, each): MarkedIntensity(release.intensity, {"time": float(each), **chosen}) for each in shown
     }
     per = f" and {own.unit.removesuffix('s')}" if own.unit else ", per unit of time"
-    return draw_panels(parts, _points(pattern, places), per=per)
+    return draw_panels(parts, points, per=per)
 
 
 def plot_marginal(
@@ -182,10 +182,6 @@ def _marked(pattern: PointPattern, name: str) -> Any:
     return (pattern.marks or {})[name]
 
 
-def _points(pattern: PointPattern | None, places: Sequence[Any]) -> list[Floats]:
-    return [] if pattern is None else [pattern.xy[each] for each in places]
-
-
 def draw_panels(
     parts: Mapping[str, Any], points: Sequence[Floats] = (), *, of: str = "points", per: str = ""
 ) -> list[Axes]:
@@ -198,8 +194,8 @@ def draw_panels(
     x0, y0, x1, y1 = frame(domain)
     ratio = float(np.clip((y1 - y0) / (x1 - x0), 0.4, 2.0))
     every = panel_axes(len(parts), IN_ROW, PANEL / math.sqrt(ratio), PANEL * math.sqrt(ratio) + 0.5, beside=1.2)
-    unit, factor = density_unit(domain.unit, streets=streets)
-    paintings = [Painting.of(each, factor) for each in parts.values()]
+    unit, _ = density_unit(domain.unit, streets=streets)
+    paintings = [Painting.of(each) for each in parts.values()]
     scale = ColourScale.of([each.shades() for each in paintings])
     for name, painting, ax in zip(parts, paintings, every, strict=False):
         draw_domain(domain, ax, None)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from dpppsynth.core.units import density_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import frame, outline, thinner
 from dpppsynth.spatial.domains import Domain
@@ -81,7 +82,7 @@ class ColourScale:
         values = np.concatenate([each.values for each in maps])
         extent = np.concatenate([each.extent for each in maps])
         top = max(each.top for each in maps) or 1.0
-        rest, middle = _quantile(values, extent, REST), _quantile(values, extent, 0.5)
+        rest, middle = np.quantile(values, [REST, 0.5], weights=extent, method="inverted_cdf").tolist()
         beyond = bool(values.max(initial=0.0) > top)
         if rest >= SEEN * top:
             return cls(top, rest=rest, beyond=beyond)
@@ -159,14 +160,6 @@ def bar_with_ticks(
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: text(value)))
 
 
-def _quantile(values: Floats, extent: Floats, share: float) -> float:
-    """Smallest value that the given share of the map does not exceed."""
-    order = np.argsort(values, kind="stable")
-    covered = np.cumsum(extent[order])
-    place = int(np.searchsorted(covered, share * covered[-1] * (1 - 1e-12)))
-    return float(values[order[min(place, len(values) - 1)]])
-
-
 # Along the longer side of an intensity; a piecewise constant one has edges, and three times as many.
 PIXELS = 240
 # Side, in those, of the smallest spot whose colour can be told.
@@ -183,7 +176,7 @@ class Painting:
     """Values of an intensity where a map shows them; computed once, for the colour scale and for the colours.
 
     Values are those of pixels (rows, columns) over the bounding box of a window, or of short stretches of streets (m,),
-    which are the `lines` (m, 2, 2); times the factor of the unit. `seen` is the area or length that each stands for.
+    which are the `lines` (m, 2, 2); in the unit of `density_unit`. `seen` is the area or length that each stands for.
     """
 
     intensity: Any
@@ -192,10 +185,12 @@ class Painting:
     lines: Floats | None = None
 
     @classmethod
-    def of(cls, intensity: Intensity, factor: float = 1.0) -> Painting:
-        """Evaluate an intensity, and multiply it by a factor."""
+    def of(cls, intensity: Intensity) -> Painting:
+        """Evaluate an intensity, in its unit on maps."""
         domain = intensity.mesh.domain
-        if isinstance(domain, LinearNetwork):
+        streets = isinstance(domain, LinearNetwork)
+        _, factor = density_unit(domain.unit, streets=streets)
+        if streets:
             lines, values = street_values(intensity)
             return cls(intensity, factor * values, np.hypot(*(lines[:, 1] - lines[:, 0]).T), lines)
         values, near = raster_of(intensity, domain, PIXELS * 3 if isinstance(intensity, PiecewiseConstant) else PIXELS)

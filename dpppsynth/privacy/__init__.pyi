@@ -17,15 +17,15 @@ from dpppsynth.mechanisms.kernel.bound.kernels import superposition as superposi
 from dpppsynth.mechanisms.lgcp.bound.fields import field_sensitivity as field_sensitivity
 from dpppsynth.mechanisms.lgcp.bound.fields import field_statistic as field_statistic
 from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma as largest_field_sigma
+from dpppsynth.mechanisms.lgcp.bound.increments import increment_sd as increment_sd
+from dpppsynth.mechanisms.lgcp.bound.increments import point_sd as point_sd
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import carries_no_information as carries_no_information
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import kim_lim_38 as kim_lim_38
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import kim_lim_39 as kim_lim_39
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import kim_lim_ratio as kim_lim_ratio
-from dpppsynth.mechanisms.lgcp.bound.posterior_draw import increment_sd as increment_sd
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd as largest_intercept_sd
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_sigma as largest_sigma
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz as lipschitz
-from dpppsynth.mechanisms.lgcp.bound.posterior_draw import point_sd as point_sd
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import posterior_mu as posterior_mu
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import theorem_a as theorem_a
 from dpppsynth.mechanisms.local.bound import local_report as local_report

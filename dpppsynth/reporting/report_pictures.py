@@ -214,20 +214,15 @@ def _beside_bar(domain: Domain) -> Any:
 
 
 def _picture(ax: Any, alt: str, *, drawn: bool = True) -> Picture:
-    figure: Any = ax.figure
-    kind, data = ("svg+xml", _saved(figure, "svg")) if drawn else ("webp", _saved(figure, "webp"))
-    width, height = (round(CSS_PIXELS * inches) for inches in figure.get_size_inches())
-    return Picture(f"data:image/{kind};base64,{base64.b64encode(data).decode()}", alt, width, height)
-
-
-def _saved(figure: Any, kind: str) -> bytes:
-    """Bytes without a date or the name of a version."""
-    silent: dict[str, Any] = {"metadata": {"Date": None, "Creator": None, "Format": None, "Type": None}}
-    # A tenth of the bytes of PNG, without what an eye could see.
-    small: dict[str, Any] = {"dpi": DPI, "pil_kwargs": {"quality": QUALITY}}
+    figure, kind = ax.figure, "svg" if drawn else "webp"
+    # No date and no name of a version; and a tenth of the bytes of PNG, without what an eye could see.
+    silent = {"metadata": {"Date": None, "Creator": None, "Format": None, "Type": None}}
+    small = {"dpi": DPI, "pil_kwargs": {"quality": QUALITY}}
     stream = io.BytesIO()
-    figure.savefig(stream, format=kind, **(silent if kind == "svg" else small))
-    return stream.getvalue()
+    figure.savefig(stream, format=kind, **(silent if drawn else small))
+    width, height = (round(CSS_PIXELS * inches) for inches in figure.get_size_inches())
+    data = base64.b64encode(stream.getvalue()).decode()
+    return Picture(f"data:image/{'svg+xml' if drawn else kind};base64,{data}", alt, width, height)
 
 
 def explained(guarantee: Guarantee, domain: Domain) -> str:

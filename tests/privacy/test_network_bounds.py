@@ -251,11 +251,6 @@ class TestLipschitz:
         with pytest.raises(InputError, match=r"^relation: 'add-remove' has no guarantee from the slope"):
             lipschitz(self.mesh, AddRemove(), slope=0.5)
 
-    def test_beside_theorem_a(self):
-        covariance = PoweredExponential(0.2, 1.0, 1.0)
-        both = lipschitz(self.mesh, 0.3, slope=5.0, delta=1e-6, covariance=covariance)
-        assert both.mu == theorem_a(self.mesh, covariance, 0.3, delta=1e-6).mu
-
 
 class TestFieldStatistic:
     @every_network

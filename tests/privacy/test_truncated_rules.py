@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.bounded.bound import WHY_DELTA, bounded_counts, require_error_delta, require_max_error
+from dpppsynth.mechanisms.bounded.bound import bounded_counts, require_error_delta, require_max_error
 from dpppsynth.mechanisms.bounded.numeric_queries import BoundedErrorAnswers
 from dpppsynth.privacy import bounded_delta, smallest_bounded_epsilon, smallest_max_error
 from dpppsynth.privacy.relations import AddRemove, ReplaceOne
-from dpppsynth.privacy.truncated.error_bounds import smallest_number, smallest_whole
+from dpppsynth.privacy.truncated.error_bounds import WHY_DELTA, smallest_number, smallest_whole
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.synthesizers import BoundedErrorSynthesizer
 from dpppsynth.truncated import TruncatedGeometric, truncated_geometric_bound

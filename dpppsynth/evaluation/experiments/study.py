@@ -342,7 +342,15 @@ def opened(folder: Path, study: StudyGrid) -> Iterator[Callable[[Finished], None
         msg = f"folder: cannot write to {folder} ({error.strerror}); take a folder where you may write."
         raise InputError(msg) from None
     try:
-        _describe(folder, study)
+        path, description = folder / DESCRIPTION, study_description(study)
+        if path.exists():
+            require_same_study(folder, description)
+        elif (folder / CELLS).exists():
+            msg = f"folder: {folder} holds {CELLS} but no {DESCRIPTION}; take a new folder."
+            raise InputError(msg)
+        else:
+            with whole_file(path) as file:
+                file.write(json.dumps(description, indent=1).encode())
         with (folder / CELLS).open("ab") as file:
             file.truncate((folder / CELLS).read_bytes().rfind(b"\n") + 1)
 
@@ -356,19 +364,6 @@ def opened(folder: Path, study: StudyGrid) -> Iterator[Callable[[Finished], None
             yield append
     finally:
         lock.__exit__(None, None, None)
-
-
-def _describe(folder: Path, study: StudyGrid) -> None:
-    """Compare the folder's description with the study's, or write it."""
-    path, description = folder / DESCRIPTION, study_description(study)
-    if path.exists():
-        require_same_study(folder, description)
-    elif (folder / CELLS).exists():
-        msg = f"folder: {folder} holds {CELLS} but no {DESCRIPTION}; take a new folder."
-        raise InputError(msg)
-    else:
-        with whole_file(path) as file:
-            file.write(json.dumps(description, indent=1).encode())
 
 
 def finished_cells(folder: Path) -> dict[Cell, dict[str, Any]]:

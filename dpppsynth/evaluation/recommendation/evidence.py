@@ -3,7 +3,7 @@
 import csv
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.resources import files
@@ -83,8 +83,8 @@ class Grid:
             values = values[0]
         for name, axis in axes.items():
             values = _along_first(np.log(axis), values, math.log(max(at[name], sys.float_info.min)))
-        outside = tuple(_outside(name, axes[name], at[name]) for name in axes if _is_outside(axes[name], at[name]))
-        return Answer(float(np.exp(values)), outside)
+        found = (_outside(name, axes[name], at[name]) for name in axes)
+        return Answer(float(np.exp(values)), tuple(each for each in found if each is not None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +100,10 @@ class Evidence:
 
     @cached_property
     def _grids(self) -> dict[tuple[str, str, bool], Grid]:
-        keys = {(row["kind"], row["mechanism"], row["relation"] == ADD_REMOVE) for row in self.rows}
-        return {key: _grid(list(self._of(key))) for key in sorted(keys) if key[1] != UNIFORM}
-
-    def _of(self, key: tuple[str, str, bool]) -> Iterator[Mapping[str, str]]:
-        return (r for r in self.rows if (r["kind"], r["mechanism"], r["relation"] == ADD_REMOVE) == key)
+        rows: dict[tuple[str, str, bool], list[Mapping[str, str]]] = {}
+        for row in self.rows:
+            rows.setdefault((row["kind"], row["mechanism"], row["relation"] == ADD_REMOVE), []).append(row)
+        return {key: _grid(each) for key, each in rows.items() if key[1] != UNIFORM}
 
     def expect(self, mechanism: str, kind: str, share: float | None, n: float, epsilon: float) -> Answer:
         """Expected distance of a mechanism; NaN where the study has no row of it.
@@ -142,15 +141,12 @@ def shape_of(domain: Domain) -> tuple[Outside, ...]:
 
 
 def _grid(rows: list[Mapping[str, str]]) -> Grid:
-    keys = np.array([(_share(row["relation"]), float(row["n"]), float(row["epsilon"])) for row in rows])
+    radii = [ANYWHERE if row["relation"] in (REPLACE_ONE, ADD_REMOVE) else float(row["relation"]) for row in rows]
+    keys = np.array([(share, float(row["n"]), float(row["epsilon"])) for share, row in zip(radii, rows, strict=True)])
     (shares, i), (sizes, j), (budgets, k) = (np.unique(axis, return_inverse=True) for axis in keys.T)
     distance = np.full((len(shares), len(sizes), len(budgets)), np.nan)
     distance[i, j, k] = [float(row["distance"]) for row in rows]
     return Grid(shares, sizes, budgets, distance)
-
-
-def _share(relation: str) -> float:
-    return ANYWHERE if relation in (REPLACE_ONE, ADD_REMOVE) else float(relation)
 
 
 def _along_first(axis: Floats, values: Floats, at: float) -> Floats:
@@ -163,11 +159,9 @@ def _along_first(axis: Floats, values: Floats, at: float) -> Floats:
     return values[k + 1] if t == 1 else values[k] if t == 0 else (1 - t) * values[k] + t * values[k + 1]
 
 
-def _is_outside(axis: Floats, at: float) -> bool:
-    return not axis[0] * (1 - 1e-9) <= at <= axis[-1] * (1 + 1e-9)
-
-
-def _outside(name: str, axis: Floats, at: float) -> Outside:
+def _outside(name: str, axis: Floats, at: float) -> Outside | None:
+    if axis[0] * (1 - 1e-9) <= at <= axis[-1] * (1 + 1e-9):
+        return None
     # Never the number of points itself: it may be secret.
     words = {"n": "the number of points", "epsilon": "the budget (in terms of epsilon)", "alpha": "alpha / extent"}
     side, bound = ("below", axis[0]) if at < axis[0] else ("above", axis[-1])

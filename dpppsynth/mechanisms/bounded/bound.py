@@ -23,17 +23,6 @@ from dpppsynth.privacy.truncated.error_bounds import (
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
-__all__ = [
-    "WHY_DELTA",
-    "bounded_counts",
-    "bounded_delta",
-    "require_error_delta",
-    "require_max_error",
-    "smallest_bounded_epsilon",
-    "smallest_max_error",
-    "worst_shifts",
-]
-
 REDRAWN = "bounded-discrete-laplace-noise"
 
 

@@ -234,33 +234,12 @@ class Answers:
         self.raw.flags.writeable = False
 
     def __repr__(self) -> str:
-        budget = f"epsilon={self.epsilon:g}, delta={self.delta:.3g}, max_error={self.max_error:g}"
-        return f"Answers(n={len(self.raw)}, {budget}{', seeded: not private' if self.seeded else ''})"
-
-    @property
-    def epsilon(self) -> float:
-        """Budget of all answers together."""
-        return self.terms.epsilon
-
-    @property
-    def delta(self) -> float:
-        """Budget of all answers together."""
-        return self.terms.delta
-
-    @property
-    def log_delta(self) -> float:
-        """Natural logarithm of delta."""
-        return self.terms.log_delta
+        return f"Answers(n={len(self.raw)}, {self.terms!r}{', seeded: not private' if self.seeded else ''})"
 
     @property
     def max_error(self) -> float:
-        """Bound on the error of every raw answer."""
+        """Bound on the error of every raw answer; that of a filtered one is twice as large."""
         return self.terms.max_error
-
-    @property
-    def profile(self) -> Profile:
-        """Privacy profile of all answers together."""
-        return self.terms.profile
 
     @cached_property
     def filtered(self) -> Floats:
@@ -294,7 +273,7 @@ class Answers:
     def to_dict(self) -> dict[str, Any]:
         """JSON form, inverse of `from_dict`: answers and terms, all of them public; a `max_error` of None is none."""
         released = {"raw": self.raw.tolist(), "noise": self.noise, "seeded": self.seeded}
-        promised = {**asdict(self.terms), "delta": self.delta, "scale": self.terms.scale}
+        promised = {**asdict(self.terms), "delta": self.terms.delta, "scale": self.terms.scale}
         most = None if self.max_error == math.inf else self.max_error
         return {"mechanism": MECHANISM, **released, **promised, "max_error": most}
 
@@ -397,16 +376,6 @@ class BoundedErrorAnswers:
         """Guarantee and error bound of a release, from public parameters alone."""
         return self._terms
 
-    @property
-    def scale(self) -> float:
-        """Scale b of the noise, whose law is `P(k) ~ exp(-|k| / b)` within the bound."""
-        return self._terms.scale
-
-    @property
-    def profile(self) -> Profile:
-        """Privacy profile of all answers together."""
-        return self._terms.profile
-
     def release(self, values: Any, rng: RngLike = None) -> Answers:
         """Spend the budget: add noise to the answers.
 
@@ -429,7 +398,7 @@ class BoundedErrorAnswers:
 
     @property
     def _change(self) -> dict[str, Any]:
-        """Sentence about the difference between the answers of neighbouring data sets."""
+        """Change of the answers between neighbouring data sets, by argument of `ErrorTerms`."""
         return {"sensitivity": self.sensitivity, "queries": self.queries, "joint": self.joint}
 
     @cached_property

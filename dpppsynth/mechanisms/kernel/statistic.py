@@ -36,12 +36,12 @@ from dpppsynth.spatial.sampling import MOST_POINTS
 P_co = TypeVar("P_co", bound="PatternStatistic", covariant=True)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class PatternStatistic(Statistic):
     """Base of statistics that are Poisson cluster patterns, with their guarantee from public parameters alone.
 
     Attributes
     ----------
-    domain : Window or LinearNetwork
     relation : CappedRelation
     n : int
         Public number of points.
@@ -59,7 +59,6 @@ class PatternStatistic(Statistic):
     """
 
     keeps_cap: ClassVar[bool] = True
-    domain: Any
     relation: CappedRelation
     n: int
     epsilon: float
@@ -74,6 +73,10 @@ class PatternStatistic(Statistic):
 
     def __post_init__(self) -> None:
         self.guarantee.require(self.epsilon, self.delta)
+
+    def __repr__(self) -> str:
+        place = getattr(self, "mesh", self.domain)
+        return f"{type(self).__name__}({place!r}, {self.relation!r}, bandwidth={self.bandwidth:.4g})"
 
     @property
     def paid_patterns(self) -> int:
@@ -110,6 +113,12 @@ class PatternStatistic(Statistic):
         """(k,) intensity of the drawn patterns at coordinates (k, 2). Not private: it is a function of the points."""
         raise NotImplementedError
 
+    @staticmethod
+    def stated(parameters: Parameters, relation: Relation) -> tuple[CappedRelation, int, float, float, float, int]:
+        """The first fields, of public parameters."""
+        p = parameters
+        return capped(relation), p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["patterns"]
+
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivatePatterns[Self]":
         secret = generator(rng)
         pattern = self.admitted(pattern, None if rng is None else secret)
@@ -136,17 +145,8 @@ class KernelStatistic(PatternStatistic):
     """
 
     domain: Window
-    relation: CappedRelation
-    n: int
-    epsilon: float
-    delta: float
-    bandwidth: float
     bound: str
-    patterns: int
     form: ClassVar[Form] = PatternStatistic.form | {"bound": one_among("superposition", "kim-lim-3.6")}
-
-    def __repr__(self) -> str:
-        return f"KernelStatistic({self.domain!r}, {self.relation!r}, bandwidth={self.bandwidth:.4g}, {self.bound})"
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -158,9 +158,7 @@ class KernelStatistic(PatternStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        p = parameters
-        budget = p["n"], p["epsilon"], p["delta"]
-        return cls(window(domain), capped(relation), *budget, p["bandwidth"], p["bound"], p["patterns"])
+        return cls(*cls.stated(parameters, relation), window(domain), parameters["bound"])
 
     def children(self, pattern: PointPattern, rng: RngLike) -> Floats:
         return sample_children(pattern.xy, self.domain, self.bandwidth, rng)
@@ -180,16 +178,7 @@ class DiffusionStatistic(PatternStatistic):
     """
 
     mesh: NetworkMesh
-    relation: CappedRelation
-    n: int
-    epsilon: float
-    delta: float
-    bandwidth: float
-    patterns: int
     form: ClassVar[Form] = PatternStatistic.form | {"mesh": OBJECT}
-
-    def __repr__(self) -> str:
-        return f"DiffusionStatistic({self.mesh!r}, {self.relation!r}, bandwidth={self.bandwidth:.4g})"
 
     @property
     def domain(self) -> Domain:
@@ -208,8 +197,7 @@ class DiffusionStatistic(PatternStatistic):
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
-        p, mesh = parameters, segments(mesh_from_recipe(parameters["mesh"], domain))
-        return cls(mesh, capped(relation), p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["patterns"])
+        return cls(*cls.stated(parameters, relation), segments(mesh_from_recipe(parameters["mesh"], domain)))
 
     @cached_property
     def matrix(self) -> TiledMatrix:

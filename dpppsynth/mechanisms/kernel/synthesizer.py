@@ -168,8 +168,7 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
             raise InputError(msg)
         least = smallest_bandwidth if self.bound == "superposition" else partial(smallest_bandwidth_36, n=n)
         bandwidth = self._bandwidth(self._smallest(partial(least, domain), patterns), domain, n, patterns)
-        budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
-        return ReleasePlan("kernel", KernelStatistic(domain, *budget, bandwidth, self.bound, patterns), None)
+        return ReleasePlan("kernel", KernelStatistic(*self._paid(n, bandwidth, patterns), domain, self.bound), None)
 
     def _on_network(self, domain: LinearNetwork, n: int, patterns: int) -> ReleasePlan:
         if self.bound != "superposition":
@@ -189,9 +188,11 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
 
     def _heat(self, mesh: NetworkMesh, n: int, bandwidth: float, patterns: int) -> DiffusionStatistic:
         """The plan of one bandwidth, whose heat flow and guarantee are those of any number of points."""
-        budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
-        public = mesh.domain, (bandwidth, patterns)
-        return self._again("heat", public, lambda: DiffusionStatistic(mesh, *budget, bandwidth, patterns)).of(n)
+        public, paid = (mesh.domain, (bandwidth, patterns)), self._paid(n, bandwidth, patterns)
+        return self._again("heat", public, lambda: DiffusionStatistic(*paid, mesh)).of(n)
+
+    def _paid(self, n: int, bandwidth: float, patterns: int) -> tuple[CappedRelation, int, float, float, float, int]:
+        return self.neighbouring(), n, float(self.epsilon), float(self.delta), bandwidth, patterns
 
     def _segments(self, domain: LinearNetwork) -> NetworkMesh:
         if self.spacing is not None:

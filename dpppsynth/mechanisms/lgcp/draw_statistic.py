@@ -373,7 +373,7 @@ class KimLimStatistic(DrawStatistic):
     @cached_property
     def guarantee(self) -> Guarantee:
         bound = {"3.8": kim_lim_38, "3.9": kim_lim_39}[self.bound]
-        return bound(self.mesh, None, self.relation, epsilon=self.epsilon, ratio=self.ratio, sampler=self.sampler)
+        return bound(self.mesh, None, self.relation, epsilon=self.epsilon, ratio=self.ratio)
 
     def implements(self, mechanism: str) -> bool:
         return mechanism.rpartition("-")[2] == self.bound

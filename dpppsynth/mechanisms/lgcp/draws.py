@@ -17,8 +17,9 @@ from dpppsynth.contract.synthesizer import safe_digits
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, QualityError
 from dpppsynth.core.wording import mention
+from dpppsynth.mechanisms.lgcp.bound.increments import point_sd
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
-from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
+from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma
 from dpppsynth.mechanisms.lgcp.draw_statistic import (
     Drawn,
     DrawStatistic,

@@ -139,11 +139,7 @@ class Round(GridMechanism):
 
     def value(self, place: Any, *, outside: str = "raise") -> int:
         """The number of the cell that holds the point (x, y); `outside` as in `CellMechanism.cell`."""
-        given = plain_array(place)
-        if given is None or given.shape != (2,):
-            msg = "place: needs one point (x, y), in the window's coordinates."
-            raise InputError(msg)
-        return int(self.values(given[None, :], outside=outside)[0])
+        return int(self.values([place], outside=outside)[0])
 
     def client(self, place: Any, rng: RngLike = None, *, outside: str = "raise") -> Report:
         return self._report(self.value(place, outside=outside), rng)

@@ -350,7 +350,7 @@ class CellMechanism(LocalMechanism):
 
     def value(self, place: Any) -> int:
         """The client's value in the cell (i, j): `i * cells + j`."""
-        return int(self.cell_values(_pair("cell", place, self.cells))[0])
+        return int(self.cell_values([place])[0])
 
     def described_grid(self, window: Any) -> dict[str, Any]:
         """Cells in JSON form, for devices."""
@@ -360,7 +360,8 @@ class CellMechanism(LocalMechanism):
     def cell_values(self, cells: Any) -> Ints:
         """(n,) values of clients in the cells (n, 2)."""
         pairs = plain_array(cells)
-        if pairs is None or pairs.ndim != 2 or pairs.shape[1] != 2 or not _cells(pairs, self.cells):
+        shaped = pairs is not None and pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu"
+        if pairs is None or not shaped or ((pairs < 0) | (pairs >= self.cells)).any():
             msg = f"cells: must be pairs (i, j) of whole numbers from 0 to {self.cells - 1}, of shape (n, 2)."
             raise InputError(msg)
         return np.asarray(pairs[:, 0].astype(np.int64) * self.cells + pairs[:, 1].astype(np.int64))
@@ -456,19 +457,6 @@ def number_of_reports(n: Any, expected_n: Any) -> int:
         msg = f"n: the number of reports is needed, which is public, such as {mention('n', '5000')}."
         raise InputError(msg)
     return whole("n", n, 1, most=2**53, remedy="the number of reports, which is public")
-
-
-def _cells(pairs: Any, cells: int) -> bool:
-    """Whether entries are whole numbers from 0 to cells - 1."""
-    return pairs.dtype.kind in "iu" and (not len(pairs) or (pairs.min() >= 0 and pairs.max() < cells))
-
-
-def _pair(name: str, place: Any, cells: int) -> Any:
-    array = plain_array(place)
-    if array is None or array.shape != (2,):
-        msg = f"{name}: must be a pair (i, j) of whole numbers from 0 to {cells - 1}."
-        raise InputError(msg)
-    return array[None, :]
 
 
 def _each(reports: Any) -> list[Any]:

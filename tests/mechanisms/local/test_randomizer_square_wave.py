@@ -256,7 +256,7 @@ def test_log_ratios_are_those_of_the_matrix(law, rng):
         assert np.abs(found).max() <= law.spent * (1 + 1e-15)
     assert law.log_ratio(reports, 0, 24).max() == pytest.approx(law.spent, rel=1e-14)
     for wrong in (25, -1, 0.5, None, "a", 10**400):
-        with pytest.raises(InputError, match="values: "):
+        with pytest.raises(InputError, match="value: "):
             law.log_ratio(reports, 0, wrong)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.core.arguments import finite, instance, one_of, positive, probability, real, shown
+from dpppsynth.core.arguments import finite, instance, positive, probability, real, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.wording import either
 from dpppsynth.mechanisms.lgcp.bound.increments import RELATIVE, element_pairs, farthest_corners, point_sd
@@ -80,7 +80,6 @@ def kim_lim_38(
     *,
     epsilon: float,
     ratio: float | None = None,
-    sampler: str = "nuts",
 ) -> Guarantee:
     """Theorem 3.8 on the mesh at hand, for moves of one point.
 
@@ -95,8 +94,6 @@ def kim_lim_38(
     ratio : float, optional
         `sigma / length_scale` of a squared exponential of random length scale l; on networks `sigma / sqrt(l)` of an
         exponential.
-    sampler : {"nuts", "exact", "proximal"}
-        Sampler of the draw.
 
     Raises
     ------
@@ -108,7 +105,7 @@ def kim_lim_38(
     relation, model = _one_point_moves(relation), _model(mesh, covariance, ratio)
     epsilon = _budget(epsilon)
     delta = _sum_over_pairs(mesh, model, relation) / epsilon**2
-    return _guarantee("kim-lim-3.8", mesh, model, relation, (epsilon, delta), sampler)
+    return _guarantee("kim-lim-3.8", mesh, model, relation, epsilon, delta)
 
 
 def kim_lim_39(
@@ -118,7 +115,6 @@ def kim_lim_39(
     *,
     epsilon: float,
     ratio: float | None = None,
-    sampler: str = "nuts",
 ) -> Guarantee:
     """Corollary 3.9: Theorem 3.8 in closed form on N x N equal cells of a square window; parameters as there.
 
@@ -136,7 +132,7 @@ def kim_lim_39(
     epsilon = _budget(epsilon)
     power, slope = _growth(model)
     delta = _closed_form(mesh, relation, power) * slope**2 / epsilon**2
-    return _guarantee("kim-lim-3.9", mesh, model, relation, (epsilon, delta), sampler)
+    return _guarantee("kim-lim-3.9", mesh, model, relation, epsilon, delta)
 
 
 def kim_lim_ratio(
@@ -200,11 +196,9 @@ def _guarantee(
     mesh: Mesh,
     model: Covariance | RandomScale,
     relation: CappedRelation,
-    pair: tuple[float, float],
-    sampler: str,
+    epsilon: float,
+    delta: float,
 ) -> Guarantee:
-    one_of("sampler", sampler, SAMPLER, " here")
-    epsilon, delta = pair
     if delta >= 1:
         msg = (
             f"epsilon: {text(theorem)} gives delta = {delta:.3g} at epsilon = {epsilon:g}, which promises nothing; "
@@ -213,7 +207,7 @@ def _guarantee(
         raise PrivacyCheckError(msg)
     silent = (SILENT_SCALE,) if isinstance(model, RandomScale) else ()
     flat = (NOTHING,) if carries_no_information(_largest_sd(mesh, model)) else ()
-    assumed = (AVERAGED, *silent, *flat, *draw_assumptions(relation, SAMPLER[sampler], mesh.domain))
+    assumed = (AVERAGED, *silent, *flat, *draw_assumptions(relation, SAMPLER["nuts"], mesh.domain))
     return Guarantee(relation, ApproximateDP(epsilon, delta), theorem, assumed)
 
 

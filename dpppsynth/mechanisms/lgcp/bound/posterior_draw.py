@@ -12,27 +12,16 @@ import numpy as np
 
 from dpppsynth.core.arguments import instance, one_of, positive, probability, real, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
-from dpppsynth.core.wording import mention
-from dpppsynth.mechanisms.lgcp.bound.increments import increment_sd, increments, point_sd
+from dpppsynth.mechanisms.lgcp.bound.increments import increments, point_sd
 from dpppsynth.models.covariances import Covariance, covariance_matrix
 from dpppsynth.models.target_posterior import proximal_factor
 from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.catalogue import REALS, SEED, Code
 from dpppsynth.privacy.guarantee import Curve, Guarantee, on_ground, on_map
-from dpppsynth.privacy.profiles import GaussianDP, Profile, PureDP, SmallestOf
+from dpppsynth.privacy.profiles import GaussianDP, PureDP
 from dpppsynth.privacy.relations import AddRemove, CappedRelation, ReplaceOne, as_relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
-
-__all__ = [
-    "increment_sd",
-    "largest_intercept_sd",
-    "largest_sigma",
-    "lipschitz",
-    "point_sd",
-    "posterior_mu",
-    "theorem_a",
-]
 
 FIXED = "public-field-and-sampler"
 SILENT = "secret-diagnostics"
@@ -86,8 +75,6 @@ def theorem_a(
     delta: float,
     intercept_sd: float | None = None,
     sampler: str = "exact",
-    eta: float = 0.1,
-    steps: int = 41,
 ) -> Guarantee:
     """Guarantee of one posterior draw, for every pattern: Theorem A, or Theorem E for the proximal sampler.
 
@@ -99,13 +86,11 @@ def theorem_a(
         The delta at which the guarantee is quoted; strictly between 0 and 1.
     sampler : {"exact", "nuts", "proximal"}
         Sampler of the draw, which decides the assumptions.
-    eta, steps : float, int
-        Step size and number of steps of the proximal sampler.
     """
     relation = as_relation(relation)
     one_of("sampler", sampler, SAMPLER, " here")
     delta = probability("delta", delta)
-    factor = proximal_factor(eta, steps) if sampler == "proximal" else 1.0
+    factor = proximal_factor() if sampler == "proximal" else 1.0
     mu = factor * posterior_mu(mesh, covariance, relation, intercept_sd=intercept_sd)
     curve = () if isinstance(relation, AddRemove) else _curve(mesh, _gaussian_at(mesh, covariance, delta, factor))
     assumed = draw_assumptions(relation, SAMPLER[sampler], mesh.domain)
@@ -118,14 +103,11 @@ def lipschitz(
     relation: CappedRelation | float,
     *,
     slope: float,
-    delta: float = 0.0,
-    covariance: Covariance | None = None,
     sampler: str = "exact",
 ) -> Guarantee:
     """Guarantee of one posterior draw from a prior on fields nowhere steeper than `slope`: Theorem D.
 
-    `(2 k slope alpha, 0)` for moves up to alpha, whatever that prior is. Where it is a Gaussian one restricted to those
-    fields, Theorem A holds as well.
+    `(2 k slope alpha, 0)` for moves up to alpha, whatever that prior is.
 
     Parameters
     ----------
@@ -134,10 +116,6 @@ def lipschitz(
         Moves only. `ReplaceOne` needs a convex window or a network, where no path is longer than the diameter.
     slope : float
         Largest gradient of the log-intensity, per unit of length on the map.
-    delta : float
-        The delta at which the guarantee is quoted; positive where `covariance` is given.
-    covariance : Covariance, optional
-        Covariance of the Gaussian field that is restricted; for the exact sampler.
     sampler : {"exact", "nuts"}
         Sampler of the draw.
 
@@ -148,24 +126,12 @@ def lipschitz(
     """
     relation = as_relation(relation)
     one_of("sampler", sampler, ("exact", "nuts"), " here")
-    slope, delta = positive("slope", slope), probability("delta", delta, zero=True)
-    if covariance is not None and sampler != "exact":
-        msg = (
-            "covariance: only the exact sampler restricts a Gaussian field; leave it out, or take "
-            f"{mention('sampler', repr('exact'))}."
-        )
-        raise InputError(msg)
+    slope = positive("slope", slope)
     cap = relation.max_points_per_person
     pure = PureDP(2 * slope * cap * _longest_path(mesh, relation))
-    profile: Profile = pure
-    if covariance is not None:
-        profile = SmallestOf((pure, GaussianDP(posterior_mu(mesh, covariance, relation), delta)), delta)
-        gaussian = _gaussian_at(mesh, covariance, delta)
-        curve = _curve(mesh, lambda d: min(PureDP(2 * slope * d).epsilon(delta), gaussian(d)))
-    else:
-        curve = _curve(mesh, lambda d: 2 * slope * d)
+    curve = _curve(mesh, lambda d: 2 * slope * d)
     assumed = draw_assumptions(relation, (*SAMPLER[sampler], GENTLE), mesh.domain)
-    return Guarantee(relation, profile, "lipschitz-field", assumed, curve)
+    return Guarantee(relation, pure, "lipschitz-field", assumed, curve)
 
 
 def largest_sigma(
@@ -188,7 +154,7 @@ def largest_sigma(
     mu : float
         Budget, such as `gaussian_mu(epsilon, delta)`.
     factor : float
-        Factor of the sampler on mu: `proximal_factor(eta, steps)`, or 1.
+        Factor of the sampler on mu: `proximal_factor()`, or 1.
     intercept_sd : float, optional
         Under `AddRemove`, standard deviation of the intercept; by default it takes half of the variance.
 

@@ -269,16 +269,10 @@ class AreaRandomizer(CellRandomizer):
         around = np.column_stack(np.divmod(values, self.cells)) + self.near[split.near]
         return np.where((split.output < 0)[:, None], around, self.outputs[split.output])
 
-    def count(self, reports: Ints) -> Ints:
-        cells, counts = self.rows(reports), np.zeros(self.size, dtype=np.int64)
-        for part in self._batches(len(cells)):
-            counts += np.bincount(self._places(cells[part]), minlength=self.size)
-        return counts
-
-    def _places(self, cells: Ints) -> Ints:
-        if cells.size and not (-self.radius <= cells.min() and cells.max() < self.cells + self.radius):
+    def places(self, reports: Ints) -> Ints:
+        if reports.size and not (-self.radius <= reports.min() and reports.max() < self.cells + self.radius):
             raise InputError(self._foreign())
-        places = self._position[tuple((cells + self.radius).T)]
+        places = self._position[tuple((reports + self.radius).T)]
         if (places < 0).any():
             raise InputError(self._foreign())
         return places
@@ -288,12 +282,6 @@ class AreaRandomizer(CellRandomizer):
             f"reports: some cell is none that a client with {self.cells} cells a side and radius {self.radius} sends; "
             "aggregate reports by the mechanism they were made with."
         )
-
-    def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
-        places = self._places(self.rows(reports))
-        first, second = self.column(value)[places], self.column(other)[places]
-        # The difference is exact, so that small ratios keep their digits.
-        return np.log1p((first - second) / second)
 
     def published_settings(self, **given: Any) -> dict[str, Any]:
         """Settings `tolerance`, `max_iter` and `smoothing`, defaults filled in.

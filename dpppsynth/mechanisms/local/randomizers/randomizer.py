@@ -300,6 +300,22 @@ class CellRandomizer(Randomizer):
         """(size,) integer weights out of 2^62 of all reports given one value."""
         raise NotImplementedError
 
+    def places(self, reports: Ints) -> Ints:
+        """(n,) places in the order of counts of reports (n, columns); InputError for what no client sends."""
+        raise NotImplementedError
+
+    def count(self, reports: Ints) -> Ints:
+        rows, counts = self.rows(reports), np.zeros(self.size, dtype=np.int64)
+        for part in self._batches(len(rows)):
+            counts += np.bincount(self.places(rows[part]), minlength=self.size)
+        return counts
+
+    def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
+        places = self.places(self.rows(reports))
+        first, second = self.column(value)[places], self.column(other)[places]
+        # The difference is exact, so that small ratios keep their digits.
+        return np.log1p((first - second) / second)
+
     def reported(self, counts: Ints) -> int:
         return int(self.tallies(counts).sum())
 
@@ -347,7 +363,7 @@ class CellRandomizer(Randomizer):
         from dpppsynth.models.channel_posterior import field_shares
 
         likelihood = ReportLikelihood(self.channel, counts / 1.0, self.counts_law(n), inside / 1.0)
-        return field_shares(likelihood).shares
+        return field_shares(likelihood)
 
     def published_settings(self, **given: Any) -> dict[str, Any]:
         """Settings of the published estimator in JSON form; InputError for unknown or wrong ones."""

@@ -105,11 +105,6 @@ class SquareWave(CellRandomizer):
         i, j = divmod(whole("value", value, 0, most=self.inputs - 1), self.cells)
         return np.concatenate([self._weights(i), self._weights(j)])
 
-    def count(self, reports: Ints) -> Ints:
-        """(2 outputs,) numbers of reports of each cell of the first axis, then of the second."""
-        axis, cell = self._read(reports)
-        return np.bincount(axis * self.outputs + cell, minlength=self.size).astype(np.int64)
-
     @cached_property
     def channel(self) -> AxisChannel:
         return AxisChannel(self.cells, self.law.base / (TOTAL // 2), self.law.excess / (TOTAL // 2))
@@ -127,7 +122,7 @@ class SquareWave(CellRandomizer):
         from dpppsynth.models.channel_posterior import field_shares
 
         law = Multinomial(float(counts.sum()))
-        return field_shares(ReportLikelihood(self.channel, counts / 1.0, law, allowed / 1.0)).shares
+        return field_shares(ReportLikelihood(self.channel, counts / 1.0, law, allowed / 1.0))
 
     def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
         first, second = (fit.warned().shares for fit in self.fit(counts, n, inside=inside, **settings))
@@ -163,12 +158,6 @@ class SquareWave(CellRandomizer):
     def published_settings(self, **given: Any) -> dict[str, Any]:
         return em_settings(given, tolerance=TOLERANCE)
 
-    def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
-        axis, cell = self._read(reports)
-        one, two = ((each // self.cells, each % self.cells) for each in self.values([value, other]).tolist())
-        logs = [np.log(self._weights(a)) - np.log(self._weights(b)) for a, b in zip(one, two, strict=True)]
-        return np.asarray(np.array(logs)[axis, cell])
-
     def _weights(self, coordinate: int) -> Ints:
         """(outputs,) weights out of 2^61 given a coordinate."""
         weights = self.law.base
@@ -182,14 +171,13 @@ class SquareWave(CellRandomizer):
         coordinate = np.where(axis == 0, values // self.cells, values % self.cells)
         return np.column_stack([axis, np.where(near < 0, output, coordinate + near) - self.half_width])
 
-    def _read(self, reports: Any) -> tuple[Ints, Ints]:
-        """(n,) axes and (n,) numbers of the outputs, from 0."""
-        axis, cell = self.rows(reports).T
+    def places(self, reports: Ints) -> Ints:
+        axis, cell = reports.T
         low, high = -self.half_width, self.cells - 1 + self.half_width
         if ((axis < 0) | (axis > 1) | (cell < low) | (cell > high)).any():
             msg = f"reports: no client sends such; the axis is 0 or 1, the cell from {low} to {high}."
             raise InputError(msg)
-        return axis, cell - low
+        return np.asarray(axis * self.outputs + cell - low)
 
     def _allowed(self, inside: Any) -> np.ndarray:
         """(cells, cells) cells that exist."""
