@@ -133,16 +133,9 @@ def show_promise(
 
     assumptions = [together if together and each == ONE_RELEASE else each for each in guarantee.assumptions]
     count = f"{len(assumptions)} assumption{'s' if len(assumptions) > 1 else ''}"
-    rests = (
-        f" It is assumed that:\n{_listed([*map(text, assumptions)])}"
-        if verbose
-        else f" It rests on {count}: see --verbose."
-    )
+    listed = "\n".join(f"({i}) {text(each)}" for i, each in enumerate(assumptions, 1))
+    rests = f" It is assumed that:\n{listed}" if verbose else f" It rests on {count}: see --verbose."
     show_text(f"{start}{one_sentence(guarantee, domain)} Proved by {guarantee.theorem_text}.{rests}")
-
-
-def _listed(sentences: list[str]) -> str:
-    return "\n".join(f"({i}) {sentence}" for i, sentence in enumerate(sentences, 1))
 
 
 def error_bound(release: "Release | StratifiedRelease", by: str | None = None) -> str | None:

@@ -102,11 +102,8 @@ def protection(values: Mapping[str, Any], marks: "Marks | None", *, near: bool) 
         if near and there and values[name] is None:
             msg = f"{name}: with a privacy radius it has to be said what is protected of each mark; give {example}"
             raise InputError(msg)
-    return {"time": _protected_time(values["protect_time"]), "types": _protected_types(values["protect_types"])}
-
-
-def _protected_types(given: bool | None) -> str | None:
-    return None if given is None else PROTECTED if given else PUBLIC
+    types_told = {None: None, True: PROTECTED, False: PUBLIC}
+    return {"time": _protected_time(values["protect_time"]), "types": types_told[values["protect_types"]]}
 
 
 def _protected_time(given: str | None) -> float | str | None:

@@ -284,12 +284,8 @@ def made_of(*parts: Setting) -> Any:
 def settings_of(kind: type) -> tuple[Setting, ...]:
     """The settings that the fields of a dataclass declare; those that objects are made of come last."""
     own = [_own_setting(each) for each in fields(kind)]
-    parts = [part for each in fields(kind) for part in each.metadata.get(PARTS, ())]
-    return (*(each for each in own if each is not None), *map(_part, parts))
-
-
-def _part(each: Setting) -> Setting:
-    return replace(each, kind=each.kind or str)
+    parts = [replace(part, kind=part.kind or str) for each in fields(kind) for part in each.metadata.get(PARTS, ())]
+    return (*(each for each in own if each is not None), *parts)
 
 
 def _own_setting(each: Field[Any]) -> Setting | None:

@@ -337,12 +337,10 @@ def code_json(code: Code) -> Any:
     """JSON form of a code."""
     if not isinstance(code, Statement):
         return code
-    values = {name: _json_part(value) for name, value in code.parameters}
-    return {"code": code.code, **values}
-
-
-def _json_part(value: Any) -> Any:
-    return [*map(code_json, value)] if isinstance(value, tuple) else code_json(value)
+    stated: dict[str, Any] = {"code": code.code}
+    for name, value in code.parameters:
+        stated[name] = [*map(code_json, value)] if isinstance(value, tuple) else code_json(value)
+    return stated
 
 
 def code_from_json(name: str, data: Any) -> Code:

@@ -139,14 +139,10 @@ def rederive(name: str, parameters: Parameters, relation: Relation, domain: Doma
         stated = parameters["estimator"]
         estimator = described.estimator(stated["kind"]).as_stated(stated, plan)
     require(parameters.keys() == named, f"exactly {', '.join(sorted(named))} are stated")
-    _require_consistent(parameters, own)
+    # Such as the scale of the noise.
+    for each, value in own.items():
+        require(same_values(parameters[each], value), f"{each} = {shown(value)} follows from the others")
     return _derived(plan, estimator, stated)
-
-
-def _require_consistent(parameters: Parameters, own: Parameters) -> None:
-    """Refuse parameters of which one does not follow from the others, such as the scale of the noise."""
-    for name, value in own.items():
-        require(same_values(parameters[name], value), f"{name} = {shown(value)} follows from the others")
 
 
 def _require_sizes(parameters: Parameters, relation: Relation) -> None:

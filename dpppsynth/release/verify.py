@@ -307,11 +307,6 @@ def _require_pattern(content: bytes, name: str, derived: RederivedRelease) -> No
         derived.require_marks(pattern.marks or {})
 
 
-def _domain(found: certificate.Published) -> Domain:
-    stated = found.certificate["domain"]
-    return domain_of_release(found.document(stated["file"]), stated["scale_factor"])
-
-
 def _derive(found: certificate.Published) -> RederivedRelease | str:
     """The guarantee that follows from the parameters and the domain file, or why none does."""
     cert = found.certificate
@@ -322,7 +317,7 @@ def _derive(found: certificate.Published) -> RederivedRelease | str:
     stated = cert["domain"]
     try:
         written = found.document(stated["file"])
-        domain = _domain(found)
+        domain = domain_of_release(written, stated["scale_factor"])
         require_scale(domain)
         derived = rederive(
             cert["mechanism"], cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain

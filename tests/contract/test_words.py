@@ -23,16 +23,15 @@ def test_what_is_not_said_of_a_mechanism_is_not_claimed():
 
 
 def test_a_release_has_the_words_of_its_mechanism_or_of_that_of_its_levels():
-    moved = SimpleNamespace(mechanism="planar-laplace")
-    by_level = SimpleNamespace(mechanism="strata", releases={"a": moved, "b": moved})
+    part = SimpleNamespace(mechanism="planar-laplace")
+    moved, by_level = SimpleNamespace(parts={"": part}), SimpleNamespace(parts={"a": part, "b": part})
     assert registry.of(moved) is registry.of(by_level) is registry.mechanism("planar-laplace")
 
 
 def test_an_unknown_mechanism_is_refused_by_name():
-    nobody = SimpleNamespace(mechanism="laplace-cell")
-    for release in (nobody, SimpleNamespace(mechanism="strata", releases={"a": nobody})):
-        with pytest.raises(InputError, match="mechanism: 'laplace-cell' is not known"):
-            registry.of(release)
+    release = SimpleNamespace(parts={"": SimpleNamespace(mechanism="laplace-cell")})
+    with pytest.raises(InputError, match="mechanism: 'laplace-cell' is not known"):
+        registry.of(release)
 
 
 def test_every_record_has_words_that_end():

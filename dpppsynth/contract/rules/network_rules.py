@@ -171,7 +171,8 @@ def mesh(
     posterior behind tents (`scale` given) k = 1, and a spacing of at least `0.13 scale`.
     """
     if basis == "cells":
-        return network_mesh(network, _cell(network, n, epsilon, relation))
+        need = CELLS_HOLD * _against_noise(relation, epsilon, math.inf)
+        return network_mesh(network, max(network.length * need / n, network.length / MOST_CELLS))
     return trace_mesh(network, shape=tents_shape(network, n, epsilon, relation, scale=scale))
 
 
@@ -217,12 +218,6 @@ def tents_size(network: LinearNetwork, m: int, relation: CappedRelation) -> tupl
 def sided_mesh(network: LinearNetwork, m: int) -> Mesh:
     """Mesh of tents with m vertices along the longer side of the network's box."""
     return trace_mesh(network, shape=box_shape(around(network), m))
-
-
-def _cell(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> float:
-    """Length of a segment that holds enough points."""
-    need = CELLS_HOLD * _against_noise(relation, epsilon, math.inf)
-    return max(network.length * need / n, network.length / MOST_CELLS)
 
 
 def _against_noise(relation: CappedRelation, epsilon: float, slope: float) -> float:

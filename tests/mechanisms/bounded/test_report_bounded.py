@@ -181,7 +181,8 @@ class TestPrice:
 
 class TestMovedPoints:
     def test_pictures_call_them_moved_also_where_levels_were_released_one_by_one(self):
-        levels = {level: SimpleNamespace(mechanism="planar-laplace") for level in "12"}
+        moved = SimpleNamespace(mechanism="planar-laplace")
+        levels = {level: SimpleNamespace(**vars(moved), parts={"": moved}) for level in "12"}
         assert plot._called(levels["1"]) == "Moved points"
         assert plot._called(StratifiedRelease("month", levels, moves().guarantee)) == "Moved points"
 
