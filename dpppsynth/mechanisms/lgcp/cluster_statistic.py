@@ -44,7 +44,7 @@ MOST_RADII = 4
 MOST_SIMULATED = 2_000_000
 
 
-CLUSTERS = "clusters.json"
+FILE = "clusters.json"
 # Probabilities are whole numbers of millionths.
 UNIT = 1_000_000
 
@@ -248,7 +248,7 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
 
     @property
     def following(self) -> dict[str, FileCheck]:
-        return {CLUSTERS: lambda content, _: read_clusters(content, self.prior)}
+        return {FILE: lambda content, _: read_clusters(content, self.prior)}
 
 
 def require_simulated(size: float) -> None:

@@ -179,23 +179,6 @@ class MarkedIntensity:
         """Expected number of points."""
         return float(self.masses.sum())
 
-    @cached_property
-    def element_bound(self) -> Floats:
-        """(T,) upper bounds on the elements, over all times and types."""
-        logs = self.log_values[:, :, self.mesh.elements].max(axis=-1)
-        return np.asarray(over_time(self.grid.marks.times, logs).sum(axis=0) * self._highest_offset)
-
-    @cached_property
-    def _highest_offset(self) -> Floats:
-        """(T,) upper bounds of the offset on the elements."""
-        offset, count = self.grid.offset, len(self.mesh.elements)
-        return np.ones(count) if offset is None else np.broadcast_to(offset.bounds(self.mesh), (count,))
-
-    @cached_property
-    def piece_bound(self) -> Floats:
-        """(Q,) upper bounds on the mesh's pieces."""
-        return self.element_bound[self.mesh.pieces.element]
-
     def draw_points(self, n: int, rng: np.random.Generator) -> Points:
         """Positions (n, 2), type numbers (n,) and times (n,) of n independent points, exact by rejection."""
         bound, cells = self._bounds, self._bounds.shape
@@ -218,7 +201,9 @@ class MarkedIntensity:
             corner = np.maximum(corner, np.roll(corner, -1, axis=1))
             corner = corner if times.periodic else corner[:, :-1]
         length = 1.0 if times is None else times.spacing
-        weight = pieces.weight * self._highest_offset[pieces.element] * length
+        offset, count = self.grid.offset, len(self.mesh.elements)
+        highest = np.ones(count) if offset is None else np.broadcast_to(offset.bounds(self.mesh), (count,))
+        weight = pieces.weight * highest[pieces.element] * length
         return np.asarray(np.exp(corner)[:, :, pieces.element] * weight)
 
     def _thin(self, cell: tuple[Ints, ...], rng: np.random.Generator) -> Points:
