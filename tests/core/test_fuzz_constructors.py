@@ -398,7 +398,6 @@ MADE_ELSEWHERE = {
     "Inspection", "NetworkMesh", "Chains", "Covariance", "Diagnostics",
     "LaplacePosterior", "NoisyField", "NoisyMasses", "Sampler", "build_lgcp", "build_noise_aware", "diagnose",
     "laplace_posterior", "heatmaps", "HeatmapRelease",
-    "InfiniteHeatmap",
     "PairSumsRelease", "MarkedRelease", "Crowd", "PointBatches",
 } | local_entries.MADE | bounded_entries.MADE  # fmt: skip
 
