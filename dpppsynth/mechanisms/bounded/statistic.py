@@ -80,7 +80,6 @@ class BoundedCounts(LaplaceMasses):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The bound that `measure` satisfies."""
         public: dict[str, Any] = {"scale": self.scale, "max_error": self.max_error, "delta": self.delta}
         return bounded_counts(self.relation, **public, domain=self.domain)
 

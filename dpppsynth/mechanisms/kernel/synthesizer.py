@@ -167,14 +167,19 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
             msg = "spacing: a kernel on a window has no cells; leave it out."
             raise InputError(msg)
         least = smallest_bandwidth if self.bound == "superposition" else partial(smallest_bandwidth_36, n=n)
-        bandwidth = self._bandwidth(self._smallest(partial(least, domain), patterns), domain, n, patterns)
+        smallest = self._smallest(partial(least, domain), patterns)
+        self._require_bandwidth(smallest, domain, patterns)
+        by_rule = max(smallest, rules.BY_DOMAIN[type(domain)].bandwidth(domain, n))
+        bandwidth = by_rule if self.bandwidth is None else float(self.bandwidth)
         return ReleasePlan("kernel", KernelStatistic(*self._paid(n, bandwidth, patterns), domain, self.bound), None)
 
     def _on_network(self, domain: LinearNetwork, n: int, patterns: int) -> ReleasePlan:
         if self.bound != "superposition":
             msg = f"bound: {self.bound!r} is for Gaussian kernels on windows; take 'superposition' on a network."
             raise InputError(msg)
-        mesh = self._again("mesh", (domain, None), lambda: self._segments(domain))
+        public, given = (domain, None), self.spacing
+        by_rule = partial(rules.network_rules.kernel_mesh, domain, self.neighbouring())
+        mesh = self._again("mesh", public, by_rule if given is None else partial(network_mesh, domain, given))
         wanted = rules.BY_DOMAIN[type(domain)].bandwidth(domain, n) if self.bandwidth is None else float(self.bandwidth)
         try:
             plan = self._heat(mesh, n, wanted, patterns)
@@ -194,20 +199,8 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
     def _paid(self, n: int, bandwidth: float, patterns: int) -> tuple[CappedRelation, int, float, float, float, int]:
         return self.neighbouring(), n, float(self.epsilon), float(self.delta), bandwidth, patterns
 
-    def _segments(self, domain: LinearNetwork) -> NetworkMesh:
-        if self.spacing is not None:
-            return network_mesh(domain, self.spacing)
-        return rules.network_rules.kernel_mesh(domain, self.neighbouring())
-
     def _smallest(self, least: Callable[..., float], patterns: int) -> float:
         return least(self.neighbouring(), epsilon=self.epsilon, delta=self.delta, patterns=patterns)
-
-    def _bandwidth(self, smallest: float, domain: Domain, n: int, patterns: int) -> float:
-        """The bandwidth asked for, verified, or the rule's where it is admissible."""
-        if self.bandwidth is None:
-            return max(smallest, rules.BY_DOMAIN[type(domain)].bandwidth(domain, n))
-        self._require_bandwidth(smallest, domain, patterns)
-        return float(self.bandwidth)
 
     def _require_bandwidth(self, smallest: float, domain: Domain, patterns: int) -> None:
         if self.bandwidth is not None and self.bandwidth < smallest:

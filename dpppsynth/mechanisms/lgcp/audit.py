@@ -17,7 +17,7 @@ from dpppsynth.contract.audits.statistics import coarse_sums, gaussian_ratio, on
 from dpppsynth.contract.audits.target import AuditStatistic, Scores, StatedLaw, Weakened
 from dpppsynth.core.errors import QualityError
 from dpppsynth.mechanisms.lgcp.draw_statistic import DrawStatistic, PosteriorDrawStatistic
-from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses
+from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses, FieldStatistic
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.target_posterior import FieldPrior
 from dpppsynth.privacy.profiles import GaussianDP, Profile
@@ -73,16 +73,32 @@ class WiderPrior:
 
 
 @dataclass(frozen=True, eq=False)
-class FieldStatisticAudit(AdditiveNoiseAudit):
+class FieldAudit(StatisticAudit):
+    """Base of audits about a Gaussian field, in which points show by its prior standard deviations."""
+
+    plan: FieldStatistic
+
+    def separation(self, first: Floats, second: Floats) -> Floats:
+        mesh = self.plan.mesh
+        (one, here), (other, there) = mesh.values(first), mesh.values(second)
+        vertices = np.concatenate([mesh.elements[one], mesh.elements[other]], axis=1)
+        return self._sd(vertices, np.concatenate([here, -there], axis=1))
+
+    def presence(self, at: Floats) -> Floats:
+        element, weight = self.plan.mesh.values(at)
+        return self._sd(self.plan.mesh.elements[element], weight)
+
+    def _sd(self, vertices: Any, weight: Floats) -> Floats:
+        """(P,) standard deviations of sums of the field's values at vertices (P, k), weighted (P, k)."""
+        local = self.plan.covariance.matrix(self.plan.mesh)[vertices[:, :, None], vertices[:, None, :]]
+        return np.sqrt(np.clip(np.einsum("pi,pij,pj->p", weight, local, weight), 0, None))
+
+
+@dataclass(frozen=True, eq=False)
+class FieldStatisticAudit(FieldAudit, AdditiveNoiseAudit):
     """Tent masses smoothed by a covariance, with discrete Gaussian noise."""
 
     plan: FieldMasses
-
-    def separation(self, first: Floats, second: Floats) -> Floats:
-        return increment_sd(self.plan, first, second)
-
-    def presence(self, at: Floats) -> Floats:
-        return field_sd(self.plan, at)
 
     @property
     def law(self) -> StatedNoise:
@@ -110,16 +126,10 @@ class FieldStatisticAudit(AdditiveNoiseAudit):
 
 
 @dataclass(frozen=True, eq=False)
-class DrawAudit(StatisticAudit):
+class DrawAudit(FieldAudit):
     """Posterior draws under a prior whose exact privacy is not known at a pair."""
 
     plan: DrawStatistic
-
-    def separation(self, first: Floats, second: Floats) -> Floats:
-        return increment_sd(self.plan, first, second)
-
-    def presence(self, at: Floats) -> Floats:
-        return field_sd(self.plan, at)
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """The likelihood ratio: a move multiplies the posterior by `e^-(Y(x) - Y(x'))`. Totals, and single numbers."""
@@ -182,23 +192,3 @@ def log_total(measure: Floats, unit: float, released: Any) -> float:
     field = released.lattice * unit
     top = field.max()
     return float(top + np.log(measure @ np.exp(field - top)))
-
-
-def increment_sd(plan: FieldMasses | DrawStatistic, first: Floats, second: Floats) -> Floats:
-    """(P,) prior standard deviations of a field's increments between positions (P, 2) and (P, 2)."""
-    mesh = plan.mesh
-    (one, here), (other, there) = mesh.values(first), mesh.values(second)
-    vertices = np.concatenate([mesh.elements[one], mesh.elements[other]], axis=1)
-    return _sd(plan.covariance.matrix(mesh), vertices, np.concatenate([here, -there], axis=1))
-
-
-def field_sd(plan: FieldMasses | DrawStatistic, at: Floats) -> Floats:
-    """(P,) prior standard deviations of a field at positions (P, 2)."""
-    element, weight = plan.mesh.values(at)
-    return _sd(plan.covariance.matrix(plan.mesh), plan.mesh.elements[element], weight)
-
-
-def _sd(covariance: Floats, vertices: Any, weight: Floats) -> Floats:
-    """(P,) standard deviations of sums of a field's values at vertices (P, k), weighted (P, k)."""
-    local = covariance[vertices[:, :, None], vertices[:, None, :]]
-    return np.sqrt(np.clip(np.einsum("pi,pij,pj->p", weight, local, weight), 0, None))

@@ -66,7 +66,17 @@ class MarkedAudit(LaplaceAudit):
         if pair is None:
             return self.pair(relation)
         one, other = (instance("pair", each, PointPattern, "give two patterns") for each in require_two(pair))
-        require_marked_neighbours((one, other), instance("relation", relation, CappedRelation), self.plan.marks)
+        capped, marks = instance("relation", relation, CappedRelation), self.plan.marks
+        gone, came = (np.array(rows, dtype=np.float64).reshape(-1, 4) for rows in differing((one, other), marks))
+        reach, (time, types) = on_map(capped, one.domain).reach, _reach(marks, capped)
+
+        def near(before: Floats, after: Floats) -> NDArray[np.bool_]:
+            may = within(one.domain, before[:, :2], after[:, :2], reach)
+            if marks.times is not None:
+                may &= marks.times.distance(before[:, 3], after[:, 3]) <= time
+            return may & ((before[:, 2] == after[:, 2]) | bool(types))
+
+        require_capped(capped, gone, came, near)
         return one, other
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
@@ -127,22 +137,3 @@ def differing(pair: Pair, marks: Marks) -> tuple[list[Row], list[Row]]:
 def _rows(pattern: PointPattern, marks: Marks) -> list[Row]:
     kinds, times = marks.require(pattern.marks)
     return list(zip(*pattern.positions.T.tolist(), kinds.tolist(), times.tolist(), strict=True))
-
-
-def require_marked_neighbours(pair: Pair, relation: CappedRelation, marks: Marks) -> None:
-    """Refuse patterns that the relation does not call neighbouring, with their marks.
-
-    Raises
-    ------
-    InputError
-    """
-    gone, came = (np.array(rows, dtype=np.float64).reshape(-1, 4) for rows in differing(pair, marks))
-    domain, (time, types) = pair[0].domain, _reach(marks, relation)
-
-    def near(before: Floats, after: Floats) -> NDArray[np.bool_]:
-        may = within(domain, before[:, :2], after[:, :2], on_map(relation, domain).reach)
-        if marks.times is not None:
-            may &= marks.times.distance(before[:, 3], after[:, 3]) <= time
-        return may & ((before[:, 2] == after[:, 2]) | bool(types))
-
-    require_capped(relation, gone, came, near)

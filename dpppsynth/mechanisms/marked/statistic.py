@@ -95,7 +95,6 @@ class MarkedMasses(LaplaceStatistic):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The bound that `measure` satisfies."""
         return marked_tents(self.mesh, self.marks, self.relation, scale=self.scale)
 
     @classmethod

@@ -28,7 +28,7 @@ class PairSumsRelease(StatisticRelease[PairSumsStatistic], PatternRelease):
     @property
     def sums(self) -> Floats:
         """(L,) noised sums of `1 - distance / radius` over pairs, in pairs; some may be negative."""
-        return self.statistic.definition.values(self.statistic.lattice)
+        return self.statistic.masses
 
     @property
     def noise_sd(self) -> tuple[float, ...]:

@@ -115,7 +115,6 @@ class PairSumsStatistic(PairsStatistic):
 
     @property
     def domain(self) -> Domain:
-        """Public window or network."""
         return self.region
 
     @cached_property
@@ -146,7 +145,6 @@ class PairSumsStatistic(PairsStatistic):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The bound that `measure` satisfies."""
         return pair_sums(
             self.relation, caps=self.caps, scales=self.scales, bits=self.part.statistic.bits, domain=self.region
         )
@@ -207,23 +205,17 @@ class PairSumsStatistic(PairsStatistic):
 
     @property
     def following(self) -> dict[str, FileCheck]:
-        return {PAIR_SUMS: self._require_table}
+        rule = "the table holds the released sums"
+        return {PAIR_SUMS: lambda content, lattice: require(content == self.table(lattice).encode(), rule)}
 
     def table(self, lattice: Ints) -> str:
         """The table of released sums (L,) in lattice units, as CSV."""
-        return pair_table(self.radii, self.caps, self.values(lattice), self.noise_sd)
-
-    def values(self, lattice: Ints) -> Floats:
-        """(L,) sums of released numbers."""
-        return self.part.values(lattice)
-
-    def _require_table(self, content: bytes, lattice: Ints) -> None:
-        require(content == self.table(lattice).encode(), "the table holds the released sums")
+        return pair_table(self.radii, self.caps, self.masses(lattice), self.noise_sd)
 
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         """One release: error of the sums in shares of the exact ones, and that of no sums at all."""
         made: Any = release(pattern, rng)
-        exact, released = self.values(self.exact_numbers(pattern)), self.values(made.statistic.lattice)
+        exact, released = self.masses(self.exact_numbers(pattern)), self.masses(made.statistic.lattice)
         return Trial(None, distances=(float(np.mean(np.abs(released - exact) / np.maximum(exact, 1))), 1.0))
 
 

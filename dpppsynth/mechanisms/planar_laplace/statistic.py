@@ -177,7 +177,6 @@ class MovedPoints(LatticeStatistic):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The bound that `measure` satisfies."""
         public = {"rate": self.rate, "bound": self.bound, "farthest": self.window.diameter}
         return moved_points(self.relation, **public, domain=self.window)
 

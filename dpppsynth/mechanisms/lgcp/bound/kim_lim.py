@@ -206,14 +206,11 @@ def _guarantee(
         )
         raise PrivacyCheckError(msg)
     silent = (SILENT_SCALE,) if isinstance(model, RandomScale) else ()
-    flat = (NOTHING,) if carries_no_information(_largest_sd(mesh, model)) else ()
+    # At most that of a length scale as large as the domain where it is random.
+    largest = model.at(mesh.domain.diameter).sigma if isinstance(model, RandomScale) else point_sd(model.matrix(mesh))
+    flat = (NOTHING,) if carries_no_information(largest) else ()
     assumed = (AVERAGED, *silent, *flat, *draw_assumptions(relation, SAMPLER["nuts"], mesh.domain))
     return Guarantee(relation, ApproximateDP(epsilon, delta), theorem, assumed)
-
-
-def _largest_sd(mesh: Mesh, model: Covariance | RandomScale) -> float:
-    """Standard deviation of the field; at most that of a length scale as large as the domain where it is random."""
-    return model.at(mesh.domain.diameter).sigma if isinstance(model, RandomScale) else point_sd(model.matrix(mesh))
 
 
 def _growth(model: Covariance | RandomScale) -> tuple[float, float]:
