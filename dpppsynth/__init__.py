@@ -34,7 +34,7 @@ Where to look next:
 `HeatmapRelease`           a distribution over a grid, its heat maps and patterns
 `MarkedRelease`            an intensity of places, times and types, and points with their marks
 `PairSumsRelease`          its sums by radius, with the noise of each
-`local`                    mechanisms whose clients apply_noise themselves: nobody is trusted with the points
+`local`                    mechanisms whose clients randomise their own reports: nobody is trusted with the points
 `LocalRelease`             shares of the cells of a grid, from reports; `GridRelease` answers range queries
 `privacy`                  neighbouring relations (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`), bounds, certificates
 `heatmaps`                 private heat maps of plain arrays, their rivals and metrics

@@ -4,8 +4,8 @@
 with the budgets of `level_budgets`. docs/theory/heatmaps.md has the proofs.
 
 ============================== ======================================================================================
-`gaussian_heatmap`             the picture of masses on a grid; `infinite_heatmap` without borders
-`emd`, `similarity`, ...       how far a heat map is from the truth: `emd_norm`, `pearson`, `kl`
+`gaussian_heatmap`             the picture of masses on a grid
+`emd`, `similarity`, ...       how far a heat map is from the truth: `pearson`, `kl`
 ============================== ======================================================================================
 
 References

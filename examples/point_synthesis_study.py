@@ -22,7 +22,7 @@ from dpppsynth.evaluation.experiments import Outcome, Scenario
 from dpppsynth.evaluation.kfunction import default_distances, k_function
 from dpppsynth.evaluation.metrics import mean_integrated_squared_error, propensity_mse
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.mechanisms.lgcp.clustered_release import ClusteredRelease
+from dpppsynth.mechanisms.lgcp.clusters import ClusteredRelease
 from dpppsynth.models import PoweredExponential, regular_squares, regular_triangulation
 from dpppsynth.privacy import kim_lim_38, kim_lim_ratio
 from dpppsynth.spatial.gaussian_kernel import kernel_density

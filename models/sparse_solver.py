@@ -1,13 +1,15 @@
 """Factors of sparse symmetric positive definite matrices: solutions, determinants, diagonals of inverses."""
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from dpppsynth.core.errors import QualityError
-from dpppsynth.core.workers import in_threads
+from dpppsynth.core.workers import compiled, in_threads
 from dpppsynth.spatial.mesh import Floats
 
 # Right-hand sides that are solved at once: their rounding depends on the number, so that is the same on any machine.
@@ -66,12 +68,9 @@ class SparseFactor:
     @cached_property
     def inverse_diagonal(self) -> Floats:
         """(N,) diagonal of the inverse."""
-        # Numba takes its time to load, and few need it.
-        from dpppsynth.models.selected_inverse import inverse_diagonal
-
         lower = scipy.sparse.csc_matrix(self._lu.L)
         lower.sort_indices()
-        permuted = inverse_diagonal(lower.indptr, lower.indices, lower.data, self._pivots)
+        permuted = _compiled()(lower.indptr, lower.indices, lower.data, self._pivots)
         # Row i of the given matrix is row perm_c[i] of the permuted one.
         return np.asarray(permuted[self._lu.perm_c])
 
@@ -79,3 +78,45 @@ class SparseFactor:
 _INDEFINITE = (
     "precision: a matrix of the field is not positive definite to rounding; take a shorter range, or a coarser mesh."
 )
+
+
+@cache
+def _compiled() -> Callable[..., Floats]:
+    """The recursion, compiled where it is first needed: Numba takes its time to load."""
+    return compiled(_takahashi)
+
+
+def _takahashi(starts: npt.NDArray[np.int32], rows: npt.NDArray[np.int32], lower: Floats, pivots: Floats) -> Floats:
+    """Diagonal of `(L D L')^-1` by Takahashi's recursion over the pattern of L (Erisman & Tinney 1975).
+
+    The unit lower triangle L is given by columns, rows in order: the first entry of a column is its diagonal. `pivots`
+    (N,) are D.
+    """
+    size = len(pivots)
+    inverse = np.zeros_like(lower)
+    coefficient = np.zeros(size)
+    total = np.zeros(size)
+    for j in range(size - 1, -1, -1):
+        first, last = starts[j] + 1, starts[j + 1]
+        for p in range(first, last):
+            coefficient[rows[p]] = lower[p]
+        for p in range(first, last):
+            k = rows[p]
+            total[k] += inverse[starts[k]] * lower[p]
+            for q in range(starts[k] + 1, starts[k + 1]):
+                i = rows[q]
+                if coefficient[i] != 0.0:
+                    total[i] += inverse[q] * lower[p]
+                    total[k] += inverse[q] * coefficient[i]
+        diagonal = 1.0 / pivots[j]
+        for p in range(first, last):
+            inverse[p] = -total[rows[p]]
+            diagonal -= lower[p] * inverse[p]
+        inverse[starts[j]] = diagonal
+        for p in range(first, last):
+            coefficient[rows[p]] = 0.0
+            total[rows[p]] = 0.0
+    out = np.empty(size)
+    for j in range(size):
+        out[j] = inverse[starts[j]]
+    return out

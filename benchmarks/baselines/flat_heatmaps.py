@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from baselines.heatmap_arrays import Estimate, Users, as_users
+from baselines.infinite_heatmaps import DIAMETER
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.core.randomness import RngLike
@@ -20,7 +21,6 @@ from dpppsynth.mechanisms.heatmap.aggregation import require_exact
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets, level_scales
 from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.noise import laplace_noise
-from dpppsynth.spatial.map_distances import DIAMETER
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.minimum_cost_flow import grid_arcs
 from dpppsynth.spatial.patterns import PointPattern

@@ -8,7 +8,6 @@ post-processing: the map is as private as that.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +20,7 @@ from dpppsynth.spatial.minimum_cost_flow import grid_masses
 # About five cells of a 256 x 256 grid.
 SIGMA = 0.02
 UNITS = "it is a length in the unit square that the grid covers; 0.02 is a common choice"
-# Standard deviations beyond which a Gaussian has less than 2e-17 of its mass.
-REACH = 8.5
-# Cells of a padded map, or of a kernel: half a gigabyte.
+# Entries of a kernel: half a gigabyte.
 MOST_CELLS = 2**26
 
 Mask = npt.NDArray[np.bool_]
@@ -105,81 +102,11 @@ def gaussian_heatmap(p: npt.ArrayLike, sigma: Widths = SIGMA, *, inside: npt.Arr
     return np.where(mask, first @ scaled @ second.T, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class InfiniteHeatmap:
-    """Heat map on as many cells around the grid as the kernel reaches.
-
-    Attributes
-    ----------
-    values : (a + 2 m, b + 2 n) array
-    offset : (int, int)
-        Margins m and n: cell (i, j) of the grid is `values[i + m, j + n]`.
-    """
-
-    values: Floats
-    offset: tuple[int, int]
-
-
-def infinite_heatmap(p: npt.ArrayLike, sigma: Widths) -> InfiniteHeatmap:
-    """Heat map on a grid that goes on beyond the unit square on all sides, where every cell spreads in the same way.
-
-    Bounds on how maps change with the earth mover's distance are proved for these maps: with masses that add up to 1,
-    `EMD(H_p, H_q) <= EMD(p, q)`, `KL(H_p || H_q) <= EMD(p, q) / (2 sigma^2)` and
-    `SIM(H_p, H_q) >= 1 - sqrt(EMD(p, q)) / (2 sigma)`.
-
-    Parameters
-    ----------
-    p : array_like, shape (a, b)
-        Non-negative masses; cell (i, j) lies at (i / a, j / b).
-    sigma : float or (float, float)
-        Standard deviation of the kernel, in units of the unit square, or one along either axis.
-
-    Returns
-    -------
-    InfiniteHeatmap
-        Less than 1e-15 of the mass lies beyond its cells.
-
-    Raises
-    ------
-    InputError
-        A mass is negative or not finite, p is no two-dimensional array, or `sigma` is not positive, or so large that
-        the map would have more than 67 million cells.
-
-    Examples
-    --------
-    >>> found = infinite_heatmap([[1, 0], [0, 0]], sigma=0.1)
-    >>> found.values.shape, found.offset
-    ((6, 6), (2, 2))
-    """
-    masses = grid_masses(p, "p")
-    widths = _widths(sigma)
-    reach = [max(1.0, REACH * width * side) for side, width in zip(masses.shape, widths, strict=True)]
-    if math.prod(side + 2 * margin for side, margin in zip(masses.shape, reach, strict=True)) > MOST_CELLS:
-        msg = f"sigma: reaches so far that the map would have more than {MOST_CELLS} cells; lower it."
-        raise InputError(msg)
-    along, across = (math.ceil(margin) for margin in reach)
-    first = _wide_kernel(masses.shape[0], widths[0], along)
-    second = _wide_kernel(masses.shape[1], widths[1], across)
-    return InfiniteHeatmap(first @ masses @ second.T, (along, across))
-
-
-def _wide_kernel(side: int, sigma: float, margin: int) -> Floats:
-    """(side + 2 margin, side) shares of the mass of the middle cells that cells receive."""
-    target = np.arange(-margin, side + margin)
-    total = _density(np.arange(-margin, margin + 1), side, sigma).sum()
-    return _density(target[:, None] - np.arange(side), side, sigma) / total
-
-
 def _bell(side: int, sigma: float) -> Floats:
-    """(side, side) kernel between the cells of an axis, 1 on the diagonal."""
+    """(side, side) kernel between the cells of an axis, 1 on the diagonal; far ones are 0 by underflow."""
     cell = np.arange(side)
-    return _density(cell[:, None] - cell, side, sigma)
-
-
-def _density(steps: npt.NDArray[np.int64], side: int, sigma: float) -> Floats:
-    """Kernel at a distance of so many cells; far ones are 0 by underflow."""
     with np.errstate(over="ignore", under="ignore"):
-        return np.exp(-0.5 * (steps / side / sigma) ** 2)
+        return np.exp(-0.5 * ((cell[:, None] - cell) / side / sigma) ** 2)
 
 
 def _widths(sigma: Widths) -> tuple[float, float]:

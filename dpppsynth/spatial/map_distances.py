@@ -2,7 +2,6 @@
 
 =================  =====================================================  ==============
 `emd`              earth mover's distance, l1 on the unit square          0 where equal
-`emd_norm`         the same for differences that do not add up to zero    0 where zero
 `similarity`       what two maps have in common, SIM                      1 where equal
 `pearson`          correlation of their cells, CC                         1 where equal
 `kl`               Kullback-Leibler divergence, KL                        0 where equal
@@ -26,13 +25,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arguments import flag, real_array, whole
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.arguments import flag, whole
 from dpppsynth.core.types import Floats
-from dpppsynth.spatial.minimum_cost_flow import grid_arcs, grid_flow, minimum_cost_flow, unit_pair
+from dpppsynth.spatial.minimum_cost_flow import grid_flow, unit_pair
 
-# Weight of mass without a counterpart in the norm: the diameter of the unit square.
-DIAMETER = 2.0
 # The benchmark's guard of the logarithm and the quotient.
 SMALLEST = 2.220446e-16
 
@@ -76,46 +72,6 @@ def emd(p: npt.ArrayLike, q: npt.ArrayLike, *, side: int | None = None) -> float
     # Times a b, distances of neighbours are whole numbers.
     a, b = one.shape
     return grid_flow(one - other, (b, a)) / (a * b)
-
-
-def emd_norm(z: npt.ArrayLike) -> float:
-    """Earth mover's norm of signed masses on a grid over the unit square.
-
-    The least `EMD(p, q) + 2 |r|_1` over all ways to write `z = p - q + r` with p, q >= 0 of equal mass: what has a
-    counterpart is moved to it, and the rest is paid for at the diameter of the square. It is `EMD(p, q)` for a
-    difference of distributions p - q, and `2 z.sum()` for z >= 0.
-
-    Parameters
-    ----------
-    z : array_like, shape (a, b)
-        Finite numbers of any sign.
-
-    Raises
-    ------
-    InputError
-        z is not a two-dimensional array of finite numbers, or their absolute values have no finite sum.
-
-    Examples
-    --------
-    >>> emd_norm([[1, 0], [0, -1]])
-    1.0
-    >>> emd_norm([[3, 0], [0, 0]])
-    6.0
-    """
-    masses = real_array(z)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if masses is None or masses.ndim != 2 or not masses.size or not np.isfinite(np.abs(masses).sum()):
-            msg = (
-                "z: must be a two-dimensional array of finite numbers, with a finite sum of absolute values; a single "
-                "row is [[1, -1]]."
-            )
-            raise InputError(msg)
-    (a, b), cells = masses.shape, np.arange(masses.size)
-    tail, head, length = grid_arcs((a, b), (b, a))
-    # Mass without a counterpart comes from one more node, at the same distance from all cells.
-    tail, head = np.concatenate([tail, cells]), np.concatenate([head, np.full(a * b, a * b)])
-    length = np.concatenate([length, np.full(a * b, DIAMETER * a * b)])
-    return minimum_cost_flow(tail, head, length, np.append(masses, -masses.sum())) / (a * b)
 
 
 def similarity(h: npt.ArrayLike, g: npt.ArrayLike, *, benchmark: bool = False) -> float:

@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
+from baselines.infinite_heatmaps import emd_norm
 from baselines.kmedian import _seeds, coreset_depth, kmedian, kmedian_coreset, kmedian_cost
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST
-from dpppsynth.spatial.map_distances import emd_norm
 
 
 def grid_points(shape):

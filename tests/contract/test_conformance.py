@@ -12,6 +12,7 @@ import math
 import re
 import sys
 import warnings
+from collections import Counter
 from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
@@ -43,10 +44,21 @@ TYPICAL = next(case for case in FAST if case.hides_n and not case.example.marks)
 ONE_OF_EACH = list({case.mechanism: case for case in FAST}.values())
 
 
-def over(cases):
-    """Run a test over cases; one process runs all tests of a case (`conftest`), and makes its plan and release once."""
+def over(cases, turn=None):
+    """Run a test over cases; one process runs all tests of a case (`conftest`), and makes its plan and release once.
+
+    Costly tests take turns, 0 and 1, over the further examples of a mechanism: each has every second one.
+    """
+    if turn is not None:
+        seen = Counter()
+        cases = [case for case in cases if _in_turn(seen, case.mechanism, turn)]
     marked = [pytest.param(case, marks=[pytest.mark.slow] * case.example.slow) for case in cases]
     return pytest.mark.parametrize("case", marked, ids=str)
+
+
+def _in_turn(seen, mechanism, turn):
+    seen[mechanism] += 1
+    return seen[mechanism] == 1 or seen[mechanism] % 2 == turn
 
 
 @functools.cache
@@ -226,7 +238,7 @@ def differences(case, tmp_path, capfd):
 
 class TestNonInterference:
     @pytest.mark.exhaustive
-    @over(EVERY)
+    @over(EVERY, turn=0)
     def test_two_patterns_give_one_result(self, case, tmp_path, capfd):
         assert differences(case, tmp_path, capfd) == set()
 
@@ -336,7 +348,7 @@ class Drifting(Planted):
 
 class TestReachable:
     @pytest.mark.exhaustive
-    @over(EVERY)
+    @over(EVERY, turn=1)
     def test_nothing_sensitive(self, case):
         pattern = case.patterns()[0]
         release = seeded_release(case)
@@ -420,7 +432,7 @@ class TestWords:
 
 class TestCertificate:
     @pytest.mark.exhaustive
-    @over(EVERY)
+    @over(EVERY, turn=0)
     def test_check_is_what_an_auditor_finds(self, case, tmp_path):
         check = case.check()
         # Certificates are written from public parameters; those of the seeded releases, drawn by NUTS, are read below.
@@ -442,7 +454,7 @@ class TestCertificate:
             assert sum(part["n"] for part in strata) == N
 
     @pytest.mark.exhaustive
-    @over(EVERY)
+    @over(EVERY, turn=1)
     def test_a_seed_is_confessed(self, case, seeded_folder):
         release = seeded_release(case)
         assert release.seeded
@@ -455,7 +467,7 @@ class TestCertificate:
         assert load_release(folder).seeded
 
     @pytest.mark.exhaustive
-    @over(FAST)
+    @over(FAST, turn=0)
     def test_two_private_releases_differ(self, case):
         """At most 70 % of the released numbers are alike, of a hundred at least (false alarms below 1e-6)."""
         plan, pattern = case.known_plan, case.patterns()[0]
@@ -517,7 +529,7 @@ SECRET_N = 1709
 
 class TestFiles:
     @pytest.mark.exhaustive
-    @over(EVERY)
+    @over(EVERY, turn=1)
     def test_hold_no_trace_of_the_pattern(self, case, seeded_folder):
         """Seeded, so that a synthetic point which meets an original one by chance does so for good."""
         assert traces(seeded_folder(case), case.patterns()[0], n=False) == set()

@@ -46,6 +46,7 @@ def test_records_are_complete(name):
     assert issubclass(record.settings, Synthesizer)
     assert issubclass(record.statistic, Statistic)
     assert record.statistic.from_parameters.__func__ is not Statistic.from_parameters.__func__
+    assert record.statistic.form
     assert record.statistic.apply_noise is Statistic.apply_noise, "conformance looks at what passes through here"
     for estimator in record.estimators:
         assert issubclass(estimator, Estimator)

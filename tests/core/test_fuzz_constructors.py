@@ -112,9 +112,7 @@ HEATMAPS = {
     ),
     "gaussian_kernel": (heatmaps.gaussian_kernel, {"side": 4, "sigma": 0.1}),
     "gaussian_heatmap": (heatmaps.gaussian_heatmap, {"p": GRID[0], "sigma": 0.1, "inside": None}),
-    "infinite_heatmap": (heatmaps.infinite_heatmap, {"p": GRID[0], "sigma": 0.1}),
     "emd": (heatmaps.emd, {"p": GRID[0], "q": GRID[1], "side": 2}),
-    "emd_norm": (heatmaps.emd_norm, {"z": GRID[0]}),
     "similarity": (heatmaps.similarity, {"h": GRID[0], "g": GRID[1], "benchmark": False}),
     "pearson": (heatmaps.pearson, {"h": GRID[0], "g": GRID[1], "benchmark": False}),
     "kl": (heatmaps.kl, {"h": GRID[0], "g": GRID[1]}),
@@ -400,7 +398,6 @@ MADE_ELSEWHERE = {
     "Inspection", "NetworkMesh", "Chains", "Covariance", "Diagnostics",
     "LaplacePosterior", "NoisyField", "NoisyMasses", "Sampler", "build_lgcp", "build_noise_aware", "diagnose",
     "laplace_posterior", "heatmaps", "HeatmapRelease",
-    "InfiniteHeatmap",
     "PairSumsRelease", "MarkedRelease", "Crowd", "PointBatches",
 } | local_entries.MADE | bounded_entries.MADE  # fmt: skip
 

@@ -28,7 +28,6 @@ BY_MECHANISM = {
 NAMES = sorted(BY_MECHANISM.values())
 RAW = [[311.25, 811.5], [347.0, 622.75]]
 TEXT = "CANARY 311.25 811.5"
-CANARIES = [TEXT, RAW, 347, 0.347]
 # Public numbers that nothing else on the certificate follows from: the custodian declares them.
 DECLARED = {"sigmas", "n", "expected_n", "epsilon", "sigma", "length_scales", "max_iter", "tolerance", "smoothing"}
 DECLARED |= {"margin", "bandwidth", "decay", "delta", "alpha", "length_scale", "power", "smoothness", "tail"}
@@ -87,15 +86,20 @@ def forgeries(cert):
         if path and (path[0] in ("content_hash", "schema_version") or (path[0] == "files" and len(path) == 2)):
             continue
         if isinstance(value, dict):
-            yield (*path, "canary"), put(cert, (*path, "canary"), TEXT)
-            yield (*path, "exact_n"), put(cert, (*path, "exact_n"), 347)
+            name, canary = (("canary", TEXT), ("exact_n", 347))[len(path) % 2]
+            yield (*path, name), put(cert, (*path, name), canary)
         if isinstance(value, list):
             yield path, put(cert, path, [*value, *(value[-1:] or [0.347])])
             yield path, put(cert, path, [*value, RAW[0]])
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        for canary in () if not path else CANARIES if number else CANARIES[:2]:
-            if type(canary) is not type(value) or canary != value:
-                yield path, put(cert, path, canary)
+        for canary in canaries(value) if path else ():
+            yield path, put(cert, path, canary)
+
+
+def canaries(value):
+    """One of the kind of a value, and the coordinates of a point."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return [347 if isinstance(value, int) else 0.347, RAW]
+    return [TEXT, RAW]
 
 
 @pytest.mark.exhaustive

@@ -4,17 +4,14 @@ With its hash made again a certificate with a changed leaf does not verify, unle
 which nothing of the promise hangs, each with its reason.
 """
 
-import contextlib
 import copy
 import json
 import shutil
 from collections import defaultdict
 
-import numpy as np
 import pytest
 from release.test_stored_releases import CERTIFICATES, NAMES, STORED
 
-import dpppsynth as dps
 from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.privacy import verify
 from dpppsynth.release import certificate
@@ -77,15 +74,17 @@ for _cert in CERTIFICATES.values():
 
 
 def others(path, value):
-    """A little more and less, another kind, and the neighbours in an enumeration."""
+    """A little more or less, by turns; another kind; and the neighbour in an enumeration."""
+    more = sum(map(len, map(str, path))) % 2
     if isinstance(value, bool):
         return [not value, "yes"]
     if isinstance(value, int):
-        return [value + 1, value - 1, str(value)]
+        return [value + (1 if more else -1), str(value)]
     if isinstance(value, float):
-        return [value * 1.001 or 0.001, value * 0.999 or -0.001, str(value)]
+        return [value * 1.001 or 0.001 if more else value * 0.999 or -0.001, str(value)]
     if isinstance(value, str):
-        return [value + "x", 1, *sorted(WORDS[names_of(path)] - {value})[:3]]
+        words = sorted({*WORDS[names_of(path)], value})
+        return [words[(words.index(value) + 1) % len(words)] if len(words) > 1 else value + "x", 1]
     return [1, "x"]
 
 
@@ -138,26 +137,3 @@ def test_every_free_leaf_is_there_and_is_free(tmp_path):
                 except DpppsynthError:
                     continue
     assert loose == set(FREE)
-
-
-@pytest.fixture(scope="module")
-def shuffled(tmp_path_factory):
-    """A release with a statement on shuffled reports, which no stored one has."""
-    window = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
-    pattern = dps.PointPattern(np.random.default_rng(1).uniform(0, 1000, (2100, 2)), window)
-    mechanism = dps.local.DiskAreaMechanism(1.0, cells=4, shuffled=2000, shuffle_delta=1e-6)
-    return mechanism.release(pattern).save(tmp_path_factory.mktemp("shuffled") / "public")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("huge", [1e29, 1e300, 10**30])
-def test_huge_numbers_do_not_verify_and_end_no_run(huge, shuffled, tmp_path):
-    for k, source in enumerate((shuffled, *(STORED / name for name in NAMES))):
-        folder = shutil.copytree(source, tmp_path / str(k))
-        cert = json.loads((source / "certificate.json").read_text())
-        for path, value in leaves(cert):
-            if path[0] in ELSEWHERE or isinstance(value, str | bool | type(None)) or free_by(cert["mechanism"], path):
-                continue
-            (folder / "certificate.json").write_text(json.dumps(changed(cert, path, huge)))
-            with contextlib.suppress(DpppsynthError):
-                assert not verify(folder).holds, (source.name, path)

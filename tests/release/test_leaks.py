@@ -285,10 +285,9 @@ def runs(tmp_path_factory):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 class TestNoise:
-    @pytest.mark.exhaustive
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         "kind",
         [

@@ -42,7 +42,6 @@ def waves(length):
     ("length", "total", "settings"),
     [
         (25.0, 2e4, {"n": 2e4}),
-        (120.0, 2e4, {}),
         (120.0, 300.0, {"n": 300.0}),
         (60.0, 5e3, {"smoothness": (1.0, 3.0), "n": 5e3}),
         (120.0, 5e3, {"spacing": 20.0, "window": CLAW}),

@@ -467,7 +467,7 @@ def test_an_offset_of_many_cells_comes_back(tmp_path):
     """It is kept as a raster, cropped to the window."""
     values = np.random.default_rng(4).gamma(0.5, 1.0, (50, 40))
     offset = Offset.from_grid(values, (-200, -100, 1300, 1200), "counts")
-    release = LGCPSynthesizer(1.0, alpha=25.0, prior="sparse", offset=offset).release(PATTERN)
+    release = LGCPSynthesizer(1.0, alpha=25.0, prior="sparse", offset=offset, length_scale=300.0).release(PATTERN)
     folder = release.save(tmp_path / "out")
     verify(folder).require()
     assert {"offset.nc"} == {path.name for path in folder.iterdir() if path.name.startswith("offset")}

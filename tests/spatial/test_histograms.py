@@ -7,13 +7,14 @@ import numpy as np
 import ot
 import pytest
 from baselines.area_theory import ContinuousDiskArea
+from baselines.entropic_transport import sinkhorn2
 from scipy.optimize import linprog
 
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.evaluation import wasserstein
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.transport import sinkhorn2, sliced_wasserstein, sliced_wasserstein_points, wasserstein2
+from dpppsynth.spatial.transport import sliced_wasserstein, sliced_wasserstein_points, wasserstein2
 
 DISTANCES = (wasserstein2, sinkhorn2, sliced_wasserstein)
 

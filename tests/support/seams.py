@@ -35,6 +35,7 @@ def few_simulations():
     """As few simulations of clusters as of a pattern of any size, where a test does not depend on their law."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dpppsynth.models.cluster_posterior.MANY", 1)
+        patch.setattr("dpppsynth.models.cluster_process.PAIRS", 40)
         yield
 
 

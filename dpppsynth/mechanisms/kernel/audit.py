@@ -103,22 +103,6 @@ class Children:
         return (unlucky - stated) * (mean - stated) > 0 and self.log_chance(unlucky, 0, runs) <= log_level
 
 
-def laws_of_children(plan: KernelStatistic, pair: Pair) -> tuple[StatedLaw, ...]:
-    """Laws of all children, and of those within shares of the bandwidth from the first of the person's places.
-
-    Where that is wider than the window, of a fourth of the window's extent.
-    """
-    window = plan.domain
-    found = [StatedLaw("number of children", Children(plan, pair, (window, window)))]
-    gone, came = changed(pair)
-    for name, share in NEAR.items() if len(gone) else ():
-        radius = share * min(plan.bandwidth, window.extent / 4)
-        disks = (shapely.Point(places[0]).buffer(radius) for places in (gone, came))
-        first, second = (Window.polygon(window.geometry.intersection(disk)) for disk in disks)
-        found.append(StatedLaw(f"number of children {name} the person", Children(plan, pair, (first, second))))
-    return tuple(found)
-
-
 # Rows of a stochastic matrix that are compared at a time.
 BLOCK = 2000
 
@@ -179,17 +163,26 @@ class KernelAudit(PatternAudit):
         return _farthest_move(*changed(pair)) / self.plan.bandwidth, claim.ratio
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        return min(0.0, math.log(self._densest(pair) * self.plan.domain.resolution**2))
-
-    def _densest(self, pair: Pair) -> float:
-        """Largest density of the children anywhere, at most."""
-        plan = self.plan
-        region = hull(plan.domain)
+        # Largest density of the children anywhere, at most.
+        plan, region = self.plan, hull(self.plan.domain)
         least = min(float(mass(pattern.xy, region, plan.bandwidth).min()) for pattern in pair)
-        return plan.n / (2 * math.pi * plan.bandwidth**2 * least)
+        densest = plan.n / (2 * math.pi * plan.bandwidth**2 * least)
+        return min(0.0, math.log(densest * plan.domain.resolution**2))
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        return laws_of_children(self.plan, pair)
+        """Laws of all children, and of those within shares of the bandwidth from the first of the person's places.
+
+        Where that is wider than the window, of a fourth of the window's extent.
+        """
+        plan, window = self.plan, self.plan.domain
+        found = [StatedLaw("number of children", Children(plan, pair, (window, window)))]
+        gone, came = changed(pair)
+        for name, share in NEAR.items() if len(gone) else ():
+            radius = share * min(plan.bandwidth, window.extent / 4)
+            disks = (shapely.Point(places[0]).buffer(radius) for places in (gone, came))
+            first, second = (Window.polygon(window.geometry.intersection(disk)) for disk in disks)
+            found.append(StatedLaw(f"number of children {name} the person", Children(plan, pair, (first, second))))
+        return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)

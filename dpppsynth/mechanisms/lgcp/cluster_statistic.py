@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
@@ -13,11 +13,10 @@ import scipy
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import LaplaceMasses, PrivateStatistic
-from dpppsynth.contract.pair_settings import caps_of, listed, require_levels
+from dpppsynth.contract.pair_settings import listed, require_levels
 from dpppsynth.contract.pairs_statistic import NoisedPairs, NoiseGroup, PairsStatistic
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, one_among
 from dpppsynth.contract.statistic import FileCheck, Parameters, capped, require
-from dpppsynth.contract.synthesizer import exact_or_guess
 from dpppsynth.core.arguments import one_of, probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
@@ -28,14 +27,14 @@ from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
-from dpppsynth.models.pair_sums import PairStatistic, finest, require_radius
+from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import pair_sums
 from dpppsynth.privacy.composition import together
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import CappedRelation, Relation
+from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 
 # Radii: the work of the likelihood grows by a factor with each.
@@ -44,7 +43,7 @@ MOST_RADII = 4
 MOST_SIMULATED = 2_000_000
 
 
-CLUSTERS = "clusters.json"
+FILE = "clusters.json"
 # Probabilities are whole numbers of millionths.
 UNIT = 1_000_000
 
@@ -248,7 +247,7 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
 
     @property
     def following(self) -> dict[str, FileCheck]:
-        return {CLUSTERS: lambda content, _: read_clusters(content, self.prior)}
+        return {FILE: lambda content, _: read_clusters(content, self.prior)}
 
 
 def require_simulated(size: float) -> None:
@@ -259,31 +258,3 @@ def require_simulated(size: float) -> None:
             f"{mention('clusters')} out."
         )
         raise InputError(msg)
-
-
-def with_pairs(
-    basis: str,
-    mesh: Mesh,
-    relation: CappedRelation,
-    n: int | None,
-    size: float,
-    epsilon: float,
-    *,
-    share: float,
-    radii: tuple[float, ...] | None,
-    caps: Sequence[int] | int | None,
-    places: str,
-) -> MassesAndPairs:
-    """Masses or counts on a mesh, and pair sums within the radii that are given or follow from a public rule."""
-    domain = mesh.domain
-    require_simulated(size)
-    ruled, most = rules.pair_levels(domain, size, epsilon * share, secret=n is None)
-    if radii is not None:
-        for radius in radii:
-            require_radius(radius, domain, name="cluster_radii")
-        ruled, most = radii, most[:1] * len(radii)
-    if caps is not None:
-        most = caps_of(caps, len(ruled), name="cluster_caps")
-    steps = tuple(finest(domain, radius, n) for radius in ruled)
-    measured = basis, mesh, relation, *exact_or_guess(n, size), epsilon
-    return MassesAndPairs(*measured, share, ruled, most, steps, places)

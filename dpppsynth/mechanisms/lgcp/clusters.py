@@ -1,22 +1,164 @@
-"""The record of clusters, with its words and examples."""
+"""Releases with clusters over a private intensity, as tight and as large as the original's; their record."""
 
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
 
 from dpppsynth.contract.examples import RELATIONS, Example, ring, square, streets
 from dpppsynth.contract.registry import Mechanism, later
+from dpppsynth.contract.result import Saved
 from dpppsynth.contract.words import MechanismWords
+from dpppsynth.core.errors import InformationWarning, InputError
+from dpppsynth.core.progress import Progress, silent
+from dpppsynth.core.single_entry_cache import SingleEntryCache
 from dpppsynth.core.units import short_unit
+from dpppsynth.inference.field_inference import FieldInference
 from dpppsynth.inference.lgcp_inference import LGCPInference
 from dpppsynth.inference.matern_inference import MaternInference
 from dpppsynth.inference.sparse_inference import PrecisionInference
 from dpppsynth.inference.street_inference import StreetInference
-from dpppsynth.mechanisms.lgcp.cluster_statistic import MassesAndPairs
-from dpppsynth.mechanisms.lgcp.clustered_release import ClusteredRelease
+from dpppsynth.mechanisms.lgcp.cluster_statistic import (
+    FILE,
+    MOST_SIMULATED,
+    MassesAndPairs,
+    cluster_text,
+    read_clusters,
+)
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
+from dpppsynth.models.cluster_posterior import ClusterPosterior
+from dpppsynth.models.cluster_process import NO_CLUSTERS, ClusterLaw, ParentRule, SharedTents, clustered_pattern
 from dpppsynth.privacy.relations import AddRemove
+from dpppsynth.release import folder_writing
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.spatial.intensity import Intensity
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.sampling import require_room
+
+# Points of simulated patterns where the number is secret: so many, or so many times the guess, at most. Noise that
+# drowns the number could ask for any.
+MANY, FAR = 100_000, 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClusteredRelease(CoxRelease[MassesAndPairs]):
+    """Result of a release with clusters; other attributes as in `CoxRelease`.
+
+    Attributes
+    ----------
+    inferred_clusters : ClusterPosterior or None
+        None when inference has not succeeded yet.
+    """
+
+    inferred_clusters: ClusterPosterior | None = None
+
+    @property
+    def inferred(self) -> bool:
+        return super().inferred and self.inferred_clusters is not None
+
+    @property
+    def clusters(self) -> ClusterPosterior:
+        """Posterior of the law of clusters: whether there are any, how large and how wide."""
+        if self.inferred_clusters is None:
+            msg = "release: inference has not been run on its private statistic; call `release.infer(...)` first."
+            raise InputError(msg)
+        return self.inferred_clusters
+
+    @cached_property
+    def sums(self) -> Floats:
+        """(L,) noised sums of `1 - distance / radius` over pairs, in pairs; some may be negative."""
+        return self.statistic.definition.sums(self.statistic.lattice)
+
+    def with_posterior(self, model: FieldInference, rng: np.random.Generator, say: Progress) -> Self:
+        found = super().with_posterior(model, rng, say)
+        # An auditor's release leaves out what follows from the numbers.
+        if found.draws is None:
+            return found
+        return replace(found, inferred_clusters=found.infer_clusters(rng, say))
+
+    def infer_clusters(self, rng: np.random.Generator, say: Progress = silent) -> ClusterPosterior:
+        """The posterior of the law of clusters over the released intensity, by simulation."""
+        plan, intensity = self.statistic.definition, self.intensity
+        pairs = plan.pairs
+        totals = np.array([intensity.total]) if plan.n is not None else self._totals()
+        most = min(MOST_SIMULATED, max(MANY, FAR * (plan.expected_n or 0)))
+        if plan.n is None and totals.mean() > most:
+            # Patterns of fewer points would make any original look clustered.
+            msg = (
+                "expected_n: the release tells of far more points than were expected, too many to simulate clusters; "
+                "synthetic patterns have none."
+            )
+            warnings.warn(msg, InformationWarning, stacklevel=2)
+            return ClusterPosterior.empty(plan.prior)
+
+        # Made once, before several threads ask for it.
+        self.parents(intensity)
+
+        def simulate(law: ClusterLaw, own: np.random.Generator) -> Floats:
+            n = plan.n if plan.n is not None else int(own.poisson(min(own.choice(totals), most)))
+            return pairs.statistic.sums(self.clustered(intensity, law, n, own).positions)
+
+        scales = [scale / 2.0**pairs.bits for scale in pairs.scales]
+        size = plan.n or max(1.0, float(totals.mean()))
+        return ClusterPosterior.inferred(plan.prior, simulate, self.sums, scales, size, rng, say)
+
+    def _totals(self) -> Floats:
+        """(K,) expected numbers of points of posterior draws, where the number of points is secret."""
+        return self._field_model().posterior_mean(self._require_draws()).totals
+
+    def drawn(self, intensity: Intensity, n: int | None, rng: np.random.Generator, source: str) -> PointPattern:
+        """One pattern of clusters over an intensity.
+
+        Of the whole posterior where different draws are asked for, which may have clusters or none; else of one law,
+        its centre, with clusters where they are more likely than none.
+        """
+        law = self.clusters.draw(rng) if source == "draws" else self.clusters.central
+        if n is None:
+            require_room(intensity)
+            n = int(rng.poisson(intensity.total))
+        return self.clustered(intensity, law, n, rng)
+
+    def clustered(self, intensity: Intensity, law: ClusterLaw, n: int, rng: np.random.Generator) -> PointPattern:
+        """`n` points of clusters over an intensity, whose numbers vary as the rule of parents says."""
+        variance = self.parents(intensity).variance(law) if n and law != NO_CLUSTERS else 1.0
+        return clustered_pattern(intensity, law, n, rng, variance=variance)
+
+    def parents(self, intensity: Intensity) -> ParentRule:
+        """Rule by which numbers of clusters over an intensity vary; that of one is enough, patterns of one follow."""
+        return self._rules.get(intensity, lambda: self._parents(intensity))
+
+    @cached_property
+    def _rules(self) -> SingleEntryCache[ParentRule]:
+        return SingleEntryCache()
+
+    @cached_property
+    def _tents(self) -> SharedTents:
+        plan = self.statistic.definition
+        return SharedTents.of(self.intensity, plan.mass_shares, plan.prior.spreads)
+
+    def _parents(self, intensity: Intensity) -> ParentRule:
+        plan = self.statistic.definition
+        positions, element, weight = intensity.mesh.pieces.quadrature()
+        at = np.clip(intensity.mesh.weights(element, positions), 0, 1)
+        expected = plan.mass_shares(positions).T @ (weight * intensity.at(element, at, positions))
+        if plan.n is not None:
+            expected *= plan.n / expected.sum()
+        return ParentRule.of(self._tents, self.statistic.masses, plan.mass_variance, expected, fixed=plan.n is not None)
+
+    def reopened(self, saved: Saved) -> Self:
+        found, content = super().reopened(saved), saved.content(FILE)
+        clusters = None if content is None else read_clusters(content, self.statistic.definition.prior)
+        return replace(found, inferred_clusters=clusters)
+
+    def write(self, folder: Path, start: str = "") -> None:
+        super().write(folder, start)
+        if self.inferred_clusters is not None:
+            folder_writing.put(cluster_text(self.inferred_clusters), folder / (start + FILE))
 
 
 @dataclass(frozen=True, kw_only=True)

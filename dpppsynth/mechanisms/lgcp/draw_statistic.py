@@ -89,13 +89,8 @@ FAILED = (
 P_co = TypeVar("P_co", bound="DrawStatistic", covariant=True)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DrawnField(Confidential):
-    """Result of a sampler: the field (V,), and confidential diagnostics of the run."""
-
-    field: Floats
-    attempts: int | None = None
-    diagnostics: Diagnostics | None = None
+# Result of a sampler, confidential: the field (V,), attempts of the exact sampler, and diagnostics of NUTS.
+Sampled = tuple[Floats, int | None, Diagnostics | None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,14 +244,14 @@ class DrawStatistic(FieldStatistic):
         start = time.perf_counter()
         with blocking(FAILED):
             sample = partial(self._sample, rng=generator(rng))
-            outcome = self.apply_noise(sample, tent_masses(pattern, self.mesh))
+            field, attempts, diagnostics = self.apply_noise(sample, tent_masses(pattern, self.mesh))
         seconds = time.perf_counter() - start
-        lattice = np.round(outcome.field * 2.0**self.bits).astype(np.int64)
+        lattice = np.round(field * 2.0**self.bits).astype(np.int64)
         seeded = rng is not None
         draw = PrivateStatistic(self, lattice, self.noise_name(seeded=seeded), seeded)
-        return ConfidentialFit(draw, seconds, outcome.attempts, outcome.diagnostics)
+        return ConfidentialFit(draw, seconds, attempts, diagnostics)
 
-    def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> Sampled:
         raise NotImplementedError
 
 
@@ -284,17 +279,17 @@ class PosteriorDrawStatistic(DrawStatistic):
         require(stated != relation.n_is_public, "the intercept protects n where n is secret")
         return super().from_parameters(parameters, relation, domain, mechanism=mechanism)
 
-    def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> Sampled:
         posterior = self.prior.posterior(masses)
         match self.sampler:
             case "exact":
                 draw = NestedBoxes(posterior).draw(rng)
-                return DrawnField(draw.field, attempts=draw.attempts)
+                return draw.field, draw.attempts, None
             case "proximal":
-                return DrawnField(posterior.field(proximal_draw(posterior, rng)))
+                return posterior.field(proximal_draw(posterior, rng)), None, None
             case _:
                 run = nuts_draw(posterior, rng, engine=self.engine)
-                return DrawnField(run.field, diagnostics=run.diagnostics)
+                return run.field, None, run.diagnostics
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -332,13 +327,13 @@ class LipschitzStatistic(DrawStatistic):
         slope = f"of the log-intensity, at most {self.slope:.4g} per {self.domain.unit}"
         return [covariance, ("slope", slope), *rest]
 
-    def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> Sampled:
         posterior = self.prior.posterior(masses)
         if self.sampler == "exact":
             draw = NestedBoxes(posterior).draw(rng, support=self.support)
-            return DrawnField(draw.field, attempts=draw.attempts)
+            return draw.field, draw.attempts, None
         run = nuts_draw(posterior, rng, support=self.support, engine=self.engine)
-        return DrawnField(run.field, diagnostics=run.diagnostics)
+        return run.field, None, run.diagnostics
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -399,6 +394,6 @@ class KimLimStatistic(DrawStatistic):
         median = f"length scale random with median {self.covariance.length_scale:.4g} {unit}"
         return [("covariance", f"{ratio}, {median}")]
 
-    def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> Sampled:
         run = self.model.draw(masses, rng, engine=self.engine)
-        return DrawnField(run.field, diagnostics=run.diagnostics)
+        return run.field, None, run.diagnostics

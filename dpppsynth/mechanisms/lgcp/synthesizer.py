@@ -50,12 +50,13 @@ from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
 from dpppsynth.mechanisms.lgcp.covariance_options import COVARIANCE, covariance_of, require_one_covariance
 from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses
 from dpppsynth.models.covariances import Covariance, PoweredExponential
+from dpppsynth.models.pair_sums import finest, require_radius
 from dpppsynth.models.recipes import segments
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.catalogue import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu
+from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, gaussian_mu
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.covariates import covariates_from
@@ -288,11 +289,17 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         require_true_lengths(domain)
-        self.public_size(n, expected_n)
+        known = self.public_size(n, expected_n)
         self.require_delta(self.delta, n, expected_n)
         offset = None if self.offset is None else self.offset.on(domain)
-        settled = self if offset is self.offset else replace(self, offset=offset)
-        return planned(settled, domain, n, expected_n)
+        s, size = self if offset is self.offset else replace(self, offset=offset), need_size(known)
+        if s.mechanism in MASSES:
+            cells = s.mechanism == "cells" or (s.mechanism == "auto" and _counts_tell(s, domain, size))
+            return (_cells if cells else _tents)(s, domain, n, size)
+        if s.mechanism == "field":
+            return _field(s, domain, n, size)
+        planners: Mapping[str, Callable[..., ReleasePlan]] = registry.loaded(PLANNERS_OF_DRAWS)
+        return planners[s.mechanism](s, domain, n, size)
 
     def plan_by(
         self,
@@ -323,7 +330,11 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         return replace(most, assumptions=(AVERAGED, *most.assumptions)) if averaged else most
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
-        return profile_of_budget(self)
+        if self.mechanism not in SPENDING_DELTA:
+            return super()._ceiling(domain)
+        if self.mechanism.startswith("kim-lim"):
+            return ApproximateDP(float(self.epsilon), float(self.delta))
+        return GaussianDP(gaussian_mu(self.epsilon, self.delta), float(self.delta))
 
     def _settle_clusters(self) -> None:
         if self.clusters is not None:
@@ -360,15 +371,6 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
                 "covariance: it has a sigma and a length scale; give it alone, or sigma= and length_scale= without it."
             )
             raise InputError(msg)
-
-
-def profile_of_budget(s: LGCPSynthesizer) -> Profile:
-    """Privacy profile of a mechanism's whole budget."""
-    if s.mechanism not in SPENDING_DELTA:
-        return PureDP(float(s.epsilon))
-    if s.mechanism.startswith("kim-lim"):
-        return ApproximateDP(float(s.epsilon), float(s.delta))
-    return GaussianDP(gaussian_mu(s.epsilon, s.delta), float(s.delta))
 
 
 def require_settings(s: LGCPSynthesizer) -> None:
@@ -428,18 +430,6 @@ def _require_effects(s: LGCPSynthesizer, priors: tuple[str, ...]) -> None:
         raise InputError(msg)
 
 
-def planned(s: LGCPSynthesizer, domain: Domain, n: int | None, expected_n: float | None) -> ReleasePlan:
-    """Make the release plan from public parameters."""
-    size = need_size(s.public_size(n, expected_n))
-    if s.mechanism in MASSES:
-        cells = s.mechanism == "cells" or (s.mechanism == "auto" and _counts_tell(s, domain, size))
-        return (_cells if cells else _tents)(s, domain, n, size)
-    if s.mechanism == "field":
-        return _field(s, domain, n, size)
-    planners: Mapping[str, Callable[..., ReleasePlan]] = registry.loaded(PLANNERS_OF_DRAWS)
-    return planners[s.mechanism](s, domain, n, size)
-
-
 def _cells(s: LGCPSynthesizer, network: Domain, n: int | None, size: float) -> ReleasePlan:
     """Counts along streets, with a field behind them that knows where streets carry on."""
     if not isinstance(network, LinearNetwork):
@@ -480,14 +470,23 @@ def _field(s: LGCPSynthesizer, domain: Domain, n: int | None, size: float) -> Re
 
 def _measured(s: LGCPSynthesizer, basis: str, mesh: Mesh, n: int | None, size: float) -> LaplaceMasses:
     """Masses or counts, and pair sums where clusters are asked for."""
+    domain, relation, sizes, epsilon = mesh.domain, s.neighbouring(), exact_or_guess(n, size), float(s.epsilon)
     if not s.clusters:
-        return LaplaceMasses(basis, mesh, s.neighbouring(), *exact_or_guess(n, size), float(s.epsilon))
+        return LaplaceMasses(basis, mesh, relation, *sizes, epsilon)
     # Loaded when clusters are asked for.
-    from dpppsynth.mechanisms.lgcp.cluster_statistic import with_pairs
+    from dpppsynth.mechanisms.lgcp.cluster_statistic import MassesAndPairs, require_simulated
 
-    asked = {"radii": s.cluster_radii, "caps": s.cluster_caps, "places": s.cluster_places}
     share = float(s.clusters)
-    return with_pairs(basis, mesh, s.neighbouring(), n, size, float(s.epsilon), share=share, **asked)
+    require_simulated(size)
+    radii, caps = rules.pair_levels(domain, size, epsilon * share, secret=n is None)
+    if s.cluster_radii is not None:
+        for radius in s.cluster_radii:
+            require_radius(radius, domain, name="cluster_radii")
+        radii, caps = s.cluster_radii, caps[:1] * len(s.cluster_radii)
+    if s.cluster_caps is not None:
+        caps = caps_of(s.cluster_caps, len(radii), name="cluster_caps")
+    steps = tuple(finest(domain, radius, n) for radius in radii)
+    return MassesAndPairs(basis, mesh, relation, *sizes, epsilon, share, radii, caps, steps, s.cluster_places)
 
 
 def _named(s: LGCPSynthesizer, statistic: LaplaceMasses, estimator: AnyEstimator) -> ReleasePlan:

@@ -97,7 +97,8 @@ def marked_tents(mesh: Mesh, marks: Marks, relation: CappedRelation, *, scale: f
     if isinstance(relation, MovedPoint) and relation.types == PUBLIC:
         own.append(OWN_TYPES)
     if isinstance(relation, MovedPoint) and isinstance(relation.time, float) and marks.times is not None:
-        own.append(clock_assumption(marks.times))
+        change, unit = marks.times.clock_change, marks.times.unit
+        own.append(Statement("clock-changes", by=change, unit=unit) if change else TIMES_AS_READ)
     return Guarantee(
         relation,
         PureDP(epsilon),
@@ -105,11 +106,6 @@ def marked_tents(mesh: Mesh, marks: Marks, relation: CappedRelation, *, scale: f
         bounds.assumptions(relation, tuple(own), domain=mesh.domain),
         on_ground(_curve(mesh, marks, relation, scale), mesh.domain),
     )
-
-
-def clock_assumption(times: Times) -> Code:
-    """Relation between the time that passes and the time on the clock."""
-    return Statement("clock-changes", by=times.clock_change, unit=times.unit) if times.clock_change else TIMES_AS_READ
 
 
 def _curve(mesh: Mesh, marks: Marks, relation: CappedRelation, scale: float) -> list[tuple[float, float]]:

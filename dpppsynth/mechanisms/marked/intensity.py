@@ -15,7 +15,6 @@ from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, gathered_rule, gauss_rule, mean_exp_segment
 from dpppsynth.spatial.offset import Offset
-from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import checked_coordinates
 
 # Points along a side of an element, and between two instants, at which exponentials of fields are integrated.
@@ -63,8 +62,8 @@ class MarkedMesh:
     def measure(self) -> Floats:
         """(C K V,) integrals of the products of basis functions, times the offset."""
         space = self.space.integrate(self.space.weighted_pieces(self.offset))
-        one = np.kron(time_measure(self.marks.times), space)
-        return np.tile(one, self.shape[0])
+        times = self.marks.times
+        return np.tile(np.kron(np.ones(1) if times is None else times.measure, space), self.shape[0])
 
     @cached_property
     def rule(self) -> tuple[sp.csr_array, Floats]:
@@ -74,11 +73,6 @@ class MarkedMesh:
         time, length = time_rule(self.marks.times)
         basis = sp.kron(sp.eye_array(self.shape[0]), sp.kron(time, space), format="csr")
         return basis, np.tile(np.kron(length, area), self.shape[0])
-
-
-def time_measure(times: Times | None) -> Floats:
-    """(K,) integrals of the hats; one where there are no times."""
-    return np.ones(1) if times is None else times.measure
 
 
 def time_basis(times: Times | None, at: Floats) -> sp.csr_array:
@@ -179,23 +173,6 @@ class MarkedIntensity:
         """Expected number of points."""
         return float(self.masses.sum())
 
-    @cached_property
-    def element_bound(self) -> Floats:
-        """(T,) upper bounds on the elements, over all times and types."""
-        logs = self.log_values[:, :, self.mesh.elements].max(axis=-1)
-        return np.asarray(over_time(self.grid.marks.times, logs).sum(axis=0) * self._highest_offset)
-
-    @cached_property
-    def _highest_offset(self) -> Floats:
-        """(T,) upper bounds of the offset on the elements."""
-        offset, count = self.grid.offset, len(self.mesh.elements)
-        return np.ones(count) if offset is None else np.broadcast_to(offset.bounds(self.mesh), (count,))
-
-    @cached_property
-    def piece_bound(self) -> Floats:
-        """(Q,) upper bounds on the mesh's pieces."""
-        return self.element_bound[self.mesh.pieces.element]
-
     def draw_points(self, n: int, rng: np.random.Generator) -> Points:
         """Positions (n, 2), type numbers (n,) and times (n,) of n independent points, exact by rejection."""
         bound, cells = self._bounds, self._bounds.shape
@@ -218,7 +195,9 @@ class MarkedIntensity:
             corner = np.maximum(corner, np.roll(corner, -1, axis=1))
             corner = corner if times.periodic else corner[:, :-1]
         length = 1.0 if times is None else times.spacing
-        weight = pieces.weight * self._highest_offset[pieces.element] * length
+        offset, count = self.grid.offset, len(self.mesh.elements)
+        highest = np.ones(count) if offset is None else np.broadcast_to(offset.bounds(self.mesh), (count,))
+        weight = pieces.weight * highest[pieces.element] * length
         return np.asarray(np.exp(corner)[:, :, pieces.element] * weight)
 
     def _thin(self, cell: tuple[Ints, ...], rng: np.random.Generator) -> Points:
@@ -302,13 +281,6 @@ def over_time(times: Times | None, logs: Floats) -> Floats:
     sooner = logs if times.periodic else logs[:, :-1]
     pairs = np.stack([sooner, later], axis=-1)
     return times.spacing * mean_exp_segment(pairs.reshape(-1, 2)).reshape(sooner.shape).sum(axis=1)
-
-
-def marked_pattern(intensity: MarkedIntensity | MarkedMean, n: int, rng: np.random.Generator) -> PointPattern:
-    """`n` independent points of an intensity, with their marks."""
-    positions, kinds, times = intensity.draw_points(n, rng)
-    grid = intensity.grid
-    return PointPattern.at(positions, grid.domain, grid.marks.columns(kinds, times), synthetic=True)
 
 
 def joined(parts: Sequence[Points]) -> Points:

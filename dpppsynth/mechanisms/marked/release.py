@@ -14,7 +14,6 @@ from dpppsynth.mechanisms.marked.intensity import (
     MarkedMean,
     chosen_times,
     chosen_types,
-    marked_pattern,
     over_time,
     time_basis,
 )
@@ -25,38 +24,6 @@ from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import require_room
-
-
-def marked_risk(mean: MarkedMean, time: float | None, type_: str | None) -> RelativeRisk:
-    """The intensity without the offset, in every draw over its average over the offset and all times.
-
-    Parameters
-    ----------
-    mean : MarkedMean
-        Draws of the intensity.
-    time : float or None
-        All times where none is given.
-    type_ : str or None
-        All types where none is given.
-
-    Raises
-    ------
-    InputError
-    """
-    grid, kinds = mean.grid, chosen_types(mean.grid, type_)
-    at = None if time is None else time_basis(grid.marks.times, chosen_times(grid, time, 1)).toarray()[0]
-    population = grid.space.weighted_pieces(grid.offset).weight.sum()
-    length = 1.0 if grid.marks.times is None or at is None else grid.marks.times.length
-
-    def risks(logs: Floats) -> Floats:
-        """(V,) sums over types at the time, or integrals over all times, of exp of logarithms (C, K, V)."""
-        found = over_time(grid.marks.times, logs) if at is None else np.exp(np.einsum("k,ckv->cv", at, logs))
-        return np.asarray(found.sum(axis=0))
-
-    draws = list(mean.draws())
-    fields = np.log([risks(each.log_values[kinds]) for each in draws])
-    average = np.array([each.masses[kinds].sum() for each in draws]) / (population * length)
-    return RelativeRisk(grid.space, fields, grid.offset, average)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,7 +50,21 @@ class MarkedRelease(CoxRelease[MarkedMasses]):
         1 is the average of that type, or of all, over the population and all times. So the risk at a time says where
         and when it is high. It is linear on the log scale between the vertices of the field's mesh.
         """
-        return marked_risk(self.model.posterior_mean(self._require_draws()), time, type)
+        mean = self.model.posterior_mean(self._require_draws())
+        grid, kinds = mean.grid, chosen_types(mean.grid, type)
+        at = None if time is None else time_basis(grid.marks.times, chosen_times(grid, time, 1)).toarray()[0]
+        population = grid.space.weighted_pieces(grid.offset).weight.sum()
+        length = 1.0 if grid.marks.times is None or at is None else grid.marks.times.length
+
+        def risks(logs: Floats) -> Floats:
+            """(V,) sums over types at the time, or integrals over all times, of exp of logarithms (C, K, V)."""
+            found = over_time(grid.marks.times, logs) if at is None else np.exp(np.einsum("k,ckv->cv", at, logs))
+            return np.asarray(found.sum(axis=0))
+
+        draws = list(mean.draws())
+        fields = np.log([risks(each.log_values[kinds]) for each in draws])
+        average = np.array([each.masses[kinds].sum() for each in draws]) / (population * length)
+        return RelativeRisk(grid.space, fields, grid.offset, average)
 
     @property
     def model(self) -> MarkedInference:
@@ -122,4 +103,6 @@ class MarkedRelease(CoxRelease[MarkedMasses]):
     def drawn(self, intensity: Intensity, n: int | None, rng: np.random.Generator, source: str) -> PointPattern:
         require_room(intensity)
         marked = cast(MarkedIntensity | MarkedMean, intensity)
-        return marked_pattern(marked, int(rng.poisson(marked.total)) if n is None else n, rng)
+        n = int(rng.poisson(marked.total)) if n is None else n
+        positions, kinds, times = marked.draw_points(n, rng)
+        return PointPattern.at(positions, self.domain, self.marks.columns(kinds, times), synthetic=True)

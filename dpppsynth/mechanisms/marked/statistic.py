@@ -72,7 +72,13 @@ class MarkedMasses(LaplaceStatistic):
     basis: ClassVar[str] = "tents"
 
     def __post_init__(self) -> None:
-        require_few_numbers(self.mesh, self.marks)
+        types, hats, places = self.shape
+        if self.size > MOST_NUMBERS:
+            msg = (
+                f"marks: {types} types times {hats} hats times {places} vertices are {self.size:,} numbers, and "
+                f"{MOST_NUMBERS:,} the most; join rare types, or take fewer hats or a larger spacing."
+            )
+            raise InputError(msg)
         super().__post_init__()
 
     def __repr__(self) -> str:
@@ -155,20 +161,3 @@ class MarkedMasses(LaplaceStatistic):
 
     def require_marks(self, marks: Mapping[str, Any]) -> None:
         self.marks.require(marks)
-
-
-def require_few_numbers(mesh: Mesh, marks: Marks) -> None:
-    """Refuse more numbers than a field can stand behind.
-
-    Raises
-    ------
-    InputError
-    """
-    types, hats = marks.shape
-    numbers = types * hats * len(mesh.vertices)
-    if numbers > MOST_NUMBERS:
-        msg = (
-            f"marks: {types} types times {hats} hats times {len(mesh.vertices)} vertices are {numbers:,} numbers, and "
-            f"{MOST_NUMBERS:,} the most; join rare types, or take fewer hats or a larger spacing."
-        )
-        raise InputError(msg)

@@ -14,7 +14,7 @@ from dpppsynth.cli import app
 from dpppsynth.contract import rules as cluster_rules
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.io import write_pattern
-from dpppsynth.mechanisms.lgcp import clustered_release
+from dpppsynth.mechanisms.lgcp import clusters as clustered_release
 from dpppsynth.mechanisms.lgcp.cluster_statistic import MassesAndPairs, cluster_text, read_clusters
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
