@@ -5,7 +5,6 @@ from functools import partial
 
 from dpppsynth.contract.examples import RELATIONS, Example, Refusal, ring, square, streets
 from dpppsynth.contract.registry import Mechanism
-from dpppsynth.contract.result import Result
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.mechanisms.kernel.audit import DiffusionAudit, KernelAudit
@@ -45,28 +44,23 @@ def refusals(domain: Domain) -> Iterator[Refusal]:
         yield Refusal(relation, partial(KernelSynthesizer, 1.0, delta=1e-6, relation=relation), domain, CLUSTER)
 
 
-KERNEL = Mechanism(
+_scattered = partial(Mechanism, settings=KernelSynthesizer, estimators=(), result=PoissonRelease)
+KERNEL = _scattered(
     name="kernel",
-    settings=KernelSynthesizer,
     statistic=KernelStatistic,
-    estimators=(),
-    result=PoissonRelease,
     audit=KernelAudit,
-    words=MechanismWords[Statistic, Result](
+    words=MechanismWords[Statistic, PoissonRelease](
         description="Every point was replaced by a random number of synthetic points scattered at random around it. "
         f"{SCATTERED}"
     ),
     examples=kernel,
 )
 
-DIFFUSION = Mechanism(
+DIFFUSION = _scattered(
     name="kernel-diffusion",
-    settings=KernelSynthesizer,
     statistic=DiffusionStatistic,
-    estimators=(),
-    result=PoissonRelease,
     audit=DiffusionAudit,
-    words=MechanismWords[Statistic, Result](
+    words=MechanismWords[Statistic, PoissonRelease](
         description="Every point was replaced by a random number of synthetic points that walked at random along the "
         f"streets. {SCATTERED}"
     ),

@@ -56,22 +56,17 @@ def persons() -> Iterator[Example]:
     yield Example("persons on streets", build, streets(), marks=in_threes)
 
 
-POINTS = Mechanism(
+_sums = partial(Mechanism, settings=PairSums, estimators=(), result=PairSumsRelease)
+POINTS = _sums(
     name="pair-sums",
-    settings=PairSums,
     statistic=PairSumsStatistic,
-    estimators=(),
-    result=PairSumsRelease,
     audit=PairSumsAudit,
     words=words("point"),
     examples=points,
 )
-PERSONS = Mechanism(
+PERSONS = _sums(
     name="pair-sums-persons",
-    settings=PairSums,
     statistic=PersonPairSumsStatistic,
-    estimators=(),
-    result=PairSumsRelease,
     audit=PairSumsAudit,
     words=words("person"),
     examples=persons,
