@@ -205,9 +205,7 @@ class FieldMasses(FieldStatistic, AdditiveStatistic):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        return field_statistic(
-            self.mesh, self.covariance, self.relation, delta=self.delta, scale=self.scale, bits=self.bits
-        )
+        return field_statistic(self.mesh, self.covariance, self.relation, delta=self.delta)
 
     def noise_name(self, *, seeded: bool = False) -> str:
         return (SeededGaussian if seeded else OpenDPGaussian).name

@@ -336,9 +336,8 @@ class TestGuarantee:
             covariance_from_dict(stated["covariance"]),
             plan.relation,
             delta=stated["delta"],
-            scale=stated["scale"],
-            bits=stated["lattice_bits"],
         )
+        assert (stated["scale"], stated["lattice_bits"]) == (2.0**20, 20)
         assert again == plan.guarantee
         with pytest.raises(InputError, match="kind 'spline' is not known"):
             covariance_from_dict({"kind": "spline"})

@@ -63,37 +63,27 @@ def field_sensitivity(
     return relation.max_points_per_person * one
 
 
-def field_statistic(
-    mesh: Mesh,
-    covariance: Covariance,
-    relation: CappedRelation | float,
-    *,
-    delta: float,
-    scale: float = UNIT_SCALE,
-    bits: int = LATTICE_BITS,
-) -> Guarantee:
-    """Guarantee of the field statistic with discrete Gaussian noise, for every pattern.
+def field_statistic(mesh: Mesh, covariance: Covariance, relation: CappedRelation | float, *, delta: float) -> Guarantee:
+    """Guarantee of the field statistic with discrete Gaussian noise of standard deviation 1, for every pattern.
 
     Parameters
     ----------
-    mesh, covariance, relation, bits
+    mesh, covariance, relation
         As in `field_sensitivity`.
     delta : float
         The delta at which the guarantee is quoted; strictly between 0 and 1.
-    scale : float
-        Standard deviation of the noise in lattice units, at least 16.
 
     Raises
     ------
     InputError
-        When the noise is too small, or mu beyond 30, which promises nothing.
+        When mu is beyond 30, which promises nothing.
     """
     relation, delta = as_relation(relation), probability("delta", delta)
-    mu = discrete_mu(field_sensitivity(mesh, covariance, relation, bits=bits), scale)
+    mu = discrete_mu(field_sensitivity(mesh, covariance, relation), UNIT_SCALE)
     if not mu <= LARGEST_MU:
         msg = f"covariance: it gives mu = {mu:.3g}, and at most {LARGEST_MU:g} is proved; take a smaller sigma."
         raise InputError(msg)
-    curve = () if isinstance(relation, AddRemove) else _curve(mesh, covariance, delta, scale, bits)
+    curve = () if isinstance(relation, AddRemove) else _curve(mesh, covariance, delta)
     assumed = assumptions(relation, (DISCRETE,), (FIXED,), domain=mesh.domain)
     return Guarantee(relation, GaussianDP(mu, delta), "field-statistic", assumed, curve)
 
@@ -155,11 +145,11 @@ def _on_lattice(mesh: Mesh, matrix: Floats, bits: int, change: float, reach: flo
     return 2**bits * (change + lost) + ends / 2 * (math.sqrt(len(matrix)) + mesh.elements.shape[1] * top / 2)
 
 
-def _curve(mesh: Mesh, covariance: Covariance, delta: float, scale: float, bits: int) -> Curve:
+def _curve(mesh: Mesh, covariance: Covariance, delta: float) -> Curve:
     """(d, epsilon) for one point that moves by d, up to where mu is too large to promise anything."""
     matrix = covariance.matrix(mesh)
     field = increments(mesh, matrix, mesh.domain.diameter)
     distances = [float(d) for d in np.linspace(0, mesh.domain.diameter, 41)[1:]]
-    mu = [discrete_mu(_on_lattice(mesh, matrix, bits, field.within(d), d), scale) for d in distances]
+    mu = [discrete_mu(_on_lattice(mesh, matrix, LATTICE_BITS, field.within(d), d), UNIT_SCALE) for d in distances]
     pairs = ((d, GaussianDP(m, delta).epsilon(delta)) for d, m in zip(distances, mu, strict=True) if m <= LARGEST_MU)
     return on_ground(pairs, mesh.domain)
