@@ -145,5 +145,26 @@ def area_shares(grid: Rectangles, pieces: Rectangles) -> sp.csr_array:
     >>> area_shares(uniform_grid(bounds, 2, 1), uniform_grid(bounds, 3, 1)).toarray().tolist()
     [[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]
     """
-    parts = [sp.csr_array(share) for _, share in pieces.batches(grid.cells)]
-    return sp.csr_array(sp.vstack(parts))
+    x0, y0, x1, y1 = grid.cells.T
+    column, columns = _overlapped(x0, x1, pieces.columns)
+    row, rows = _overlapped(y0, y1, pieces.rows)
+    cell = np.repeat(np.arange(len(grid)), columns * rows)
+    within = np.arange(len(cell)) - np.repeat(np.cumsum(columns * rows) - columns * rows, columns * rows)
+    i, j = column[cell] + within % columns[cell], row[cell] + within // columns[cell]
+    share = _covered(x0[cell], x1[cell], pieces.columns, i) * _covered(y0[cell], y1[cell], pieces.rows, j)
+    width = len(pieces.columns) - 1
+    return sp.csr_array((share, (cell, j * width + i)), shape=(len(grid), len(pieces)))
+
+
+def _overlapped(low: Floats, high: Floats, lines: Floats) -> tuple[Ints, Ints]:
+    """First of the intervals between lines that intervals [low, high] (T,) overlap, and how many they do."""
+    most = len(lines) - 2
+    first = np.clip(np.searchsorted(lines, low, side="right") - 1, 0, most)
+    last = np.clip(np.searchsorted(lines, high, side="left") - 1, first, most)
+    return first, last - first + 1
+
+
+def _covered(low: Floats, high: Floats, lines: Floats, number: Ints) -> Floats:
+    """Shares of the numbered intervals between lines that [low, high] cover."""
+    start, end = lines[number], lines[number + 1]
+    return np.asarray(np.maximum(np.minimum(high, end) - np.maximum(low, start), 0.0) / (end - start))
