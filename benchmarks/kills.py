@@ -54,6 +54,8 @@ WAYS = {
 }
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 POINTS = 300
+# Seconds after which a run that does not end is killed.
+PATIENCE = 120
 RESUMED = "measured, and completed by resume"
 OUTCOMES = ("nothing spent", "authorised", RESUMED, "released", "wrong")
 
@@ -111,6 +113,16 @@ def started(arguments: list[str], memory: int | None = None) -> int:
     os._exit(code)
 
 
+def ended(child: int) -> None:
+    """Wait for a run; one that hangs, as forked threads may, is killed."""
+    for _ in range(10 * PATIENCE):
+        if os.waitpid(child, os.WNOHANG) != (0, 0):
+            return
+        time.sleep(0.1)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
 def run(folder: Path, way: str, seconds: float | None, kind: signal.Signals | None, memory: int | None = None) -> str:
     """Outcome of one run: what the ledger says of it and what is left, or "wrong" with the reason."""
     points, book = points_file(folder, way), ledger_for(folder, way)
@@ -121,7 +133,7 @@ def run(folder: Path, way: str, seconds: float | None, kind: signal.Signals | No
         time.sleep(seconds)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, kind)
-    os.waitpid(child, 0)
+    ended(child)
     entries = Ledger.open(book).releases
     return "nothing spent" if not entries else judged(entries[0])
 
