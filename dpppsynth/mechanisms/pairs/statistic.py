@@ -98,7 +98,7 @@ class PairSumsStatistic(PairsStatistic):
         "scales": listed(POSITIVE),
     }
 
-    attributes: ClassVar[Mapping[str, str]] = PairsStatistic.attributes | {"scales": "pairs.scales"}
+    attributes: ClassVar[Mapping[str, str]] = {**PairsStatistic.attributes, "scales": "pairs.scales"}
 
     def __post_init__(self) -> None:
         self._require_relation()
