@@ -35,7 +35,7 @@ def test_shares_that_add_up_to_more_than_one():
     plan = sums.plan(WINDOW, n=200)
     spent = sum(
         Fraction(change) / Fraction(scale)
-        for change, scale in zip(plan.statistic.part.sensitivities, plan.statistic.scales, strict=True)
+        for change, scale in zip(plan.statistic.pairs.sensitivities, plan.statistic.pairs.scales, strict=True)
     )
     assert spent <= Fraction(plan.guarantee.epsilon()) <= 1
 

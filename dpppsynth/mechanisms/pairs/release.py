@@ -33,7 +33,7 @@ class PairSumsRelease(StatisticRelease[PairSumsStatistic], PatternRelease):
     @property
     def noise_sd(self) -> tuple[float, ...]:
         """(L,) standard deviations of their noise."""
-        return self.statistic.definition.noise_sd
+        return self.statistic.definition.pairs.noise_sd
 
     @property
     def patterns(self) -> list[PointPattern]:

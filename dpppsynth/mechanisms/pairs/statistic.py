@@ -1,6 +1,6 @@
 """`PairSumsStatistic`: capped sums over pairs of near points with discrete Laplace noise (docs/theory/pair_sums.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -98,11 +98,13 @@ class PairSumsStatistic(PairsStatistic):
         "scales": listed(POSITIVE),
     }
 
+    attributes: ClassVar[Mapping[str, str]] = {**PairsStatistic.attributes, "scales": "pairs.scales"}
+
     def __post_init__(self) -> None:
         self._require_relation()
         positive("epsilon", self.epsilon)
         require_levels(self.radii, self.caps, self.shares, self.steps)
-        self.part.require(self.n)
+        self.pairs.require(self.n)
         self.guarantee.require(self.epsilon, 0.0)
 
     def _require_relation(self) -> None:
@@ -118,7 +120,7 @@ class PairSumsStatistic(PairsStatistic):
         return self.region
 
     @cached_property
-    def part(self) -> NoisedPairs:
+    def pairs(self) -> NoisedPairs:
         """Sums and noise."""
         statistic = PairStatistic(self.region, self.radii, self.caps, self.steps)
         return NoisedPairs(statistic, self.relation, self.epsilons)
@@ -126,27 +128,17 @@ class PairSumsStatistic(PairsStatistic):
     @property
     def bits(self) -> int:
         """Binary digits of the released sums."""
-        return self.part.bits
+        return self.pairs.bits
 
     @property
     def epsilons(self) -> tuple[float, ...]:
         """Budget of each radius."""
         return budget_parts(self.epsilon, self.shares)
 
-    @property
-    def scales(self) -> tuple[float, ...]:
-        """Scale of each sum's noise, in lattice units."""
-        return self.part.scales
-
-    @property
-    def noise_sd(self) -> tuple[float, ...]:
-        """Standard deviation of each sum's noise, about."""
-        return self.part.noise_sd
-
     @cached_property
     def guarantee(self) -> Guarantee:
         return pair_sums(
-            self.relation, caps=self.caps, scales=self.scales, bits=self.part.statistic.bits, domain=self.region
+            self.relation, caps=self.caps, scales=self.pairs.scales, bits=self.pairs.statistic.bits, domain=self.region
         )
 
     @classmethod
@@ -166,7 +158,7 @@ class PairSumsStatistic(PairsStatistic):
         unit = short_unit(self.domain.unit)
         sums = zip(self.radii, self.caps, self.steps, strict=True)
         said = ", ".join(f"{r:g} {unit} (cap {cap}, {steps} steps)" for r, cap, steps in sums)
-        sds = ", ".join(f"{sd:.4g}" for sd in self.noise_sd)
+        sds = ", ".join(f"{sd:.4g}" for sd in self.pairs.noise_sd)
         return [
             ("measured", f"sums of 1 - distance / radius over pairs within {said}"),
             ("cap", f"on what one {self.holder} adds to a sum"),
@@ -179,25 +171,25 @@ class PairSumsStatistic(PairsStatistic):
         return "point"
 
     def details(self) -> JsonObject:
-        return {"noise_sd": list(self.noise_sd)}
+        return {"noise_sd": list(self.pairs.noise_sd)}
 
     def prepare(self) -> None:
         """Make the noise of every radius, whose sampler confirms what it spends."""
         for level in range(self.size):
-            self.part.noise(level)
+            self.pairs.noise(level)
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         rng = None if rng is None else generator(rng)
         pattern = self.admitted(pattern, rng)
-        noised = self.part.add(self.apply_noise, self.exact_numbers(pattern), rng)
+        noised = self.pairs.add(self.apply_noise, self.exact_numbers(pattern), rng)
         seeded = rng is not None
         return PrivateStatistic(self, noised, self.noise_name(seeded=seeded), seeded)
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
-        return self.part.statistic.doubled(pattern.positions, self._persons(pattern))
+        return self.pairs.statistic.doubled(pattern.positions, self._persons(pattern))
 
     def noise_groups(self) -> tuple[NoiseGroup, ...]:
-        return self.part.noise_groups()
+        return self.pairs.noise_groups()
 
     def _persons(self, pattern: PointPattern) -> Ints | None:
         """(n,) numbers of persons, where points tell whose they are."""
@@ -210,7 +202,7 @@ class PairSumsStatistic(PairsStatistic):
 
     def table(self, lattice: Ints) -> str:
         """The table of released sums (L,) in lattice units, as CSV."""
-        return pair_table(self.radii, self.caps, self.masses(lattice), self.noise_sd)
+        return pair_table(self.radii, self.caps, self.masses(lattice), self.pairs.noise_sd)
 
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         """One release: error of the sums in shares of the exact ones, and that of no sums at all."""

@@ -76,7 +76,7 @@ class PairSums(Synthesizer[PairSumsRelease]):
     >>> from dpppsynth.spatial.domains import Window
     >>> pairs = PairSums(1.0, radii=[15.0, 40.0], cap=[10, 20])
     >>> plan = pairs.plan(Window.rectangle(0, 0, 1000, 1000), n=400).statistic
-    >>> [round(sd, 1) for sd in plan.noise_sd]
+    >>> [round(sd, 1) for sd in plan.pairs.noise_sd]
     [28.3, 56.6]
     """
 

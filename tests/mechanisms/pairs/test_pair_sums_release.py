@@ -96,22 +96,26 @@ class TestNoise:
         """`2 theta 2^m / epsilon`, for each point of a person where points do not tell whose they are."""
         plan = made(relation, shares=[0.25, 0.75])
         points_of_one = getattr(relation, "max_points_per_person", 1)
-        unit = 2**plan.part.statistic.bits
+        unit = 2**plan.pairs.statistic.bits
         expected = [2 * 4 * unit * points_of_one / 0.25, 2 * 8 * unit * points_of_one / 0.75]
-        assert plan.scales == pytest.approx(expected, rel=1e-12)
-        assert plan.noise_sd == pytest.approx([2**0.5 * each / (2 * unit) for each in expected], rel=1e-12)
+        assert plan.pairs.scales == pytest.approx(expected, rel=1e-12)
+        assert plan.pairs.noise_sd == pytest.approx([2**0.5 * each / (2 * unit) for each in expected], rel=1e-12)
         assert plan.guarantee.epsilon() == pytest.approx(1.0, rel=1e-12)
         assert plan.guarantee.relation == relation
         assert plan.guarantee.profile.at == 0
 
     def test_does_not_depend_on_the_privacy_radius(self):
-        assert made(AlphaNeighbours(1.0)).scales == made(AlphaNeighbours(500.0)).scales == made(ReplaceOne()).scales
+        assert (
+            made(AlphaNeighbours(1.0)).pairs.scales
+            == made(AlphaNeighbours(500.0)).pairs.scales
+            == made(ReplaceOne()).pairs.scales
+        )
 
     def test_follows_its_law(self):
         """Kolmogorov's test of 4000 seeded draws for each radius; a false alarm of 1e-7, seeds fixed."""
         plan, rng = made(n=20), np.random.default_rng(1)
-        noise = np.array([plan.part.noise(k, rng).add(np.zeros(4000, dtype=np.int64)) for k in range(2)]).T
-        for k, scale in enumerate(plan.scales):
+        noise = np.array([plan.pairs.noise(k, rng).add(np.zeros(4000, dtype=np.int64)) for k in range(2)]).T
+        for k, scale in enumerate(plan.pairs.scales):
             # The lattice is fine beside the scale: 2^-17 of it.
             assert stats.kstest(noise[:, k] / scale, "laplace").pvalue > 1e-7
         assert stats.spearmanr(*noise.T).pvalue > 1e-7
@@ -126,7 +130,9 @@ class TestNoise:
         monkeypatch.setattr(Statistic, "apply_noise", watched)
         plan, pattern = made(), points(3, 200, SQUARE)
         plan.measure(pattern)
-        assert seen == [(scale, [value]) for scale, value in zip(plan.scales, plan.exact_numbers(pattern), strict=True)]
+        assert seen == [
+            (scale, [value]) for scale, value in zip(plan.pairs.scales, plan.exact_numbers(pattern), strict=True)
+        ]
 
 
 class TestRelease:
@@ -185,7 +191,7 @@ class TestRelease:
         who = np.arange(90) // 3
         marked = PointPattern(pattern.xy, SQUARE, {"who": who})
         plan = made(AddRemovePerson("who"))
-        assert plan.exact_numbers(marked).tolist() == plan.part.statistic.doubled(pattern.xy, who).tolist()
+        assert plan.exact_numbers(marked).tolist() == plan.pairs.statistic.doubled(pattern.xy, who).tolist()
         crowd = PointPattern(np.full((90, 2), 500.0), SQUARE, {"who": who})
         # 30 persons with a cap of 4 and of 8.
         assert (plan.exact_numbers(crowd) / 2.0**plan.bits).tolist() == [60.0, 120.0]
@@ -302,7 +308,8 @@ def test_epsilon_is_spent_in_full_and_added_up():
     plan = made(shares=[0.1, 0.9])
     assert math.fsum(plan.epsilons) == pytest.approx(1.0)
     assert (
-        math.fsum(s / b for s, b in zip(plan.part.sensitivities, plan.scales, strict=True)) == plan.guarantee.epsilon()
+        math.fsum(s / b for s, b in zip(plan.pairs.sensitivities, plan.pairs.scales, strict=True))
+        == plan.guarantee.epsilon()
     )
 
 
