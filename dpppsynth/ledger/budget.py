@@ -16,7 +16,7 @@ from dpppsynth.privacy.composed import Composed, basic_epsilon
 from dpppsynth.privacy.composition import compose, gaussian_filter, largest
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
-from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
+from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP
 from dpppsynth.privacy.relations import (
     AddRemove,
     AddRemovePerson,
@@ -210,12 +210,6 @@ def nowhere_worse(new: Profile, old: Profile) -> bool:
     >>> nowhere_worse(ApproximateDP(1.0, 1e-6), GaussianDP(0.2367, at=1e-6))
     False
     """
-    if isinstance(old, SmallestOf):
-        return all(nowhere_worse(new, part) for part in old.parts)
-    return any(_below(part, old) for part in (new.parts if isinstance(new, SmallestOf) else (new,)))
-
-
-def _below(new: Profile, old: Profile) -> bool:
     if isinstance(old, PureDP | ApproximateDP):
         # Not by delta at a level, which is 0 by underflow where a Gaussian's is tiny.
         return new.epsilon(old.at) <= old.level * ROUNDED

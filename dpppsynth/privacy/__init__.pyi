@@ -61,7 +61,6 @@ from dpppsynth.privacy.profiles import GaussianDP as GaussianDP
 from dpppsynth.privacy.profiles import PoissonGaussianDP as PoissonGaussianDP
 from dpppsynth.privacy.profiles import Profile as Profile
 from dpppsynth.privacy.profiles import PureDP as PureDP
-from dpppsynth.privacy.profiles import SmallestOf as SmallestOf
 from dpppsynth.privacy.profiles import delta_gaussian as delta_gaussian
 from dpppsynth.privacy.profiles import gaussian_mu as gaussian_mu
 from dpppsynth.privacy.relations import AddRemove as AddRemove

@@ -27,7 +27,7 @@ from dpppsynth.privacy.catalogue import LAYER, Code, Statement, text
 from dpppsynth.privacy.composed import Composed, merged_profiles
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
-from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
+from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
@@ -332,13 +332,9 @@ def _quotable(part: Profile) -> bool:
 
 
 def _gaussian_parameter(part: Profile) -> float:
-    """Smallest mu that is known; 2 ndtri(e^eps / (1 + e^eps)) = -2 ndtri(1 / (1 + e^eps))."""
+    """The mu of a Gaussian or pure profile; 2 ndtri(e^eps / (1 + e^eps)) = -2 ndtri(1 / (1 + e^eps))."""
     if isinstance(part, GaussianDP):
         return part.mu
-    if isinstance(part, SmallestOf):
-        proofs = [each for each in part.parts if isinstance(each, GaussianDP) or each.epsilon(0.0) < math.inf]
-        if proofs:
-            return min(map(_gaussian_parameter, proofs))
     level = part.epsilon(0.0)
     if level < math.inf:
         return -2 * float(scipy.special.ndtri(scipy.special.expit(-level))) * (1 + 1e-12)

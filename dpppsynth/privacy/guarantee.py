@@ -29,7 +29,7 @@ from dpppsynth.privacy.catalogue import (
 )
 from dpppsynth.privacy.composed import Composed
 from dpppsynth.privacy.losses import DiscreteLosses
-from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
+from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation, Relation, relation_from_dict
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.spatial.domains import Domain, as_reals
@@ -52,7 +52,6 @@ PROFILES: dict[str, type[Profile]] = {
         ApproximateDP,
         DiscreteLosses,
         TruncatedLaplaceDP,
-        SmallestOf,
         Composed,
     )
 }

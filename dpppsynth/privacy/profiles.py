@@ -23,7 +23,6 @@ __all__ = [
     "PoissonGaussianDP",
     "Profile",
     "PureDP",
-    "SmallestOf",
     "delta_gaussian",
     "gaussian_mu",
 ]
@@ -219,33 +218,6 @@ class ApproximateDP(Profile):
         if delta < self.slack:
             return math.inf
         return PureDP(self.level).epsilon((delta - self.slack) / (1 - self.slack))
-
-
-@dataclass(frozen=True)
-class SmallestOf(Profile):
-    """Pointwise minimum of several profiles, all proved for the same mechanism."""
-
-    parts: tuple[Profile, ...]
-    at: float
-    kind: ClassVar[str] = "smallest"
-
-    def __post_init__(self) -> None:
-        _settle(self, parts=profile_parts(self.parts), at=probability("delta", self.at, zero=True))
-
-    def delta(self, epsilon: float) -> float:
-        return min(part.delta(epsilon) for part in self.parts)
-
-    def epsilon(self, delta: float) -> float:
-        return min(part.epsilon(delta) for part in self.parts)
-
-    @property
-    def mu(self) -> float | None:
-        """Gaussian parameter of the part that has one."""
-        return next((part.mu for part in self.parts if isinstance(part, GaussianDP)), None)
-
-    def describe(self) -> str:
-        """The promise in words: every part's, for all of them hold."""
-        return ". Moreover: ".join(part.describe() for part in self.parts)
 
 
 def profile_parts(profiles: Any) -> tuple[Any, ...]:

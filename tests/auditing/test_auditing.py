@@ -29,7 +29,6 @@ from dpppsynth.auditing.trials import Task, require_fresh_blocks, run_sent, run_
 from dpppsynth.contract.audits.noise_laws import less_gaussian, less_laplace
 from dpppsynth.privacy import AlphaNeighbours, ApproximateDP, GaussianDP, PoissonGaussianDP, PureDP, gaussian_mu
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.profiles import SmallestOf
 
 MU = gaussian_mu(1.0, 1e-6)
 # The Gaussian profile that covers a pure one of epsilon 1 where an audit looks.
@@ -342,9 +341,6 @@ def test_profiles_are_rated_by_the_easiest_law_that_they_allow():
     np.testing.assert_allclose(curve(PoissonGaussianDP(1 / 20, 400.0, at=1e-6)), gaussian, atol=0.01)
     np.testing.assert_allclose(gaussian, ndtr(ndtri(thresholds) - 1.0), atol=0.01)
     # Of profiles without a law of their own, the Gaussian one that covers them.
-    both = SmallestOf((GaussianDP(1.0, at=1e-6), ApproximateDP(9.0, 1e-6)), 1e-6)
-    np.testing.assert_allclose(curve(both), gaussian, atol=1e-6)
-    np.testing.assert_allclose(curve(SmallestOf((PureDP(1.0),), 0.0)), curve(GaussianDP(COVERING, at=1e-6)), atol=1e-6)
 
 
 def test_laws_in_closed_form_and_by_their_scores_are_the_same():

@@ -19,7 +19,7 @@ from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, parallel, 
 from dpppsynth.privacy.catalogue import Statement, text
 from dpppsynth.privacy.composition import weakest
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, PureDP, SmallestOf
+from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, PureDP
 from dpppsynth.release import certificate, load_release
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -123,7 +123,6 @@ class TestParallel:
             (GaussianDP(0.5, 1e-6), GaussianDP(0.5, 1e-5)),
             (PoissonGaussianDP(0.5, 2, 1e-6), PoissonGaussianDP(0.4, 3, 1e-6)),
             (ApproximateDP(1.0, 1e-3), ApproximateDP(0.5, 1e-2)),
-            (SmallestOf((PureDP(1.0), PureDP(2.0)), 0.0), SmallestOf((PureDP(1.0), PureDP(2.0)), 0.0)),
         ],
         ids=lambda profile: type(profile).__name__,
     )

@@ -271,7 +271,6 @@ ENTRIES = {
     "PoissonGaussianDP": (privacy.PoissonGaussianDP, {"ratio": 0.1, "rate": 3.0, "at": 1e-6}),
     "PureDP": (privacy.PureDP, {"level": 1.0}),
     "Composed": (privacy.Composed, {"parts": (PROFILE, PROFILE), "at": 1e-6}),
-    "SmallestOf": (privacy.SmallestOf, {"parts": (PROFILE, PROFILE), "at": 1e-6}),
     "DiscreteLosses": (privacy.DiscreteLosses, {"rows": ((0.0, 0.5), (1.0, 1e-6)), "at": 1e-6}),
     "CappedRelation": (privacy.CappedRelation, {"max_points_per_person": 2}),
     "Relation.implies": (privacy.Relation().implies, {"other": ALPHA}),

@@ -42,7 +42,6 @@ from dpppsynth.privacy import (
     PoissonGaussianDP,
     PureDP,
     ReplaceOne,
-    SmallestOf,
     gaussian_mu,
 )
 from dpppsynth.privacy.catalogue import AVERAGED, Statement
@@ -340,7 +339,6 @@ class TestSettling:
         GaussianDP(0.2, at=1e-6),
         PoissonGaussianDP(0.1, 1.0, 1e-6),
         TABLE,
-        SmallestOf((PureDP(1.0), GaussianDP(0.2, at=1e-6)), at=1e-6),
     )
 
     @given(st.sampled_from(CEILINGS), st.sampled_from(CEILINGS), st.floats(0.3, 1.5), st.floats(0, 4))
@@ -365,7 +363,6 @@ class TestSettling:
             (GaussianDP(0.2, at=1e-6), GaussianDP(0.15, at=1e-6)),
             (GaussianDP(0.2, at=1e-6), GaussianDP(0.2, at=1e-6)),
             (PureDP(1.0), PureDP(0.8)),
-            (PureDP(1.0), SmallestOf((PureDP(1.0), GaussianDP(0.2, at=1e-6)), at=1e-6)),
             (ApproximateDP(1.0, 1e-4), TABLE),
             (ApproximateDP(1.0, 1e-6), GaussianDP(gaussian_mu(1.0, 1e-6), at=1e-6)),
             (PoissonGaussianDP(0.1, 2.0, 1e-6), PoissonGaussianDP(0.1, 1.0, 1e-6)),
@@ -395,7 +392,6 @@ class TestSettling:
             (ApproximateDP(1.0, 1e-6), GaussianDP(gaussian_mu(1.001, 1e-6), at=1e-6)),
             (PoissonGaussianDP(0.1, 1.0, 1e-6), PoissonGaussianDP(0.05, 2.0, 1e-6)),
             (TABLE, DiscreteLosses(((0.0, 0.1), (0.7, 1e-2), (1.0, 1e-5), (2.0, 1e-7)), at=1e-6)),
-            (SmallestOf((PureDP(1.0), GaussianDP(0.2, at=1e-6)), at=1e-6), PureDP(1.0)),
         ],
     )
     def test_more_than_was_authorised_is_refused(self, tmp_path, ceiling, actual):

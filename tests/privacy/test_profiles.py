@@ -20,7 +20,6 @@ from dpppsynth.privacy import (
     PoissonGaussianDP,
     PureDP,
     ReplaceOne,
-    SmallestOf,
     delta_gaussian,
     gaussian_mu,
     guarantee_from_dict,
@@ -34,7 +33,6 @@ PROFILES = [
     GaussianDP(0.21, 1e-6),
     PoissonGaussianDP(0.14, 2.0, 1e-6),
     ApproximateDP(1.0, 1e-3),
-    SmallestOf((PureDP(1.0), GaussianDP(0.21, 1e-6)), 1e-6),
     Composed((PureDP(0.3), GaussianDP(0.21, 1e-6), GaussianDP(0.1, 1e-6)), 1e-5),
 ]
 every_profile = pytest.mark.parametrize("profile", PROFILES, ids=lambda p: type(p).__name__)
@@ -149,21 +147,6 @@ class TestApproximate:
         assert profile.epsilon(0.02) == 1.0
         assert profile.epsilon(0.0199) == math.inf
         assert profile.epsilon(profile.delta(0.4)) == pytest.approx(0.4, rel=1e-9)
-
-
-class TestSmallestOf:
-    profile = SmallestOf((PureDP(1.0), GaussianDP(0.3, 1e-6)), 1e-6)
-
-    def test_takes_the_better_part_everywhere(self):
-        assert self.profile.epsilon(0.0) == 1.0
-        assert self.profile.epsilon(1e-9) == PureDP(1.0).epsilon(1e-9) < GaussianDP(0.3, 1e-6).epsilon(1e-9)
-        assert self.profile.epsilon(0.05) == GaussianDP(0.3, 1e-6).epsilon(0.05) < PureDP(1.0).epsilon(0.05)
-        assert self.profile.delta(1.0) == 0.0
-        assert self.profile.delta(0.1) == delta_gaussian(0.1, 0.3) < PureDP(1.0).delta(0.1)
-
-    def test_has_the_gaussian_parameter(self):
-        assert Guarantee(ReplaceOne(), self.profile, "a-theorem", ("it-holds",)).mu == 0.3
-        assert SmallestOf((PureDP(1.0),), 0.0).mu is None
 
 
 class TestEveryProfile:
