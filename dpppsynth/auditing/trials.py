@@ -65,7 +65,8 @@ class SeenNoise(NamedTuple):
 def seen(draws: Draws, side: int, released: Any) -> SeenNoise:
     """Summary that is kept of the noise of a run."""
     drawn = draws.noise(side, released)
-    digests = tuple(_noise_digest(each) for each in drawn if each is not None)
+    told = [np.ascontiguousarray(each).tobytes() for each in drawn if each is not None]
+    digests = tuple(hashlib.blake2b(each, digest_size=16).digest() for each in told)
     if not draws.signs:
         return SeenNoise(digests)
     signs = [np.sign(each) for each in drawn if each is not None]
@@ -109,10 +110,6 @@ def _log_tail(again: int, mean: float, log_likeliest: float, count: int) -> floa
     # The mean itself may be too small for a float.
     log_mean = log_likeliest + math.log(count * (count - 1) / 2)
     return again - mean - again * (math.log(again) - log_mean)
-
-
-def _noise_digest(noise: Any) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(noise).tobytes(), digest_size=16).digest()
 
 
 # Blocks that a worker gets, so that all of them end at about the same time; fewest and most runs of one. Shorter

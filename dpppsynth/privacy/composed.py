@@ -8,7 +8,7 @@ rounding is paid for.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -191,15 +191,14 @@ def merged_profiles(parts: Iterable[Profile]) -> Counts:
         if isinstance(first, GaussianDP):
             # Upwards: a square root of a rounded sum is off by less than this.
             counts[GaussianDP(math.sqrt(math.fsum(p.mu**2 for p in group)) * (1 + 1e-15), first.at)] = 1
-        elif isinstance(first, PoissonGaussianDP) and (rate := _sum_of_rates(group)) <= LARGEST_RATE:
+        elif (
+            isinstance(first, PoissonGaussianDP)
+            and (rate := math.fsum(part.rate for part in group) * (1 + 1e-15)) <= LARGEST_RATE
+        ):
             counts[PoissonGaussianDP(first.ratio, rate, first.at)] = 1
         else:
             counts.update(Counter(reversed(group)))
     return counts
-
-
-def _sum_of_rates(group: Sequence[PoissonGaussianDP]) -> float:
-    return math.fsum(part.rate for part in group) * (1 + 1e-15)
 
 
 def suitable_step(counts: Counts, delta: float) -> tuple[float, float]:

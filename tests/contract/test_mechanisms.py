@@ -19,7 +19,7 @@ from dpppsynth.contract import rules
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.mechanisms.kernel.bound.kernels import smallest_bandwidth
-from dpppsynth.mechanisms.kernel.release import PoissonRelease
+from dpppsynth.mechanisms.kernel.synthesizer import PoissonRelease
 from dpppsynth.mechanisms.lgcp.synthesizer import SPENDING_DELTA
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, verify
 from dpppsynth.release import CoxRelease, certificate, load_release

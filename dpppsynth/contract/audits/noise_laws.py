@@ -60,7 +60,7 @@ class DiscreteLaplace(StatedNoise):
     def log_small(self, t: Floats) -> Floats:
         """Logarithm of `E e^(-t |X| / s)`."""
         step = 1 / self.scale
-        return np.asarray(np.log(np.tanh(step / 2)) + _log1pexp(-(1 + t) * step) - _log1mexp(-(1 + t) * step))
+        return np.asarray(np.log(np.tanh(step / 2)) + np.log1p(np.exp(-(1 + t) * step)) - _log1mexp(-(1 + t) * step))
 
     def log_shifted(self, t: Floats) -> Floats:
         """Logarithm of `E e^(t X / s)`; infinite from t = 1 on."""
@@ -129,10 +129,6 @@ class DiscreteGaussian(StatedNoise):
 def _log1mexp(x: Floats) -> Floats:
     """`log(1 - e^x)` of negative numbers."""
     return np.asarray(np.log(-np.expm1(x)))
-
-
-def _log1pexp(x: Floats) -> Floats:
-    return np.asarray(np.log1p(np.exp(x)))
 
 
 # From an input, 0 or 1, and what was released of it to the noise in it: whole numbers, or coordinates; None where what

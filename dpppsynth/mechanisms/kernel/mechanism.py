@@ -8,9 +8,8 @@ from dpppsynth.contract.registry import Mechanism
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.mechanisms.kernel.audit import DiffusionAudit, KernelAudit
-from dpppsynth.mechanisms.kernel.release import PoissonRelease
 from dpppsynth.mechanisms.kernel.statistic import DiffusionStatistic, KernelStatistic
-from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
+from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer, PoissonRelease
 from dpppsynth.spatial.domains import Domain
 
 SCATTERED = "Every pattern was paid for by the privacy budget. There is no released intensity: it would be the data."

@@ -24,17 +24,38 @@ from dpppsynth.contract.synthesizer import PointSynthesizer, require_true_length
 from dpppsynth.core.arguments import one_of, positive, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.wording import either, mention
+from dpppsynth.io.writing import geojson_text
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.mechanisms.kernel.bound.heat import smallest_diffusion_bandwidth
 from dpppsynth.mechanisms.kernel.bound.kernels import smallest_bandwidth, smallest_bandwidth_36, superposition
-from dpppsynth.mechanisms.kernel.release import PoissonRelease
-from dpppsynth.mechanisms.kernel.statistic import DiffusionStatistic, KernelStatistic
+from dpppsynth.mechanisms.kernel.statistic import DiffusionStatistic, KernelStatistic, PatternStatistic, PrivatePatterns
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.profiles import ApproximateDP, Profile
 from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.release.certificate import synthetic
+from dpppsynth.release.release import PatternRelease
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.patterns import PointPattern
 
 BOUNDS = ("superposition", "kim-lim-3.6")
+
+
+class PoissonRelease(PatternRelease):
+    """Result of a release by the kernel synthesizer.
+
+    It holds no intensity: the intensity is the data. Further patterns are a new spend; plan all of them at once, with
+    `release(pattern, patterns=m)`.
+    """
+
+    statistic: PrivatePatterns[PatternStatistic]
+
+    def paid_files(self) -> dict[str, str]:
+        """Text of the patterns' files, by name."""
+        return {synthetic(k): geojson_text(pattern) for k, pattern in enumerate(self.patterns)}
+
+    @property
+    def patterns(self) -> list[PointPattern]:
+        return list(self.statistic.patterns)
 
 
 @dataclass(frozen=True)

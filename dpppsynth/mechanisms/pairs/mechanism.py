@@ -9,9 +9,8 @@ from dpppsynth.contract.examples import RELATIONS, Example, in_threes, ring, squ
 from dpppsynth.contract.registry import Mechanism
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.core.units import short_unit
-from dpppsynth.mechanisms.pairs.release import PairSumsRelease
 from dpppsynth.mechanisms.pairs.statistic import PairSumsStatistic, PersonPairSumsStatistic
-from dpppsynth.mechanisms.pairs.synthesizer import PairSums
+from dpppsynth.mechanisms.pairs.synthesizer import PairSums, PairSumsRelease
 
 
 @dataclass(frozen=True, kw_only=True)
