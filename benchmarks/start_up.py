@@ -74,7 +74,7 @@ def rows(folder: Path) -> list[list[str]]:
     (folder / "points.csv").write_text("x,y\n" + "".join(f"{7 * k % 4000},{11 * k % 4000}\n" for k in range(1500)))
     for name in MECHANISMS:
         spent = (str(folder / "points.csv"), "--mechanism", name, *PLACE, "--alpha", "100")
-        made = [sys.executable, "-m", "dpppsynth.cli", "synthesize", *spent, "--out", str(folder / name)]
+        made = [sys.executable, "-m", "dpppsynth", "synthesize", *spent, "--out", str(folder / name)]
         subprocess.run(made, check=True, capture_output=True)  # noqa: S603
     return [
         row("`--help`", ["--help"]),

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 import numpy as np
 import scipy
 
-from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
 from dpppsynth.contract.result import Saved
-from dpppsynth.contract.statistic import Parameters, Statistic, capped, require
+from dpppsynth.contract.statistic import Parameters, Statistic, capped, mesh_words, require
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
-from dpppsynth.contract.mesh_sizes import mesh_json
 from dpppsynth.contract.parameter_forms import Form
 from dpppsynth.contract.result import UNFITTED, FitSummary, Result, Saved, released_fit, released_intensity
 from dpppsynth.core.errors import InputError
@@ -15,11 +14,13 @@ from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.rounding import upward
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh
+from dpppsynth.models.recipes import around
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern, require_match, require_number
 from dpppsynth.spatial.person_points import few_points_each, number_of_few
@@ -414,3 +415,29 @@ def require(holds: bool, rule: str) -> None:
     if not holds:
         msg = f"parameters: {rule}; these are not so."
         raise InputError(msg)
+
+
+def fineness(mesh: Mesh) -> float | tuple[float, float]:
+    """Longest segment, or the sides of a cell of the regular meshes that the rules lay."""
+    if isinstance(mesh, NetworkMesh):
+        return float(mesh.element_measure.max())
+    x0, y0, x1, y1 = around(mesh.domain) if isinstance(mesh.domain, LinearNetwork) else mesh.domain.bounds
+    nx, ny = mesh.recipe["shape"]
+    return (x1 - x0) / (nx - 1), (y1 - y0) / (ny - 1)
+
+
+def mesh_json(mesh: Mesh) -> JsonObject:
+    """Kind, numbers of vertices and elements, and fineness."""
+    size: JsonObject = {"kind": mesh.kind, "vertices": len(mesh.vertices), "elements": len(mesh.elements)}
+    fine = fineness(mesh)
+    return size | ({"longest_segment": fine} if isinstance(fine, float) else {"spacing": list(fine)})
+
+
+def mesh_words(mesh: Mesh) -> str:
+    """The same in words."""
+    fine = fineness(mesh)
+    if isinstance(fine, float):
+        told = f"none longer than {fine:.4g}"
+    else:
+        told = f"spacing {' x '.join(f'{side:.4g}' for side in fine)}"
+    return f"{len(mesh.elements)} {mesh.kind}s, {len(mesh.vertices)} vertices, {told} {mesh.domain.unit}"

@@ -8,8 +8,8 @@ import scipy
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import offset_rows
-from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import FIELD_SIGMA
+from dpppsynth.contract.statistic import mesh_words
 from dpppsynth.core.arguments import flag, one_of, positive
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, Step

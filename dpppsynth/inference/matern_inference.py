@@ -8,9 +8,8 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
-from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
-from dpppsynth.contract.statistic import require
+from dpppsynth.contract.statistic import mesh_words, require
 from dpppsynth.core.arguments import flag, one_of, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import DIGEST, offset_rows, offset_stated
-from dpppsynth.contract.mesh_sizes import mesh_words
-from dpppsynth.contract.statistic import require
+from dpppsynth.contract.statistic import mesh_words, require
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, Step, each_of

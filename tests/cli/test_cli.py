@@ -731,7 +731,7 @@ class TestProgram:
 
     @pytest.mark.slow
     def test_module_runs(self):
-        module = [sys.executable, "-m", "dpppsynth.cli"]
+        module = [sys.executable, "-m", "dpppsynth"]
         words = ["check", *CELLS, "--window", "0,0,100,100", "--n", "50", "--json"]
         result = subprocess.run([*module, *words], capture_output=True, text=True, check=True)
         assert json.loads(result.stdout)["holds"] is True
@@ -753,7 +753,7 @@ def test_demo(tmp_path, monkeypatch):
     """Each command of the demo in this process, as starting a Python takes longer than most of them."""
 
     def in_process(command, **settings):
-        assert command[1:3] == ["-m", "dpppsynth.cli"]
+        assert command[1:3] == ["-m", "dpppsynth"]
         return types.SimpleNamespace(returncode=0, stdout=run(*command[3:]).stdout)
 
     out = tmp_path / "demo"

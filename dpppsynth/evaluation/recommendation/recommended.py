@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-from dpppsynth.contract.mesh_sizes import fineness
 from dpppsynth.contract.release_plan import ReleasePlan
+from dpppsynth.contract.statistic import fineness
 from dpppsynth.contract.synthesizer import AnySynthesizer, point_relation, public_size, require_true_lengths
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import DpppsynthError, InputError

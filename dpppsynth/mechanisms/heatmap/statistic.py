@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic, require_few_made_up
-from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import NULL, OBJECT, POSITIVE, TEXT, WHOLE, Form, const, one_among, or_null
 from dpppsynth.contract.result import require_heat_map
-from dpppsynth.contract.statistic import Parameters, Releasing, Trial, require
+from dpppsynth.contract.statistic import Parameters, Releasing, Trial, mesh_words, require
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike

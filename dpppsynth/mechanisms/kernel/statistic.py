@@ -12,10 +12,9 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, WHOLE, Form, one_among
 from dpppsynth.contract.result import Saved
-from dpppsynth.contract.statistic import Parameters, Releasing, Statistic, Trial, capped
+from dpppsynth.contract.statistic import Parameters, Releasing, Statistic, Trial, capped, mesh_words
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.tiled_matrix import TiledMatrix

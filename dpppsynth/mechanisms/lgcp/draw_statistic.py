@@ -14,10 +14,9 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import Estimator, offset_rows, offset_stated
-from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import POSITIVE, Form, one_among, or_null
 from dpppsynth.contract.result import UNFITTED, FitSummary
-from dpppsynth.contract.statistic import Parameters, Releasing, Trial, require
+from dpppsynth.contract.statistic import Parameters, Releasing, Trial, mesh_words, require
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Confidential, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows

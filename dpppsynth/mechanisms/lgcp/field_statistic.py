@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import AdditiveStatistic, LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, Form, const
-from dpppsynth.contract.statistic import Parameters, capped
+from dpppsynth.contract.statistic import Parameters, capped, mesh_words
 from dpppsynth.core.errors import PrivacyCheckError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.types import JsonObject

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import NULL, OBJECT, WHOLE, Form, const
 from dpppsynth.contract.settings import PRIVACY
-from dpppsynth.contract.statistic import Parameters, require
+from dpppsynth.contract.statistic import Parameters, mesh_words, require
 from dpppsynth.core.arguments import entries, instance, probability, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator

@@ -12,9 +12,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import TEXT, WHOLE, Form, const, or_null, two
-from dpppsynth.contract.statistic import Parameters, require
+from dpppsynth.contract.statistic import Parameters, mesh_words, require
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator

@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LaplaceStatistic, lattice_tents
-from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
-from dpppsynth.contract.statistic import Parameters, capped
+from dpppsynth.contract.statistic import Parameters, capped, mesh_words
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.marked.bound import marked_tents, marks_sensitivity, time_bits
