@@ -246,9 +246,12 @@ class Ledger(Account):
         """All authorised releases, in order."""
         return tuple(self._read().entries.values())
 
-    def knows(self, entry: str) -> bool:
-        """Whether the ledger holds an authorisation: a copy that was rolled back does not know the later ones."""
-        return isinstance(entry, str) and entry in self._read().entries
+    def holds(self, entry: str) -> bool:
+        try:
+            _held(self._read(), entry, SETTLED)
+        except InputError:
+            return False
+        return True
 
     def check(
         self,
