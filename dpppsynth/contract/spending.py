@@ -73,7 +73,7 @@ def spend(
         entry = authorise(plan, ledger, entry, rng, subset=subset)
         # One generator for all, so that a seeded run's noise and inference do not share a stream.
         rng = None if rng is None else generator(rng)
-        # Without the ledger's secret: a release is for publication.
+        # Strip the ledger token: a release is published.
         try:
             release = measure(rng, None if entry is None else str(entry))
         except InputError:

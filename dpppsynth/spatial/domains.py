@@ -121,7 +121,7 @@ class Domain(ABC):
 
     @abstractmethod
     def severed(self, reach: float) -> tuple[str, ...]:
-        """Sentences about places nearer to each other than `reach` on the map that no path as short joins."""
+        """Warnings about places within `reach` on the map but farther apart along paths."""
 
     @cached_property
     def unit(self) -> str:
