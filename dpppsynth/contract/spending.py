@@ -70,7 +70,7 @@ def spend(
         entry = authorise(plan, ledger, entry, rng, subset=subset)
         # One generator for all, so that a seeded run's noise and inference do not share a stream.
         rng = None if rng is None else generator(rng)
-        # Without the ledger's secret: a release is for publication.
+        # Strip the ledger token: a release is published.
         with spent_if_refused(ledger, entry):
             release = measure(rng, None if entry is None else str(entry))
         give_back()

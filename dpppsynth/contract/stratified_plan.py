@@ -136,7 +136,7 @@ class StratifiedPlan:
 
         All levels are paid for even when inference fails on some: `error.release` of the `QualityError` has them all.
         """
-        # What is public about a pattern costs nothing to get wrong.
+        # Validate the public facts of a pattern before spending.
         require_progress(progress)
         require_other_mark(self.by, subset)
         require_mark(pattern, self.by, self.domain)

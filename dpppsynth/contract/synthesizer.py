@@ -223,7 +223,7 @@ class PointSynthesizer(Synthesizer[R_co]):
         return people_within(population, domain, require_reach(self.neighbouring()))
 
     def require_levels(self) -> None:
-        """Refuse levels of a mark for tracks and for samples of each person's points.
+        """Refuse releases by levels of a mark that the mechanism lacks; by default those of samples of persons' points.
 
         The cap holds for all levels together, and which points of a person count is drawn: so would be how many points
         each level has, which is public and planned for.
@@ -295,10 +295,10 @@ class PointSynthesizer(Synthesizer[R_co]):
         if ledger is None:
             require_no_ledger_needed(subset=subset)
         if ledger is not None:
-            # What public parameters alone get wrong costs nothing.
+            # Validate before spending.
             whole = self.plan(domain, n=len(pattern), **options)
             output_folder(keep, len(names) * sum(whole.file_sizes))
-            # Before the levels are counted: one that nobody has would be an answer.
+            # Authorise before counting levels: an empty level would leak.
             known: dict[str, Any] = {"n": len(pattern), "levels": {by: dict.fromkeys(names)}}
             most = Ceiling(STRATA, domain, self.ceiling(domain, **options), **known)
             entry = authorise(most, ledger, None, rng, subset=subset, taken=False)

@@ -56,7 +56,8 @@ class Ledger(Account):
     """The privacy budget of one data set over time.
 
     A release is authorised before the data are touched, and counts as spent from then on, whatever becomes of it. The
-    file is read again at every use, and locked only while something is added to it.
+    file is read again at every use, and locked only while something is added to it. A total may exceed the budget by a
+    share of 1e-12, the rounding of sums, and by no more.
 
     The file is the custodian's: which releases were authorised and never happened, and when the file was last written,
     may depend on the data. Only authorisations carry a time.

@@ -395,7 +395,7 @@ def _tables_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: JsonO
         same_values(claimed_profile, theirs.to_dict())
         and ours.at == theirs.at
         and theirs.no_better_than(ours, LAST_DIGIT)
-        # A weaker promise is true, but its numbers would be free for anything.
+        # A weaker claim is true, but could carry hidden data in its numbers.
         and ours.no_better_than(theirs, LAST_DIGIT)
         and len(ours.rows) == len(theirs.rows)
         and all(
