@@ -67,8 +67,10 @@ def main() -> None:
         for each in pool.imap(partial(audited, seconds=args.seconds), chosen, chunksize=1):
             rows.append(each)
             print(each, flush=True)
-    found = sum("**yes**" in each for each in rows)
-    fill(args.out, "audited faults", [f"{len(chosen)} faults audited, {found} found.", "", *rows])
+            # Row by row: whatever ends the run, what was found is kept.
+            found, refused = (sum(word in row for row in rows) for word in ("**yes**", "refused: "))
+            told = f"{len(rows) - 2} faults audited: {found} found by the audit, {refused} refused before it began."
+            fill(args.out, "audited faults", [told, "", *rows])
 
 
 if __name__ == "__main__":
