@@ -37,7 +37,7 @@ Where to look next:
 `local`                    mechanisms whose clients randomise their own reports: nobody is trusted with the points
 `LocalRelease`             shares of the cells of a grid, from reports; `GridRelease` answers range queries
 `privacy`                  neighbouring relations (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`), bounds, certificates
-`heatmaps`                 private heat maps of plain arrays, their rivals and metrics
+`heatmaps`                 heat maps as plain arrays: pictures, distances between them, what a private one measures
 `randomizers`              laws and estimators of local mechanisms; `grids` has cells and cuts for range queries
 `models`                   covariances, planar meshes, the log-Gaussian Cox posterior and its samplers
 `linear_network`           meshes of networks, the resistance metric, network K-functions

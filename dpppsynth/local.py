@@ -10,7 +10,6 @@ who holds the points.
   is geo-indistinguishable and not local.
 * For range queries: `RangeHierarchy` and `UniformGrid`, and in two rounds `PrivAG` and `AdvancedAdaptiveGrid`.
 * For trajectories: `LineTrace`, by one report a person, and `LDPTrace` in two rounds, as published.
-* With a trusted custodian, on the same grids: `CentralUniformGrid`, `CentralAdaptiveGrid`.
 * Reports in files, of any size and partition: `write_reports`, `aggregate_files`, `perturb_file`.
 * Devices: `write_description` makes the public file from which `dpppsynth.client` draws reports, with NumPy alone.
 * Counts in files, which merge exactly over machines: `count_files`, `merge_counts`, `write_counts`, `read_counts`.

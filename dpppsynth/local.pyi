@@ -28,12 +28,9 @@ from dpppsynth.mechanisms.local.saved_counts import read_counts as read_counts
 from dpppsynth.mechanisms.local.saved_counts import write_counts as write_counts
 from dpppsynth.mechanisms.local.saved_counts import write_description as write_description
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism as CellMechanism
-from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
 from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories as GridTrajectories
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel as TraceModel
 from dpppsynth.mechanisms.local.trajectory_synthesizer import CombinedTraces as CombinedTraces
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace as LDPTrace
 from dpppsynth.spatial.transport import sliced_wasserstein as sliced_wasserstein
 from dpppsynth.spatial.transport import wasserstein2 as wasserstein2
-
-Mechanism = LocalMechanism

@@ -14,7 +14,7 @@ from dpppsynth.linear_network.skeleton import Skeleton, components, ends_of, num
 
 
 def severed(network: Skeleton, unit: str, reach: float, near: float) -> tuple[str, ...]:
-    """Sentences about streets nearer to each other than `reach` that no path as short joins; `near` is rounding."""
+    """Warnings about streets within `reach` on the map but farther apart along paths; `near` is rounding."""
     said, words = [], lengths_in(reach, unit)
     if count := uncut_places(network, near):
         said.append(

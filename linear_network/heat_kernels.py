@@ -15,9 +15,9 @@ tile it came from is left out, after each step of the same series and squares. P
 those of whole matrices: 10 000 segments in seconds. Which entries are left out follows from the network and the
 bandwidth, never from the size of an entry.
 
-`diffusion` has the matrix, each entry right to a relative error, as privacy losses ask for. Here sums of masses alone
-are wanted: `exp(-t L)` is the contour integral of `e^z / (z + t L)`, by the trapezoidal rule on a parabola a sum of
-sparse solutions (Weideman & Trefethen 2007), whatever the shortest segment.
+Privacy losses ask for entries right to a relative error, `spread` for sums of masses alone: there `exp(-t L)` is the
+contour integral of `e^z / (z + t L)`, by the trapezoidal rule on a parabola a sum of sparse solutions (Weideman &
+Trefethen 2007), whatever the shortest segment.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from dpppsynth.core.wording import either, mention
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.linear_network.shortest_paths import vertex_distances
 
-# Segments beyond which the squares of a dense matrix take minutes; `heat_tiles` goes on.
+# Segments beyond which the squares of a dense matrix take minutes; `diffusion_rows` goes on.
 MOST_SEGMENTS = 3000
 # Terms of the exponential's series for a matrix of row sum one: what is left out is below 1e-50.
 TERMS = 40

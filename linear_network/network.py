@@ -128,6 +128,7 @@ class LinearNetwork(Skeleton, Domain):
 
     @cached_property
     def geometry(self) -> Any:
+        """The whole network as one shapely geometry."""
         return shapely.multilinestrings(self.lines)
 
     @cached_property

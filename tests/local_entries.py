@@ -369,7 +369,7 @@ ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **PRIVACY}
 # What the package makes, constants, bases, and what needs Dask.
 MADE = {
     "AAG", "PIECES", "PRIVAG", "ROUNDINGS", "UNIFORM_ALPHA", "Agreeing", "Constants", "Ratios", "KINDS", "ORACLES",
-    "Fit", "FrequencyOracle", "Randomizer", "CellMechanism", "Mechanism",
+    "Fit", "FrequencyOracle", "Randomizer", "CellMechanism",
     "GridRelease", "LocalRelease", "local", "grids", "randomizers",
     "HierarchyRelease",
 }  # fmt: skip

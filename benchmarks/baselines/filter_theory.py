@@ -1,4 +1,4 @@
-"""What resampling gains in a particle filter, by theory."""
+"""Gain of resampling in a particle filter, by theory."""
 
 import math
 

@@ -102,7 +102,7 @@ def perturb(
     asked = mechanism.asked(domain, n, after)
     user = client.settings.user_column(client.options)
     columns: dict[str, Any] = {**layout.reading, "user": user}
-    # What is wrong with public options and names costs nothing.
+    # Validate public options and names before spending.
     require_files(points, reports, domain, **columns)
     # Whatever is stated of a shuffler needs as many persons.
     plan = mechanism.plan(domain, n=n or getattr(mechanism, "shuffled", None) or 1)

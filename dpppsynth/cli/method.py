@@ -138,7 +138,7 @@ class Method:
 
         The same one for the same domain: what it has settled without the points it need not settle again.
         """
-        # What is wrong with the relation is said before anything is made on the domain.
+        # Validate the relation before anything is made on the domain.
         self.neighbours()
         key = domain.fingerprint(), n if self.settings.uses_number else None
         return self._last.get(key, lambda: self.settings.from_options(self.options, domain, n))

@@ -18,8 +18,8 @@ Levels = Mapping[str, Mapping[str, int | None]] | None
 class Account:
     """Base of ledgers: all operations that a release needs."""
 
-    def knows(self, entry: str) -> bool:
-        """Whether the ledger holds this authorisation."""
+    def holds(self, entry: str) -> bool:
+        """Whether this is an authorisation, with its secret, that no release has taken up."""
         raise NotImplementedError
 
     def authorise(

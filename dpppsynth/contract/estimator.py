@@ -85,7 +85,7 @@ class Estimator(Generic[P_contra]):
         return found
 
 
-# The estimator of a plan, where it is not said of which: the mechanism's record has it fit the plan's measurement.
+# Type-erased estimator of a plan: the mechanism's record has it fit the plan's measurement.
 AnyEstimator = Estimator[Any]
 
 

@@ -206,7 +206,7 @@ def loaded(place: str) -> Any:
 
 @cache
 def later(place: str) -> Callable[[Any], Any]:
-    """What the callable at a place makes, whose module is loaded when it is wanted."""
+    """Callable loaded from a place when first called."""
 
     def make(given: Any) -> Any:
         return loaded(place)(given)

@@ -59,7 +59,7 @@ class ReleasePlan:
     estimator: AnyEstimator | None
 
     def __post_init__(self) -> None:
-        # Whatever public parameters alone get wrong is said here, before a ledger or a point is touched.
+        # Validate public parameters here, before a ledger or a point is touched.
         require_known(self.mechanism)
         self.statistic.prepare()
         if self.estimator is not None:
@@ -163,7 +163,7 @@ class ReleasePlan:
         QualityError
             When inference on a private statistic fails them: nothing is lost.
         """
-        # What is public about a pattern, its domain, the names of its marks and n, costs nothing to get wrong.
+        # Validate the public facts of a pattern before spending: its domain, the names of its marks and n.
         self.statistic.require_public(pattern)
         account: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset, "keep": keep}
         return self._spend(lambda rng: self.statistic.measure(pattern, rng), rng, progress=progress, **account)

@@ -1,13 +1,14 @@
 """Spending of a budget: authorise, measure, write the paid files to disk, record in the ledger, then infer."""
 
 import warnings
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dpppsynth.contract.account import Account, Planned, Subset, points_of
 from dpppsynth.contract.result import Result
+from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import DpppsynthError, InformationWarning, InputError, outside
 from dpppsynth.core.output_folder import require_new_folder, require_room, room_held
 from dpppsynth.core.progress import Progress, ProgressLike, announced
@@ -63,30 +64,58 @@ def spend(
     rng, progress, ledger, entry, subset, keep
         As in `ReleasePlan.release`.
     """
-    folder = None if keep is None else Path(keep)
-    room: Any = nullcontext(lambda: None)
-    if folder is not None:
-        require_new_folder(folder)
-        require_room(folder, sum(plan.file_sizes))
-        room = room_held(folder, plan.file_sizes[0])
+    folder = output_folder(keep, sum(plan.file_sizes))
+    room: Any = nullcontext(lambda: None) if folder is None else room_held(folder, plan.file_sizes[0])
     with room as give_back:
         entry = authorise(plan, ledger, entry, rng, subset=subset)
         # One generator for all, so that a seeded run's noise and inference do not share a stream.
         rng = None if rng is None else generator(rng)
-        # Without the ledger's secret: a release is for publication.
-        try:
+        # Strip the ledger token: a release is published.
+        with spent_if_refused(ledger, entry):
             release = measure(rng, None if entry is None else str(entry))
-        except InputError:
-            # Numbers that no points were held against bind no later release.
-            if ledger is not None and entry is not None:
-                with suppress(InputError):
-                    ledger.give_up(entry)
-            raise
         give_back()
-        release = release if folder is None else release.keep(folder)
-    record(release, ledger, entry)
-    with announced(progress) as say:
-        return release.finish(rng, say)
+        with carried(release):
+            release = release if folder is None else release.keep(folder)
+    with carried(release):
+        record(release, ledger, entry)
+        with announced(progress) as say:
+            return release.finish(rng, say)
+
+
+def output_folder(keep: object, size: int) -> Path | None:
+    """New folder on a disk with room for so many bytes; InputError for any other, before anything is spent."""
+    if keep is None:
+        return None
+    if not isinstance(keep, str | Path):
+        msg = f"keep: needs the name of a new folder, such as 'public', got {shown(keep)}."
+        raise InputError(msg)
+    folder = Path(keep)
+    require_new_folder(folder)
+    require_room(folder, size)
+    return folder
+
+
+@contextmanager
+def spent_if_refused(ledger: Account | None, entry: str | None) -> Iterator[None]:
+    """Give an authorisation up where values of points are refused: numbers held against no points bind nobody."""
+    try:
+        yield
+    except InputError:
+        if ledger is not None and entry is not None:
+            with suppress(InputError):
+                ledger.give_up(entry)
+        raise
+
+
+@contextmanager
+def carried(release: object) -> Iterator[None]:
+    """Give what was paid for to whatever ends the run, an interrupt too, as `error.release`."""
+    try:
+        yield
+    except BaseException as error:
+        if getattr(error, "release", None) is None:
+            error.release = release  # type: ignore[attr-defined]
+        raise
 
 
 def file_sizes(plan: Any) -> tuple[int, int]:
@@ -151,8 +180,8 @@ def authorise(
 
 
 def paid_before(ledger: object, entry: str | None) -> bool:
-    """Whether a ledger gave an authorisation before the release began."""
-    return isinstance(ledger, Account) and entry is not None and ledger.knows(entry)
+    """Whether a ledger holds an open authorisation that was given to this release before it began."""
+    return isinstance(ledger, Account) and entry is not None and ledger.holds(entry)
 
 
 def require_no_ledger_needed(**given: object) -> None:

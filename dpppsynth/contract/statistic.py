@@ -94,7 +94,7 @@ class Statistic:
     form: ClassVar[Form]
     # Attributes of which the form has another name, by that name.
     attributes: ClassVar[Mapping[str, str]] = {}
-    # Names among them that need not be stated.
+    # Names of optional parameters.
     optional: ClassVar[frozenset[str]] = frozenset()
     # Whether neighbours differ by a capped number of points.
     capped: ClassVar[bool] = True
@@ -210,7 +210,7 @@ class Statistic:
         """Refuse, before the budget is spent, a pattern whose public facts differ from the planned ones.
 
         These are its domain, the names of its marks and a public number of points. No value of a point is read: a
-        refusal costs nothing, so it must not depend on one.
+        refusal before spending must not depend on one.
 
         Raises
         ------

@@ -13,7 +13,7 @@ from dpppsynth.contract.account import Account, Levels, Subset
 from dpppsynth.contract.registry import stratified
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.result import ResultByLevels, Values
-from dpppsynth.contract.spending import paid_before, spend
+from dpppsynth.contract.spending import output_folder, paid_before, spend, spent_if_refused
 from dpppsynth.core.arguments import shown, writable
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
@@ -136,13 +136,17 @@ class StratifiedPlan:
 
         All levels are paid for even when inference fails on some: `error.release` of the `QualityError` has them all.
         """
-        # What is public about a pattern costs nothing to get wrong.
+        # Validate the public facts of a pattern before spending.
         require_progress(progress)
         require_other_mark(self.by, subset)
         require_mark(pattern, self.by, self.domain)
         require_number(pattern, self.n)
         # What was paid for before is not held to numbers of levels that the points do not have.
-        known = self._parts(pattern) if paid_before(ledger, entry) else None
+        known = None
+        if paid_before(ledger, entry):
+            output_folder(keep, sum(self.file_sizes))
+            with spent_if_refused(ledger, entry):
+                known = self._parts(pattern)
 
         def measure(rng: RngLike, name: str | None) -> ResultByLevels:
             parts = known or self._parts(pattern)

@@ -14,7 +14,7 @@ from dpppsynth.contract.rehearsal import Rehearsal
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.result import MechanismResult, ResultByLevels
 from dpppsynth.contract.settings import ParsedOptions, Settings
-from dpppsynth.contract.spending import authorise, require_no_ledger_needed
+from dpppsynth.contract.spending import authorise, output_folder, require_no_ledger_needed
 from dpppsynth.contract.statistic import measured_number
 from dpppsynth.contract.stratified_plan import (
     STRATA,
@@ -123,6 +123,8 @@ class Synthesizer(Settings, Generic[R_co]):
         if ledger is not None and self.labels_tell_n:
             first = planned(n=self.fewest)
             first.statistic.require_columns(pattern)
+            require_progress(progress)
+            output_folder(keep, sum(first.file_sizes))
             most = Ceiling(first.mechanism, domain, self.ceiling(domain, **options))
             account["entry"] = authorise(most, ledger, None, rng, subset=subset, taken=False)
         plan = planned(n=self.number_of(pattern))
@@ -221,7 +223,7 @@ class PointSynthesizer(Synthesizer[R_co]):
         return people_within(population, domain, require_reach(self.neighbouring()))
 
     def require_levels(self) -> None:
-        """Refuse levels of a mark for tracks and for samples of each person's points.
+        """Refuse releases by levels of a mark that the mechanism lacks; by default those of samples of persons' points.
 
         The cap holds for all levels together, and which points of a person count is drawn: so would be how many points
         each level has, which is public and planned for.
@@ -293,9 +295,10 @@ class PointSynthesizer(Synthesizer[R_co]):
         if ledger is None:
             require_no_ledger_needed(subset=subset)
         if ledger is not None:
-            # What public parameters alone get wrong costs nothing.
-            self.plan(domain, n=len(pattern), **options)
-            # Before the levels are counted: one that nobody has would be an answer.
+            # Validate before spending.
+            whole = self.plan(domain, n=len(pattern), **options)
+            output_folder(keep, len(names) * sum(whole.file_sizes))
+            # Authorise before counting levels: an empty level would leak.
             known: dict[str, Any] = {"n": len(pattern), "levels": {by: dict.fromkeys(names)}}
             most = Ceiling(STRATA, domain, self.ceiling(domain, **options), **known)
             entry = authorise(most, ledger, None, rng, subset=subset, taken=False)

@@ -19,16 +19,13 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callab
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
     places = {alias.name: str(node.module) for node in imports for alias in node.names}
-    # Names that are public under another one stand as `public = own`.
-    own = {ast.unparse(node.targets[0]): ast.unparse(node.value) for node in stub.body if isinstance(node, ast.Assign)}
-    names = sorted(places.keys() - own.values() | own.keys())
+    names = sorted(places)
 
     def load(name: str) -> object:
         if name not in names:
             msg = f"module {package!r} has no attribute {name!r}"
             raise AttributeError(msg)
-        found = own.get(name, name)
-        place = import_module(places[found])
-        return getattr(place, found) if hasattr(place, found) else import_module(f"{places[found]}.{found}")
+        place = import_module(places[name])
+        return getattr(place, name) if hasattr(place, name) else import_module(f"{places[name]}.{name}")
 
     return load, lambda: names, names

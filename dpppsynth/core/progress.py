@@ -189,7 +189,7 @@ def line(after: float = 0.0) -> Iterator[Callable[[str], None]]:
             bar.start()
         yield say
     finally:
-        # A screen that went away must not cost a release.
+        # A lost terminal must not lose a release.
         with suppress(OSError):
             bar.stop()
 

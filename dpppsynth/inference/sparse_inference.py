@@ -127,7 +127,7 @@ class SparseInference(FieldInference):
         return np.full(len(self.measure), level) if level < centre else None
 
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
-        """(k, V) draws about a mode (V,), whose tents have the masses that the approximation predicts."""
+        """(k, V) draws about a mode (V,), corrected to the tent masses that the approximation predicts."""
         return kept_masses(likelihood, mode, fields, likelihood.tents, self.rule)
 
     @cached_property

@@ -30,7 +30,9 @@ from dpppsynth.privacy.relations import (
 )
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
-# Share by which a total may exceed the budget through rounding.
+# Share by which a total may exceed the budget: the rounding of sums such as ten times .1, nothing that is asked for.
+SLACK = 1e-12
+# Share of the budget that is nothing where it is left, or more than before once a release is settled.
 ROUNDING = 1e-9
 # Budgets and what is calibrated to them may differ by rounding.
 ROUNDED = 1 + 1e-9
@@ -94,11 +96,11 @@ class Budget:
         total = self.total(profiles)
         return 0.0 if total is None else total.epsilon(self.delta)
 
-    def holds(self, spent: float, slack: float = ROUNDING) -> bool:
+    def holds(self, spent: float, slack: float = SLACK) -> bool:
         """Whether an epsilon is within the budget, up to a share `slack`."""
         return spent <= (1 + slack) * self.epsilon
 
-    def suffices(self, profiles: Iterable[Profile], slack: float = ROUNDING) -> bool:
+    def suffices(self, profiles: Iterable[Profile], slack: float = SLACK) -> bool:
         """Whether releases are within the budget; basic composition, which no total exceeds, is looked at first."""
         total = self.total(profiles)
         if isinstance(total, Composed) and self.holds(basic_epsilon(total.parts, self.delta), slack):

@@ -56,7 +56,8 @@ class Ledger(Account):
     """The privacy budget of one data set over time.
 
     A release is authorised before the data are touched, and counts as spent from then on, whatever becomes of it. The
-    file is read again at every use, and locked only while something is added to it.
+    file is read again at every use, and locked only while something is added to it. A total may exceed the budget by a
+    share of 1e-12, the rounding of sums, and by no more.
 
     The file is the custodian's: which releases were authorised and never happened, and when the file was last written,
     may depend on the data. Only authorisations carry a time.
@@ -246,9 +247,12 @@ class Ledger(Account):
         """All authorised releases, in order."""
         return tuple(self._read().entries.values())
 
-    def knows(self, entry: str) -> bool:
-        """Whether the ledger holds an authorisation: a copy that was rolled back does not know the later ones."""
-        return isinstance(entry, str) and entry in self._read().entries
+    def holds(self, entry: str) -> bool:
+        try:
+            _held(self._read(), entry, SETTLED)
+        except InputError:
+            return False
+        return True
 
     def check(
         self,

@@ -16,7 +16,7 @@ VAST = 1e6
 # Smallest probability quoted as "one in so many".
 COUNTABLE = 1e-15
 RARE = " But it leaves room for outcomes, rare ones, after which the guess would be next to certain."
-# At so large an epsilon delta is what no epsilon covers.
+# Epsilon at which delta is the irreducible delta.
 FAR = 700.0
 GUESSER = "Someone who had to guess which case is true, both being equally likely beforehand,"
 

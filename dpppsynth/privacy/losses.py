@@ -232,7 +232,7 @@ class DiscreteLosses(Profile):
         return cls(tuple(rows), profiles[0].at)
 
     def no_better_than(self, other: "DiscreteLosses", tolerance: float) -> bool:
-        """Whether it promises nowhere an epsilon below the other's by more than a share `tolerance`.
+        """Whether its epsilons are nowhere lower than another profile's, within a share `tolerance`.
 
         At epsilon 0 the share is one of delta.
         """

@@ -74,7 +74,7 @@ class Profile(ABC):
         return _promise(self.epsilon(self.at), self.at)
 
     def quoted(self, aside: str, otherwise: str = "") -> str:
-        """The promise with a remark; or, where epsilon promises nothing or everything, its number and another one."""
+        """The promise with a remark; only its number, with `otherwise` if given, where epsilon is 0 or infinite."""
         epsilon = self.epsilon(self.at)
         if 0 < epsilon < math.inf:
             return f"{_promise(epsilon, self.at)}{aside}"
@@ -106,6 +106,7 @@ class PureDP(Profile):
 
     @property
     def at(self) -> float:
+        """Zero, the delta at which the profile is stated."""
         return 0.0
 
     def delta(self, epsilon: float) -> float:
@@ -207,6 +208,7 @@ class ApproximateDP(Profile):
 
     @property
     def at(self) -> float:
+        """The delta at which the profile is stated."""
         return self.slack
 
     def delta(self, epsilon: float) -> float:

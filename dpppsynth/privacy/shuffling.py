@@ -204,7 +204,7 @@ class ShuffledPrivacy:
         """Whether a claim follows from the messages that this was derived from, whatever machine it was made on.
 
         The delta at the claimed epsilon decides, not whether two epsilons agree to a digit. A claim of more than needs
-        be is refused as well: its number would be free for anything.
+        be is refused as well: its number could carry hidden data.
         """
         same = replace(claimed, epsilon=self.epsilon, local_epsilon=self.local_epsilon) == self
         near = math.isclose(claimed.local_epsilon, self.local_epsilon, rel_tol=1e-9)

@@ -108,6 +108,7 @@ class CoxRelease(StatisticRelease[L]):
 
     @property
     def guarantee(self) -> Guarantee:
+        """The guarantee, proved before the data were touched, with the assumptions of the estimator added."""
         return super().guarantee.assuming(assumed_of(self.estimator.to_dict()))
 
     @property

@@ -58,11 +58,11 @@ class Release:
         return cls(mechanism, measured, entry=entry)
 
     def finish(self, rng: RngLike, say: Progress) -> Self:
-        """The release itself: there is nothing to infer."""
+        """The release after inference; by default itself."""
         return self
 
     def reopened(self, saved: Saved) -> Self:
-        """The release itself: nothing was inferred before it was saved."""
+        """The release with inference results from its saved files; by default itself."""
         return self
 
     def _repr_html_(self) -> str:
@@ -94,7 +94,7 @@ class Release:
 
     @property
     def domain(self) -> Domain:
-        """Public window."""
+        """Public window or network."""
         return self.statistic.definition.domain
 
     @property

@@ -82,7 +82,7 @@ class StratifiedRelease:
 
     @property
     def domain(self) -> Domain:
-        """Public window."""
+        """Public window or network."""
         return self._first.domain
 
     @property

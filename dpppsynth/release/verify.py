@@ -163,11 +163,10 @@ def _check_files(found: certificate.Published, derived: RederivedRelease | str) 
             known |= {*_numbered(listed)}
         # An offset is in one of its files.
         known -= OFFSETS - {offset_name(listed)}
-        # Files that a release is opened from must be listed: the required ones, and a posterior if there is one.
+        # What a release is opened from must be listed. A run that was stopped may have left others, read by nobody.
         offset = [offset_name(listed)] if derived.offset else []
-        present = [name for name in derived.others if found.folder.has(name)]
         stated = [name for name in derived.others if name.endswith(COVARIATES)]
-        wrong += [name for name in {domain, *derived.released, *offset, *stated, *present} if name not in listed]
+        wrong += [name for name in {domain, *derived.released, *offset, *stated} if name not in listed]
         if derived.offset and not wrong and _offset(found) != derived.offset:
             wrong.append(offset_name(listed))
         strange = [name for name in listed if name not in known]
@@ -396,7 +395,7 @@ def _tables_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: JsonO
         same_values(claimed_profile, theirs.to_dict())
         and ours.at == theirs.at
         and theirs.no_better_than(ours, LAST_DIGIT)
-        # A weaker promise is true, but its numbers would be free for anything.
+        # A weaker claim is true, but could carry hidden data in its numbers.
         and ours.no_better_than(theirs, LAST_DIGIT)
         and len(ours.rows) == len(theirs.rows)
         and all(

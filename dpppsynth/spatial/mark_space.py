@@ -283,7 +283,7 @@ class Times:
 
     @property
     def slope(self) -> float:
-        """Largest change of the hats' values together, for a unit of time."""
+        """L1 Lipschitz constant of the hats, per unit of time."""
         return 2 / self.spacing
 
     @property

@@ -55,15 +55,22 @@ def _welded(parts: list[Any]) -> list[Any]:
 
 def near_parts(region: Any, reach: float) -> Floats:
     """(k,) distances of the pairs of parts that do not touch and are nearer to each other than `reach`."""
+    gaps = shapely.distance(*_near_pairs(region, reach))
+    return np.asarray(gaps[(gaps > 0) & (gaps < reach)], dtype=np.float64)
+
+
+def _near_pairs(region: Any, reach: float) -> tuple[Any, Any]:
+    """Two arrays of parts, pair by pair, no farther from each other than `reach`."""
     parts = shapely.get_parts(region)
     one, other = shapely.STRtree(parts).query(parts, predicate="dwithin", distance=reach)
     pairs = one < other
-    gaps = shapely.distance(parts[one[pairs]], parts[other[pairs]])
-    return np.asarray(gaps[(gaps > 0) & (gaps < reach)], dtype=np.float64)
+    return parts[one[pairs]], parts[other[pairs]]
 
 
 def without_gaps(region: Any, width: float) -> Any:
     """Region in which gaps, slits and holes no wider than `width` are filled; nothing else changes.
+
+    Parts that face each other with no more than their corners are joined by a bridge as wide as that.
 
     Examples
     --------
@@ -75,7 +82,20 @@ def without_gaps(region: Any, width: float) -> Any:
     wide = shapely.snap(_grown(_grown(region, width / 2 + tiny), -width / 2 - tiny), region, tiny)
     # What rounding alone put beside the border is thinner than what is taken off here.
     filled = _grown(_grown(wide.difference(region), -tiny), 2 * tiny)
-    return shapely.union_all([region, shapely.intersection(filled, wide)])
+    return _bridged(shapely.union_all([region, shapely.intersection(filled, wide)]), width + 2 * tiny)
+
+
+def _bridged(region: Any, width: float) -> Any:
+    """Region with bridges between parts that do not touch and are no farther from each other than `width`."""
+    before = shapely.get_num_geometries(region) + 1
+    # A bridge may come near to a third part.
+    while 1 < shapely.get_num_geometries(region) < before:
+        before = shapely.get_num_geometries(region)
+        one, other = _near_pairs(region, width)
+        apart = shapely.distance(one, other) > 0
+        lines = shapely.shortest_line(one[apart], other[apart])
+        region = shapely.union_all([region, *shapely.buffer(lines, width / 2, cap_style="square")])
+    return region
 
 
 def _grown(region: Any, by: float) -> Any:

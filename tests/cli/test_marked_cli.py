@@ -242,6 +242,28 @@ class TestShell:
         said = refused(points, *words, "--x", "x1", "--out", tmp_path / "out", command="synthesize")
         assert said.startswith("--types: column 'x1' is read as --x")
 
+    @pytest.mark.parametrize("asked", ["types", "by", "user"])
+    def test_no_column_tells_for_free_that_a_set_is_empty(self, asked, tmp_path):
+        (tmp_path / "none.csv").write_text("x,y,kind\n", encoding="utf-8")
+        (tmp_path / "none.geojson").write_text('{"type": "FeatureCollection", "crs": null, "features": []}')
+        secret, who = ["--relation", "add-remove", "--expected-n", 300, "--yes"], ["--relation", "add-remove-person"]
+        words = {
+            "types": ["--method", "marked", "--types", "kind=a,b", *secret],
+            "by": ["--method", "laplace", "--by", "kind", "--levels", "a,b", *secret],
+            "user": ["--method", "heatmap", "--shape", "16,16", "--user", "kind"],
+        }[asked]
+        replies = []
+        for name in ("none.csv", "none.geojson"):
+            book = tmp_path / f"{name}.ledger.json"
+            protected = [*who, "--user", "kind"] if asked == "user" else secret[:2]
+            run("ledger", "init", book, "--epsilon", 2, "--delta", 1e-5, *protected)
+            to = ["--ledger", book, "--out", tmp_path / "out"]
+            said = refused(tmp_path / name, *words, "--epsilon", 1, *SQUARE, *to, command="synthesize")
+            replies.append(said.replace(name, "FILE").replace(str(book), "BOOK"))
+            assert "must hold at least one point; it holds none" in said
+            assert json.loads(run("ledger", "show", book, "--json").stdout)["spent"] > 0.9
+        assert replies[0] == replies[1]
+
     def test_a_period_that_is_none_is_refused_by_inspect(self, points, tmp_path):
         said = refused(points, "--time", "when", "--period", "year", *SQUARE, "--out", tmp_path, command="inspect")
         assert "'year' is not one of 'day', 'week', 'none'" in said

@@ -55,6 +55,43 @@ def test_a_value_is_not_looked_at_where_the_budget_does_not_suffice(case, tmp_pa
     assert seen == {(BudgetError, 0)}
 
 
+LEVELLED = dps.LaplaceSynthesizer(0.5, relation=dps.AddRemove(), spacing=250.0, postprocess="plain")
+
+
+def by_levels(levels, values, **account):
+    """A release by levels of points with some values of a mark; its refusal, or None."""
+    plan = LEVELLED.plan_by(WINDOW, by="kind", levels=levels, expected_n=20)
+    pattern = PointPattern(XY, WINDOW, {"kind": np.resize(np.array(list(values), dtype=object), len(XY))})
+    try:
+        plan.release(pattern, **account)
+    except (InputError, BudgetError) as refusal:
+        return str(refusal)
+    return None
+
+
+def test_levels_are_not_counted_for_an_entry_that_is_not_held(tmp_path):
+    """Its name stands on certificates; only whoever was given it has its secret, and only before it is taken up."""
+    ledger = Ledger.create(tmp_path / "ledger.json", epsilon=1.0, delta=0.0, relation=dps.AddRemove())
+    plan = LEVELLED.plan_by(WINDOW, by="kind", levels=["a", "b"], expected_n=20)
+    entry = ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=WINDOW)
+    before = ledger.path.read_bytes()
+    for name in (str(entry), "0" * 64):
+        told = {by_levels(["a", "b"], values, ledger=ledger, entry=name) for values in ("ab", "a", "abc")}
+        assert len(told) == 1
+        assert ledger.path.read_bytes() == before
+    found = by_levels(["a", "b"], "ab", ledger=ledger, entry=entry)
+    assert found is None, found
+    assert len({by_levels(["a", "b"], values, ledger=ledger, entry=entry) for values in ("ab", "a", "abc")}) == 1
+
+
+def test_levels_that_are_refused_use_their_authorisation_up(tmp_path):
+    ledger = Ledger.create(tmp_path / "ledger.json", epsilon=1.0, delta=0.0, relation=dps.AddRemove())
+    plan = LEVELLED.plan_by(WINDOW, by="kind", levels=["a", "b"], expected_n=20)
+    entry = ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=WINDOW)
+    assert "level" in by_levels(["a", "b"], "a", ledger=ledger, entry=entry)
+    assert "taken up" in by_levels(["a", "b"], "ab", ledger=ledger, entry=entry)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_refusal_by_a_value_is_paid_for(case, tmp_path):

@@ -226,7 +226,7 @@ class TestDeltaOfAllLevels:
 
     @pytest.mark.slow
     def test_that_was_asked_for_is_marked(self, tmp_path):
-        """Also on certificates of earlier versions, which knew of the levels' numbers alone."""
+        """Also where the certificate claims to be releasable."""
         synthesizer = replace(SPENDING["kernel"], allow_large_delta=True)
         release = in_fifths(synthesizer, "kernel").release(fifths())
         assert release.warning == certificate.LARGE_DELTA

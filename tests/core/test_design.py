@@ -93,7 +93,7 @@ def test_rooms_reach_each_other_through_no_back_door():
     """Import contracts do not see what is taken from the package's lazy names, or imported by a string."""
     rooms = folders(ROOT / "dpppsynth") | LINKED
     files = [path for room in rooms for path in (ROOT / "dpppsynth" / room).rglob("*.py")]
-    assert len(files) > 400
+    assert len(files) > 300
     for path in files:
         name = path.relative_to(ROOT / "dpppsynth").as_posix()
         found = set(back_doors(path.read_text(encoding="utf-8"), rooms))

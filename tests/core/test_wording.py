@@ -52,7 +52,7 @@ def test_options():
         "--relation add-remove",
         "--border-share, rng: must be positive; alpha: is a word like others.",
     ]
-    # Python is spoken again.
+    # Outside the command line names are those of Python again.
     assert named("delta") == "delta"
 
 

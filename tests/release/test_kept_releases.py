@@ -1,8 +1,10 @@
 """Purchases on the disk before they are recorded and before anything is inferred from them."""
 
+import contextlib
 import os
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -112,6 +114,71 @@ def test_without_a_folder_the_exception_has_the_release(ledger, monkeypatch):
     with pytest.raises(QualityError) as caught:
         FIELD.release(PATTERN, ledger=ledger)
     assert caught.value.release.entry == ledger.releases[0].id
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, TypeError])
+@pytest.mark.parametrize("step", ["keep", "record", "finish"])
+def test_whatever_ends_a_run_has_the_release(step, error, ledger, tmp_path, monkeypatch):
+    from dpppsynth.release.cox import CoxRelease
+
+    def end(*_, **__):
+        raise error
+
+    monkeypatch.setattr(Ledger if step == "record" else CoxRelease, step, end)
+    with pytest.raises(error) as caught:
+        FIELD.release(PATTERN, ledger=ledger, keep=tmp_path / "out" if step == "keep" else None)
+    monkeypatch.undo()
+    release = caught.value.release
+    assert release.entry == ledger.releases[0].id
+    release.infer(1).save(tmp_path / "saved")
+    assert verify(tmp_path / "saved").holds
+
+
+@pytest.mark.parametrize("moved", range(4))
+def test_a_run_that_is_killed_while_it_completes_a_folder_goes_on(moved, tmp_path, monkeypatch):
+    """After any number of its renames: a file that no certificate lists yet is read by nobody."""
+    kept = dps.LGCPSynthesizer(1.0, alpha=25.0, length_scale=300.0, inference="laplace")
+    release = kept.plan(WINDOW, n=len(PATTERN)).release(PATTERN, keep=tmp_path / "out")
+    paid, done, real = {path.name for path in release.kept.iterdir()}, [], Path.replace
+
+    def replaced(path, target):
+        if Path(target).parent == release.kept:
+            if len(done) == moved:
+                raise Stop
+            done.append(path.name)
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", replaced)
+    with contextlib.suppress(Stop):
+        release.save(release.kept)
+    monkeypatch.undo()
+    assert {path.name for path in release.kept.iterdir()} >= paid
+    assert verify(release.kept).holds
+    again = load_release(release.kept)
+    if is_kept(again, release.kept):
+        again.infer(1).save(release.kept)
+    assert verify(release.kept).holds
+    assert load_release(release.kept).draws is not None
+
+
+@pytest.mark.parametrize("wrong", [{"progress": 3}, {"keep": 3}, {"keep": "taken"}])
+@pytest.mark.parametrize("how", ["persons", "levels"])
+def test_public_arguments_that_are_wrong_cost_nothing_where_labels_are_counted(how, wrong, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "mine").write_text("mine")
+    capped = dps.AlphaNeighbours(25.0, max_points_per_person=2, user="person")
+    relation = capped if how == "persons" else dps.AlphaNeighbours(25.0)
+    ledger = Ledger.create(tmp_path / "ledger.json", epsilon=9.0, delta=1e-5, relation=relation)
+    mark = {"person": np.arange(200) // 2} if how == "persons" else {"year": np.repeat([1, 2], 100)}
+    pattern = PointPattern(PATTERN.xy, WINDOW, mark)
+    synthesizer = dps.LaplaceSynthesizer(1.0, relation=relation, spacing=250.0, postprocess="plain")
+    way, levels = (
+        (synthesizer.release, {}) if how == "persons" else (synthesizer.release_by, {"by": "year", "levels": [1, 2]})
+    )
+    with pytest.raises(InputError):
+        way(pattern, ledger=ledger, **levels, **wrong)
+    assert ledger.releases == ()
 
 
 @pytest.mark.parametrize("taken", [False, True])

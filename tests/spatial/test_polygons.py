@@ -43,6 +43,46 @@ class TestGaps:
         assert whole.changes == (f"filled gaps up to {tolerance:g} wide: 2 parts became 1, an area of 0.4 was added",)
         assert dps.Window.from_geojson(whole.to_geojson()).fingerprint() == whole.fingerprint()
 
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            (box(530_000, 180_000, 530_500, 180_500), box(530_500 + GAP / 2, 180_500 + GAP, 531_000, 181_000)),
+            (box(530_000, 180_000, 530_500, 180_500), box(530_000, 180_500 + GAP, 530_500 - 3 * GAP, 181_000)),
+            (
+                Polygon([(530_000, 180_000), (530_500, 180_001), (530_000, 180_002)]),
+                Polygon([(530_500 + GAP, 180_001), (531_000, 180_400), (531_000, 180_401)]),
+            ),
+            (box(0, 0, 6e6, 6e6), box(6e6 + GAP, 6e6 + GAP, 9e6, 9e6)),
+            (box(0, 0, 1, 1), box(1 + 1e-15, 1 + 1e-15, 2, 2)),
+        ],
+        ids=["corners", "sides", "tips", "large", "rounding"],
+    )
+    def test_districts_that_face_each_other_with_corners(self, first, second):
+        apart = dps.Window.polygon(MultiPolygon([first, second]))
+        (said,) = apart.severed(25.0)
+        tolerance = float(REMEDY.search(said)[1])
+        whole = dps.Window.polygon(apart.geometry, join=tolerance)
+        assert whole.geometry.geom_type == "Polygon"
+        assert whole.severed(25.0) == ()
+        assert "2 parts became 1" in whole.changes[0]
+        near = 2 * tolerance + 1e-10 * apart.bounds[2]
+        between = first.buffer(near).intersection(second.buffer(near))
+        lost = apart.geometry.difference(whole.geometry)
+        added = whole.geometry.difference(apart.geometry)
+        for changed in (lost, added.difference(between)):
+            assert changed.buffer(-1e-14 * apart.bounds[2]).is_empty
+
+    def test_a_board_of_chess(self):
+        step = 100 + GAP
+        cells = [box(i * step, j * step, i * step + 100, j * step + 100) for i in range(8) for j in range(i % 2, 8, 2)]
+        board = dps.Window.polygon(MultiPolygon(cells))
+        (said,) = board.severed(25.0)
+        assert "49 pairs of its parts" in said
+        whole = dps.Window.polygon(board.geometry, join=float(REMEDY.search(said)[1]))
+        assert whole.severed(25.0) == ()
+        assert whole.geometry.geom_type == "Polygon"
+        assert whole.area == pytest.approx(board.area, rel=1e-9)
+
     def test_only_gaps_that_alpha_reaches(self):
         parts = dps.Window.polygon(MultiPolygon([box(0, 0, 9, 9), box(10, 0, 20, 9), box(22, 0, 30, 9)]))
         for reach, text in ((1.0, None), (1.5, "2 of its parts"), (2.5, "2 pairs of its parts"), (14.0, "3 pairs")):

@@ -201,7 +201,7 @@ def _pattern(plan: PairsStatistic, positions: Floats) -> PointPattern:
 
 
 def _ends(plan: PairsStatistic, relation: Relation, count: int) -> Ends:
-    """Moves (k, 2), (k, 2) as long as is allowed and matters, inside the domain, out of reach of each other."""
+    """Maximal moves (k, 2), (k, 2) inside the domain that share no pair."""
     rng = np.random.default_rng(SEED)
     reach = on_map(relation, plan.domain).reach if isinstance(relation, CappedRelation) else np.inf
     before, after = moves(plan.domain, places(plan.domain, None, rng), reach)

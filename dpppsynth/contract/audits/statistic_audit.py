@@ -80,7 +80,7 @@ class StatisticAudit:
 
     def presence(self, at: Floats) -> Floats:
         """(P,) size of the change of adding a point at positions (P, 2); only the order matters."""
-        self._unknown("where a point shows most", "presence")
+        self._unknown("the location of the largest privacy loss", "presence")
 
     def pair(self, relation: Relation) -> Pair:
         """Two neighbouring patterns of about the largest privacy loss.

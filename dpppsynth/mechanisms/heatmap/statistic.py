@@ -229,7 +229,8 @@ class HeatmapStatistic(LatticeStatistic):
         return (SeededLaplace if seeded else OpenDPLaplace).name
 
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
-        """One release, as far from the exact map as a uniform one or not: masses of single fine cells are noise."""
+        """One run on a surrogate, with distances of the release and of a uniform map to the exact one."""
+        # Without an intensity: masses of single fine cells are noise.
         maps = require_heat_map(release(pattern, rng)).exact_maps(pattern)
         return Trial(None, distances=(maps.moved(maps.released), maps.moved(maps.uniform)))
 

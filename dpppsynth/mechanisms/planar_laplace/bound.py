@@ -67,9 +67,9 @@ def moved_points(
 
 
 def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float, domain: Domain | None = None) -> float:
-    """`1 - (1 - delta2)^k`: that one of k points lands where no point alpha away can, rounded up.
+    """Probability, rounded up, that one of k moved points lands out of reach of its neighbour alpha away.
 
-    Parameters as in `moved_points`.
+    It is `1 - (1 - delta2)^k`; parameters as in `moved_points`.
     """
     instance("relation", relation, AlphaNeighbours, RELATION)
     if real(bound) is None and not (isinstance(bound, float) and bound == math.inf):

@@ -25,7 +25,7 @@ from dpppsynth.spatial.tables.csv_files import read_csv, read_csv_batches
 from dpppsynth.spatial.tables.frames import geometry_table, read_geoparquet, read_geoparquet_batches
 from dpppsynth.spatial.tables.gdal_layers import Layer, geopackage_layer, read_layer_batches, shapefile_layer
 from dpppsynth.spatial.tables.gdal_layers import read_layer as read_layer_rows
-from dpppsynth.spatial.tables.table import Layout, Table, hiding
+from dpppsynth.spatial.tables.table import AnyColumn, Layout, Table, hiding
 
 if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
@@ -62,7 +62,7 @@ def read_head(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) ->
     """Read the names of columns and the CRS of a file, as a `Table` without rows; parameters as in `read_table`.
 
     A GeoJSON file has no header: it is parsed, and of its features the names of their properties are looked at, and
-    nothing else.
+    nothing else. One without features has every column that is asked for.
     """
     source, form = _laid_out(path, layout)
     if is_csv(source):
@@ -144,7 +144,8 @@ def json_table(source: Path, content: Callable[[], bytes] | None = None) -> Tabl
     places, text = _shapes([feature.get("geometry") for feature in features])
     properties = [row if isinstance(row := feature.get("properties"), dict) else {} for feature in features]
     names = dict.fromkeys(str(name) for row in properties for name in row)
-    columns = {name: column([row.get(name) for row in properties]) for name in names}
+    stated = {name: column([row.get(name) for row in properties]) for name in names}
+    columns = stated if features else AnyColumn()
     table = geometry_table(places, columns, crs, {"not a number": text})
     return replace(table, raw=lambda name: [row.get(name) for row in properties])
 

@@ -112,6 +112,25 @@ class Columns(Mapping[str, NDArray[Any]]):
         return len(self._names)
 
 
+class AnyColumn(Mapping[str, NDArray[Any]]):
+    """Columns of a file without rows, in which alone they are named: every name is one, without a cell; none is listed.
+
+    Whether a file has rows may be secret, and a refusal of a column would tell it.
+    """
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return column([])
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """Geometries and attributes, row by row, in a coordinate reference system; None where the file does not say which.
@@ -146,7 +165,7 @@ class Table:
 
     def head(self) -> Table:
         """The same columns and CRS without a row."""
-        none = {name: values[:0] for name, values in self.columns.items()}
+        none = {name: values[:0] for name, values in self.columns.items()} if len(self) else self.columns
         return Table(self.places[:0], none, self.crs, self.header, lambda _: [])
 
     def restored(self) -> Table:

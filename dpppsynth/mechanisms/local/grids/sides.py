@@ -1,8 +1,8 @@
 """Grid sizes that balance the noise of a query against non-uniformity inside cells, and who reports on which level.
 
 Under local privacy, `n` reports and budget epsilon, a reference query over half the width and half the height meets
-noise that grows with the side g and cells cut by its border that shrink with it; `errors.side_objective` is their sum
-of squares, and its minimum the rule of `ideal_side`. Under central privacy the rules are those of Qardaji, Yang & Li.
+noise that grows with the side g and cells cut by its border that shrink with it; the minimum of the sum of their
+squares is the rule of `ideal_side`. Under central privacy the rules are those of Qardaji, Yang & Li.
 All of them need public numbers, or numbers that are private already.
 """
 

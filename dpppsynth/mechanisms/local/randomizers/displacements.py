@@ -24,7 +24,7 @@ MOST_CELLS = 64
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DisplacementLaw(QuestionsLaw):
-    """One report on where a trajectory starts, or on how it ends from there: in which direction, how far away.
+    """Report on a trajectory's first cell, or on its displacement from there.
 
     The start is reported by the disk area mechanism, the displacement by the frequency oracle with the least total
     variance. A value is `start * displacements + displacement`; displacement 0 is to stay in the cell.

@@ -47,7 +47,7 @@ class Fit:
     log_likelihood: float
 
     def warned(self) -> "Fit":
-        """The fit itself, with an InformationWarning where it was not done within the steps allowed."""
+        """Warn of iterations that did not converge, by an InformationWarning; returns the fit."""
         if not self.converged:
             msg = (
                 f"estimate: expectation maximisation was not done after max_iter = {self.iterations} steps; "

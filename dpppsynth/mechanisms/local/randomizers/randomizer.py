@@ -68,7 +68,7 @@ class Randomizer:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon)))
-        # Whatever integers cannot express is refused before anybody reports.
+        # Refuse before anybody reports what integers cannot express.
         self.spent  # noqa: B018
 
     @property
