@@ -23,6 +23,8 @@ from dpppsynth import cli
 from dpppsynth.cli.console import exit_code
 from dpppsynth.core import errors
 from dpppsynth.models.draws import BLOCKED
+from dpppsynth.privacy import catalogue
+from dpppsynth.privacy.catalogue import Statement
 
 ROOT = Path(__file__).resolve().parents[2]
 SOHO = str(dps.datasets.path("soho_addresses"))
@@ -88,7 +90,7 @@ class TestCheck:
         said = spoken(run("check", *LGCP, *SQUARE, *CRS, "--n", 392, "--verbose"))
         for words in (
             "The guarantee holds",
-            "Theorem 2 (tents)",
+            catalogue.text("tents"),
             "It is assumed that: (1)",
             "privacy radius 25 metre",
             "49 vert",
@@ -144,18 +146,18 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("words", "mechanism", "theorem", "said"),
         [
-            ([*LGCP, "--mechanism", "field", "--delta", 1e-6], "lgcp-field", "Theorem C", "discrete Gaussian"),
-            (DRAW, "lgcp-posterior-draw", "Theorem A", "sampler exact"),
-            (PROXIMAL, "lgcp-posterior-draw", "Theorem E", "sampler proximal"),
-            ([*DRAW, "--sampler", "nuts"], "lgcp-posterior-draw", "Theorem A", "sampler nuts (nutpie)"),
-            ([*LGCP, "--mechanism", "lipschitz"], "lgcp-lipschitz", "Theorem D", "at most 0.02 per metre"),
-            (KERNEL, "kernel", "Theorem B", "bandwidth 25.45"),
-            ([*KERNEL, "--bound", "kim-lim-3.6"], "kernel", "Kim & Lim, Theorem 3.6", "Nothing is promised about"),
+            ([*LGCP, "--mechanism", "field", "--delta", 1e-6], "lgcp-field", "field-statistic", "discrete Gaussian"),
+            (DRAW, "lgcp-posterior-draw", "posterior-draw", "sampler exact"),
+            (PROXIMAL, "lgcp-posterior-draw", "proximal-sampler", "sampler proximal"),
+            ([*DRAW, "--sampler", "nuts"], "lgcp-posterior-draw", "posterior-draw", "sampler nuts (nutpie)"),
+            ([*LGCP, "--mechanism", "lipschitz"], "lgcp-lipschitz", "lipschitz-field", "at most 0.02 per metre"),
+            (KERNEL, "kernel", "kernel-superposition", "bandwidth 25.45"),
+            ([*KERNEL, "--bound", "kim-lim-3.6"], "kernel", "kim-lim-3.6", "Nothing is promised about"),
         ],
     )
     def test_mechanisms(self, words, mechanism, theorem, said):
         text = spoken(run("check", *words, *SQUARE, *CRS, "--n", 392))
-        assert f" mechanism {mechanism} theorem {theorem}" in text
+        assert f" mechanism {mechanism} theorem {catalogue.text(theorem)}" in text
         assert said in text
 
     def test_a_given_sigma_is_verified(self):
@@ -211,7 +213,7 @@ class TestCheck:
         )
         assert said["guarantee"] == plan.guarantee.to_dict()
         text = spoken(run(*words, "--verbose"))
-        for word in ("year 2021", "year 2022", "The year of every point is not protected"):
+        for word in ("year 2021", "year 2022", catalogue.text(Statement("public-level", by="year"))):
             assert word in text
         guess = ["--method", "lgcp", "--epsilon", 1, "--relation", "add-remove", *SQUARE, *YEARS, "--expected-n", 200]
         levels = json.loads(run("check", *guess, "--json").stdout)["levels"]

@@ -11,7 +11,8 @@ import dpppsynth as dps
 from dpppsynth.auditing import audit
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import read_batches
-from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne, verify
+from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne, catalogue, verify
+from dpppsynth.privacy.catalogue import Statement
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.spatial.person_points import few_points_each, few_rows_each, number_of_few
 
@@ -252,7 +253,7 @@ class TestCommandLine:
 
     def test_synthesize(self, points, tmp_path):
         said = spoken(run("synthesize", points, *self.ASKED, *self.FEW, "--verbose", "--out", tmp_path / "out"))
-        assert "at most 3 of their points are measured, drawn at random" in said
+        assert catalogue.text(Statement("points-drawn-per-person", most=3, user="person")) in said
         assert "p0004" not in said
         assert "55" not in said.replace(str(tmp_path), "")
         assert verify(tmp_path / "out").guarantee.relation == MOVES

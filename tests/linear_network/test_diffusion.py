@@ -29,6 +29,7 @@ from dpppsynth.mechanisms.kernel.bound import heat as bound
 from dpppsynth.mechanisms.kernel.bound.heat import diffusion, joined, smallest_diffusion_bandwidth
 from dpppsynth.mechanisms.kernel.bound.kernels import smallest_bandwidth, superposition
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
+from dpppsynth.privacy.catalogue import Statement
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.release.verify import _agree
 from dpppsynth.spatial.domains import Window
@@ -311,7 +312,7 @@ class TestGuarantee:
         guarantee.require(2.0, 1e-6)
         assert guarantee.epsilon() > 1.999
         assert diffusion(town_mesh, relation, bandwidth=0.999 * smallest, **budget).epsilon() > 2.0
-        assert "No person has more than 2 points" in str(guarantee)
+        assert Statement("points-per-person", most=2) in guarantee.assumptions
 
     def test_wider_can_be_worse_and_a_narrower_one_is_found(self):
         """Rounding over a segment of 1e-3 spoils ten diameters, where the search begins, but not narrower kernels."""

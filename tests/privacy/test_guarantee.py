@@ -17,9 +17,11 @@ from dpppsynth.privacy import (
     Guarantee,
     PureDP,
     ReplaceOne,
+    catalogue,
     counts,
     guarantee_from_dict,
 )
+from dpppsynth.privacy.catalogue import Statement
 
 LEVELS = [0.01, 0.1, 1.0, 3.0, 10.0]
 ASSUMPTIONS = ("first", "second")
@@ -131,8 +133,8 @@ class TestGuarantee:
             "Whatever an attacker sees in the release is at most 2.72 times (e^1) as likely for one of two "
             "neighbouring patterns as for the other. "
             "Two patterns are neighbouring when the number of points is public and one point moves by at most 25 "
-            "(in the unit of the domain's coordinates) along a path inside the domain. Proved by Theorem 2 (tents). "
-            "It is assumed that: "
+            "(in the unit of the domain's coordinates) along a path inside the domain. "
+            f"Proved by {catalogue.text('tents')}. It is assumed that: "
             "(1) first (2) second"
         )
 
@@ -152,8 +154,8 @@ class TestGuarantee:
             for i, sentence in enumerate(guarantee.assumption_texts, 1):
                 assert f"({i}) {sentence}" in str(guarantee)
                 assert sentence.endswith(".")
-        assert any("more than 3 points" in s for s in counts(ReplaceOne(3), scale=1.0).assumption_texts)
-        assert any("one point in the pattern" in s for s in counts(ReplaceOne(), scale=1.0).assumption_texts)
+        assert Statement("points-per-person", most=3) in counts(ReplaceOne(3), scale=1.0).assumptions
+        assert "one-point-per-person" in counts(ReplaceOne(), scale=1.0).assumptions
         assert len(counts(AddRemove(), scale=1.0).assumptions) == len(counts(ReplaceOne(), scale=1.0).assumptions) + 1
 
     def test_json_round_trip(self):

@@ -10,6 +10,7 @@ import pytest
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy import ShuffledPrivacy, shuffled_delta, shuffled_epsilon, shuffled_reports
+from dpppsynth.privacy.catalogue import Statement, text
 from dpppsynth.privacy.shuffling import (
     MOST_REPORTS,
     _least,
@@ -236,21 +237,23 @@ class TestProof:
 
 class TestStatement:
     def test_says_what_it_rests_on(self):
-        said = str(shuffled_reports(2.0, 10_000, 1e-8))
+        stated = shuffled_reports(2.0, 10_000, 1e-8)
+        said = str(stated)
         assert "If moreover an honest shuffler mixes the reports" in said
         assert "at most 1.218 times (e^0.1968)" in said
         assert "give or take a probability of 1e-08" in said
         assert "Without the shuffler the bound above holds alone." in said
-        assert "colludes with nobody" in said
-        assert "At least 10000 of the reports" in said
-        assert "one report" in said
+        rests = ("honest-shuffler", Statement("honest-reports", reports=10_000), "one-shuffled-report-each")
+        assert {*rests} <= {*stated.assumptions}
+        assert all(text(each) in said for each in stated.assumptions)
 
     def test_rounds_add_up(self):
         both = shuffled_rounds((0.2, 1.8), 5000, 1e-6)
         parts = [shuffled_epsilon(local, 5000, 5e-7) for local in (0.2, 1.8)]
         assert sum(parts) <= both.epsilon <= sum(parts) * 1.001
         assert both.local_epsilon == 2.0
-        assert "one message, which holds all their reports of that round" in str(both)
+        assert Statement("one-shuffled-message-each-round", rounds=2) in both.assumptions
+        assert all(text(each) in str(both) for each in both.assumptions)
 
     def test_json_and_back(self):
         made = shuffled_reports(1.0, 500, 1e-6)

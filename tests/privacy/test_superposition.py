@@ -21,6 +21,7 @@ from dpppsynth.mechanisms.kernel.bound.kernels import (
     superposition,
 )
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, delta_gaussian, guarantee_from_dict
+from dpppsynth.privacy.catalogue import Statement
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.gaussian_kernel import hull, mass, sample_children
 
@@ -194,8 +195,8 @@ class TestGuarantee:
         guarantee = superposition(SQUARE, relation, bandwidth=2.0, patterns=5, delta=1e-6)
         assert guarantee.theorem == "kernel-superposition"
         assert (guarantee.profile.ratio, guarantee.profile.rate) == (1.0, 15)
-        for phrase in ("Bandwidth and number of patterns", "more than 3 points", "secret randomness", "counted alone"):
-            assert any(phrase in sentence for sentence in guarantee.assumption_texts)
+        capped = Statement("points-per-person", most=3)
+        assert {"public-bandwidth", capped, "secret-randomness", "one-release"} <= {*guarantee.assumptions}
         d, epsilon = guarantee.by_distance[10]
         one_point = superposition(SQUARE, d, bandwidth=2.0, patterns=5, delta=1e-6)
         assert epsilon == one_point.epsilon()

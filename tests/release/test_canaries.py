@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpppsynth.core.errors import DpppsynthError
-from dpppsynth.privacy import verify
+from dpppsynth.privacy import catalogue, verify
 from dpppsynth.release import certificate, load_release
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -323,7 +323,7 @@ class TestFiles:
         )
 
 
-@pytest.mark.parametrize("warning", [TEXT, "This run was seeded", "discrete-gaussian"])
+@pytest.mark.parametrize("warning", [TEXT, catalogue.text(certificate.SEEDED), "discrete-gaussian"])
 def test_a_seeded_release_says_so_in_the_words_there_are(warning, tmp_path):
     """It loads, marked as not private, so its sentences are a place as well."""
     for place in ("warning", "noise"):

@@ -389,11 +389,11 @@ def test_what_outsiders_wrote_stays_text(shown, released):
                 "by geo-indistinguishability with epsilon 1 and delta 0 for places one square of a public grid apart,",
                 "Attention: this is not local differential privacy",
                 "distance (squares)",
-                "delta 0 for places one square of a public grid apart, Theorem L",
+                "delta 0 for places one square of a public grid apart, " + catalogue.text("local-randomizer"),
                 "Epsilon for one person, by distance: 4.243 at the far end.",
             ],
         ),
-        ("uneven", ["This is a weak promise.", "The number of reports is 60,", "nobody reports in both"]),
+        ("uneven", ["This is a weak promise.", "The number of reports is 60,", catalogue.text("rounds-apart")]),
         ("kernel levels", ["Separately for each level of <b>kind: Every point was replaced"]),
     ],
 )

@@ -32,7 +32,8 @@ from dpppsynth.inference.projection import Projection
 from dpppsynth.linear_network import network_mesh
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.models.recipes import domain_of_release
-from dpppsynth.privacy import moved_points, smallest_move_bound, verify
+from dpppsynth.privacy import catalogue, moved_points, smallest_move_bound, verify
+from dpppsynth.privacy.catalogue import Statement
 from dpppsynth.privacy.guarantee import on_map
 from dpppsynth.release import certificate
 
@@ -50,6 +51,12 @@ def network(crs=STRETCHED):
 
 
 FACTOR = window().scale_factor
+
+
+def of_lengths(guarantee, *codes):
+    """Assumptions of a guarantee on lengths on the map, of all codes where none are given."""
+    stated = (each for each in guarantee.assumptions if isinstance(each, Statement))
+    return [each for each in stated if each.code in (codes or ("true-lengths", "plane-lengths"))]
 
 
 def on(domain, build):
@@ -156,11 +163,10 @@ class TestCalibration:
     def test_the_guarantee_keeps_the_radius_asked_for_and_says_what_the_map_does(self, name):
         guarantee = planned(name, STRETCHED, ALPHA).guarantee
         assert guarantee.relation.alpha in (ALPHA, 8.6 * ALPHA)
-        said = [sentence for sentence in guarantee.assumption_texts if "true lengths" in sentence]
-        assert len(said) == 1
-        assert f"at most {FACTOR:.7g} times true lengths (on its ellipsoid) in this domain" in said[0]
-        plane = planned(name, None, ALPHA).guarantee
-        assert not [sentence for sentence in plane.assumption_texts if "true lengths" in sentence]
+        (said,) = of_lengths(guarantee)
+        assert (said.code, dict(said.parameters)["factor"]) == ("true-lengths", FACTOR)
+        assert catalogue.text(said) in str(guarantee)
+        assert not of_lengths(planned(name, None, ALPHA).guarantee)
 
 
 def test_corollary_3_9_ends_where_moves_on_the_map_reach_elements_that_do_not_touch():
@@ -185,16 +191,19 @@ class TestSentences:
         )
         assert with_map.statistic.parameters() == plane.statistic.parameters()
         assert with_map.guarantee.by_distance == plane.guarantee.by_distance
-        assert "Lengths on the map of EPSG:27700 are at most 1 times" in str(with_map.guarantee)
+        said = Statement("true-lengths", crs="EPSG:27700", factor=1.0)
+        assert said in with_map.guarantee.assumptions
+        assert catalogue.text(said) in str(with_map.guarantee)
 
     def test_a_plane_of_its_own_is_taken_for_true_lengths_in_words(self):
         site = Window.rectangle(0, 0, 100, 100, 'LOCAL_CS["site",UNIT["metre",1]]')
         guarantee = LaplaceSynthesizer(1.0, alpha=5.0, postprocess="plain").plan(site, n=N).guarantee
-        assert "without a projection: lengths in it are taken for true ones" in str(guarantee)
+        (said,) = of_lengths(guarantee, "plane-lengths")
+        assert catalogue.text(said) in str(guarantee)
 
     def test_relations_without_a_radius_are_as_they_were(self):
         assert on_map(ReplaceOne(3), window()) == ReplaceOne(3)
-        assert "true lengths" not in str(LaplaceSynthesizer(1.0, postprocess="plain").plan(window(), n=N).guarantee)
+        assert not of_lengths(LaplaceSynthesizer(1.0, postprocess="plain").plan(window(), n=N).guarantee)
 
     def test_the_cap_on_points_stays(self):
         relation = AlphaNeighbours(ALPHA, max_points_per_person=3)

@@ -24,7 +24,8 @@ from dpppsynth.mechanisms.heatmap.mechanism import HEATMAP
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
 from dpppsynth.plotting import plot_epsilon_curve, plot_heatmap, plot_intensity, surfaces
 from dpppsynth.plotting.curves import what_changes
-from dpppsynth.privacy import AddRemove, AddRemovePerson, ReplaceOne
+from dpppsynth.privacy import AddRemove, AddRemovePerson, ReplaceOne, catalogue
+from dpppsynth.privacy.catalogue import Statement
 from dpppsynth.release import load_release
 from dpppsynth.reporting.promise import not_promised, promise
 from dpppsynth.spatial.intensity import PiecewiseConstant
@@ -515,7 +516,7 @@ class TestReport:
             "points of one person: any number",
             "telling two places apart may cost twice as much: epsilon 20,000,000",
             "Bound on what an attacker can tell apart about one person with all their points.",
-            "All points of a person carry the same value of the mark 'user', and nobody else's do.",
+            catalogue.text(Statement("mark-tells-persons", user="user")),
             "about 61 persons, of which less than one may be noise",
             "Private heat map, ε = 10,000,000, smoothed by 4 units: where persons are",
             "smoothed by 4 units, the standard deviation",

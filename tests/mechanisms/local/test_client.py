@@ -18,6 +18,7 @@ from dpppsynth.core.randomness import SystemBits
 from dpppsynth.mechanisms.local.client import content_hash
 from dpppsynth.mechanisms.local.randomizers.oracles import ORACLES
 from dpppsynth.mechanisms.local.randomizers.randomizer import KINDS
+from dpppsynth.privacy.catalogue import text
 
 WINDOW = dps.Window.rectangle(-10, 5, 30, 65, crs="EPSG:27700")
 ADAPTIVE = local.PrivAG(WINDOW, epsilon=3.0)
@@ -194,7 +195,7 @@ def test_a_device_loads_numpy_and_its_law_alone(tmp_path):
 def test_command(tmp_path):
     ask = ["--mechanism", "disk-area", "--epsilon", 2, "--cells", 4, "--window", "0,0,30,60"]
     said = spoken(run("local", "describe", *ask, "--out", tmp_path / "m.json"))
-    assert "Theorem L" in said
+    assert text("local-randomizer") in said
     report = Client.read(tmp_path / "m.json").report((3.0, 4.0))
     assert report.mechanism == local.DiskAreaMechanism(epsilon=2.0, cells=4).fingerprint
     assert "m.json exists" in spoken(run("local", "describe", *ask, "--out", tmp_path / "m.json", code=2))

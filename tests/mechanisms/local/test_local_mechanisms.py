@@ -613,7 +613,7 @@ class TestRelations:
         assert dict(guarantee.by_distance)[3.0] == pytest.approx(3 * 2.0)
         # From corner to corner.
         assert max(guarantee.by_distance) == pytest.approx((4 * 2**0.5, 8 * 2**0.5))
-        assert any("not local differential privacy" in sentence for sentence in guarantee.assumption_texts)
+        assert "not-local-privacy" in guarantee.assumptions
 
     def test_a_round_that_spends_more_is_refused(self):
         with pytest.raises(PrivacyCheckError):
