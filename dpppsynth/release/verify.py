@@ -163,10 +163,13 @@ def _check_files(found: certificate.Published, derived: RederivedRelease | str) 
             known |= {*_numbered(listed)}
         # An offset is in one of its files.
         known -= OFFSETS - {offset_name(listed)}
-        # What a release is opened from must be listed. A run that was stopped may have left others, read by nobody.
+        # What a release is opened from must be listed, and all of it in a complete one: where a run was stopped before,
+        # files may stand beside that nobody reads.
+        complete = any(certificate.SYNTHETIC.fullmatch(f) or certificate.POSTERIORS.fullmatch(f) for f in listed)
+        present = [name for name in derived.others if complete and found.folder.has(name)]
         offset = [offset_name(listed)] if derived.offset else []
         stated = [name for name in derived.others if name.endswith(COVARIATES)]
-        wrong += [name for name in {domain, *derived.released, *offset, *stated} if name not in listed]
+        wrong += [name for name in {domain, *derived.released, *offset, *stated, *present} if name not in listed]
         if derived.offset and not wrong and _offset(found) != derived.offset:
             wrong.append(offset_name(listed))
         strange = [name for name in listed if name not in known]
