@@ -35,7 +35,7 @@ def dpppsynth(*arguments: object, quiet: bool = False) -> str:
     words = [str(argument) for argument in arguments]
     print(f"\n$ dpppsynth {shlex.join(words)}", flush=True)
     start = time.perf_counter()
-    command = [sys.executable, "-m", "dpppsynth.cli", *words]
+    command = [sys.executable, "-m", "dpppsynth", *words]
     result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603
     seconds = time.perf_counter() - start
     if not quiet:

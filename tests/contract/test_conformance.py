@@ -13,7 +13,7 @@ import re
 import sys
 import warnings
 from collections import Counter
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -213,9 +213,13 @@ def forgetting(plan, draw, exact):
     """
     outcome = draw(blank(exact, lambda pattern: points(3, len(pattern), pattern.domain)))
     told = {"attempts": functools.partial(attempts, exact), "diagnostics": functools.partial(diagnostics, exact)}
-    names = {each.name for each in fields(outcome)} if is_dataclass(outcome) else set()
-    found = {name: told[name](getattr(outcome, name)) for name in names & set(told)}
-    return replace(outcome, **found) if found else outcome
+    found = {name: told[name](getattr(outcome, name)) for name in told if name in named(outcome)}
+    return outcome._replace(**found) if found else outcome
+
+
+def named(outcome):
+    """Names of what is drawn, where it is more than one thing."""
+    return getattr(outcome, "_fields", ())
 
 
 def attempts(exact, known):
@@ -268,7 +272,7 @@ class TestNonInterference:
 
         def noting(plan, draw, exact):
             outcome = forgetting(plan, draw, exact)
-            names.update(each.name for each in fields(outcome)) if is_dataclass(outcome) else None
+            names.update(named(outcome))
             return outcome
 
         with randomised_by(noting):

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -88,8 +88,12 @@ FAILED = (
 P_co = TypeVar("P_co", bound="DrawStatistic", covariant=True)
 
 
-# Result of a sampler, confidential: the field (V,), attempts of the exact sampler, and diagnostics of NUTS.
-Sampled = tuple[Floats, int | None, Diagnostics | None]
+class Sampled(NamedTuple):
+    """Field (V,) of a sampler; attempts of the exact one and diagnostics of NUTS, which stay with the custodian."""
+
+    field: Floats
+    attempts: int | None = None
+    diagnostics: Diagnostics | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -283,12 +287,12 @@ class PosteriorDrawStatistic(DrawStatistic):
         match self.sampler:
             case "exact":
                 draw = NestedBoxes(posterior).draw(rng)
-                return draw.field, draw.attempts, None
+                return Sampled(draw.field, attempts=draw.attempts)
             case "proximal":
-                return posterior.field(proximal_draw(posterior, rng)), None, None
+                return Sampled(posterior.field(proximal_draw(posterior, rng)))
             case _:
                 run = nuts_draw(posterior, rng, engine=self.engine)
-                return run.field, None, run.diagnostics
+                return Sampled(run.field, diagnostics=run.diagnostics)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -330,9 +334,9 @@ class LipschitzStatistic(DrawStatistic):
         posterior = self.prior.posterior(masses)
         if self.sampler == "exact":
             draw = NestedBoxes(posterior).draw(rng, support=self.support)
-            return draw.field, draw.attempts, None
+            return Sampled(draw.field, attempts=draw.attempts)
         run = nuts_draw(posterior, rng, support=self.support, engine=self.engine)
-        return run.field, None, run.diagnostics
+        return Sampled(run.field, diagnostics=run.diagnostics)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -395,4 +399,4 @@ class KimLimStatistic(DrawStatistic):
 
     def _sample(self, masses: Floats, rng: np.random.Generator) -> Sampled:
         run = self.model.draw(masses, rng, engine=self.engine)
-        return run.field, None, run.diagnostics
+        return Sampled(run.field, diagnostics=run.diagnostics)
