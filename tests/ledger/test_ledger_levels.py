@@ -183,7 +183,8 @@ class TestTakenUp:
         with pytest.raises(InputError, match=r"^levels: "):
             CELLS.release_by(years(90, 60, 50), **BY_YEAR, ledger=ledger)
         CELLS.release_by(years(90, 50, 60), by="year", levels=list("abc"), ledger=ledger)
-        assert [entry.n for entry in ledger.releases] == [None, 200, 200, 200]
+        # What was refused is used up, and says nothing of the points any more.
+        assert [entry.n for entry in ledger.releases] == [None, None, 200, 200]
         assert ledger.spent == pytest.approx(2.0)
 
     def test_what_was_given_up_says_nothing_of_levels_released_since(self, ledger):
