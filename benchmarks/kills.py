@@ -1,8 +1,9 @@
 """Fate of releases that were paid for where their runs are stopped, by signals, full disks and little memory.
 
-Every run is `dpppsynth synthesize --ledger` in a process of its own, stopped at a random moment. Afterwards the ledger
-is read. An entry that it calls measured or released must have a folder that `load_release` opens and that, where only
-what was paid for is in it, `dpppsynth resume` completes. Exits with 1 where one has not.
+Every run is `dpppsynth synthesize --ledger` in a process of its own, stopped at a random moment: one of five at any,
+the others after the ledger has authorised. Afterwards the ledger is read. An entry that it calls measured or released
+must have a folder that `load_release` opens and that, where only what was paid for is in it, `dpppsynth resume`
+completes. Exits with 1 where one has not.
 
     python benchmarks/kills.py --out docs/results/kills.md
     python benchmarks/kills.py --kills 40 --disks 0 --memories 0
@@ -20,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from pages import command_line, fill, table
@@ -55,10 +57,19 @@ WAYS = {
 }
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 POINTS = 300
+FILLER = "filler"
 # Seconds after which a run that does not end is killed.
 PATIENCE = 120
 RESUMED = "measured, and completed by resume"
 OUTCOMES = ("nothing spent", "authorised", RESUMED, "released", "wrong")
+
+
+class Stop(NamedTuple):
+    """What is done to a process, and how many seconds after its start, or after its authorisation."""
+
+    act: Callable[[int], object]
+    seconds: float
+    spent: bool
 
 
 def points_file(folder: Path, way: str) -> Path:
@@ -124,17 +135,32 @@ def ended(child: int) -> None:
     os.waitpid(child, 0)
 
 
-def run(folder: Path, way: str, seconds: float | None, kind: signal.Signals | None, memory: int | None = None) -> str:
-    """Outcome of one run: what the ledger says of it and what is left, or "wrong" with the reason."""
+def begun(folder: Path, way: str, memory: int | None = None) -> tuple[int, Path]:
+    """Number of the process of a run, and its ledger."""
     points, book = points_file(folder, way), ledger_for(folder, way)
     out = folder / "disk" / "out" if (folder / "disk").exists() else folder / "out"
     arguments = ["synthesize", str(points), *PLACE, *WAYS[way], "--epsilon", "1", "--ledger", str(book), "--yes"]
-    child = started([*arguments, "--out", str(out)], memory)
-    if kind is not None and seconds is not None:
-        time.sleep(seconds)
+    return started([*arguments, "--out", str(out)], memory), book
+
+
+def await_entry(book: Path, child: int) -> None:
+    """Wait until a ledger has more than its head and its budget, or the run has ended."""
+    running = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    while book.read_bytes().count(b"\n") <= 2 and os.waitid(os.P_PID, child, running) is None:
+        time.sleep(0.001)
+
+
+def run(folder: Path, way: str, stop: Stop | None = None, memory: int | None = None) -> str:
+    """Outcome of one run: what the ledger says of it and what is left, or "wrong" with the reason."""
+    child, book = begun(folder, way, memory)
+    if stop is not None:
+        if stop.spent:
+            await_entry(book, child)
+        time.sleep(stop.seconds)
         with contextlib.suppress(ProcessLookupError):
-            os.kill(child, kind)
+            stop.act(child)
     ended(child)
+    (folder / "disk" / FILLER).unlink(missing_ok=True)
     state = aside(lambda: found(book))
     if state.startswith("measured in "):
         ended(started(["resume", state.removeprefix("measured in ")]))
@@ -180,15 +206,20 @@ def resumed(book: Path) -> str:
     return RESUMED if whole else "wrong: it does not resume"
 
 
-def duration(way: str) -> float:
-    """Seconds of an undisturbed run."""
+def durations(way: str) -> tuple[float, float]:
+    """Seconds of an undisturbed run, and how many of them follow the authorisation."""
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
-        outcome = run(Path(folder), way, None, None)
-        if outcome != "released":
-            msg = f"{way}: {outcome}"
-            raise RuntimeError(msg)
-        return time.perf_counter() - begin
+        child, book = begun(Path(folder), way)
+        await_entry(book, child)
+        spent = time.perf_counter()
+        ended(child)
+        end = time.perf_counter()
+        outcome = aside(lambda: found(book))
+    if outcome != "released":
+        msg = f"{way}: {outcome}"
+        raise RuntimeError(msg)
+    return end - begin, end - spent
 
 
 @contextlib.contextmanager
@@ -203,7 +234,14 @@ def small_disk(folder: Path, size: int):
         subprocess.run(["umount", str(disk)], check=True)  # noqa: S603, S607
 
 
-def trials(count: int, kind: str, lengths: dict[str, float], rng: random.Random) -> Counter:
+def filled(disk: Path) -> None:
+    """Fill a disk to the last byte."""
+    with contextlib.suppress(OSError), (disk / FILLER).open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(2**16))
+
+
+def trials(count: int, kind: str, lengths: dict[str, tuple[float, float]], rng: random.Random) -> Counter:
     """Outcomes of so many runs, over all mechanisms in turn."""
     found: Counter = Counter()
     ways = list(WAYS)
@@ -211,14 +249,20 @@ def trials(count: int, kind: str, lengths: dict[str, float], rng: random.Random)
         way = ways[k % len(ways)]
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
+            # 17 mechanisms, 3 signals and 5 moments come together in all ways.
+            spent = k % 5 > 0
+            seconds = lengths[way][spent] * rng.random()
             if kind == "signals":
-                at = lengths[way] * rng.uniform(0.02, 1.0)
-                outcome = run(folder, way, at, SIGNALS[k % len(SIGNALS)])
+                outcome = run(
+                    folder, way, Stop(lambda child, sent=SIGNALS[k % 3]: os.kill(child, sent), seconds, spent)
+                )
             elif kind == "full disks":
-                with small_disk(folder, rng.randrange(2**14, 2**23)):
-                    outcome = run(folder, way, None, None)
+                # Too small from the beginning, or filled by others.
+                with small_disk(folder, 2**26 if spent else rng.randrange(2**14, 2**23)):
+                    fill_it = Stop(lambda _, disk=folder / "disk": filled(disk), seconds, spent)
+                    outcome = run(folder, way, fill_it if spent else None)
             else:
-                outcome = run(folder, way, None, None, memory=rng.randrange(2**24, 2**28))
+                outcome = run(folder, way, memory=rng.randrange(2**26, 2**28))
         if outcome.startswith("wrong"):
             print(f"{kind}, {way}: {outcome}", flush=True)
         found[outcome.partition(":")[0]] += 1
@@ -228,7 +272,7 @@ def trials(count: int, kind: str, lengths: dict[str, float], rng: random.Random)
 def measured(kills: int, disks: int, memories: int) -> list[tuple[str, Counter]]:
     """Outcomes by the kind of what stops a run."""
     rng = random.Random(1)  # noqa: S311 - moments of kills
-    lengths = {way: duration(way) for way in WAYS}
+    lengths = {way: durations(way) for way in WAYS}
     counts = {"signals": kills, "full disks": disks, "little memory": memories}
     return [(kind, trials(count, kind, lengths, rng)) for kind, count in counts.items() if count]
 

@@ -3,7 +3,6 @@ from dpppsynth.mechanisms.heatmap.bound import level_budgets as level_budgets
 from dpppsynth.mechanisms.heatmap.bound import start_level as start_level
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic as HeatmapStatistic
 from dpppsynth.spatial.grid_smoothing import gaussian_heatmap as gaussian_heatmap
-from dpppsynth.spatial.grid_smoothing import gaussian_kernel as gaussian_kernel
 from dpppsynth.spatial.map_distances import emd as emd
 from dpppsynth.spatial.map_distances import kl as kl
 from dpppsynth.spatial.map_distances import pearson as pearson

@@ -13,7 +13,7 @@ who holds the points.
 * Reports in files, of any size and partition: `write_reports`, `aggregate_files`, `perturb_file`.
 * Devices: `write_description` makes the public file from which `dpppsynth.client` draws reports, with NumPy alone.
 * Counts in files, which merge exactly over machines: `count_files`, `merge_counts`, `write_counts`, `read_counts`.
-* Errors: `wasserstein2`, `sliced_wasserstein` between grids.
+* Errors: `wasserstein2` between grids.
 
 The laws, their radii and estimators are in `dpppsynth.randomizers`, cells and cuts in `dpppsynth.grids`.
 """

@@ -32,5 +32,4 @@ from dpppsynth.mechanisms.local.trajectories.paths import GridTrajectories as Gr
 from dpppsynth.mechanisms.local.trajectories.walks import TraceModel as TraceModel
 from dpppsynth.mechanisms.local.trajectory_synthesizer import CombinedTraces as CombinedTraces
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace as LDPTrace
-from dpppsynth.spatial.transport import sliced_wasserstein as sliced_wasserstein
 from dpppsynth.spatial.transport import wasserstein2 as wasserstein2

@@ -1,4 +1,4 @@
-"""Simulators of point processes in windows and along streets: Poisson, Thomas, Matern cluster, log-Gaussian Cox.
+"""Simulators of point processes in windows and along streets: Poisson, Thomas, log-Gaussian Cox.
 
 For studies, notebooks and tests: nothing here is private.
 """

@@ -138,7 +138,6 @@ GRIDS = {
 P, Q = np.ones((3, 3)), np.arange(9.0).reshape(3, 3)
 HISTOGRAMS = {
     "wasserstein2": (histograms.wasserstein2, {"p": P, "q": Q, "unit": 1.0}),
-    "sliced_wasserstein": (histograms.sliced_wasserstein, {"p": P, "q": Q, "directions": 9, "unit": 1.0}),
     "sliced_wasserstein_points": (
         histograms.sliced_wasserstein_points, {"one": PATTERN.xy[:5], "other": PATTERN.xy[5:9], "directions": 9},
     ),

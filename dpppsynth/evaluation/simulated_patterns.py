@@ -1,4 +1,4 @@
-"""Simulators of point processes in windows and along streets: Poisson, Thomas, Matern cluster, log-Gaussian Cox.
+"""Simulators of point processes in windows and along streets: Poisson, Thomas, log-Gaussian Cox.
 
 For studies, notebooks and tests: nothing here is private. Patterns may be empty.
 """
@@ -12,7 +12,6 @@ from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.linear_network.shortest_paths import from_positions
 from dpppsynth.linear_network.street_walks import StreetWalks
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.models.regular_meshes import regular_triangulation
@@ -100,34 +99,6 @@ def thomas(domain: Domain, parents: float, size: float, spread: float, *, rng: R
     return _inside(places + spread * rng.standard_normal(places.shape), domain)
 
 
-def matern_cluster(domain: Domain, parents: float, size: float, radius: float, *, rng: RngLike = None) -> PointPattern:
-    """Draw a Matern cluster pattern: Poisson numbers of points, uniform within a radius of a Poisson process' places.
-
-    Along streets they are uniform on what shortest paths of at most the radius reach.
-
-    Parameters
-    ----------
-    domain : Window or LinearNetwork
-    parents : float
-        Parents per unit of area or length; those outside a window count as well.
-    size : float
-        Mean number of points of a parent.
-    radius : float
-        In the domain's unit.
-    rng : None, int or numpy.random.Generator
-
-    Raises
-    ------
-    InputError
-    """
-    radius = positive("radius", radius)
-    places, rng = _offspring(domain, parents, size, radius, rng)
-    if isinstance(domain, LinearNetwork):
-        return _pattern(_within(domain, places, radius, rng), domain)
-    angle, away = 2 * np.pi * rng.random(len(places)), radius * np.sqrt(rng.random(len(places)))
-    return _inside(places + away[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]), domain)
-
-
 def lgcp(
     domain: Domain, intensity: float, covariance: Covariance, *, mesh: Mesh | None = None, rng: RngLike = None
 ) -> PointPattern:
@@ -211,32 +182,6 @@ def _inside(xy: Floats, domain: Domain) -> PointPattern:
 
 def _pattern(positions: Floats, domain: Domain) -> PointPattern:
     return PointPattern.at(positions, domain, synthetic=True)
-
-
-def _within(network: LinearNetwork, places: Floats, radius: float, rng: np.random.Generator) -> Floats:
-    """Independent uniform places (n, 2) on what shortest paths of at most the radius reach from each of (n, 2)."""
-    out = np.empty_like(places)
-    for block, to_vertices in from_positions(network, places, radius):
-        for row, known in zip(block, to_vertices, strict=True):
-            out[row] = _reached(network, places[row], known, radius, rng.random())
-    return out
-
-
-def _reached(network: LinearNetwork, place: Floats, known: Floats, radius: float, share: float) -> Floats:
-    """The place at a share of all that is reached, edge by edge; the own edge is two, cut at the place."""
-    own, at = int(place[0]), place[1]
-    length = np.append(network.lengths, network.lengths[own] - at)
-    length[own] = at
-    start, end = known[network.edges].T
-    start, end = np.append(start, 0.0), np.append(end, end[own])
-    end[own] = 0.0
-    first = np.clip(radius - start, 0.0, length)
-    covered = np.minimum(first + np.clip(radius - end, 0.0, length), length)
-    ends = np.cumsum(covered)
-    part = min(int(np.searchsorted(ends, share * ends[-1], side="right")), len(ends) - 1)
-    travelled = share * ends[-1] - (ends[part] - covered[part])
-    along = travelled if travelled <= first[part] else length[part] - (travelled - first[part])
-    return np.array([own, at + along]) if part == len(network.edges) else np.array([part, along])
 
 
 def homogeneous(domain: Domain, value: float) -> PiecewiseConstant:

@@ -7,12 +7,10 @@ post-processing: the map is as private as that.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arguments import plain_array, positive, whole
+from dpppsynth.core.arguments import plain_array, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats
 from dpppsynth.spatial.minimum_cost_flow import grid_masses
@@ -25,36 +23,6 @@ MOST_CELLS = 2**26
 
 Mask = npt.NDArray[np.bool_]
 Widths = float | tuple[float, float]
-
-
-def gaussian_kernel(side: int, sigma: float) -> Floats:
-    """Matrix that smooths an axis: column b has the shares of b's mass that cells 0 ... side - 1 receive.
-
-    Parameters
-    ----------
-    side : int
-        Number of cells, 1/side apart; at most 8192.
-    sigma : float
-        Standard deviation, in units of the whole axis.
-
-    Returns
-    -------
-    (side, side) array
-        Columns add up to 1: `exp(-((a - b) / side)^2 / (2 sigma^2))`, divided by its sum over a.
-
-    Raises
-    ------
-    InputError
-        `side` is no whole number from 1 to 8192, or `sigma` not positive and finite.
-
-    Examples
-    --------
-    >>> gaussian_kernel(2, 0.5).round(6)
-    array([[0.622459, 0.377541],
-           [0.377541, 0.622459]])
-    """
-    bell = _bell(whole("side", side, 1, most=math.isqrt(MOST_CELLS)), positive("sigma", sigma, remedy=UNITS))
-    return bell / bell.sum(axis=0)
 
 
 def gaussian_heatmap(p: npt.ArrayLike, sigma: Widths = SIGMA, *, inside: npt.ArrayLike | None = None) -> Floats:

@@ -1,4 +1,4 @@
-"""Transport distances of histograms on one grid: exact Wasserstein-2, and sliced Wasserstein-1."""
+"""Transport distances: exact Wasserstein-2 of histograms on one grid, and sliced Wasserstein-1 of sets of points."""
 
 import math
 from typing import Any
@@ -54,7 +54,7 @@ def wasserstein2(p: npt.ArrayLike, q: npt.ArrayLike, *, unit: Any = 1.0) -> floa
     sides = cell_sides(unit)
     if sum(one.shape) * one.size > MOST_ARCS:
         cells = f"{one.shape[0]} x {one.shape[1]} cells"
-        msg = f"p, q: {cells} are too many for the exact distance; take sliced_wasserstein()."
+        msg = f"p, q: {cells} are too many for the exact distance; take coarser ones."
         raise InputError(msg)
     if np.array_equal(one, other):
         return 0.0
@@ -110,22 +110,12 @@ def squared_distances(shape: tuple[int, ...], sides: Floats) -> tuple[Floats, Fl
 MOST_DIRECTIONS = 100_000
 
 
-def sliced_wasserstein(p: npt.ArrayLike, q: npt.ArrayLike, *, directions: int = 180, unit: Any = 1.0) -> float:
-    """Sliced Wasserstein-1 distance of two histograms, whose masses sit at the centres of the cells.
+def sliced_wasserstein_points(one: npt.ArrayLike, other: npt.ArrayLike, *, directions: int = 180) -> float:
+    """Sliced Wasserstein-1 distance of two sets of points, (n, 2) and (m, 2).
 
-    The mean of the projections' distances over all directions: 2 / pi for a shift by 1.
-
-    Parameters
-    ----------
-    p, q, unit
-        As in `wasserstein2`.
-    directions : int
-        Equispaced angles in a half-turn; their error is about `1 / directions^2` of the result.
-
-    Raises
-    ------
-    InputError
-        Shapes differ, a mass is negative or not finite, an array has no mass, or an argument breaks its rule.
+    The mean of the distances of their projections over all directions: 2 / pi for a shift by 1. Points of one set have
+    equal masses that sum to 1. Directions are equispaced angles in a half-turn, whose error is about
+    `1 / directions^2` of the result. InputError where there are no points, or a coordinate is not finite.
 
     References
     ----------
@@ -135,35 +125,16 @@ def sliced_wasserstein(p: npt.ArrayLike, q: npt.ArrayLike, *, directions: int = 
 
     Examples
     --------
-    >>> round(sliced_wasserstein([[1, 0]], [[0, 1]]), 4)
-    0.6366
-    """
-    one, other = unit_pair(p, q)
-    centres = np.indices(one.shape).reshape(2, -1).T * cell_sides(unit)
-    return _mean(centres, centres, directions, (one.ravel(), other.ravel()))
-
-
-def sliced_wasserstein_points(one: npt.ArrayLike, other: npt.ArrayLike, *, directions: int = 180) -> float:
-    """Sliced Wasserstein-1 distance of two sets of points, (n, 2) and (m, 2).
-
-    Those of one set have equal masses that sum to 1. Directions are equispaced angles in a half-turn. InputError where
-    there are no points, or a coordinate is not finite.
-
-    Examples
-    --------
     >>> round(sliced_wasserstein_points([[0, 0], [5, 5]], [[3, 4], [8, 9]]), 3)
     3.183
     """
-    return _mean(_points("one", one), _points("other", other), directions, (None, None))
-
-
-def _mean(a: Floats, b: Floats, directions: int, masses: tuple[Floats | None, Floats | None]) -> float:
     from scipy.stats import wasserstein_distance
 
+    a, b = _points("one", one), _points("other", other)
     angle = (np.arange(whole("directions", directions, 1, most=MOST_DIRECTIONS)) + 0.5) * (math.pi / directions)
     across = np.column_stack([np.cos(angle), np.sin(angle)])
     # The other half-turn projects on the same lines.
-    return float(np.mean([wasserstein_distance(a @ line, b @ line, *masses) for line in across]))
+    return float(np.mean([wasserstein_distance(a @ line, b @ line) for line in across]))
 
 
 def _points(name: str, value: Any) -> Floats:

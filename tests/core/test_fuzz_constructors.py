@@ -110,7 +110,6 @@ HEATMAPS = {
             "user": "user",
         },
     ),
-    "gaussian_kernel": (heatmaps.gaussian_kernel, {"side": 4, "sigma": 0.1}),
     "gaussian_heatmap": (heatmaps.gaussian_heatmap, {"p": GRID[0], "sigma": 0.1, "inside": None}),
     "emd": (heatmaps.emd, {"p": GRID[0], "q": GRID[1], "side": 2}),
     "similarity": (heatmaps.similarity, {"h": GRID[0], "g": GRID[1], "benchmark": False}),
@@ -331,9 +330,6 @@ ENTRIES = {
     "combine": (dps.combine, {"estimates": [0.1, 0.2, 0.3], "variances": [0.01, 0.01, 0.01]}),
     "poisson": (simulate.poisson, {"domain": SQUARE, "intensity": 1e-5, "largest": None, "rng": 1}),
     "thomas": (simulate.thomas, {"domain": STREETS, "parents": 0.01, "size": 2.0, "spread": 10.0, "rng": 1}),
-    "matern_cluster": (
-        simulate.matern_cluster, {"domain": STREETS, "parents": 0.01, "size": 2.0, "radius": 10.0, "rng": 1},
-    ),
     "lgcp": (
         simulate.lgcp, {"domain": SQUARE, "intensity": 1e-5, "covariance": COVARIANCE, "mesh": MESH, "rng": 1},
     ),

@@ -12,7 +12,6 @@ import dpppsynth as dps
 from dpppsynth import simulate
 from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation import simulated_patterns
-from dpppsynth.linear_network.shortest_paths import distances
 
 WINDOW = dps.Window.rectangle(0, 0, 200, 100)
 INNER = np.array([[40, 40], [160, 60]])
@@ -34,13 +33,6 @@ def near_pairs(pattern, r):
 
 def thomas_k(r, parents, spread):
     return np.pi * r**2 + (1 - np.exp(-(r**2) / (4 * spread**2))) / parents
-
-
-def matern_k(r, parents, radius):
-    z = r / (2 * radius)
-    within = 2 + ((8 * z**2 - 4) * np.arccos(z) - 2 * np.arcsin(z) + 4 * z * np.sqrt((1 - z**2) ** 3)) / np.pi
-    within -= 6 * z * np.sqrt(1 - z**2) / np.pi
-    return np.pi * r**2 + within / parents
 
 
 class TestPoisson:
@@ -79,15 +71,6 @@ class TestClustersInWindows:
             expected = 0.01**2 * 120 * 20 * thomas_k(r, parents, spread)
             compare([near_pairs(each, r) for each in drawn], expected)
 
-    def test_matern_cluster(self):
-        rng, parents, radius = np.random.default_rng(4), 0.002, 15.0
-        drawn = [simulate.matern_cluster(WINDOW, parents, 5, radius, rng=rng) for _ in range(500)]
-        compare([len(each) for each in drawn], 200)
-        compare([(each.xy[:, 0] > 195).sum() for each in drawn], 5)
-        for r in (6.0, 20.0):
-            expected = 0.01**2 * 120 * 20 * matern_k(r, parents, radius)
-            compare([near_pairs(each, r) for each in drawn], expected)
-
 
 class TestClustersOnStreets:
     def test_thomas_has_one_intensity_everywhere(self):
@@ -97,24 +80,6 @@ class TestClustersOnStreets:
         # The last ten of a dead end, and the ten about the crossing on the street to it.
         compare([(each.xy[:, 0] < -20).sum() for each in drawn], 0.8)
         compare([((each.xy[:, 0] < 0) & (each.xy[:, 0] > -10)).sum() for each in drawn], 0.8)
-
-    @pytest.mark.exhaustive
-    @pytest.mark.parametrize(
-        ("edge", "along", "radius"), [(0, 10.0, 25.0), (1, 50.0, 90.0), (3, 5.0, 40.0), (2, 0.0, 300.0)]
-    )
-    def test_matern_places_are_uniform_on_what_shortest_paths_reach(self, edge, along, radius):
-        rng, at = np.random.default_rng(6), np.array([[edge, along]])
-        found = simulated_patterns._within(STREETS, np.repeat(at, 20_000, axis=0), radius, rng)
-        assert distances(STREETS, at, found).max() <= radius + 1e-9
-        # Short parts of streets, of which some are reached.
-        mesh = dps.linear_network.network_mesh(STREETS, 0.25)
-        middles = np.column_stack([mesh.edge, (mesh.start + mesh.end) / 2])
-        length = (mesh.end - mesh.start) * (distances(STREETS, at, middles)[0] <= radius)
-        for mask in [middles[:, 0] == k for k in range(4)] + [middles[:, 1] < 20, middles[:, 1] > 45]:
-            share = length[mask].sum() / length.sum()
-            cell = np.isin(mesh.locate(found), np.flatnonzero(mask))
-            # Parts at the border of the reach are counted whole or not at all.
-            assert abs(cell.mean() - share) < 6 * np.sqrt(share * (1 - share) / len(found)) + 2 / length.sum()
 
 
 class TestLogGaussianCox:
@@ -136,14 +101,13 @@ class TestLogGaussianCox:
             simulate.lgcp(WINDOW, 1.0, dps.models.PoweredExponential(1.0, 0.5))
 
 
-@pytest.mark.parametrize("name", ["thomas", "matern_cluster"])
 @pytest.mark.parametrize(
     ("numbers", "said"),
-    [((0, 1, 1), "parents"), ((1, -1, 1), "size"), ((1, 1, np.nan), "spread|radius"), ((1e6, 1e6, 1), "points")],
+    [((0, 1, 1), "parents"), ((1, -1, 1), "size"), ((1, 1, np.nan), "spread"), ((1e6, 1e6, 1), "points")],
 )
-def test_refusals(name, numbers, said):
+def test_refusals(numbers, said):
     with pytest.raises(InputError, match=said):
-        getattr(simulate, name)(WINDOW, *numbers)
+        simulate.thomas(WINDOW, *numbers)
 
 
 def test_a_seed_repeats():

@@ -14,9 +14,9 @@ from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.evaluation import wasserstein
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.transport import sliced_wasserstein, sliced_wasserstein_points, wasserstein2
+from dpppsynth.spatial.transport import sliced_wasserstein_points, wasserstein2
 
-DISTANCES = (wasserstein2, sinkhorn2, sliced_wasserstein)
+DISTANCES = (wasserstein2, sinkhorn2)
 
 
 @pytest.fixture
@@ -192,32 +192,19 @@ def test_sinkhorn_says_so_when_its_steps_are_not_enough(rng):
 
 
 def test_sliced_distance_of_a_unit_shift_is_two_over_pi(rng):
-    """The mean of |cos| over all directions, in histograms, sets of points and patterns alike."""
-    p, xy, window = rng.random((4, 5)), rng.random((9, 2)), Window.rectangle(0, 0, 3, 3)
-    shifted = np.pad(p, ((0, 1), (0, 0))), np.pad(p, ((1, 0), (0, 0)))
-    found = sliced_wasserstein(*shifted), sliced_wasserstein_points(xy, xy + np.array([1, 0]))
-    assert found == pytest.approx([2 / math.pi] * 2, rel=1e-4)
+    """The mean of |cos| over all directions, in sets of points and patterns alike."""
+    xy, window = rng.random((9, 2)), Window.rectangle(0, 0, 3, 3)
+    assert sliced_wasserstein_points(xy, xy + np.array([1, 0])) == pytest.approx(2 / math.pi, rel=1e-4)
     one, other = (PointPattern(at, window) for at in (xy, 2 * rng.random((14, 2))))
     assert wasserstein(one, other, "sliced") == sliced_wasserstein_points(one.xy, other.xy)
 
 
 def test_sliced_distances_of_two_points_are_in_proportion_to_their_distance(rng):
     expected = 2 / math.pi * math.hypot(3, 4)
-    assert sliced_wasserstein(point((4, 5), (0, 0)), point((4, 5), (3, 4))) == pytest.approx(expected, rel=1e-4)
     assert sliced_wasserstein_points([[1, 1]], [[4, 5]]) == pytest.approx(expected, rel=1e-4)
     assert sliced_wasserstein_points([[1, 1]], [[4, 5]], directions=1) != pytest.approx(expected, rel=0.1)
     xy = rng.normal(size=(50, 2))
     assert sliced_wasserstein_points(xy, xy + np.array([3, 4])) == pytest.approx(expected, rel=1e-4)
-    oblong = sliced_wasserstein(point((3, 3), (0, 0)), point((3, 3), (2, 2)), unit=(1.5, 2.0))
-    assert oblong == pytest.approx(expected, rel=1e-4)
-
-
-def test_a_histogram_is_as_far_as_the_points_it_counts(rng):
-    cells = rng.integers(0, 6, size=(2, 40, 2))
-    p, q = (np.histogramdd(each, bins=[np.arange(7) - 0.5] * 2)[0] for each in cells)
-    expected = sliced_wasserstein_points(*cells, directions=30)
-    assert sliced_wasserstein(p, q, directions=30) == pytest.approx(expected, rel=1e-9)
-    assert sliced_wasserstein(p, p) == 0
 
 
 def test_reports_of_the_continuous_disk_are_as_far_apart_as_its_design_says():
@@ -259,7 +246,7 @@ def test_settings_that_break_their_rule_are_refused():
                 sinkhorn2(p, q, **{name: wrong})
     for wrong in (None, 0, -1, 1.5, np.nan, "1", True, 10**9):
         with pytest.raises(InputError, match="directions: "):
-            sliced_wasserstein(p, q, directions=wrong)
+            sliced_wasserstein_points(p, q, directions=wrong)
     for wrong in (None, "xy", [], [1, 2], [[1, 2, 3]], np.zeros((0, 2)), [[np.nan, 1]], [[1e200, 1]], [["a", "b"]]):
         with pytest.raises(InputError, match="other: "):
             sliced_wasserstein_points([[0, 0]], wrong)

@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.evaluation.distances import grid_wasserstein
 from dpppsynth.spatial import minimum_cost_flow as flow
-from dpppsynth.spatial.grid_smoothing import gaussian_heatmap, gaussian_kernel
+from dpppsynth.spatial.grid_smoothing import gaussian_heatmap
 from dpppsynth.spatial.map_distances import coarse, emd, kl, pearson, similarity
 
 # A published worked example of the four metrics.
@@ -258,7 +258,6 @@ def test_distances_of_what_differs_by_rounding_alone(rng):
 
 def test_worked_example_of_the_filter():
     near, far = 1 / (1 + math.exp(-0.5)), 1 / (1 + math.exp(0.5))
-    assert gaussian_kernel(2, 0.5) == pytest.approx(np.array([[near, far], [far, near]]), abs=1e-12)
     assert near == pytest.approx(0.622459, abs=1e-6)
     expected = np.outer([near, far], [near, far])
     assert gaussian_heatmap([[1, 0], [0, 0]], 0.5) == pytest.approx(expected, abs=1e-12)
@@ -396,8 +395,6 @@ def test_bad_modes():
 def test_bad_widths(sigma):
     with pytest.raises(InputError, match="sigma: must be a positive finite number"):
         gaussian_heatmap(G, sigma)
-    with pytest.raises(InputError, match="sigma: must be a positive finite number"):
-        gaussian_kernel(4, sigma)
 
 
 def test_bad_maps():
@@ -409,9 +406,6 @@ def test_bad_maps():
         gaussian_heatmap([[1e308, 1e308]], 0.1)
     with pytest.raises(InputError, match="sigma: reaches so far that the map would have more than 67108864 cells"):
         infinite_heatmap(G, 1e6)
-    for side in (0, 8193, 2**70):
-        with pytest.raises(InputError, match="side: needs a whole number of at least 1 and at most 8192"):
-            gaussian_kernel(side, 0.1)
 
 
 @pytest.mark.parametrize("inside", [[[True, False]], [[1, 1], [1, 1]], True, [[True, True], [True]]])

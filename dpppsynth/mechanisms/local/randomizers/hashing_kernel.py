@@ -7,10 +7,10 @@ import numpy as np
 
 from dpppsynth.core.types import Ints
 from dpppsynth.core.workers import compiled
-from dpppsynth.mechanisms.local.randomizers import mixing
-from dpppsynth.mechanisms.local.randomizers.mixing import STEP, Words
+from dpppsynth.mechanisms.local.randomizers import oracles
+from dpppsynth.mechanisms.local.randomizers.oracles import STEP, Words
 
-mix = compiled(mixing.mix)
+mix = compiled(oracles.mix)
 
 
 @compiled

@@ -32,11 +32,23 @@ from dpppsynth.core.types import Floats, Ints
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import TOTAL, ExcessLaw, draws, excess_law, log_ratio
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle, checked_budget, total_variance
 from dpppsynth.mechanisms.local.randomizers.hadamard import HadamardResponse
-from dpppsynth.mechanisms.local.randomizers.mixing import STEP, Words, mix
 from dpppsynth.mechanisms.local.randomizers.projective import ProjectiveResponse
 from dpppsynth.mechanisms.local.randomizers.unary import WORD, OptimizedUnary, SubsetSelection, SymmetricUnary
 
+Words = npt.NDArray[np.uint64]
+
 HALF, LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
+# Constants of the mixing of 64-bit numbers.
+STEP = np.uint64(0x9E3779B97F4A7C15)
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+THIRTY, TWENTY_SEVEN, THIRTY_ONE = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+def mix(z: Any) -> Any:
+    """Mix 64-bit numbers: arrays, or single numbers in compiled loops."""
+    z = (z ^ (z >> THIRTY)) * FIRST
+    z = (z ^ (z >> TWENTY_SEVEN)) * SECOND
+    return z ^ (z >> THIRTY_ONE)
 
 
 def hash_classes(seeds: Ints, values: Ints | int, hash_range: int) -> Ints:
