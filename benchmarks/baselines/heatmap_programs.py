@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpppsynth.core.errors import DpppsynthError
-from dpppsynth.mechanisms.heatmap.tree import CellTree, Level, pyramid
+from dpppsynth.mechanisms.heatmap.tree import CellTree, TreeLevel, pyramid
 
 # HiGHS stops at 1e-7 by itself, which would be the larger part of a difference to the tree solver.
 TOLERANCE = 1e-10
@@ -102,7 +102,7 @@ def compact_lp(tree: CellTree) -> Optimum:
     return Optimum(_uniform(tree, at, code, found), least)
 
 
-def _numbered(tree: CellTree) -> Iterator[tuple[int, Level]]:
+def _numbered(tree: CellTree) -> Iterator[tuple[int, TreeLevel]]:
     return zip(range(tree.first, tree.depth + 1), tree.levels, strict=True)
 
 

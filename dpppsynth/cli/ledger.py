@@ -33,7 +33,7 @@ LedgerArgument = Annotated[Path, typer.Argument(help="File of the ledger, such a
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget(o.PromiseOptions):
+class BudgetOptions(o.PromiseOptions):
     """Options of the total budget and of the persons it protects."""
 
     user: str | None = setting(
@@ -68,7 +68,7 @@ class Budget(o.PromiseOptions):
 
 def init(
     path: LedgerArgument,
-    budget: Budget,
+    budget: BudgetOptions,
     label: Annotated[str | None, o.option("A name for the data that may be shown to anybody.", o.WRITING)] = None,
     adaptive: Annotated[
         bool,

@@ -43,7 +43,7 @@ STEPS = 12
 
 
 @dataclass(frozen=True)
-class MarkedIntensity:
+class IntensityOfMark:
     """An intensity of points with marks, of one type or at one instant."""
 
     whole: Any
@@ -87,7 +87,7 @@ def plot_by_type(
         raise InputError(msg)
     shown = [one_of("types", each, own.values) for each in (own.values[:PANELS] if types is None else types)]
     points = [] if pattern is None else [pattern.xy[_marked(pattern, own.name) == each] for each in shown]
-    parts = {each: MarkedIntensity(release.intensity, {"type": each}) for each in shown}
+    parts = {each: IntensityOfMark(release.intensity, {"type": each}) for each in shown}
     return draw_panels(parts, points)
 
 
@@ -129,7 +129,7 @@ def plot_by_time(
         points = [pattern.xy[(nearest == k) & mine] for k in range(len(shown))]
     chosen = {} if type is None else {"type": type}
     parts = {
-        instant_text(own, each): MarkedIntensity(release.intensity, {"time": float(each), **chosen}) for each in shown
+        instant_text(own, each): IntensityOfMark(release.intensity, {"time": float(each), **chosen}) for each in shown
     }
     per = f" and {own.unit.removesuffix('s')}" if own.unit else ", per unit of time"
     return draw_panels(parts, points, per=per)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
 from dpppsynth.mechanisms.heatmap.statistic import HeatmapStatistic
-from dpppsynth.mechanisms.heatmap.tree import Level, pyramid
+from dpppsynth.mechanisms.heatmap.tree import TreeLevel, pyramid
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.persons import persons
@@ -90,7 +90,7 @@ def own_masses(plan: HeatmapStatistic, pattern: PointPattern) -> list[tuple[Ints
 
 # All statistics look at one release before the next is made.
 @lru_cache(maxsize=1)
-def looked_at(plan: HeatmapStatistic, released: Any) -> tuple[tuple[Level, ...], list[Ints]]:
+def looked_at(plan: HeatmapStatistic, released: Any) -> tuple[tuple[TreeLevel, ...], list[Ints]]:
     """Measured levels of a release, and the noised masses (m,) of each in lattice units."""
     return plan.tree(released.lattice).levels, np.split(released.lattice, np.cumsum(plan.layout)[:-1])
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
-from dpppsynth.mechanisms.heatmap.tree import CellTree, Level, divisor, spread_evenly
+from dpppsynth.mechanisms.heatmap.tree import CellTree, TreeLevel, divisor, spread_evenly
 
 # Smallest ratio of two levels' noise: smaller noise is negligible, and its square is still a float.
 LEAST_RATIO = 1e-50
@@ -111,7 +111,7 @@ class _Sharing:
         before, demand = _sums(total, node, kept)
         return cls(segments.cell[order], group, length, node, slope, total, before, demand)
 
-    def tilted(self, level: Level, weight: int) -> _Segments:
+    def tilted(self, level: TreeLevel, weight: int) -> _Segments:
         """Segments of the kept cells' own functions: `weight * |count - mass|` added to the convolution.
 
         It takes the weight from slopes left of the count, and adds it right of it. The convolution ends in the slope

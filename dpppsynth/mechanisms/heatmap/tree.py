@@ -7,7 +7,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class TreeLevel:
     """The measured cells of one level.
 
     Attributes
@@ -44,7 +44,7 @@ class CellTree:
     ----------
     first, depth : int
         The first level, and that of the grid, whose side is `2^depth`.
-    levels : tuple of Level
+    levels : tuple of TreeLevel
         Of levels `first`, `first + step`, ..., `depth`.
     inside : (side, side) array or None
         Grid cells that may hold mass: a mask, or the area of each that may; None for all.
@@ -54,7 +54,7 @@ class CellTree:
 
     first: int
     depth: int
-    levels: tuple[Level, ...]
+    levels: tuple[TreeLevel, ...]
     inside: np.ndarray | None = None
     step: int = 1
 
@@ -118,7 +118,7 @@ def grow(
         alive = np.ones(len(cells), bool) if numbers is None else numbers[level].ravel()[cells] > 0
         counts = np.where(alive, read(level, cells), 0.0)
         kept = _fullest(counts, alive, len(cells) if level == first else w)
-        levels.append(Level(cells, counts, kept, alive))
+        levels.append(TreeLevel(cells, counts, kept, alive))
         cells = _within(cells[kept], level, step)
     return CellTree(first, depth, tuple(levels), inside, step)
 

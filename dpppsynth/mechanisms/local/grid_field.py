@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 import scipy.sparse as sp
 
-from dpppsynth.mechanisms.local.grid_statistic import Level
+from dpppsynth.mechanisms.local.grid_statistic import GridLevel
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.models.likelihood import NormalCounts
 from dpppsynth.models.matern_search import averaged_mode
@@ -36,7 +36,7 @@ PASSES, FAINT = 2, 1e-6
 LOUD = 0.1
 
 
-def field_intensity(window: Window, levels: Sequence[Level], n: int) -> PiecewiseConstant:
+def field_intensity(window: Window, levels: Sequence[GridLevel], n: int) -> PiecewiseConstant:
     """Persons per unit area on even pieces, or on the cells where these are more.
 
     Masses at the field's posterior mode, averaged over ranges by evidence, are moved towards what the reports say of
@@ -66,7 +66,7 @@ def _mesh(window: Window, grid: Rectangles) -> tuple[Mesh, Ints]:
 
 
 def field_masses(
-    levels: Sequence[Level], shares: Sequence[sp.csr_array], measure: Floats, pieces: Rectangles, n: int
+    levels: Sequence[GridLevel], shares: Sequence[sp.csr_array], measure: Floats, pieces: Rectangles, n: int
 ) -> Floats:
     """(S,) expected persons in pieces of some measure (S,), by the field."""
     mesh = centres(pieces)
@@ -99,7 +99,7 @@ def log_intensity(masses: NormalCounts, mesh: Mesh, longest: float, start: Float
     return averaged_mode(fit, tuple(longest * share for share in RANGES))
 
 
-def own_masses(levels: Sequence[Level], expected: Sequence[Floats], n: int) -> Floats:
+def own_masses(levels: Sequence[GridLevel], expected: Sequence[Floats], n: int) -> Floats:
     """(T,) persons in the finest cells themselves, from numbers that a field expects in the cells of each level.
 
     A Poisson number has the mean and variance m. By normal laws the estimate of a cell takes it from there, and then

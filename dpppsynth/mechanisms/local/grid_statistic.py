@@ -52,7 +52,7 @@ class Fitted(NamedTuple):
     masses: Floats
 
 
-class Level(NamedTuple):
+class GridLevel(NamedTuple):
     """Reports on one level of a grid.
 
     Attributes
@@ -153,7 +153,7 @@ class GridStatistic(ReportsStatistic):
         """Cells and unbiased estimates of the persons in them, from released counts."""
         raise NotImplementedError
 
-    def levels(self, lattice: Ints) -> tuple[Level, ...]:
+    def levels(self, lattice: Ints) -> tuple[GridLevel, ...]:
         """Reports of each level, the finest last, from released counts."""
         raise NotImplementedError
 
@@ -216,8 +216,8 @@ class UniformGridStatistic(OneRoundStatistic, GridStatistic):
     def values(self, pattern: PointPattern) -> Ints:
         return self.first.locate(self.places(pattern))
 
-    def levels(self, lattice: Ints) -> tuple[Level, ...]:
-        return (Level(self.first, self.randomizer, lattice, self.n),)
+    def levels(self, lattice: Ints) -> tuple[GridLevel, ...]:
+        return (GridLevel(self.first, self.randomizer, lattice, self.n),)
 
     def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
         return estimated(self.first, self.randomizer, lattice, self.n)
@@ -415,11 +415,11 @@ class AdaptiveGridStatistic(GridStatistic):
         size = self.randomizers[0].size
         return lattice[:size], lattice[size:]
 
-    def levels(self, lattice: Ints) -> tuple[Level, ...]:
+    def levels(self, lattice: Ints) -> tuple[GridLevel, ...]:
         first, second = self.parts(lattice)
         grid, clients = self.second_round(first)
-        one = Level(self.first, self.randomizers[0], first, self.reports[0])
-        return one, Level(grid, clients, second, self.reports[1])
+        one = GridLevel(self.first, self.randomizers[0], first, self.reports[0])
+        return one, GridLevel(grid, clients, second, self.reports[1])
 
     def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
         first, second = self.parts(lattice)

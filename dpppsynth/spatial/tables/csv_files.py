@@ -53,7 +53,7 @@ class Texts(NamedTuple):
     ragged: dict[int, list[str]]
 
 
-class Numbers(NamedTuple):
+class NumberCells(NamedTuple):
     """Cells as numbers (n,), NaN where they are empty, and where they are something else (n,)."""
 
     values: NDArray[np.float64]
@@ -277,7 +277,7 @@ def _typed(texts: pa.ChunkedArray, layout: Layout) -> NDArray[Any]:
     return found if found.dtype.kind in "if" else column(texts.to_pylist())
 
 
-def numbers(texts: pa.ChunkedArray) -> Numbers:
+def numbers(texts: pa.ChunkedArray) -> NumberCells:
     """Read every cell as `number` does: whole chunks at once where that is certain to give the same doubles."""
     values, text = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=bool)
     start = 0
@@ -289,7 +289,7 @@ def numbers(texts: pa.ChunkedArray) -> Numbers:
         else:
             values[here], text[here] = _cell_by_cell(chunk)
         start += len(chunk)
-    return Numbers(values, text)
+    return NumberCells(values, text)
 
 
 def typed(texts: pa.ChunkedArray) -> NDArray[Any]:
@@ -339,7 +339,7 @@ def _finite(chunk: pa.Array) -> NDArray[np.float64] | None:
     return found if np.isfinite(found).all() else None
 
 
-def _cell_by_cell(chunk: pa.Array) -> Numbers:
+def _cell_by_cell(chunk: pa.Array) -> NumberCells:
     import pyarrow.compute as pc
 
     trimmed = pc.ascii_trim(chunk, characters=BLANKS)
@@ -352,7 +352,7 @@ def _cell_by_cell(chunk: pa.Array) -> Numbers:
     for i in np.flatnonzero(~plain):
         value = number(chunk[int(i)].as_py())
         values[i], text[i] = np.nan if value is None else value, value is None
-    return Numbers(values, text)
+    return NumberCells(values, text)
 
 
 def _some(texts: pa.ChunkedArray, pattern: str, *, invert: bool = False) -> bool:

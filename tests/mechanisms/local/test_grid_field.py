@@ -13,7 +13,7 @@ from dpppsynth.core.errors import InformationWarning, QualityError
 from dpppsynth.grids import adaptive_cells, uniform_grid
 from dpppsynth.mechanisms.local import grid_field
 from dpppsynth.mechanisms.local.grid_field import area_shares, even_pieces, own_masses
-from dpppsynth.mechanisms.local.grid_statistic import Level
+from dpppsynth.mechanisms.local.grid_statistic import GridLevel
 
 WINDOW = Window.rectangle(-100, 50, 900, 850)
 HOLED = Window(WINDOW.geometry.difference(shapely.box(-100, 50, 300, 400)).difference(shapely.box(500, 600, 700, 800)))
@@ -75,8 +75,8 @@ class TestPersons:
         n, m = 1000, np.array([100.0, 50.0, 200.0, 150.0, 500.0])
         lower, upper = np.array([0.12, 0.03, 0.2, 0.14, 0.51]), np.array([0.56, 0.44])
         levels = [
-            Level(grid.first, Exactly(upper, 900.0), np.empty(0), 500),
-            Level(grid, Exactly(lower, 400.0), np.empty(0), 500),
+            GridLevel(grid.first, Exactly(upper, 900.0), np.empty(0), 500),
+            GridLevel(grid, Exactly(lower, 400.0), np.empty(0), 500),
         ]
         above = np.array([[1, 1, 1, 1, 0], [0, 0, 0, 0, 1]], dtype=float)
         expected = above @ m
