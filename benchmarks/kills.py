@@ -65,7 +65,7 @@ OUTCOMES = ("nothing spent", "authorised", RESUMED, "released", "wrong")
 
 
 class Stop(NamedTuple):
-    """What is done to a process, and how many seconds after its start, or after its authorisation."""
+    """Act on a process, and the number of seconds after its start, or after its authorisation."""
 
     act: Callable[[int], object]
     seconds: float

@@ -96,7 +96,8 @@ def thomas(domain: Domain, parents: float, size: float, spread: float, *, rng: R
     places, rng = _offspring(domain, parents, size, MARGIN * spread, rng)
     if isinstance(domain, LinearNetwork):
         return _pattern(StreetWalks(domain).displaced(places, spread, rng), domain)
-    return _inside(places + spread * rng.standard_normal(places.shape), domain)
+    xy = places + spread * rng.standard_normal(places.shape)
+    return _pattern(xy[domain.contains(xy)], domain)
 
 
 def lgcp(
@@ -176,22 +177,13 @@ def _uniform(domain: Domain, intensity: float, rng: np.random.Generator) -> Floa
     return poisson_pattern(homogeneous(domain, intensity), rng).positions
 
 
-def _inside(xy: Floats, domain: Domain) -> PointPattern:
-    return _pattern(xy[domain.contains(xy)], domain)
-
-
 def _pattern(positions: Floats, domain: Domain) -> PointPattern:
     return PointPattern.at(positions, domain, synthetic=True)
 
 
 def homogeneous(domain: Domain, value: float) -> PiecewiseConstant:
     """The intensity of so many points per unit of area or length everywhere in the domain."""
-    mesh = _coarse_mesh(domain)
+    whole: Any = domain
+    streets = isinstance(domain, LinearNetwork)
+    mesh = network_mesh(whole, whole.diameter) if streets else regular_triangulation(whole, shape=(2, 2))
     return PiecewiseConstant(mesh, np.full(len(mesh.elements), value))
-
-
-def _coarse_mesh(domain: Domain) -> Mesh:
-    if isinstance(domain, LinearNetwork):
-        return network_mesh(domain, domain.diameter)
-    window: Any = domain
-    return regular_triangulation(window, shape=(2, 2))

@@ -86,7 +86,7 @@ def nested(levels):
 def test_sizes_are_refused_at_once(name, changes, public):
     folder = public(name)
     rewritten(folder, *changes)
-    started = time.monotonic()
+    started = time.process_time()
     tracemalloc.start()
     try:
         with pytest.raises(DpppsynthError):
@@ -94,7 +94,7 @@ def test_sizes_are_refused_at_once(name, changes, public):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert time.monotonic() - started < QUICK
+    assert time.process_time() - started < QUICK
     assert peak < LITTLE
 
 
@@ -134,14 +134,14 @@ def test_no_number_keeps_it_busy(name, public, shuffled):
         values = (10**29, 10**6) if isinstance(value, int) else (1e300, 1e-29)
         for huge in values[: 1 + (path[0] == "parameters")]:
             rewritten(folder, (path, huge), within="")
-            started = time.monotonic()
+            started = time.process_time()
             try:
                 assert not verify(folder).holds or path[-1] in DECLARED or path == ANY_RADIUS, path
             except TooLargeError:
                 pytest.fail(f"{path} = {huge} is not refused for its size")
             except DpppsynthError:
                 pass
-            assert time.monotonic() - started < QUICK, path
+            assert time.process_time() - started < QUICK, path
             (folder / "certificate.json").write_text(original)
 
 
@@ -211,6 +211,6 @@ def test_a_large_release_is_verified_unasked(kind, tmp_path):
     else:
         synthesizer = KernelSynthesizer(2.0, delta=1e-6, alpha=100.0)
     folder = synthesizer.release(pattern).save(tmp_path / "public")
-    started = time.monotonic()
+    started = time.process_time()
     assert verify(folder).holds
-    assert time.monotonic() - started < verification.SECONDS / 3
+    assert time.process_time() - started < verification.SECONDS / 3

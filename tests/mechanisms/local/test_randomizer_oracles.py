@@ -15,7 +15,7 @@ import scipy.linalg
 import scipy.stats
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers import frequency, oracles
+from dpppsynth.mechanisms.local.randomizers import frequency, hashing, oracles
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import BinaryLaw, binary_law
 from dpppsynth.mechanisms.local.randomizers.frequency import total_variance
 from dpppsynth.mechanisms.local.randomizers.hadamard import HadamardResponse, walsh_hadamard
@@ -178,7 +178,7 @@ class TestPrivacy:
         if kind is LocalHashing:
             # The law of the class given the class of the value, for the function of each seed.
             law = RandomizedResponse(epsilon=0.7, domain=oracle.hash_range).matrix()
-            hashes = [oracles.hash_classes(reports[:, 0], v, oracle.hash_range) for v in (1, 3)]
+            hashes = [hashing.hash_classes(reports[:, 0], v, oracle.hash_range) for v in (1, 3)]
             expected = np.log(law[reports[:, 1], hashes[0]] / law[reports[:, 1], hashes[1]])
         else:
             matrix = np.log(oracle.matrix())
@@ -224,7 +224,7 @@ class TestClients:
         oracle, n = kind(epsilon=0.8, domain=4), 300_000
         reports = oracle.draw(np.full(n, 2), rng(4))
         if kind is LocalHashing:
-            own = oracles.hash_classes(reports[:, 0], 2, oracle.hash_range)
+            own = hashing.hash_classes(reports[:, 0], 2, oracle.hash_range)
             rows, law = (reports[:, 1] - own) % oracle.hash_range, [float(oracle.p)]
             law += [(1 - law[0]) / (oracle.hash_range - 1)] * (oracle.hash_range - 1)
         else:
@@ -238,7 +238,7 @@ class TestClients:
         oracle, n = LocalHashing(epsilon=epsilon, domain=30), 200_000
         values = rng(5).integers(30, size=n)
         reports = oracle.draw(values, rng(6))
-        kept = (oracles.hash_classes(reports[:, 0], values, oracle.hash_range) == reports[:, 1]).sum()
+        kept = (hashing.hash_classes(reports[:, 0], values, oracle.hash_range) == reports[:, 1]).sum()
         assert scipy.stats.binomtest(int(kept), n, float(oracle.p)).pvalue > 1e-7
 
     @pytest.mark.parametrize("weight", [1, 2**46 - 1, 2**46, 2**46 + 1, 2**61 - 1, 2**61])
@@ -426,24 +426,24 @@ class TestHashing:
         seeds = np.concatenate([[0, 1, 2**63 - 1], oracles.draw_seeds(rng(1), 200)])
         for value in (0, 1, 224, 2**24 - 1):
             expected = [self.reference(int(seed), value, hash_range) for seed in seeds]
-            assert oracles.hash_classes(seeds, value, hash_range).tolist() == expected
+            assert hashing.hash_classes(seeds, value, hash_range).tolist() == expected
 
     @pytest.mark.parametrize("hash_range", [2, 3, 10, 149, 2**31])
     def test_supports(self, hash_range, monkeypatch):
         """The compiled loop by intervals and the hashes one by one agree; first and last classes among them."""
         monkeypatch.setattr(oracles, "CHUNK", 700)
         seeds = oracles.draw_seeds(rng(2), 2000)
-        values = oracles.hash_classes(seeds, np.arange(2000) % 17, hash_range)
+        values = hashing.hash_classes(seeds, np.arange(2000) % 17, hash_range)
         values[:50], values[50:100] = 0, hash_range - 1
         counts = oracles.hash_supports(seeds, values, 17, hash_range)
-        assert counts.tolist() == [(oracles.hash_classes(seeds, v, hash_range) == values).sum() for v in range(17)]
+        assert counts.tolist() == [(hashing.hash_classes(seeds, v, hash_range) == values).sum() for v in range(17)]
         assert counts.min() > 100
 
     def test_edges_of_classes(self):
         for hash_range in (2, 3, 7, 21, 2**31 - 1, 2**31):
             values = np.array([0, 1, hash_range // 2, hash_range - 1, hash_range])
             expected = [-(-int(v) * 2**64 // hash_range) % 2**64 for v in values]
-            assert oracles.interval(values, hash_range).tolist() == expected
+            assert hashing.interval(values, hash_range).tolist() == expected
 
     @pytest.mark.parametrize("seeds", ["drawn", "consecutive"])
     def test_three_values_are_as_good_as_independent(self, seeds):
@@ -455,7 +455,7 @@ class TestHashing:
         named = oracles.draw_seeds(rng(3), n) if seeds == "drawn" else np.arange(n)
         for hash_range, three in itertools.product((2, 3, 4, 8), [(0, 1, 2), (0, 1, 224), (5, 6, 2**20), (7, 63, 64)]):
             joint = np.ravel_multi_index(
-                [oracles.hash_classes(named, v, hash_range) for v in three], (hash_range,) * len(three)
+                [hashing.hash_classes(named, v, hash_range) for v in three], (hash_range,) * len(three)
             )
             observed = np.bincount(joint, minlength=hash_range**3)
             assert scipy.stats.chisquare(observed).pvalue > 1e-8
@@ -464,7 +464,7 @@ class TestHashing:
         n, hash_range = 100_000, 21
         seeds = oracles.draw_seeds(rng(4), n)
         for one, other in ((0, 1), (3, 4), (100, 101), (0, 15), (14, 210)):
-            same = oracles.hash_classes(seeds, one, hash_range) == oracles.hash_classes(seeds, other, hash_range)
+            same = hashing.hash_classes(seeds, one, hash_range) == hashing.hash_classes(seeds, other, hash_range)
             assert scipy.stats.binomtest(int(same.sum()), n, 1 / hash_range).pvalue > 1e-8
 
     def test_all_functions_at_once(self):

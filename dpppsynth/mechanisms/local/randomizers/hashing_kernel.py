@@ -7,10 +7,10 @@ import numpy as np
 
 from dpppsynth.core.types import Ints
 from dpppsynth.core.workers import compiled
-from dpppsynth.mechanisms.local.randomizers import oracles
-from dpppsynth.mechanisms.local.randomizers.oracles import STEP, Words
+from dpppsynth.mechanisms.local.randomizers import hashing
+from dpppsynth.mechanisms.local.randomizers.hashing import STEP, Words
 
-mix = compiled(oracles.mix)
+mix = compiled(hashing.mix)
 
 
 @compiled
