@@ -269,11 +269,11 @@ def trials(count: int, kind: str, lengths: dict[str, tuple[float, float]], rng: 
     return found
 
 
-def measured(kills: int, disks: int, memories: int) -> list[tuple[str, Counter]]:
+def measured(kills: int, disks: int, memories: int, seed: int) -> list[tuple[str, Counter]]:
     """Outcomes by the kind of what stops a run."""
-    rng = random.Random(1)  # noqa: S311 - moments of kills
-    lengths = {way: durations(way) for way in WAYS}
+    rng = random.Random(seed)  # noqa: S311 - moments of kills
     counts = {"signals": kills, "full disks": disks, "little memory": memories}
+    lengths = {way: durations(way) for way in WAYS}
     return [(kind, trials(count, kind, lengths, rng)) for kind, count in counts.items() if count]
 
 
@@ -283,8 +283,9 @@ def program() -> None:
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--disks", type=int, default=50)
     parser.add_argument("--memories", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    results = measured(options.kills, options.disks, options.memories)
+    results = measured(options.kills, options.disks, options.memories, options.seed)
     rows = [[kind, str(sum(found.values())), *(str(found[each]) for each in OUTCOMES)] for kind, found in results]
     lines = table(["stopped by", "runs", *OUTCOMES], rows)
     print("\n".join(lines))
