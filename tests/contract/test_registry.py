@@ -22,6 +22,7 @@ from dpppsynth.privacy import ReplaceOne
 from dpppsynth.privacy.guarantee import ApproximateDP, Guarantee, PureDP, guarantee_from_dict
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.rederive import rederive, same_values, spends
+from dpppsynth.release.verify import _check_bound
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LaplaceSynthesizer, Synthesizer
@@ -171,11 +172,24 @@ class TestBudget:
     def test_more_or_less_than_is_spent(self, profile, stated, spent):
         assert spends(Guarantee(ReplaceOne(), profile, "counts", ()), stated) is spent
 
-    def test_of_all_levels(self, monkeypatch):
-        cert = json.loads((STORED / "strata" / "certificate.json").read_text(encoding="utf-8"))
-        written = json.loads((STORED / "strata" / cert["domain"]["file"]).read_text(encoding="utf-8"))
+    @staticmethod
+    def stored(name):
+        """Certificate of a stored release, and the relation and domain that it states."""
+        cert = json.loads((STORED / name / "certificate.json").read_text(encoding="utf-8"))
+        written = json.loads((STORED / name / cert["domain"]["file"]).read_text(encoding="utf-8"))
         domain = domain_of_release(written, cert["domain"]["scale_factor"])
-        relation = guarantee_from_dict(cert["guarantee"]).relation
+        return cert, guarantee_from_dict(cert["guarantee"]).relation, domain
+
+    def test_is_compared_with_what_the_parameters_give(self):
+        """Also where a plan takes the stated budget as it is."""
+        cert, relation, domain = self.stored("laplace-tents")
+        derived = rederive(cert["mechanism"], cert["parameters"], relation, domain)
+        assert _check_bound(cert, derived).holds
+        cert["parameters"]["epsilon"] *= 1.001
+        assert not _check_bound(cert, derived).holds
+
+    def test_of_all_levels(self, monkeypatch):
+        cert, relation, domain = self.stored("strata")
         assert rederive(STRATA, cert["parameters"], relation, domain)
         monkeypatch.setattr("dpppsynth.release.rederive.spends", lambda *_: False)
         with pytest.raises(InputError, match="all of one kind and budget"):
