@@ -9,10 +9,11 @@ import numpy as np
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.units import short_unit
 from dpppsynth.privacy.planar_moves import rate
 from dpppsynth.privacy.relations import AlphaNeighbours
 from dpppsynth.privacy.truncated.lattice_noise import FARTHEST, FINEST, move
-from dpppsynth.privacy.truncated.truncated_planar import scaled
+from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace, scaled
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 
@@ -65,6 +66,12 @@ class PlanarNoise:
     def step(self) -> float:
         """Spacing of the public grid."""
         return self.window.resolution
+
+    @property
+    def words(self) -> str:
+        """The noise in words, with the mean length of a move."""
+        mean = PlanarLaplace(self.rate, self.bound).mean_radius
+        return f"planar Laplace: every point is moved by {mean:.4g} {short_unit(self.window.unit)} on average"
 
     def sampler(self, rng: RngLike = None) -> Callable[[Floats], Ints]:
         """Function from positions (n, 2), each moved on its own, to places (n, 2) on the grid, in steps."""

@@ -31,6 +31,10 @@ SMOOTH_VERTICES, MATERN_VERTICES = 2500, 45_000
 # Vertices over the box of a window that fills little of it, at most: the field lives on all of it.
 MATERN_BOX = 100_000
 SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
+# Of counts of moved points: nodes in a scale of the noise, 1 / rate, and nodes along the longer side at least and at
+# most. Standard deviations of the field behind them, and its shortest range, in scales and in spacings.
+MOVED_NODES, MOVED_SIDES, MOVED_SIGMAS = 3.0, (32, 160), (1.0, 2.0, 4.0)
+MOVED_SCALES, MOVED_SPACINGS = 1.0, 2.0
 # Smaller standard deviations of a field beside a population: risk varies less than numbers of points do.
 RISK_SIGMAS = (1.0, 0.5, 0.25)
 
@@ -136,9 +140,30 @@ def sided_mesh(window: Window, m: int) -> Mesh:
 def matern_ranges(tents: Mesh) -> tuple[float, ...]:
     """Ranges of a Matern field behind tents, from twice their spacing to 1.6 sqrt(area)."""
     longest = LONGEST_RANGE * tents.domain.extent
-    shortest = min(SHORTEST_RANGE * _spacing(tents), longest)
-    count = 1 + math.floor(math.log(longest / shortest) / math.log(RANGE_RATIO))
-    return tuple(shortest * RANGE_RATIO**k for k in range(count))
+    return _ranges(min(SHORTEST_RANGE * _spacing(tents), longest), longest)
+
+
+def moved_mesh(window: Window, scale: float) -> Mesh:
+    """Mesh at whose vertices points moved by planar Laplace noise are counted.
+
+    Nodes lie at most a third of the noise's scale apart, but there are 32 to 160 of them along the longer side.
+
+    Parameters
+    ----------
+    window : Window
+    scale : float
+        Of the noise, alpha / epsilon for persons with one point: a length on the map.
+    """
+    x0, y0, x1, y1 = window.bounds
+    wanted = 1 + math.ceil(min(MOVED_NODES * max(x1 - x0, y1 - y0) / scale, MOVED_SIDES[1]))
+    return regular_triangulation(window, shape=shape(window, min(max(wanted, MOVED_SIDES[0]), MOVED_SIDES[1])))
+
+
+def moved_ranges(counts: Mesh, scale: float) -> tuple[float, ...]:
+    """Ranges of a field behind counts of moved points, from the noise's scale, or two spacings, to 1.6 sqrt(area)."""
+    longest = LONGEST_RANGE * counts.domain.extent
+    shortest = min(max(MOVED_SCALES * scale, MOVED_SPACINGS * _spacing(counts)), longest)
+    return _ranges(shortest, longest)
 
 
 def cells_shape(
@@ -234,6 +259,12 @@ def box_shape(bounds: tuple[float, float, float, float], m: int) -> tuple[int, i
     width, height = x1 - x0, y1 - y0
     short = max(2, round(min(width, height) / max(width, height) * (m - 1)) + 1)
     return (m, short) if width >= height else (short, m)
+
+
+def _ranges(shortest: float, longest: float) -> tuple[float, ...]:
+    """Ranges from the shortest to the longest, each `RANGE_RATIO` times the one before."""
+    count = 1 + math.floor(math.log(longest / shortest) / math.log(RANGE_RATIO))
+    return tuple(shortest * RANGE_RATIO**k for k in range(count))
 
 
 def _spacing(mesh: Mesh) -> float:

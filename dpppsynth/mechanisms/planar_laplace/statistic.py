@@ -209,9 +209,7 @@ class MovedPoints(LatticeStatistic):
         return 2 * self.n
 
     def table_rows(self) -> Rows:
-        mean = PlanarLaplace(self.rate, self.bound).mean_radius
-        unit = short_unit(self.domain.unit)
-        rows = [("noise", f"planar Laplace: every point is moved by {mean:.4g} {unit} on average")]
+        rows = [("noise", self.noise.words)]
         if self.max_error is not None:
             rows.append(("largest move", farthest(self.max_error, self.domain)))
             if not self.domain.is_convex:
