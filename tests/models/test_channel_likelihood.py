@@ -165,7 +165,7 @@ def test_blocks_share_their_cells_by_measure():
 def test_products_of_an_axis_and_of_a_grid_are_those_of_their_matrices():
     rng = np.random.default_rng(4)
     axis = AxisChannel(5, rng.random(9), rng.random(5))
-    grid = FootprintChannel(4, rng.random((3, 3)), 0.25, rng.random((6, 6)) < 0.8)
+    grid = FootprintChannel((4, 4), rng.random((3, 3)), 0.25, rng.random((6, 6)) < 0.8)
     for channel, size in ((axis, 5), (grid, 16)):
         values, numbers = rng.normal(size=size), rng.normal(size=len(channel.matrix))
         np.testing.assert_allclose(channel.forward(values), channel.matrix @ values, atol=1e-12)

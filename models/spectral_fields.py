@@ -1,0 +1,117 @@
+"""Matern fields of smoothness 1 on rectangular lattices, whose unknowns are the Fourier coefficients of white noise.
+
+The field is `w = S u`, with `u ~ N(0, I)`, on a torus that is wider than the lattice by about a range, but no wider
+than twice the lattice. Effects of public covariates are unknowns as well, the last ones.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy import fft
+
+from dpppsynth.core.types import Floats
+from dpppsynth.models.channel_posterior import matern
+
+# Ranges by which the torus is wider than the lattice.
+MARGIN = 1.0
+
+Unknowns = npt.NDArray[np.complex128]
+
+
+@dataclass(frozen=True, eq=False)
+class SpectralField:
+    """Prior of a field at the nodes of a lattice.
+
+    Unknowns (..., size) are half of the coefficients of a real field on the torus, whose other half are their
+    conjugates, and the effects of covariates, which are real.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Nodes along both axes; fields (..., V) are in C order.
+    spacing : (float, float)
+        Of the nodes along both axes.
+    sigma : float
+        Standard deviation; 0 leaves the effects alone.
+    range : float
+        Distance at which the correlation is about 0.14.
+    columns : (V, p) array, optional
+        Covariates, times the standard deviations of their effects.
+    """
+
+    shape: tuple[int, int]
+    spacing: tuple[float, float]
+    sigma: float
+    range: float
+    columns: Floats | None = None
+
+    @property
+    def effects(self) -> int:
+        """Number p of effects."""
+        return 0 if self.columns is None else self.columns.shape[1]
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return self._root.size + self.effects
+
+    def field(self, unknowns: Unknowns) -> Floats:
+        """(..., V) `S u` of unknowns (..., size)."""
+        (nx, ny), lead = self.shape, unknowns.shape[:-1]
+        coefficients = unknowns[..., : self._root.size].reshape(*lead, *self._root.shape)
+        torus = fft.irfft2(coefficients * self._root, self._torus, norm="ortho")
+        drawn = torus[..., :nx, :ny].reshape(*lead, nx * ny)
+        if self.columns is not None:
+            drawn = drawn + unknowns[..., self._root.size :].real @ self.columns.T
+        return np.asarray(drawn)
+
+    def adjoint(self, fields: Floats) -> Unknowns:
+        """(..., size) transpose of S times fields (..., V)."""
+        lead = fields.shape[:-1]
+        spectrum = fft.rfft2(fields.reshape(*lead, *self.shape), self._torus, norm="ortho") * self._root
+        flat = spectrum.reshape(*lead, -1)
+        return flat if self.columns is None else np.concatenate([flat, fields @ self.columns], axis=-1)
+
+    def dot(self, one: Unknowns, other: Unknowns) -> Floats:
+        """(...) inner products of unknowns (..., size)."""
+        return np.asarray((self._times * (one.real * other.real + one.imag * other.imag)).sum(axis=-1))
+
+    def white(self, k: int, rng: np.random.Generator) -> Unknowns:
+        """(k, size) draws from `N(0, I)`."""
+        noise = fft.rfft2(rng.standard_normal((k, *self._torus)), norm="ortho").reshape(k, -1)
+        return noise if self.columns is None else np.hstack([noise, rng.standard_normal((k, self.effects))])
+
+    def effects_of(self, unknowns: Unknowns) -> Floats:
+        """(..., p) effects, in their prior's standard deviations."""
+        return np.asarray(unknowns[..., self._root.size :].real)
+
+    @cached_property
+    def _torus(self) -> tuple[int, int]:
+        wider = (
+            min(2 * side, side + int(np.ceil(MARGIN * self.range / step)))
+            for side, step in zip(self.shape, self.spacing, strict=True)
+        )
+        nx, ny = (int(fft.next_fast_len(side, real=True)) for side in wider)
+        return nx, ny
+
+    @cached_property
+    def _root(self) -> Floats:
+        """Root of the spectrum, scaled to the standard deviation."""
+        x, y = (
+            np.minimum(np.arange(side), side - np.arange(side)) * step
+            for side, step in zip(self._torus, self.spacing, strict=True)
+        )
+        spectrum = np.maximum(fft.rfft2(matern(np.hypot(x[:, None], y) / self.range)).real, 0.0)
+        variance = fft.irfft2(spectrum, self._torus)[0, 0]
+        return np.asarray(np.sqrt(spectrum * (self.sigma**2 / variance)))
+
+    @cached_property
+    def _times(self) -> Floats:
+        """How often each unknown's square counts: coefficients that stand for their conjugate as well, twice."""
+        times = np.full(self._root.shape, 2.0)
+        times[:, 0] = 1.0
+        if self._torus[1] % 2 == 0:
+            times[:, -1] = 1.0
+        return np.append(times.ravel(), np.ones(self.effects))
