@@ -32,9 +32,9 @@ SMOOTH_VERTICES, MATERN_VERTICES = 2500, 45_000
 MATERN_BOX = 100_000
 SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
 # Of counts of moved points: nodes in a scale of the noise, 1 / rate, and nodes along the longer side at least and at
-# most. Standard deviations of the field behind them, and its shortest range, in scales and in spacings.
+# most. Standard deviations of the field behind them, its shortest range, in scales and in spacings, and ranges at most.
 MOVED_NODES, MOVED_SIDES, MOVED_SIGMAS = 3.0, (32, 160), (1.0, 2.0, 4.0)
-MOVED_SCALES, MOVED_SPACINGS = 1.0, 2.0
+MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
 # Smaller standard deviations of a field beside a population: risk varies less than numbers of points do.
 RISK_SIGMAS = (1.0, 0.5, 0.25)
 
@@ -140,7 +140,9 @@ def sided_mesh(window: Window, m: int) -> Mesh:
 def matern_ranges(tents: Mesh) -> tuple[float, ...]:
     """Ranges of a Matern field behind tents, from twice their spacing to 1.6 sqrt(area)."""
     longest = LONGEST_RANGE * tents.domain.extent
-    return _ranges(min(SHORTEST_RANGE * _spacing(tents), longest), longest)
+    shortest = min(SHORTEST_RANGE * _spacing(tents), longest)
+    count = 1 + math.floor(math.log(longest / shortest) / math.log(RANGE_RATIO))
+    return tuple(shortest * RANGE_RATIO**k for k in range(count))
 
 
 def moved_mesh(window: Window, scale: float) -> Mesh:
@@ -160,10 +162,14 @@ def moved_mesh(window: Window, scale: float) -> Mesh:
 
 
 def moved_ranges(counts: Mesh, scale: float) -> tuple[float, ...]:
-    """Ranges of a field behind counts of moved points, from the noise's scale, or two spacings, to 1.6 sqrt(area)."""
+    """Ranges of a field behind counts of moved points, from the noise's scale, or two spacings, to 1.6 sqrt(area).
+
+    They are 8 at most, each at least twice the one before.
+    """
     longest = LONGEST_RANGE * counts.domain.extent
     shortest = min(max(MOVED_SCALES * scale, MOVED_SPACINGS * _spacing(counts)), longest)
-    return _ranges(shortest, longest)
+    count = min(MOVED_RANGES, 1 + math.floor(math.log2(longest / shortest)))
+    return tuple(np.geomspace(shortest, longest, count).tolist())
 
 
 def cells_shape(
@@ -259,12 +265,6 @@ def box_shape(bounds: tuple[float, float, float, float], m: int) -> tuple[int, i
     width, height = x1 - x0, y1 - y0
     short = max(2, round(min(width, height) / max(width, height) * (m - 1)) + 1)
     return (m, short) if width >= height else (short, m)
-
-
-def _ranges(shortest: float, longest: float) -> tuple[float, ...]:
-    """Ranges from the shortest to the longest, each `RANGE_RATIO` times the one before."""
-    count = 1 + math.floor(math.log(longest / shortest) / math.log(RANGE_RATIO))
-    return tuple(shortest * RANGE_RATIO**k for k in range(count))
 
 
 def _spacing(mesh: Mesh) -> float:

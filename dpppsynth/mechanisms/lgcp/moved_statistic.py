@@ -32,7 +32,7 @@ from dpppsynth.spatial.patterns import PointPattern
 # Length in scales of the noise, 1 / rate, that one move in a million exceeds: (1 + t) e^(-t) is 1e-6 there.
 LONGEST = 16.7
 # Nodes of a lattice with its extension, at most.
-MOST_NODES = 2**21
+MOST_NODES = 2**20
 # Moved points that are counted at once.
 BATCH = 2**20
 
@@ -147,6 +147,10 @@ class MovedCounts(LatticeStatistic):
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         p = parameters
+        shape = p["mesh"].get("shape")
+        sides = isinstance(shape, list) and all(type(side) is int for side in shape)
+        # Before a mesh is made of them.
+        require(sides and math.prod(shape) <= MOST_NODES, f"the lattice has at most {MOST_NODES} nodes")
         near: AlphaNeighbours = instance("relation", relation, AlphaNeighbours, RELATION)
         return cls(mesh_from_recipe(p["mesh"], window(domain)), near, p["n"], p["epsilon"])
 

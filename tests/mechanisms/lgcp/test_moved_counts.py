@@ -92,9 +92,12 @@ class TestLattice:
     def test_ranges_go_from_the_scale_to_the_window(self):
         mesh = planar_rules.moved_mesh(SQUARE, 25.0)
         ranges = planar_rules.moved_ranges(mesh, 25.0)
-        assert ranges[0] == 25.0
-        assert 1600 / 1.7 < ranges[-1] <= 1600
+        assert (ranges[0], ranges[-1]) == pytest.approx((25.0, 1600.0))
+        assert len(ranges) == 7
+        assert np.divide(ranges[1:], ranges[:-1]) == pytest.approx(2.0)
         assert planar_rules.moved_ranges(mesh, 1e9) == (1600.0,)
+        fine = regular_triangulation(Window.rectangle(0, 0, 1000, 100), shape=(601, 61))
+        assert len(planar_rules.moved_ranges(fine, 1e-3)) == 8
 
     def test_is_extended_by_nearly_all_of_the_noise(self):
         plan = counts()
@@ -277,8 +280,8 @@ class TestRefusals:
             LGCPSynthesizer(1.0, alpha=25.0, mechanism="moved", mesh=mesh).check(SQUARE, n=20)
 
     def test_of_too_many_nodes(self):
-        fine = LGCPSynthesizer(0.1, alpha=25.0, mechanism="moved", mesh=regular_triangulation(SQUARE, spacing=1.0))
-        with pytest.raises(InputError, match=rf"^mesh: 1001 x 1001 nodes, .* {MOST_NODES}; take a larger"):
+        fine = LGCPSynthesizer(0.1, alpha=25.0, mechanism="moved", mesh=regular_triangulation(SQUARE, spacing=2.5))
+        with pytest.raises(InputError, match=rf"^mesh: 401 x 401 nodes, .* {MOST_NODES}; take a larger"):
             fine.check(SQUARE, n=20)
         coarser = replace(fine, mesh=regular_triangulation(SQUARE, spacing=4.0))
         assert coarser.check(SQUARE, n=20).epsilon() <= 1
@@ -392,11 +395,12 @@ class TestAudit:
         relation = AlphaNeighbours(300.0, max_points_per_person=k)
         made = far_target(relation, n=k)
         plan = made.run.plan
-        released = plan.measure(made.pair[0])
-        first, second = (density_at_nodes(plan, pattern.positions[0], 4) for pattern in made.pair)
-        seen = released.lattice > 0
-        expected = released.lattice[seen] @ (np.log(first[seen]) - np.log(second[seen]))
-        assert made.statistics[0].features(released) == pytest.approx(expected, abs=0.02 * k)
+        lattice = np.zeros(plan.size, dtype=np.int64)
+        nodes = plan.node_of(np.array([[600.0, 800.0], [700.0, 400.0], [100.0, 900.0]][:k]))
+        lattice[nodes] = 1
+        first, second = (density_at_nodes(plan, pattern.positions[0], 4)[nodes] for pattern in made.pair)
+        found = made.statistics[0].features(PrivateStatistic(plan, lattice, "", False))
+        assert found == pytest.approx(np.log(first / second).sum(), abs=1e-3 * k)
 
     def test_the_ratio_among_others_at_one_place_is_exact(self):
         """Two others: whichever of the three counted points is the person's."""
