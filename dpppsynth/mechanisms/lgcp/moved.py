@@ -38,7 +38,9 @@ def planned(s: LGCPSynthesizer, domain: Domain, n: int, _size: float) -> Release
         # Whoever gives a length scale has a prior of their own.
         "even": s.length_scale is None,
     }
-    return ReleasePlan("lgcp-moved", statistic, MovedInference(mesh, ranges, planar_rules.MOVED_SIGMAS, **settings))
+    smaller = () if s.offset is None else planar_rules.RISK_SIGMAS
+    sigmas = tuple(sorted({*planar_rules.MOVED_SIGMAS, *smaller}))
+    return ReleasePlan("lgcp-moved", statistic, MovedInference(mesh, ranges, sigmas, **settings))
 
 
 def _range(length_scale: float, window: Window) -> float:
