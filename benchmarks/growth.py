@@ -47,6 +47,7 @@ BY_POINTS: dict[str, Build] = {
     "lgcp-kim-lim-3.8": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, delta=1e-8, mechanism="kim-lim-3.8"),
     "lgcp-kim-lim-3.9": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, delta=1e-8, mechanism="kim-lim-3.9"),
     "kernel": lambda *_: dps.KernelSynthesizer(10.0, delta=1e-8, alpha=ALPHA),
+    "lgcp-moved": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, mechanism="moved"),
     "planar-laplace": lambda *_: dps.PlanarLaplaceSynthesizer(1.0, alpha=ALPHA),
     "bounded-cells": lambda *_: dps.BoundedErrorSynthesizer(epsilon=1.0, alpha=ALPHA, max_error=50),
     "marked-tents": lambda *_: dps.MarkedSynthesizer(1.0, marks=MARKS, relation=RELATION),
