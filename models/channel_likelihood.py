@@ -141,14 +141,18 @@ class FootprintChannel(Channel):
     def forward(self, values: Floats, least: float = -np.inf) -> Floats:
         """(..., K) products with the matrix; sums of excesses below `least`, which rounding makes, are raised to it."""
         grids = values.reshape(*values.shape[:-1], *self.shape)
-        spread = self._back(self._ahead(grids) * self._transform)[..., *self._box][..., self.outputs]
+        box = self._back(self._ahead(grids) * self._transform)[..., *self._box]
+        spread = box.reshape(*values.shape[:-1], -1) if self._all else box[..., self.outputs]
         return np.asarray(self.base * values.sum(axis=-1, keepdims=True) + np.maximum(spread, least))
 
     def backward(self, numbers: Floats, least: float = -np.inf) -> Floats:
         """(..., V) products of numbers (..., K) with its transpose; `least` as in `forward`."""
         lead, (nx, ny) = numbers.shape[:-1], self.sides
         box = np.zeros([*lead, *(place.stop for place in self._box)])
-        box[..., *self._box][..., self.outputs] = numbers
+        if self._all:
+            box[..., *self._box] = numbers.reshape(*lead, *self.outputs.shape)
+        else:
+            box[..., *self._box][..., self.outputs] = numbers
         gathered = self._back(self._ahead(box) * self._transform.conj())[..., :nx, :ny].reshape(*lead, nx * ny)
         return np.asarray((self.base * numbers).sum(axis=-1, keepdims=True) + np.maximum(gathered, least))
 
@@ -156,6 +160,11 @@ class FootprintChannel(Channel):
         """Blocks of the box."""
         i, j = (np.argwhere(self.outputs) - self._margins).T // side
         return np.unique(i * max(self.outputs.shape) + j, return_inverse=True)[1]
+
+    @cached_property
+    def _all(self) -> bool:
+        """Whether every cell of the box is a report."""
+        return bool(self.outputs.all())
 
     @cached_property
     def _margins(self) -> Ints:

@@ -1,13 +1,15 @@
 """Kernel of planar Laplace noise between the cells of a rectangular lattice, averaged over both."""
 
+import math
+
 import numpy as np
 
 from dpppsynth.core.types import Floats
 
-# Nodes of the rule in the angle, of that along a piece of half a hat, and scales of the noise that such a piece has.
-ANGLES, ALONG, SCALES = 32, 3, 1.0
-# Pieces of half a hat beyond which noise is next to none.
-MOST_PIECES = 32
+# Nodes of the rule in the angle, and of that along a piece of half a hat.
+ANGLES, ALONG = 24, 3
+# Edges of cells about the origin where the density bends within a cell, and most pairs of pieces of half a hat there.
+NEAR, MOST_PIECES = 4, 16
 TINY = 1e-200
 
 
@@ -71,15 +73,20 @@ def _differences(rate: float, step: float, most: int) -> tuple[Floats, Floats]:
 
     The increments are those over the cells at offsets 0 .. most, averaged over the hat.
     """
-    pieces = min(MOST_PIECES, int(np.ceil(rate * step / SCALES)))
+    edges = np.arange(most + 2) - 0.5
+    # In an even number of pieces edges of cells lie at edges of pieces.
+    near, far = _hat(2 * min(MOST_PIECES, math.ceil(rate * step))), _hat(1)
+    rules = [near if edge < NEAR else far for edge in range(most + 2)]
+    places = np.concatenate([(edge - at) * step for edge, (at, _) in zip(edges, rules, strict=True)])
+    weights = np.concatenate([weight for _, weight in rules])
+    edge = np.repeat(np.arange(most + 2), [len(at) for at, _ in rules])
+    offset = np.arange(most + 1)[:, None]
+    return places, np.where(edge == offset + 1, weights, 0.0) - np.where(edge == offset, weights, 0.0)
+
+
+def _hat(pieces: int) -> tuple[Floats, Floats]:
+    """Nodes and weights of a rule for averages over a hat of half-width 1, of so many pieces on either side."""
     nodes, weights = np.polynomial.legendre.leggauss(ALONG)
     at = ((np.arange(pieces)[:, None] + (1 + nodes) / 2) / pieces).ravel()
     weight = np.tile(weights / (2 * pieces), pieces) * (1 - at)
-    # Off the node to either side; the rule is exact for the hat's constant, so that the weights sum to 1.
-    at, weight = np.concatenate([-at, at]), np.concatenate([weight, weight])
-    edges = np.arange(most + 2) - 0.5
-    places = (edges[:, None] - at) * step
-    matrix = np.zeros((most + 1, *places.shape))
-    offset = np.arange(most + 1)
-    matrix[offset, offset], matrix[offset, offset + 1] = -weight, weight
-    return places.ravel(), matrix.reshape(most + 1, -1)
+    return np.concatenate([-at, at]), np.concatenate([weight, weight])

@@ -1,7 +1,8 @@
 """Matern fields of smoothness 1 on rectangular lattices, whose unknowns are the Fourier coefficients of white noise.
 
-The field is `w = S u`, with `u ~ N(0, I)`, on a torus that is wider than the lattice by about a range, but no wider
-than twice the lattice. Effects of public covariates are unknowns as well, the last ones.
+The field is `w = S u`, with `u ~ N(0, I)`, on a torus that is wider than the lattice by half. There the covariance of
+the nodes is that of the plane, but for what wraps around, or would be negative in the spectrum. Effects of public
+covariates are unknowns as well, the last ones.
 """
 
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ from scipy import fft
 from dpppsynth.core.types import Floats
 from dpppsynth.models.channel_posterior import matern
 
-# Ranges by which the torus is wider than the lattice.
-MARGIN = 1.0
+# Times the torus is as wide as the lattice, at least.
+WIDER = 1.5
 
 Unknowns = npt.NDArray[np.complex128]
 
@@ -55,22 +56,22 @@ class SpectralField:
     @property
     def size(self) -> int:
         """Number of unknowns."""
-        return self._root.size + self.effects
+        return self.root.size + self.effects
 
     def field(self, unknowns: Unknowns) -> Floats:
         """(..., V) `S u` of unknowns (..., size)."""
         (nx, ny), lead = self.shape, unknowns.shape[:-1]
-        coefficients = unknowns[..., : self._root.size].reshape(*lead, *self._root.shape)
-        torus = fft.irfft2(coefficients * self._root, self._torus, norm="ortho")
+        coefficients = unknowns[..., : self.root.size].reshape(*lead, *self.root.shape)
+        torus = fft.irfft2(coefficients * self.root, self._torus, norm="ortho")
         drawn = torus[..., :nx, :ny].reshape(*lead, nx * ny)
         if self.columns is not None:
-            drawn = drawn + unknowns[..., self._root.size :].real @ self.columns.T
+            drawn = drawn + unknowns[..., self.root.size :].real @ self.columns.T
         return np.asarray(drawn)
 
     def adjoint(self, fields: Floats) -> Unknowns:
         """(..., size) transpose of S times fields (..., V)."""
         lead = fields.shape[:-1]
-        spectrum = fft.rfft2(fields.reshape(*lead, *self.shape), self._torus, norm="ortho") * self._root
+        spectrum = fft.rfft2(fields.reshape(*lead, *self.shape), self._torus, norm="ortho") * self.root
         flat = spectrum.reshape(*lead, -1)
         return flat if self.columns is None else np.concatenate([flat, fields @ self.columns], axis=-1)
 
@@ -85,19 +86,30 @@ class SpectralField:
 
     def effects_of(self, unknowns: Unknowns) -> Floats:
         """(..., p) effects, in their prior's standard deviations."""
-        return np.asarray(unknowns[..., self._root.size :].real)
+        return np.asarray(unknowns[..., self.root.size :].real)
+
+    def like(self, other: "SpectralField", unknowns: Unknowns) -> Unknowns:
+        """(size,) unknowns that give the field of other ones of another prior on the same lattice, as far as it can."""
+        both = (self.root > 0) & (other.root > 0)
+        ratio = np.divide(other.root, self.root, out=np.zeros(both.shape), where=both)
+        return unknowns * np.append(ratio.ravel(), np.ones(self.effects))
+
+    def seen(self, scale: float) -> Floats:
+        """(size,) variances of what planar Laplace noise of a scale leaves of each coefficient; none of the effects."""
+        x, y = (
+            2 * np.pi * frequencies(side, step)
+            for frequencies, side, step in zip((fft.fftfreq, fft.rfftfreq), self._torus, self.spacing, strict=True)
+        )
+        left = (1 + scale**2 * (x[:, None] ** 2 + y**2)) ** -3
+        return np.append((self.root**2 * left).ravel(), np.zeros(self.effects))
 
     @cached_property
     def _torus(self) -> tuple[int, int]:
-        wider = (
-            min(2 * side, side + int(np.ceil(MARGIN * self.range / step)))
-            for side, step in zip(self.shape, self.spacing, strict=True)
-        )
-        nx, ny = (int(fft.next_fast_len(side, real=True)) for side in wider)
+        nx, ny = (int(fft.next_fast_len(int(np.ceil(WIDER * side)), real=True)) for side in self.shape)
         return nx, ny
 
     @cached_property
-    def _root(self) -> Floats:
+    def root(self) -> Floats:
         """Root of the spectrum, scaled to the standard deviation."""
         x, y = (
             np.minimum(np.arange(side), side - np.arange(side)) * step
@@ -110,7 +122,7 @@ class SpectralField:
     @cached_property
     def _times(self) -> Floats:
         """How often each unknown's square counts: coefficients that stand for their conjugate as well, twice."""
-        times = np.full(self._root.shape, 2.0)
+        times = np.full(self.root.shape, 2.0)
         times[:, 0] = 1.0
         if self._torus[1] % 2 == 0:
             times[:, -1] = 1.0

@@ -1,6 +1,6 @@
 """`MovedInference`: a Matern field behind counts of moved points on a lattice."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar, Self, cast
 
@@ -26,10 +26,17 @@ from dpppsynth.inference.field_inference import (
 )
 from dpppsynth.inference.posterior import FitNotes, Posterior
 from dpppsynth.inference.sparse_inference import FEWEST_DRAWS, INFERENCES, LONGEST, SHORTEST, require_increasing
-from dpppsynth.models.channel_likelihood import ReportLikelihood
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.matern_search import FORGOTTEN
-from dpppsynth.models.moved_posterior import Halves, LatticePosterior, climbed, lattice_mode, moved_likelihood
+from dpppsynth.models.moved_posterior import (
+    Halves,
+    Judged,
+    LatticePosterior,
+    MovedLikelihood,
+    climbed,
+    lattice_mode,
+    moved_likelihood,
+)
 from dpppsynth.models.spectral_fields import SpectralField
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
@@ -92,7 +99,7 @@ class MovedInference(FieldInference):
             msg = "prior: this field stands behind counts of moved points alone; take mechanism 'moved'."
             raise InputError(msg)
 
-    def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> ReportLikelihood:
+    def likelihood(self, statistic: PrivateStatistic[LatticeStatistic]) -> MovedLikelihood:
         """Likelihood of the field at the nodes of the lattice."""
         plan = cast(Any, statistic.definition)
         wide = tuple(side + 2 * plan.extension for side in plan.shape)
@@ -140,17 +147,20 @@ class MovedInference(FieldInference):
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
         self.require(statistic.definition)
         likelihood = self.likelihood(statistic)
-        weights = self._weights(likelihood, rng, say)
+        judged = self._judged(likelihood, rng, say)
+        best = max(each.score for each in judged.values())
+        kept = [place for place, each in judged.items() if each.score - best >= FORGOTTEN]
         draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
-        count = dict(zip(weights, apportion(np.array(list(weights.values())), draws), strict=True))
+        weights = scipy.special.softmax(np.array([judged[place].score for place in kept]))
         notes = FitNotes.unknown(self.scales)
         notes.weight[:] = 0.0
         fields: list[NDArray[np.float32]] = []
         effects: list[Floats] = []
         scales: list[Floats] = []
-        for place, k in count.items():
-            say(Step("draws", len(fields) / len(count)))
-            drawn, own = self._drawn(lattice_mode(likelihood, self.priors[place]), int(k), rng)
+        for place, k in zip(kept, apportion(weights, draws), strict=True):
+            say(Step("draws", len(fields) / len(kept)))
+            fit = lattice_mode(likelihood, judged[place].prior, judged[place].middle)
+            drawn, own = self._drawn(fit, int(k), rng)
             fields.append(self.normalise(drawn, statistic.definition.n))
             effects.append(own)
             scales.append(np.full(k, self.scales[place]))
@@ -169,25 +179,24 @@ class MovedInference(FieldInference):
         found = [self.prior(sigma, range_) for sigma, range_ in product(self.sigmas, self.ranges)]
         return [*found, self.prior(0.0, self.ranges[0])] if self.even else found
 
-    def _weights(self, likelihood: ReportLikelihood, rng: np.random.Generator, say: Progress) -> dict[int, float]:
-        """Weights of priors that carry some, by their places in `scales`."""
+    def _judged(self, likelihood: MovedLikelihood, rng: np.random.Generator, say: Progress) -> dict[int, Judged]:
+        """Priors that were tried, by their places in `scales`; the even one with its share before the data."""
         halves, priors, tried = Halves.of(likelihood, rng), self.priors, 0
 
-        def score(place: tuple[int, int]) -> float:
+        def judge(place: tuple[int, ...], near: Judged | None) -> Judged:
             nonlocal tried
             tried += 1
             prior = priors[place[0] * len(self.ranges) + place[1]]
             say(Step(f"field of range {prior.range:.4g}, sigma {prior.sigma:.3g}", min(0.9, tried / 12)))
-            return halves.score(prior)
+            return halves.judge(prior, near)
 
         lengths = len(self.sigmas), len(self.ranges)
-        found = climbed(score, lengths, ((lengths[0] - 1) // 2, (lengths[1] - 1) // 2))
-        heights = {place[0] * len(self.ranges) + place[1]: height for place, height in found.items()}
+        found = climbed(judge, lengths, ((lengths[0] - 1) // 2, (lengths[1] - 1) // 2))
+        judged = {place[0] * len(self.ranges) + place[1]: each for place, each in found.items()}
         if self.even:
-            heights[len(priors) - 1] = halves.score(priors[-1]) + float(np.log(EVEN))
-        best = max(heights.values())
-        kept = {place: height for place, height in heights.items() if height - best >= FORGOTTEN}
-        return dict(zip(kept, scipy.special.softmax(np.array(list(kept.values()))).tolist(), strict=True))
+            even = halves.judge(priors[-1])
+            judged[len(priors) - 1] = replace(even, score=even.score + float(np.log(EVEN)))
+        return judged
 
     def _drawn(self, fit: LatticePosterior, k: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """(k, V) draws of the field at the vertices, and their (k, p) effects."""
