@@ -31,9 +31,10 @@ SMOOTH_VERTICES, MATERN_VERTICES = 2500, 45_000
 # Vertices over the box of a window that fills little of it, at most: the field lives on all of it.
 MATERN_BOX = 100_000
 SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
-# Of counts of moved points: nodes in a scale of the noise, 1 / rate, and nodes along the longer side at least and at
-# most. Standard deviations of the field behind them, its shortest range, in scales and in spacings, and ranges at most.
-MOVED_NODES, MOVED_SIDES, MOVED_SIGMAS = 3.0, (32, 160), (1.0, 2.0, 4.0)
+# Of counts of moved points: nodes in a scale of the noise, 1 / rate; nodes along the longer side at least and at most,
+# and all of them at most. Standard deviations of the field behind them, its shortest range, in scales and in spacings,
+# and ranges at most.
+MOVED_SPACING, MOVED_SIDES, MOVED_NODES, MOVED_SIGMAS = 3.0, (32, 640), 25_600, (1.0, 2.0, 4.0)
 MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
 # Smaller standard deviations of a field beside a population: risk varies less than numbers of points do.
 RISK_SIGMAS = (1.0, 0.5, 0.25)
@@ -148,7 +149,8 @@ def matern_ranges(tents: Mesh) -> tuple[float, ...]:
 def moved_mesh(window: Window, scale: float) -> Mesh:
     """Mesh at whose vertices points moved by planar Laplace noise are counted.
 
-    Nodes lie at most a third of the noise's scale apart, but there are 32 to 160 of them along the longer side.
+    Nodes lie at most a third of the noise's scale apart, but there are no more than 25 600 of them over the window's
+    box, and 32 to 640 along its longer side: 160 of a square.
 
     Parameters
     ----------
@@ -157,8 +159,11 @@ def moved_mesh(window: Window, scale: float) -> Mesh:
         Of the noise, alpha / epsilon for persons with one point: a length on the map.
     """
     x0, y0, x1, y1 = window.bounds
-    wanted = 1 + math.ceil(min(MOVED_NODES * max(x1 - x0, y1 - y0) / scale, MOVED_SIDES[1]))
-    return regular_triangulation(window, shape=shape(window, min(max(wanted, MOVED_SIDES[0]), MOVED_SIDES[1])))
+    short, long = sorted((x1 - x0, y1 - y0))
+    least, most = MOVED_SIDES
+    most = math.floor(min(most, math.sqrt(MOVED_NODES * long / short)))
+    wanted = 1 + math.ceil(min(MOVED_SPACING * long / scale, most))
+    return regular_triangulation(window, shape=shape(window, min(max(wanted, least), most)))
 
 
 def moved_ranges(counts: Mesh, scale: float) -> tuple[float, ...]:

@@ -85,6 +85,11 @@ class TestLattice:
     def test_has_so_many_nodes(self, scale, side):
         assert planar_rules.moved_mesh(SQUARE, scale).recipe["shape"] == [side, side]
 
+    @pytest.mark.parametrize(("width", "shape"), [(2000, [226, 113]), (16_000, [640, 41]), (1e7, [640, 2])])
+    def test_is_finer_along_a_long_window(self, width, shape):
+        assert planar_rules.moved_mesh(Window.rectangle(0, 0, width, 1000), 1e-3).recipe["shape"] == shape
+        assert planar_rules.moved_mesh(Window.rectangle(0, 0, 1000, width), 1e-3).recipe["shape"] == shape[::-1]
+
     def test_spacing_may_be_given(self):
         plan = LGCPSynthesizer(1.0, alpha=25.0, mechanism="moved", mesh=regular_triangulation(SQUARE, spacing=50.0))
         assert plan.plan(SQUARE, n=5).statistic.spacing == (50.0, 50.0)
