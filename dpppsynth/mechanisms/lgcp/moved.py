@@ -10,7 +10,9 @@ from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.rules import planar_rules
 from dpppsynth.contract.synthesizer import covering
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
 from dpppsynth.inference.moved_inference import MovedInference
+from dpppsynth.inference.sparse_inference import LONGEST, SHORTEST
 from dpppsynth.mechanisms.lgcp.mechanism import fitted, quarters, small_mesh
 from dpppsynth.mechanisms.lgcp.moved_statistic import MovedCounts
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
@@ -29,14 +31,28 @@ def planned(s: LGCPSynthesizer, domain: Domain, n: int, _size: float) -> Release
     scale = 1 / rate(relation, epsilon, domain)
     mesh = planar_rules.moved_mesh(domain, scale) if s.mesh is None else covering(domain, s.mesh)
     statistic = MovedCounts(mesh, relation, int(n), epsilon)
-    ranges = (s.length_scale,) if s.length_scale else planar_rules.moved_ranges(mesh, scale)
+    ranges = (_range(s.length_scale, domain),) if s.length_scale else planar_rules.moved_ranges(mesh, scale)
     settings: dict[str, Any] = {
         "offset": s.offset,
         "covariates": None if s.covariates is None else s.covariates.on(mesh, s.offset),
         # Whoever gives a length scale has a prior of their own.
         "even": s.length_scale is None,
     }
-    return ReleasePlan("lgcp-moved", statistic, MovedInference(mesh, ranges, planar_rules.MOVED_SIGMAS, **settings))
+    smaller = () if s.offset is None else planar_rules.RISK_SIGMAS
+    sigmas = tuple(sorted({*planar_rules.MOVED_SIGMAS, *smaller}))
+    return ReleasePlan("lgcp-moved", statistic, MovedInference(mesh, ranges, sigmas, **settings))
+
+
+def _range(length_scale: float, window: Window) -> float:
+    """The range asked for, refused where its field would be even, or have no neighbours."""
+    most = LONGEST * window.extent
+    if not SHORTEST * most <= length_scale <= most:
+        msg = (
+            f"length_scale: must lie between {SHORTEST * most:g} and {most:g} in this window, got {length_scale!r}; "
+            f"leave {mention('length_scale')} out for a public rule."
+        )
+        raise InputError(msg)
+    return length_scale
 
 
 PLANNERS: Mapping[str, Callable[..., ReleasePlan]] = {"moved": planned}

@@ -65,11 +65,11 @@ class MovedCounts(LatticeStatistic):
     n: int
     epsilon: float
     keeps_cap: ClassVar[bool] = True
-    basis: ClassVar[str] = "moved"
+    basis: ClassVar[str] = "moved counts"
     bits: ClassVar[int] = 0
     expected_n: ClassVar[None] = None
     form: ClassVar[Form] = {
-        "basis": const("moved"),
+        "basis": const("moved counts"),
         "mesh": OBJECT,
         "n": WHOLE,
         "expected_n": NULL,

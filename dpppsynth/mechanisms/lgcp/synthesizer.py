@@ -238,11 +238,12 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
+        one_of("mechanism", self.mechanism, MECHANISMS)
         if self.alpha is None and self.relation is None:
-            msg = "alpha: give the privacy radius, for instance alpha=25.0, or a relation such as ReplaceOne()."
+            other = "" if self.mechanism == "moved" else ", or a relation such as ReplaceOne()"
+            msg = f"alpha: give the privacy radius, for instance alpha=25.0{other}."
             raise InputError(msg)
         self.neighbouring()
-        one_of("mechanism", self.mechanism, MECHANISMS)
         require_small_delta(self.delta, 0, allow_large_delta=True)
         for name in ("sigma", "length_scale"):
             if getattr(self, name) is not None:
@@ -276,7 +277,9 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> CappedRelation:
         if options["relation"] is None and options["alpha"] is None:
-            msg = "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one or add-remove"
+            moved = cls.preset(options)["mechanism"] == "moved"
+            other = "" if moved else ", or --relation replace-one or add-remove"
+            msg = f"alpha: give the privacy radius, for instance --alpha 25{other}"
             raise InputError(msg)
         return super().relation_from(options)
 
@@ -423,8 +426,8 @@ def _require_moves(s: LGCPSynthesizer) -> None:
     """Refuse relations under which no point can be moved, and samplers of dense fields."""
     if not isinstance(s.neighbouring(), AlphaNeighbours):
         msg = (
-            "relation: mechanism 'moved' hides where nearby a point was, at a price that grows with the distance; take "
-            "AlphaNeighbours(alpha), or mechanism 'tents' for this relation."
+            "relation: mechanism 'moved' hides where nearby a point was, at a price that grows with the distance; give "
+            f"{mention('alpha', '25.0')} instead, or take mechanism 'tents' for this relation."
         )
         raise InputError(msg)
     _require_no_nuts(s)

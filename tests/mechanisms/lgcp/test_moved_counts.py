@@ -69,7 +69,7 @@ class TestLattice:
         assert statistic.shape == (106, 61)
         assert max(statistic.spacing) <= 40.0 / 3 * (1 + 1e-9)
         assert statistic.parameters() == {
-            "basis": "moved",
+            "basis": "moved counts",
             "mesh": {"builder": "regular", "kind": "triangle", "shape": [106, 61]},
             "n": 300,
             "expected_n": None,
@@ -234,7 +234,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("settings", "words", "remedy"),
         [
-            ({"relation": ReplaceOne()}, r"^relation: mechanism 'moved' hides .* AlphaNeighbours\(alpha\)", NEAR),
+            ({"relation": ReplaceOne()}, r"^relation: mechanism 'moved' hides .* give alpha=25\.0 instead", NEAR),
             ({"relation": AddRemove()}, r"^relation: mechanism 'moved' hides .* 'tents' for this relation", NEAR),
             ({"delta": 1e-6}, r"^delta: mechanism 'moved' is purely epsilon-private .* leave delta= out", 0.0),
             ({"sigma": 2.0}, r"^sigma: mechanism 'moved' spends nothing on a covariance; leave it out", None),
@@ -246,6 +246,8 @@ class TestRefusals:
             ({"clusters": 0.3}, r"^clusters: mechanism 'moved' measures no pairs; leave it out, or", None),
             ({"prior": "dense"}, r"^prior: mechanism 'moved' cannot take 'dense'; leave it out, or", "auto"),
             ({"inference": "nuts"}, r"^inference: .* take 'laplace'", "laplace"),
+            ({"length_scale": 1e9}, r"^length_scale: must lie between .* and 2000 in .* leave length_scale= out", None),
+            ({"length_scale": 1e-9}, r"^length_scale: must lie between 0\.002 and 2000 in this window", 300.0),
             ({"sampler": "exact"}, r"^sampler: mechanism 'moved' cannot take 'exact'; leave sampler= out", "auto"),
         ],
         ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -254,7 +256,7 @@ class TestRefusals:
         moved = partial(LGCPSynthesizer, 1.0, mechanism="moved")
         alpha = {} if "relation" in settings else {"alpha": 25.0}
         with pytest.raises(InputError, match=words):
-            moved(**alpha, **settings)
+            moved(**alpha, **settings).check(SQUARE, n=20)
         mended = moved(**alpha, **dict.fromkeys(settings, remedy))
         assert mended.check(SQUARE, n=20).epsilon() == pytest.approx(1.0)
         if "relation" in settings:
@@ -459,13 +461,14 @@ class TestShell:
     @pytest.mark.parametrize(
         ("words", "said"),
         [
-            (["--relation", "replace-one"], "--relation: mechanism 'moved' hides where nearby a point was"),
+            (["--relation", "replace-one"], "grows with the distance; give --alpha 25.0 instead"),
             (["--alpha", 25, "--delta", 1e-6], "--delta: mechanism 'moved' is purely epsilon-private"),
             (["--alpha", 25, "--sigma", 2], "--sigma: mechanism 'moved' spends nothing on a covariance"),
             (["--alpha", 25, "--clusters", 0.3], "--clusters: mechanism 'moved' measures no pairs"),
             (["--alpha", 25, "--inference", "nuts"], "--inference: a sparse prior has too many unknowns"),
             (["--alpha", 25, "--resolution", 20], "--resolution: cuts the edges of a network"),
-            ([], "--alpha: give the privacy radius"),
+            (["--alpha", 25, "--length-scale", 1e9], "--length-scale: must lie between"),
+            ([], "--alpha: give the privacy radius, for instance --alpha 25 "),
         ],
     )
     def test_refusals_name_the_option(self, words, said):
