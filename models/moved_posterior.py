@@ -124,7 +124,9 @@ class LatticePosterior:
         single[np.arange(len(nodes)), nodes] = 1.0
         rows = self.prior.adjoint(single)
         moved = self.solve(rows, FINE, GUESSED)
-        return np.asarray((moved / np.sqrt(self.prior.dot(rows, moved))[:, None]).T)
+        # A field that is even has no variance.
+        variance = np.maximum(self.prior.dot(rows, moved), TINY)
+        return np.asarray((moved / np.sqrt(variance)[:, None]).T)
 
     def log_ratios(self, likelihood: MovedLikelihood, deviations: Unknowns) -> Floats:
         """(k,) log posterior over approximation, up to a constant, at deviations (size, k) from the mode."""

@@ -169,6 +169,8 @@ def test_log_ratios_are_those_of_posterior_and_approximation(exactly):
         w, d = fit.field + prior.field(move), prior.field(move)
         posterior = given.log_density(w) - prior.dot(fit.mode + move, fit.mode + move) / 2
         assert ratio == pytest.approx(posterior + (prior.dot(move, move) + d @ information @ d) / 2)
+    even = lattice_mode(given, SpectralField(SHAPE, SPACING, 0.0, 4.0))
+    assert (even.directions(np.array([3])) == 0).all()
     at_mode, near = fit.log_ratios(given, np.column_stack([0 * moves[:, 0], 1e-3 * moves[:, 0]]))
     assert near == pytest.approx(at_mode, abs=1e-4)
 

@@ -33,7 +33,9 @@ MATERN_BOX = 100_000
 SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
 # Of counts of moved points: nodes in a scale of the noise, 1 / rate, and nodes along the longer side at least and at
 # most. Standard deviations of the field behind them, its shortest range, in scales and in spacings, and ranges at most.
-MOVED_NODES, MOVED_SIDES, MOVED_SIGMAS = 3.0, (32, 160), (1.0, 2.0, 4.0)
+MOVED_NODES, MOVED_SIDES, MOVED_SIGMAS = 3.0, (32, 192), (1.0, 1.5, 2.5, 4.0, 6.0)
+# Standard deviations of details of such a field, of an eighth of its range.
+MOVED_DETAILS = (0.0, 0.5, 1.0, 2.0)
 MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
 # Smaller standard deviations of a field beside a population: risk varies less than numbers of points do.
 RISK_SIGMAS = (1.0, 0.5, 0.25)
@@ -148,7 +150,7 @@ def matern_ranges(tents: Mesh) -> tuple[float, ...]:
 def moved_mesh(window: Window, scale: float) -> Mesh:
     """Mesh at whose vertices points moved by planar Laplace noise are counted.
 
-    Nodes lie at most a third of the noise's scale apart, but there are 32 to 160 of them along the longer side.
+    Nodes lie at most a third of the noise's scale apart, but there are 32 to 192 of them along the longer side.
 
     Parameters
     ----------
