@@ -29,7 +29,7 @@ TOLERANCE, STEPS, HALVINGS, LONGEST = 0.05, 100, 30, 4.0
 ENOUGH = 0.2
 # Residuals at which conjugate gradients stop, of Newton steps and of draws, relative to the right-hand side, and their
 # most steps.
-ROUGH, FINE, GRADIENTS = 0.3, 0.05, 1000
+ROUGH, FINE, GRADIENTS = 0.3, 0.1, 1000
 # Share of the information that is guessed for draws.
 GUESSED = 0.03
 # Scales of the noise by which nodes that are told apart reach beyond the window: one move in two thousand is longer.
@@ -41,9 +41,31 @@ TOGETHER = 60_000
 
 @dataclass(frozen=True, eq=False)
 class MovedLikelihood(ReportLikelihood):
-    """Likelihood of a field given counts of points moved by planar Laplace noise of a scale."""
+    """Likelihood of a field given counts of points moved by planar Laplace noise.
+
+    Attributes
+    ----------
+    scale : float
+        Of the noise.
+    spacing : (float, float)
+        Of the field's nodes, along both axes.
+    """
 
     scale: float
+    spacing: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class VertexMasses:
+    """Masses of n points at vertices of a measure (V,), in proportion to it times exp of a field."""
+
+    measure: Floats
+    n: float
+
+    def vertex_masses(self, w: Floats) -> Floats:
+        """(..., V) masses under fields (..., V)."""
+        mass = self.measure * np.exp(w - w.max(axis=-1, keepdims=True))
+        return np.asarray(mass * (self.n / mass.sum(axis=-1, keepdims=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +74,7 @@ class LatticePosterior:
 
     Attributes
     ----------
-    likelihood : ReportLikelihood
+    likelihood : MovedLikelihood
     prior : SpectralField
     mode : (size,) array
         Mode of the unknowns.
@@ -84,7 +106,7 @@ class LatticePosterior:
         return solved(system, prior.dot, right, diagonal, residual)
 
     def deviations(self, k: int, rng: np.random.Generator) -> Unknowns:
-        """(k, size) draws of the unknowns less the mode."""
+        """(size, k) draws of the unknowns less the mode."""
         likelihood, prior = self.likelihood, self.prior
         shares = likelihood.shares(self.field)
         root = np.sqrt(likelihood.counts.sum() / likelihood.chances(shares))
@@ -94,7 +116,28 @@ class LatticePosterior:
             pull = likelihood.channel.backward(root * rng.standard_normal((size, len(root))))
             moved = shares * (pull - (pull @ shares)[:, None])
             parts.append(self.solve(prior.white(size, rng) + prior.adjoint(moved), FINE, GUESSED))
-        return np.concatenate(parts)
+        return np.concatenate(parts).T
+
+    def directions(self, nodes: Ints) -> Unknowns:
+        """(size, m) changes of the unknowns that go with one standard deviation of the field at nodes (m,)."""
+        single = np.zeros((len(nodes), len(self.field)))
+        single[np.arange(len(nodes)), nodes] = 1.0
+        rows = self.prior.adjoint(single)
+        moved = self.solve(rows, FINE, GUESSED)
+        # A field that is even has no variance.
+        variance = np.maximum(self.prior.dot(rows, moved), TINY)
+        return np.asarray((moved / np.sqrt(variance)[:, None]).T)
+
+    def log_ratios(self, likelihood: MovedLikelihood, deviations: Unknowns) -> Floats:
+        """(k,) log posterior over approximation, up to a constant, at deviations (size, k) from the mode."""
+        prior, product = self.prior, likelihood.information(self.field)
+
+        def ratio(change: Unknowns) -> float:
+            moved = prior.field(change)
+            gaussian = float(prior.dot(change, change) + moved @ product(moved))
+            return _height(likelihood, prior, self.mode + change) + gaussian / 2
+
+        return np.array([ratio(change) for change in deviations.T])
 
 
 def moved_likelihood(
@@ -103,8 +146,8 @@ def moved_likelihood(
     *,
     rate: float,
     spacing: tuple[float, float],
-    shape: tuple[int, int],
     extension: int,
+    side: int = 1,
 ) -> MovedLikelihood:
     """Likelihood of a field at the nodes of a lattice given counts of moved points on a wider one.
 
@@ -118,20 +161,35 @@ def moved_likelihood(
     rate : float
         Inverse scale of the noise per unit of length.
     spacing : (float, float)
-    shape : (int, int)
-        Nodes along both axes.
     extension : int
         r, at least 1.
+    side : int
+        Nodes along either side of the blocks that are taken for nodes of a coarser lattice.
     """
-    margin, reach = (math.ceil(scales / (rate * min(spacing))) for scales in (KEPT, REACH))
-    margin = min(margin, extension - 1)
-    cut = extension - margin
-    inner = counts[cut:-cut, cut:-cut]
-    radius = tuple(max(margin, min(reach, side - 1 + margin)) for side in shape)
-    kernel = lattice_kernel(rate, spacing, (radius[0], radius[1]))
-    channel = WithRest(FootprintChannel(shape, kernel, 0.0, np.ones(inner.shape, dtype=bool)))
-    reports = np.append(inner.ravel(), counts.sum() - inner.sum()) / 1.0
-    return MovedLikelihood(channel, reports, Multinomial(float(counts.sum())), measure.ravel(), 1 / rate)
+    coarse = tuple(-(-nodes // side) for nodes in measure.shape)
+    wide = spacing[0] * side, spacing[1] * side
+    kept, reach = (math.ceil(scales / (rate * min(wide))) for scales in (KEPT, REACH))
+    # Blocks of the wider lattice may end one node short of a multiple.
+    margin = max(0, min(kept, (extension - side) // side))
+    lattice = in_blocks(measure, (0, 0), coarse, side)
+    told = tuple(nodes + 2 * margin for nodes in coarse)
+    first = extension - side * margin
+    inner = in_blocks(counts, (first, first), told, side)
+    radius = tuple(max(margin, min(reach, nodes - 1 + margin)) for nodes in coarse)
+    kernel = lattice_kernel(rate, wide, (radius[0], radius[1]))
+    channel = WithRest(FootprintChannel((coarse[0], coarse[1]), kernel, 0.0, np.ones(inner.shape, dtype=bool)))
+    total = float(counts.sum())
+    reports = np.append(inner.ravel(), total - inner.sum())
+    return MovedLikelihood(channel, reports, Multinomial(total), lattice.ravel(), 1 / rate, wide)
+
+
+def in_blocks(values: Floats | Ints, first: tuple[int, int], shape: tuple[int, ...], side: int) -> Floats:
+    """(bx, by) sums over blocks of side x side nodes from the first one on; there is nothing beyond the array."""
+    (i, j), (nx, ny) = first, (side * blocks for blocks in shape)
+    part = values[i : i + nx, j : j + ny]
+    padded = np.zeros((nx, ny))
+    padded[: part.shape[0], : part.shape[1]] = part
+    return padded.reshape(shape[0], side, shape[1], side).sum(axis=(1, 3))
 
 
 def lattice_mode(likelihood: MovedLikelihood, prior: SpectralField, start: Unknowns | None = None) -> LatticePosterior:

@@ -15,6 +15,8 @@ from scipy import fft
 from dpppsynth.core.types import Floats
 from dpppsynth.models.channel_posterior import matern
 
+# Range of the details of a field, in its own.
+DETAIL = 1 / 8
 # Times the torus is as wide as the lattice, at least.
 WIDER = 1.5
 
@@ -23,7 +25,7 @@ Unknowns = npt.NDArray[np.complex128]
 
 @dataclass(frozen=True, eq=False)
 class SpectralField:
-    """Prior of a field at the nodes of a lattice.
+    """Prior of a field at the nodes of a lattice: a Matern field and one of details, of an eighth of its range, summed.
 
     Unknowns (..., size) are half of the coefficients of a real field on the torus, whose other half are their
     conjugates, and the effects of covariates, which are real.
@@ -38,6 +40,8 @@ class SpectralField:
         Standard deviation; 0 leaves the effects alone.
     range : float
         Distance at which the correlation is about 0.14.
+    detail : float
+        Standard deviation of the details.
     columns : (V, p) array, optional
         Covariates, times the standard deviations of their effects.
     """
@@ -46,6 +50,7 @@ class SpectralField:
     spacing: tuple[float, float]
     sigma: float
     range: float
+    detail: float = 0.0
     columns: Floats | None = None
 
     @property
@@ -110,14 +115,20 @@ class SpectralField:
 
     @cached_property
     def root(self) -> Floats:
-        """Root of the spectrum, scaled to the standard deviation."""
+        """Root of the spectrum, scaled to the standard deviations."""
         x, y = (
             np.minimum(np.arange(side), side - np.arange(side)) * step
             for side, step in zip(self._torus, self.spacing, strict=True)
         )
-        spectrum = np.maximum(fft.rfft2(matern(np.hypot(x[:, None], y) / self.range)).real, 0.0)
-        variance = fft.irfft2(spectrum, self._torus)[0, 0]
-        return np.asarray(np.sqrt(spectrum * (self.sigma**2 / variance)))
+        distance = np.hypot(x[:, None], y)
+
+        def spectrum(deviation: float, range_: float) -> Floats:
+            if deviation == 0:
+                return np.zeros((self._torus[0], self._torus[1] // 2 + 1))
+            found = np.maximum(fft.rfft2(matern(distance / range_)).real, 0.0)
+            return np.asarray(found * (deviation**2 / fft.irfft2(found, self._torus)[0, 0]))
+
+        return np.asarray(np.sqrt(spectrum(self.sigma, self.range) + spectrum(self.detail, DETAIL * self.range)))
 
     @cached_property
     def _times(self) -> Floats:

@@ -40,7 +40,7 @@ def moved_counts(shares, n, seed=1, rate=RATE, shape=SHAPE, spacing=SPACING, ext
 def likelihood(n=600, seed=1):
     measure, shares = truth()
     counts = moved_counts(shares, n, seed)
-    return moved_likelihood(counts, measure, rate=RATE, spacing=SPACING, shape=SHAPE, extension=EXTENSION)
+    return moved_likelihood(counts, measure, rate=RATE, spacing=SPACING, extension=EXTENSION)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ class TestChannel:
         """What lies beyond has the chance of all those nodes; within the lattice nothing changes."""
         measure, shares = truth()
         counts = moved_counts(shares, 100, extension=extension)
-        given = moved_likelihood(counts, measure, rate=RATE, spacing=SPACING, shape=SHAPE, extension=extension)
+        given = moved_likelihood(counts, measure, rate=RATE, spacing=SPACING, extension=extension)
         whole = likelihood()
         side = [side + 2 * (extension - 1) for side in SHAPE]
         kept = [side + 2 * (EXTENSION - 1) for side in SHAPE]
@@ -80,16 +80,34 @@ class TestChannel:
         """A wide extension takes no larger transforms; all points are counted still."""
         measure, _ = truth()
         counts = np.arange(107 * 106).reshape(107, 106) % 5
-        given = moved_likelihood(counts, measure, rate=RATE, spacing=SPACING, shape=SHAPE, extension=50)
+        given = moved_likelihood(counts, measure, rate=RATE, spacing=SPACING, extension=50)
         assert given.counts.sum() == counts.sum() == given.law.n
         assert len(given.counts) == (7 + 2 * 13) * (6 + 2 * 13) + 1
+
+    @pytest.mark.parametrize("extension", [2, 5, 8])
+    def test_blocks_hold_what_their_nodes_hold(self, extension):
+        """Counts and measures are summed; chances are near those of the nodes, in sum, where shares are alike."""
+        measure, counts = np.ones(SHAPE), moved_counts(np.full(42, 1 / 42), 5000, extension=extension)
+        fine = moved_likelihood(counts, measure, rate=0.3, spacing=SPACING, extension=extension)
+        coarse = moved_likelihood(counts, measure, rate=0.3, spacing=SPACING, extension=extension, side=2)
+        assert coarse.counts.sum() == 5000
+        assert coarse.spacing == (2.0, 3.0)
+        np.testing.assert_array_equal(coarse.measure.reshape(4, 3), np.outer([2, 2, 2, 1], [2, 2, 2]))
+        margin = (extension - 2) // 2
+        side, wide = (4 + 2 * margin, 3 + 2 * margin), [side + 2 * extension for side in SHAPE]
+        first = extension - 2 * margin
+        chances = np.zeros(wide)
+        chances[1:-1, 1:-1] = fine.chances(fine.measure / 42)[:-1].reshape([side - 2 for side in wide])
+        for values, whole, atol in ((coarse.counts, counts, 0), (coarse.chances(coarse.measure / 42), chances, 2e-3)):
+            blocks = whole[first : first + 2 * side[0], first : first + 2 * side[1]].reshape(side[0], 2, side[1], 2)
+            np.testing.assert_allclose(values[:-1], blocks.sum(axis=(1, 3)).ravel(), atol=atol)
 
 
 class TestMode:
     @pytest.mark.parametrize("effects", [0, 2])
     def test_against_an_optimiser(self, effects, exactly):
         columns = np.random.default_rng(3).normal(size=(42, effects)) if effects else None
-        given, prior = likelihood(), SpectralField(SHAPE, SPACING, 1.5, 4.0, columns)
+        given, prior = likelihood(), SpectralField(SHAPE, SPACING, 1.5, 4.0, 0.5, columns)
         root = prior.field(prior.adjoint(np.eye(42)))
         inverse = np.linalg.inv(root)
 
@@ -110,7 +128,7 @@ class TestMode:
         shares = np.zeros(SHAPE)
         shares[5, 4] = 1.0
         counts = moved_counts(shares, 10**5, rate=8.0)
-        given = moved_likelihood(counts, np.ones(SHAPE), rate=8.0, spacing=SPACING, shape=SHAPE, extension=EXTENSION)
+        given = moved_likelihood(counts, np.ones(SHAPE), rate=8.0, spacing=SPACING, extension=EXTENSION)
         fit = lattice_mode(given, SpectralField(SHAPE, SPACING, 6.0, 1.0))
         assert given.shares(fit.field)[5 * 6 + 4] > 0.99
 
@@ -124,16 +142,37 @@ class TestMode:
 def test_draws_have_the_posterior_covariance(effects, exactly):
     """That of dense algebra, with the expected information; 1500 draws within six standard errors."""
     columns = np.random.default_rng(5).normal(size=(42, effects)) if effects else None
-    given, prior = likelihood(3000), SpectralField(SHAPE, SPACING, 1.2, 4.0, columns)
+    given, prior = likelihood(3000), SpectralField(SHAPE, SPACING, 1.2, 4.0, 0.5, columns)
     fit = lattice_mode(given, prior)
     inverse = np.linalg.inv(prior.field(prior.adjoint(np.eye(42))))
     shares, matrix = given.shares(fit.field), np.array([given.channel.forward(one) for one in np.eye(42)]).T
     slopes = matrix @ (np.diag(shares) - np.outer(shares, shares))
     exact = np.linalg.inv(inverse + slopes.T @ np.diag(3000 / (matrix @ shares)) @ slopes)
-    drawn = prior.field(fit.deviations(1500, np.random.default_rng(6)))
+    moves = fit.deviations(1500, np.random.default_rng(6))
+    drawn = prior.field(moves.T)
     assert np.abs(drawn.mean(axis=0) / np.sqrt(np.diag(exact) / 1500)).max() < 6
     error = np.sqrt((exact**2 + np.multiply.outer(np.diag(exact), np.diag(exact))) / 1500)
     assert (np.abs(drawn.T @ drawn / 1500 - exact) < 6 * error).all()
+    # Fields that go with one standard deviation at a node are columns of the covariance.
+    along = prior.field(fit.directions(np.array([3, 30])).T)
+    np.testing.assert_allclose(along, exact[[3, 30]] / np.sqrt(np.diag(exact)[[3, 30], None]), atol=5e-3)
+
+
+def test_log_ratios_are_those_of_posterior_and_approximation(exactly):
+    """Next to nothing near the mode, and what dense algebra gives far from it."""
+    given, prior = likelihood(3000), SpectralField(SHAPE, SPACING, 1.2, 4.0)
+    fit = lattice_mode(given, prior)
+    moves = prior.white(3, np.random.default_rng(7)).T * 0.3
+    information = np.array([given.information(fit.field)(one) for one in np.eye(42)])
+    found = fit.log_ratios(given, moves)
+    for move, ratio in zip(moves.T, found, strict=True):
+        w, d = fit.field + prior.field(move), prior.field(move)
+        posterior = given.log_density(w) - prior.dot(fit.mode + move, fit.mode + move) / 2
+        assert ratio == pytest.approx(posterior + (prior.dot(move, move) + d @ information @ d) / 2)
+    even = lattice_mode(given, SpectralField(SHAPE, SPACING, 0.0, 4.0))
+    assert (even.directions(np.array([3])) == 0).all()
+    at_mode, near = fit.log_ratios(given, np.column_stack([0 * moves[:, 0], 1e-3 * moves[:, 0]]))
+    assert near == pytest.approx(at_mode, abs=1e-4)
 
 
 class TestChoice:

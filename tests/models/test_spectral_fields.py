@@ -27,13 +27,19 @@ def test_covariances_are_those_of_the_plane():
     np.testing.assert_allclose(np.diag(dense(prior)), 1.7**2)
 
 
+def test_details_are_a_second_field():
+    """Of an eighth of the range; both covariances add up."""
+    both, one, other = (SpectralField(SHAPE, SPACING, *part) for part in ((1.7, 9.0, 0.6), (1.7, 9.0), (0.6, 9.0 / 8)))
+    np.testing.assert_allclose(dense(both), dense(one) + dense(other), atol=1e-10)
+
+
 @pytest.mark.parametrize("range_", [1.0, 8.0, 60.0])
 @pytest.mark.parametrize("shape", [SHAPE, (8, 10), (1, 5)])
 def test_products_are_adjoint(range_, shape):
     """For odd and even sides of the torus, with effects, and for several fields at once."""
     rng = np.random.default_rng(2)
     size = shape[0] * shape[1]
-    prior = SpectralField(shape, SPACING, 0.8, range_, rng.normal(size=(size, 2)))
+    prior = SpectralField(shape, SPACING, 0.8, range_, 0.4, rng.normal(size=(size, 2)))
     u, w = prior.white(3, rng), rng.normal(size=(3, size))
     np.testing.assert_allclose((prior.field(u) * w).sum(axis=1), prior.dot(u, prior.adjoint(w)))
     np.testing.assert_allclose(prior.field(u)[1], prior.field(u[1]))
@@ -43,7 +49,7 @@ def test_products_are_adjoint(range_, shape):
 
 def test_white_noise_gives_the_prior():
     """Covariances of 4000 draws lie within six standard errors of the exact ones."""
-    prior, rng = SpectralField((4, 5), (1.0, 1.0), 1.3, 3.0, columns()[:20] * 0.5), np.random.default_rng(3)
+    prior, rng = SpectralField((4, 5), (1.0, 1.0), 1.3, 3.0, 0.7, columns()[:20] * 0.5), np.random.default_rng(3)
     drawn = prior.field(prior.white(4000, rng))
     exact = dense(prior)
     error = np.sqrt((exact**2 + np.multiply.outer(np.diag(exact), np.diag(exact))) / 4000)
@@ -53,13 +59,14 @@ def test_white_noise_gives_the_prior():
 
 def test_unknowns_of_another_prior():
     """The same field is given, whatever range and deviation."""
-    one, other = SpectralField(SHAPE, SPACING, 2.0, 5.0, columns()), SpectralField(SHAPE, SPACING, 0.7, 9.0, columns())
+    one = SpectralField(SHAPE, SPACING, 2.0, 5.0, 0.0, columns())
+    other = SpectralField(SHAPE, SPACING, 0.7, 9.0, 0.5, columns())
     u = other.white(1, np.random.default_rng(4))[0]
     np.testing.assert_allclose(one.field(one.like(other, u)), other.field(u), atol=1e-10)
 
 
 def test_no_deviation_leaves_the_effects():
-    prior = SpectralField(SHAPE, SPACING, 0.0, 5.0, columns())
+    prior = SpectralField(SHAPE, SPACING, 0.0, 5.0, 0.0, columns())
     u = prior.white(1, np.random.default_rng(5))[0]
     np.testing.assert_allclose(prior.field(u), columns() @ u[-2:].real, atol=1e-12)
 

@@ -34,7 +34,9 @@ SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
 # Of counts of moved points: nodes in a scale of the noise, 1 / rate; nodes along the longer side at least and at most,
 # and all of them at most. Standard deviations of the field behind them, its shortest range, in scales and in spacings,
 # and ranges at most.
-MOVED_SPACING, MOVED_SIDES, MOVED_NODES, MOVED_SIGMAS = 3.0, (32, 640), 25_600, (1.0, 2.0, 4.0)
+MOVED_SPACING, MOVED_SIDES, MOVED_NODES, MOVED_SIGMAS = 3.0, (32, 640), 192**2, (1.0, 1.5, 2.5, 4.0, 6.0)
+# Standard deviations of details of such a field, of an eighth of its range.
+MOVED_DETAILS = (0.0, 0.5, 1.0, 2.0)
 MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
 # Smaller standard deviations of a field beside a population: risk varies less than numbers of points do.
 RISK_SIGMAS = (1.0, 0.5, 0.25)
@@ -149,8 +151,8 @@ def matern_ranges(tents: Mesh) -> tuple[float, ...]:
 def moved_mesh(window: Window, scale: float) -> Mesh:
     """Mesh at whose vertices points moved by planar Laplace noise are counted.
 
-    Nodes lie at most a third of the noise's scale apart, but there are no more than 25 600 of them over the window's
-    box, and 32 to 640 along its longer side: 160 of a square.
+    Nodes lie at most a third of the noise's scale apart, but there are no more than 36 864 of them over the window's
+    box, and 32 to 640 along its longer side: 192 of a square.
 
     Parameters
     ----------

@@ -37,6 +37,7 @@ def planned(s: LGCPSynthesizer, domain: Domain, n: int, _size: float) -> Release
         "covariates": None if s.covariates is None else s.covariates.on(mesh, s.offset),
         # Whoever gives a length scale has a prior of their own.
         "even": s.length_scale is None,
+        "details": (0.0,) if s.length_scale else planar_rules.MOVED_DETAILS,
     }
     smaller = () if s.offset is None else planar_rules.RISK_SIGMAS
     sigmas = tuple(sorted({*planar_rules.MOVED_SIGMAS, *smaller}))
