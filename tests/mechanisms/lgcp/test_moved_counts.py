@@ -81,7 +81,7 @@ class TestLattice:
         assert again.parameters() == statistic.parameters()
         assert again.guarantee == statistic.guarantee
 
-    @pytest.mark.parametrize(("scale", "side"), [(1e-3, 160), (10.0, 160), (25.0, 121), (300.0, 32), (1e9, 32)])
+    @pytest.mark.parametrize(("scale", "side"), [(1e-3, 192), (10.0, 192), (25.0, 121), (300.0, 32), (1e9, 32)])
     def test_has_so_many_nodes(self, scale, side):
         assert planar_rules.moved_mesh(SQUARE, scale).recipe["shape"] == [side, side]
 
