@@ -31,9 +31,10 @@ SMOOTH_VERTICES, MATERN_VERTICES = 2500, 45_000
 # Vertices over the box of a window that fills little of it, at most: the field lives on all of it.
 MATERN_BOX = 100_000
 SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
-# Of counts of moved points: nodes in a scale of the noise, 1 / rate, and nodes along the longer side at least and at
-# most. Standard deviations of the field behind them, its shortest range, in scales and in spacings, and ranges at most.
-MOVED_NODES, MOVED_SIDES, MOVED_SIGMAS = 3.0, (32, 192), (1.0, 1.5, 2.5, 4.0, 6.0)
+# Of counts of moved points: nodes in a scale of the noise, 1 / rate; nodes along the longer side at least and at most,
+# and all of them at most. Standard deviations of the field behind them, its shortest range, in scales and in spacings,
+# and ranges at most.
+MOVED_SPACING, MOVED_SIDES, MOVED_NODES, MOVED_SIGMAS = 3.0, (32, 640), 192**2, (1.0, 1.5, 2.5, 4.0, 6.0)
 # Standard deviations of details of such a field, of an eighth of its range.
 MOVED_DETAILS = (0.0, 0.5, 1.0, 2.0)
 MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
@@ -150,7 +151,8 @@ def matern_ranges(tents: Mesh) -> tuple[float, ...]:
 def moved_mesh(window: Window, scale: float) -> Mesh:
     """Mesh at whose vertices points moved by planar Laplace noise are counted.
 
-    Nodes lie at most a third of the noise's scale apart, but there are 32 to 192 of them along the longer side.
+    Nodes lie at most a third of the noise's scale apart, but there are no more than 36 864 of them over the window's
+    box, and 32 to 640 along its longer side: 192 of a square.
 
     Parameters
     ----------
@@ -159,8 +161,11 @@ def moved_mesh(window: Window, scale: float) -> Mesh:
         Of the noise, alpha / epsilon for persons with one point: a length on the map.
     """
     x0, y0, x1, y1 = window.bounds
-    wanted = 1 + math.ceil(min(MOVED_NODES * max(x1 - x0, y1 - y0) / scale, MOVED_SIDES[1]))
-    return regular_triangulation(window, shape=shape(window, min(max(wanted, MOVED_SIDES[0]), MOVED_SIDES[1])))
+    short, long = sorted((x1 - x0, y1 - y0))
+    least, most = MOVED_SIDES
+    most = math.floor(min(most, math.sqrt(MOVED_NODES * long / short)))
+    wanted = 1 + math.ceil(min(MOVED_SPACING * long / scale, most))
+    return regular_triangulation(window, shape=shape(window, min(max(wanted, least), most)))
 
 
 def moved_ranges(counts: Mesh, scale: float) -> tuple[float, ...]:
