@@ -35,6 +35,8 @@ GUESSED = 0.03
 # Scales of the noise by which nodes that are told apart reach beyond the window: one move in two thousand is longer.
 # And scales beyond which there is less than one in a hundred million.
 KEPT, REACH = 10.0, 22.0
+# Points of a half from which on one direction is enough.
+MANY = 30_000
 # Numbers in systems that are solved together.
 TOGETHER = 60_000
 
@@ -96,14 +98,14 @@ class LatticePosterior:
         everywhere. Newton steps go with few coefficients, and are found sooner without.
         """
         likelihood, prior = self.likelihood, self.prior
-        product, shares = likelihood.information(self.field), likelihood.shares(self.field)
+        shares = likelihood.shares(self.field)
         weight = guessed * likelihood.counts.sum() * float(shares @ shares)
-        diagonal = 1 + weight * prior.seen(likelihood.scale)
+        return solved(self.precision(), prior.dot, right, 1 + weight * prior.seen(likelihood.scale), residual)
 
-        def system(unknowns: Unknowns) -> Unknowns:
-            return unknowns + prior.adjoint(product(prior.field(unknowns)))
-
-        return solved(system, prior.dot, right, diagonal, residual)
+    def precision(self) -> Callable[[Unknowns], Unknowns]:
+        """Products (..., size) with the precision of the unknowns."""
+        prior, product = self.prior, self.likelihood.information(self.field)
+        return lambda unknowns: unknowns + prior.adjoint(product(prior.field(unknowns)))
 
     def deviations(self, k: int, rng: np.random.Generator) -> Unknowns:
         """(size, k) draws of the unknowns less the mode."""
@@ -119,14 +121,14 @@ class LatticePosterior:
         return np.concatenate(parts).T
 
     def directions(self, nodes: Ints) -> Unknowns:
-        """(size, m) changes of the unknowns that go with one standard deviation of the field at nodes (m,)."""
+        """(size, m) changes of the unknowns that go with the field at nodes (m,), about, by one standard deviation."""
         single = np.zeros((len(nodes), len(self.field)))
         single[np.arange(len(nodes)), nodes] = 1.0
         rows = self.prior.adjoint(single)
-        moved = self.solve(rows, FINE, GUESSED)
-        # A field that is even has no variance.
-        variance = np.maximum(self.prior.dot(rows, moved), TINY)
-        return np.asarray((moved / np.sqrt(variance)[:, None]).T)
+        moved = self.solve(rows, ROUGH)
+        # However roughly solved, along them the approximation is standard normal; a field that is even has no variance.
+        square = np.maximum(self.prior.dot(moved, self.precision()(moved)), TINY)
+        return np.asarray((moved / np.sqrt(square)[:, None]).T)
 
     def log_ratios(self, likelihood: MovedLikelihood, deviations: Unknowns) -> Floats:
         """(k,) log posterior over approximation, up to a constant, at deviations (size, k) from the mode."""
@@ -290,11 +292,14 @@ class Halves:
         return cls(one, other)
 
     def judge(self, prior: SpectralField, near: "Judged | None" = None) -> "Judged":
-        """Log-likelihood of each half at the mode of the other, summed; modes are searched from those of one near."""
-        both = ((self.one, self.other), (self.other, self.one))
-        starts = (None, None) if near is None else [prior.like(near.prior, mode) for mode in near.modes]
+        """Log-likelihood of each half at the mode of the other, summed; modes are searched from those of one near.
+
+        Of very many points one half is foretold alone, and counts twice.
+        """
+        both = ((self.one, self.other), (self.other, self.one))[: 2 if self.one.law.n < MANY else 1]
+        starts = [None] * len(both) if near is None else [prior.like(near.prior, mode) for mode in near.modes]
         fits = [lattice_mode(known, prior, start) for (known, _), start in zip(both, starts, strict=True)]
-        score = sum(told.log_density(fit.field) for (_, told), fit in zip(both, fits, strict=True))
+        score = sum(told.log_density(fit.field) for (_, told), fit in zip(both, fits, strict=True)) * 2 / len(both)
         return Judged(score, prior, tuple(fit.mode for fit in fits))
 
 
@@ -305,11 +310,6 @@ class Judged:
     score: float
     prior: SpectralField
     modes: tuple[Unknowns, ...]
-
-    @property
-    def middle(self) -> Unknowns:
-        """Unknowns between both modes."""
-        return np.asarray(sum(self.modes) / len(self.modes))
 
 
 Place = tuple[int, ...]

@@ -183,7 +183,7 @@ class TestChoice:
         assert halves.one.law.n + halves.other.law.n == 1001
         assert abs(halves.one.law.n - 500.5) < 100
 
-    def test_scores_are_of_the_half_that_was_not_seen(self, exactly):
+    def test_scores_are_of_the_half_that_was_not_seen(self, exactly, monkeypatch):
         """A wild prior follows its own half, but foretells the other worse than a prior that fits."""
         halves = Halves.of(likelihood(300), np.random.default_rng(1))
         fair, wild = (halves.judge(SpectralField(SHAPE, SPACING, sigma, 4.0)) for sigma in (1.5, 30.0))
@@ -196,6 +196,10 @@ class TestChoice:
         ]
         assert own[1] > own[0]
         assert fair.score > wild.score
+        monkeypatch.setattr(moved_posterior, "MANY", 10)
+        alone = halves.judge(fair.prior)
+        assert alone.score == pytest.approx(2 * halves.other.log_density(fair.prior.field(fair.modes[0])), abs=0.01)
+        monkeypatch.undo()
         again = halves.judge(fair.prior, wild)
         assert again.score == pytest.approx(fair.score, abs=0.01)
 
