@@ -83,6 +83,8 @@ def quick(epsilon: float, relation: Relation) -> Iterator[tuple[str, object, obj
         window,
     )
     yield "lgcp-tents", dps.LGCPSynthesizer(epsilon, relation=relation), window
+    if isinstance(relation, AlphaNeighbours):
+        yield "lgcp-moved", dps.LGCPSynthesizer(epsilon, relation=relation, mechanism="moved"), window
     yield "lgcp-field", dps.LGCPSynthesizer(epsilon, mechanism="field", **approximate), window
     yield "lgcp-posterior-draw, exact", dps.LGCPSynthesizer(epsilon, sampler="exact", **draw), window
     yield "lgcp-posterior-draw, proximal", dps.LGCPSynthesizer(epsilon, sampler="proximal", **draw), window

@@ -41,6 +41,7 @@ BY_POINTS: dict[str, Build] = {
     "laplace-tents": lambda *_: dps.LaplaceSynthesizer(1.0, alpha=ALPHA, basis="tents"),
     "lgcp-tents": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA),
     "lgcp-clusters": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, clusters=0.3),
+    "lgcp-moved": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, mechanism="moved"),
     "lgcp-field": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, delta=1e-8, mechanism="field"),
     "lgcp-posterior-draw": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, delta=1e-8, mechanism="posterior-draw"),
     "lgcp-lipschitz": lambda *_: dps.LGCPSynthesizer(1.0, alpha=ALPHA, mechanism="lipschitz"),

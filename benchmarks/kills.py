@@ -48,6 +48,7 @@ WAYS = {
     "marked-tents": ["--mechanism", "marked-tents", "--types", "kind=a,b", "--no-protect-types", *MOVES],
     "pair-sums": ["--mechanism", "pair-sums", "--radii", "50", "--pair-cap", "4", *MOVES],
     "bounded-cells": ["--mechanism", "bounded-cells", "--delta", "1e-6", *MOVES],
+    "lgcp-moved": ["--mechanism", "lgcp-moved", *MOVES],
     "planar-laplace": ["--mechanism", "planar-laplace", *MOVES],
     "heatmap": ["--mechanism", "heatmap", "--user", "person"],
     "disk-area": ["--mechanism", "disk-area"],

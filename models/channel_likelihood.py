@@ -112,55 +112,79 @@ class AxisChannel(Channel):
 
 @dataclass(frozen=True, eq=False)
 class FootprintChannel(Channel):
-    """Channel of a square grid: cells around the true one have an excess of probability; by fast Fourier transforms.
+    """Channel of a grid: cells around the true one have an excess of probability; by fast Fourier transforms.
 
-    Reports are the cells that `outputs` marks, of the box from -radius to cells - 1 + radius along both axes, in
-    lexicographic order.
+    Reports are the cells that `outputs` marks, in lexicographic order, of a box that is wider than the grid by as much
+    on either side of an axis.
 
     Attributes
     ----------
-    cells : int
-        Along each axis.
-    excess : (2 radius + 1, 2 radius + 1) array
-        Probabilities above the base of reports at offsets -radius .. radius from the true cell.
+    sides : (int, int)
+        Cells along both axes.
+    excess : (2 rx + 1, 2 ry + 1) array
+        Probabilities above the base of reports at offsets -rx .. rx and -ry .. ry from the true cell.
     base : float
         Probability that every report has whatever the cell.
-    outputs : (cells + 2 radius, cells + 2 radius) array of bool
+    outputs : array of bool
+        Wider than the grid by rx and ry cells at most; it may be by less.
     """
 
-    cells: int
+    sides: tuple[int, int]
     excess: Floats
     base: float
     outputs: npt.NDArray[np.bool_]
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.cells, self.cells
+        return self.sides
 
     def forward(self, values: Floats, least: float = -np.inf) -> Floats:
-        """(K,) product with the matrix; sums of excesses below `least`, which rounding makes, are raised to it."""
-        side = len(self.outputs)
-        spread = self._back(self._ahead(values.reshape(self.shape)) * self._transform)[:side, :side][self.outputs]
-        return np.asarray(self.base * values.sum() + np.maximum(spread, least))
+        """(..., K) products with the matrix; sums of excesses below `least`, which rounding makes, are raised to it."""
+        grids = values.reshape(*values.shape[:-1], *self.shape)
+        box = self._back(self._ahead(grids) * self._transform)[..., *self._box]
+        spread = box.reshape(*values.shape[:-1], -1) if self._all else box[..., self.outputs]
+        return np.asarray(self.base * values.sum(axis=-1, keepdims=True) + np.maximum(spread, least))
 
     def backward(self, numbers: Floats, least: float = -np.inf) -> Floats:
-        """(V,) product of numbers (K,) with its transpose; `least` as in `forward`."""
-        box = np.zeros(self.outputs.shape)
-        box[self.outputs] = numbers
-        gathered = self._back(self._ahead(box) * self._transform.conj())[: self.cells, : self.cells].ravel()
-        return np.asarray((self.base * numbers).sum() + np.maximum(gathered, least))
+        """(..., V) products of numbers (..., K) with its transpose; `least` as in `forward`."""
+        lead, (nx, ny) = numbers.shape[:-1], self.sides
+        box = np.zeros([*lead, *(place.stop for place in self._box)])
+        if self._all:
+            box[..., *self._box] = numbers.reshape(*lead, *self.outputs.shape)
+        else:
+            box[..., *self._box][..., self.outputs] = numbers
+        gathered = self._back(self._ahead(box) * self._transform.conj())[..., :nx, :ny].reshape(*lead, nx * ny)
+        return np.asarray((self.base * numbers).sum(axis=-1, keepdims=True) + np.maximum(gathered, least))
 
     def groups(self, side: int) -> Ints:
         """Blocks of the box."""
-        i, j = (np.argwhere(self.outputs) - len(self.excess) // 2).T // side
-        return np.unique(i * len(self.outputs) + j, return_inverse=True)[1]
+        i, j = (np.argwhere(self.outputs) - self._margins).T // side
+        return np.unique(i * max(self.outputs.shape) + j, return_inverse=True)[1]
 
     @cached_property
-    def _size(self) -> int:
-        """Period long enough that nothing wraps around into the box."""
+    def _all(self) -> bool:
+        """Whether every cell of the box is a report."""
+        return bool(self.outputs.all())
+
+    @cached_property
+    def _margins(self) -> Ints:
+        """(2,) cells by which the box is wider than the grid, on one side."""
+        return np.array([(wide - side) // 2 for wide, side in zip(self.outputs.shape, self.sides, strict=True)])
+
+    @cached_property
+    def _box(self) -> tuple[slice, slice]:
+        """Where the box lies in the full convolution."""
+        first = np.array(self.excess.shape) // 2 - self._margins
+        x, y = (slice(start, start + side) for start, side in zip(first.tolist(), self.outputs.shape, strict=True))
+        return x, y
+
+    @cached_property
+    def _size(self) -> tuple[int, int]:
+        """Periods long enough that nothing wraps around into the box."""
         from scipy import fft  # devices draw reports without it
 
-        return int(fft.next_fast_len(len(self.outputs), real=True))
+        nx, ny = (int(fft.next_fast_len(place.stop, real=True)) for place in self._box)
+        return nx, ny
 
     @cached_property
     def _transform(self) -> Any:
@@ -169,12 +193,48 @@ class FootprintChannel(Channel):
     def _ahead(self, values: Floats) -> Any:
         from scipy import fft
 
-        return fft.rfft2(values, (self._size, self._size))
+        return fft.rfft2(values, self._size)
 
     def _back(self, transformed: Any) -> Floats:
         from scipy import fft
 
-        return np.asarray(fft.irfft2(transformed, (self._size, self._size)))
+        return np.asarray(fft.irfft2(transformed, self._size))
+
+
+@dataclass(frozen=True, eq=False)
+class WithRest(Channel):
+    """Another channel, some of whose reports are lost: those are one more report, the last.
+
+    Attributes
+    ----------
+    kept : Channel
+        Of probabilities that sum to less than 1.
+    """
+
+    kept: Channel
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.kept.shape
+
+    def forward(self, values: Floats) -> Floats:
+        """(..., K) products with the matrix."""
+        return np.concatenate([self.kept.forward(values), (values @ self._lost)[..., None]], axis=-1)
+
+    def backward(self, numbers: Floats) -> Floats:
+        """(..., V) products of numbers (..., K) with its transpose."""
+        return self.kept.backward(numbers[..., :-1]) + numbers[..., -1:] * self._lost
+
+    def groups(self, side: int) -> Ints:
+        """Those of the other channel, and one of what is lost."""
+        groups = self.kept.groups(side)
+        return np.append(groups, groups.max() + 1)
+
+    @cached_property
+    def _lost(self) -> Floats:
+        """(V,) probability that a report is lost."""
+        kept = self.kept.backward(np.ones(len(self.kept.forward(np.zeros(self.shape[0] * self.shape[1])))))
+        return np.maximum(1.0 - kept, 0.0)
 
 
 @dataclass(frozen=True)
@@ -280,14 +340,14 @@ class ReportLikelihood:
         return np.asarray(shares * (pull - shares @ pull))
 
     def information(self, w: Floats) -> Product:
-        """Product with the expected information (V, V) of the field."""
+        """Product with the expected information (V, V) of the field, of (..., V) where the channel takes several."""
         shares = self.shares(w)
         chances = self.chances(shares)
 
         def product(direction: Floats) -> Floats:
-            moved = shares * (direction - shares @ direction)
-            pull = self.channel.backward(self.law.information(chances, self.channel.forward(moved)))
-            return np.asarray(shares * (pull - shares @ pull))
+            moved = shares * (direction - (direction @ shares)[..., None])
+            pull = self.channel.backward(self.law.information(chances, self.channel.forward(moved).T).T)
+            return np.asarray(shares * (pull - (pull @ shares)[..., None]))
 
         return product
 

@@ -159,13 +159,14 @@ class ApproximationCheck:
 
 
 def check_approximation(
-    fit: Any, likelihood: Any, vertices: int, draws: int, rng: np.random.Generator
+    fit: Any, likelihood: Any, vertices: int, draws: int, rng: np.random.Generator, known: Any = None
 ) -> ApproximationCheck:
     """Check a `LaplacePosterior` or `SparsePosterior` by some draws, and at some of so many vertices.
 
-    Few draws say little about large weights: the shape comes out too small rather than too large.
+    Few draws say little about large weights: the shape comes out too small rather than too large. Draws may be `known`,
+    as deviations from the mode.
     """
-    weights = fit.log_ratios(likelihood, fit.deviations(draws, rng))
+    weights = fit.log_ratios(likelihood, fit.deviations(draws, rng) if known is None else known[:, :draws])
     along = fit.directions(rng.choice(vertices, min(PLACES, vertices), replace=False))
     ratios = fit.log_ratios(likelihood, np.einsum("rm,s->rms", along, STEPS).reshape(len(along), -1))
     inside = held(ratios.reshape(-1, len(STEPS)))

@@ -6,6 +6,7 @@ standard normal e and f, solving it for `R e + J' W^1/2 f` gives a vector of the
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import scipy
@@ -263,8 +264,19 @@ LEAST, ROUNDS = 0.05, 2
 TOGETHER = 8
 
 
+class ExpectedMasses(Protocol):
+    """Masses under fields."""
+
+    @property
+    def n(self) -> float | None:
+        """Known number of points."""
+
+    def vertex_masses(self, w: Floats) -> Floats:
+        """(..., V) expected masses at the field's vertices under fields w (..., V)."""
+
+
 def kept_masses(
-    likelihood: MassLikelihood,
+    likelihood: ExpectedMasses,
     mode: Floats,
     fields: Floats,
     tents: "scipy.sparse.csr_array",
@@ -280,7 +292,7 @@ def kept_masses(
 
     Parameters
     ----------
-    likelihood : MassLikelihood
+    likelihood : MassLikelihood or other masses of a field
     mode : (V,) array
     fields : (k, V) array
     tents : (K, V) sparse

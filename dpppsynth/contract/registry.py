@@ -36,6 +36,7 @@ PLACES = {
     "lgcp-tents": f"{HOME}.lgcp.mechanism:TENTS",
     "lgcp-cells": f"{HOME}.lgcp.mechanism:CELLS",
     "lgcp-clusters": f"{HOME}.lgcp.clusters:CLUSTERS",
+    "lgcp-moved": f"{HOME}.lgcp.moved:MOVED",
     "lgcp-field": f"{HOME}.lgcp.mechanism:FIELD",
     "lgcp-posterior-draw": f"{HOME}.lgcp.draws:POSTERIOR_DRAW",
     "lgcp-lipschitz": f"{HOME}.lgcp.draws:LIPSCHITZ",

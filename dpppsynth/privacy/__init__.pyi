@@ -30,9 +30,6 @@ from dpppsynth.mechanisms.lgcp.bound.posterior_draw import posterior_mu as poste
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import theorem_a as theorem_a
 from dpppsynth.mechanisms.local.bound import local_report as local_report
 from dpppsynth.mechanisms.local.bound import local_rounds as local_rounds
-from dpppsynth.mechanisms.planar_laplace.bound import moved_delta as moved_delta
-from dpppsynth.mechanisms.planar_laplace.bound import moved_points as moved_points
-from dpppsynth.mechanisms.planar_laplace.bound import smallest_move_bound as smallest_move_bound
 from dpppsynth.privacy.bounds import counts as counts
 from dpppsynth.privacy.bounds import counts_sensitivity as counts_sensitivity
 from dpppsynth.privacy.bounds import laplace_scale as laplace_scale
@@ -56,6 +53,9 @@ from dpppsynth.privacy.nearby_population import Crowd as Crowd
 from dpppsynth.privacy.nearby_population import people_within as people_within
 from dpppsynth.privacy.noise import laplace_noise as laplace_noise
 from dpppsynth.privacy.noise import truncated_laplace_noise as truncated_laplace_noise
+from dpppsynth.privacy.planar_moves import moved_delta as moved_delta
+from dpppsynth.privacy.planar_moves import moved_points as moved_points
+from dpppsynth.privacy.planar_moves import smallest_move_bound as smallest_move_bound
 from dpppsynth.privacy.profiles import ApproximateDP as ApproximateDP
 from dpppsynth.privacy.profiles import GaussianDP as GaussianDP
 from dpppsynth.privacy.profiles import PoissonGaussianDP as PoissonGaussianDP

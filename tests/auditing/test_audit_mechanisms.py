@@ -65,6 +65,7 @@ TRIALS = {
     "lgcp-tents": 60,
     "lgcp-cells": 60,
     "lgcp-clusters": 60,
+    "lgcp-moved": 60,
     "lgcp-field": 60,
     "kernel": 60,
     "kernel-diffusion": 60,
@@ -95,6 +96,8 @@ def synthesizer(mechanism, relation, epsilon, domain):
             return KernelSynthesizer(epsilon, delta=1e-6, relation=relation)
         case "lgcp-clusters":
             return lgcp("tents", relation, epsilon, mesh, clusters=0.3)
+        case "lgcp-moved":
+            return LGCPSynthesizer(epsilon, relation=relation, mechanism="moved", mesh=mesh)
         case "lgcp-cells":
             return LGCPSynthesizer(epsilon, relation=relation, mechanism="cells", mesh=mesh)
         case _:
@@ -110,7 +113,8 @@ def target(mechanism, relation, epsilon=1.0, domain=STREET, n=N):
 
 
 def supports(mechanism, relation, domain):
-    if (mechanism, domain) in (("kernel", STREET), ("kernel-diffusion", SQUARE), ("lgcp-cells", SQUARE)):
+    elsewhere = ("kernel", STREET), ("kernel-diffusion", SQUARE), ("lgcp-cells", SQUARE), ("lgcp-moved", STREET)
+    if (mechanism, domain) in elsewhere or (mechanism == "lgcp-moved" and not isinstance(relation, AlphaNeighbours)):
         return False
     if relation.n_is_public:
         return True

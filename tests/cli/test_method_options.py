@@ -31,6 +31,7 @@ ASKED = {
     "lgcp-tents": NEAR,
     "lgcp-cells": NEAR,
     "lgcp-clusters": NEAR,
+    "lgcp-moved": NEAR,
     "lgcp-field": SPENDS,
     "lgcp-posterior-draw": SPENDS,
     "lgcp-lipschitz": NEAR,

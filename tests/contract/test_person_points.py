@@ -115,8 +115,9 @@ class TestMechanisms:
             lambda relation: dps.PairSums(1.0, radii=[50.0], cap=5, relation=relation),
             lambda relation: dps.KernelSynthesizer(20.0, delta=1e-3, relation=relation),
             lambda relation: dps.PlanarLaplaceSynthesizer(1.0, relation=relation),
+            lambda relation: dps.LGCPSynthesizer(1.0, relation=relation, mechanism="moved", length_scale=300.0),
         ],
-        ids=["tents", "lgcp", "bounded", "pairs", "kernel", "planar-laplace"],
+        ids=["tents", "lgcp", "bounded", "pairs", "kernel", "planar-laplace", "lgcp-moved"],
     )
     def test_release_and_certificate(self, make, tmp_path):
         release = make(MOVES).release(VISITS)

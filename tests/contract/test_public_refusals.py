@@ -163,6 +163,8 @@ def of_fields():
             if mechanism in ("tents", "cells", "field", "posterior-draw"):
                 yield from secret(name, make, window)
         yield from of_clusters(window, coarse)
+        if not streets:
+            yield from of_moved(window, coarse, fine)
         near = functools.partial(LGCPSynthesizer, 1.0, alpha=25.0, mesh=coarse, length_scale=400.0)
         yield from varied("lgcp-tents", near, window, engine=("nutpie", "pymc"), inference=("nuts", "laplace"))
         draw = functools.partial(near, mechanism="posterior-draw", delta=1e-6)
@@ -184,6 +186,16 @@ def of_clusters(window, coarse):
     yield from varied("lgcp-clusters", functools.partial(make, alpha=25.0), window, **lists)
     yield from sized("lgcp-clusters", functools.partial(make, alpha=25.0), window)
     yield from secret("lgcp-clusters", make, window)
+
+
+def of_moved(window, coarse, fine):
+    near = functools.partial(LGCPSynthesizer, epsilon=1.0, alpha=25.0, mechanism="moved", mesh=coarse)
+    caps = [AlphaNeighbours(25.0, max_points_per_person=cap) for cap in (FEW, 10**9, 10**18)]
+    lists = {"epsilon": EPSILONS, "alpha": ENDS, "length_scale": (TINY, 1e-3, 400.0, 1e100), "offset": (AWAY, VAST)}
+    given = functools.partial(near, length_scale=400.0)
+    yield from varied("lgcp-moved", given, window, mesh=(None, fine), **lists)
+    yield from varied("lgcp-moved", functools.partial(given, alpha=None), window, relation=caps)
+    yield from sized("lgcp-moved", given, window)
 
 
 def of_kernels():

@@ -159,7 +159,7 @@ BAD_LGCP = [
     ({"length_scale": "long"}, r"^length_scale: must be a positive finite number, got 'long'\."),
     (
         {"mechanism": "fields"},
-        r"^mechanism: expected one of 'auto', 'tents', 'cells', 'field', .*'kim-lim-3\.9', got 'fields'\.",
+        r"^mechanism: expected one of 'auto', 'tents', 'cells', 'moved', 'field', .*'kim-lim-3\.9', got 'fields'\.",
     ),
     ({"mechanism": None}, r"^mechanism: expected .*, got None\."),
     ({"mechanism": ["tents"]}, r"^mechanism: expected .*, got \['tents'\]\."),

@@ -19,6 +19,7 @@ FIRST = {
     "planar-laplace": ("noise", "planar Laplace: "),
     "lgcp-tents": ("measured", "tents on "),
     "lgcp-clusters": ("measured", "tents on "),
+    "lgcp-moved": ("measured", "counts of moved points at "),
     "lgcp-field": ("measured", "smooth functionals on "),
     "lgcp-posterior-draw": ("drawn", "one field on "),
     "lgcp-lipschitz": ("drawn", "one field on "),

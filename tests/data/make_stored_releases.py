@@ -131,6 +131,7 @@ RELEASES: dict[str, Described] = {
     "lgcp-clusters-streets": Described(
         LGCPSynthesizer(1.0, alpha=20.0, clusters=0.3, mechanism="cells", mesh=ALONG), STREETS
     ),
+    "lgcp-moved": Described(LGCPSynthesizer(1.0, alpha=25.0, mechanism="moved", length_scale=400.0, mesh=MESH)),
     "lgcp-field": Described(LGCPSynthesizer(1.0, alpha=25.0, mechanism="field", delta=1e-6, **ON_MESH)),
     "lgcp-field-streets": Described(
         LGCPSynthesizer(1.0, alpha=20.0, mechanism="field", delta=1e-6, **ON_STREETS), STREETS

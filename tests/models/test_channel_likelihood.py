@@ -13,6 +13,7 @@ from dpppsynth.models.channel_likelihood import (
     Multinomial,
     ReportLikelihood,
     Subsets,
+    WithRest,
 )
 
 RNG = np.random.default_rng(5)
@@ -165,10 +166,45 @@ def test_blocks_share_their_cells_by_measure():
 def test_products_of_an_axis_and_of_a_grid_are_those_of_their_matrices():
     rng = np.random.default_rng(4)
     axis = AxisChannel(5, rng.random(9), rng.random(5))
-    grid = FootprintChannel(4, rng.random((3, 3)), 0.25, rng.random((6, 6)) < 0.8)
+    grid = FootprintChannel((4, 4), rng.random((3, 3)), 0.25, rng.random((6, 6)) < 0.8)
     for channel, size in ((axis, 5), (grid, 16)):
         values, numbers = rng.normal(size=size), rng.normal(size=len(channel.matrix))
         np.testing.assert_allclose(channel.forward(values), channel.matrix @ values, atol=1e-12)
         np.testing.assert_allclose(channel.backward(numbers), numbers @ channel.matrix, atol=1e-12)
     assert axis.groups(2).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4]
     assert len(grid.groups(2)) == grid.outputs.sum()
+
+
+@pytest.mark.parametrize(("outputs", "radius"), [((7, 5), (3, 2)), ((3, 6), (0, 1)), ((5, 4), (4, 6))])
+def test_rectangles_whose_box_is_narrower_than_the_footprint(outputs, radius):
+    """Every entry by its offset, with sides, margins and radii that all differ; several products at once."""
+    sides, rng = (3, 4), np.random.default_rng(5)
+    outputs = tuple(max(wide, side) + (max(wide, side) - side) % 2 for wide, side in zip(outputs, sides, strict=True))
+    radius = tuple(max(r, (wide - side) // 2) for r, wide, side in zip(radius, outputs, sides, strict=True))
+    excess = rng.random((2 * radius[0] + 1, 2 * radius[1] + 1))
+    for marked in (np.ones(outputs, dtype=bool), rng.random(outputs) < 0.6):
+        channel = FootprintChannel(sides, excess, 0.25, marked)
+        margin = [(wide - side) // 2 for wide, side in zip(outputs, sides, strict=True)]
+        matrix = np.full((marked.sum(), 12), 0.25)
+        for row, (i, j) in enumerate(np.argwhere(marked)):
+            for column in range(12):
+                offset = i - margin[0] - column // 4, j - margin[1] - column % 4
+                if all(abs(k) <= r for k, r in zip(offset, radius, strict=True)):
+                    matrix[row, column] += excess[offset[0] + radius[0], offset[1] + radius[1]]
+        values, numbers = rng.normal(size=(2, 12)), rng.normal(size=(2, marked.sum()))
+        np.testing.assert_allclose(channel.forward(values), values @ matrix.T, atol=1e-12)
+        np.testing.assert_allclose(channel.backward(numbers), numbers @ matrix, atol=1e-12)
+        np.testing.assert_allclose(channel.forward(values[1]), matrix @ values[1], atol=1e-12)
+
+
+def test_what_is_lost_is_one_more_report():
+    rng = np.random.default_rng(6)
+    excess = rng.random((3, 5)) / 20
+    channel = WithRest(FootprintChannel((4, 3), excess, 0.0, np.ones((4, 3), dtype=bool)))
+    values, numbers = rng.random((2, 12)), rng.normal(size=13)
+    kept = channel.kept.matrix
+    matrix = np.vstack([kept, 1 - kept.sum(axis=0)])
+    np.testing.assert_allclose(channel.forward(values), values @ matrix.T, atol=1e-14)
+    np.testing.assert_allclose(channel.forward(values).sum(axis=1), values.sum(axis=1))
+    np.testing.assert_allclose(channel.backward(numbers), numbers @ matrix, atol=1e-14)
+    assert channel.groups(2).tolist()[-1] == channel.groups(2).max() > channel.groups(2)[:-1].max()

@@ -157,7 +157,11 @@ class TestEstimators:
 
     @pytest.mark.exhaustive
     @pytest.mark.parametrize(
-        "name", ["lgcp-tents", "lgcp-clusters", "lgcp-field", "lgcp-tents-streets", "lgcp-posterior-draw", "strata"]
+        "name",
+        [
+            *("lgcp-tents", "lgcp-clusters", "lgcp-moved", "lgcp-field", "lgcp-tents-streets"),
+            *("lgcp-posterior-draw", "strata"),
+        ],
     )
     @pytest.mark.parametrize(
         "more",

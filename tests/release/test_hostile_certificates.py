@@ -68,6 +68,7 @@ def nested(levels):
         ("laplace-cells-streets", [(("mesh", "resolution"), 1e-9)]),
         ("laplace-tents-streets", [(("mesh", "shape"), [10**5, 10**5])]),
         ("lgcp-tents", [(("estimator", "mesh", "shape"), [3001, 3001])]),
+        ("lgcp-moved", [(("mesh", "shape"), [1400, 1400])]),
         ("lgcp-field", [(("mesh", "shape"), [100, 100])]),
         ("lgcp-posterior-draw", [(("mesh", "shape"), [100, 100])]),
         ("lgcp-kim-lim-3.8", [(("mesh", "shape"), [300, 300])]),

@@ -88,6 +88,7 @@ MECHANISMS = {
         lambda a, m: LaplaceSynthesizer(1.0, alpha=a, basis="tents", mesh=m, postprocess="plain"),
     ),
     "lgcp-tents": (window, triangles, lambda a, m: LGCPSynthesizer(1.0, alpha=a, mesh=m, length_scale=200.0)),
+    "lgcp-moved": (window, triangles, lambda a, m: LGCPSynthesizer(1.0, alpha=a, mechanism="moved", mesh=m)),
     "field": (
         window,
         triangles,
@@ -150,7 +151,7 @@ class TestCalibration:
         spent = [p.guarantee.profile.to_dict() for p in (found.statistic, shorter)]
         assert found.statistic.parameters() != shorter.parameters() or spent[0] != spent[1]
         assert found.guarantee.profile.to_dict() == plane.guarantee.profile.to_dict()
-        if name.startswith("planar"):
+        if name.startswith(("planar", "lgcp-moved")):
             assert found.statistic.rate == plane.statistic.rate == pytest.approx(shorter.rate / FACTOR)
 
     def test_the_curve_is_by_true_lengths(self, name):

@@ -31,6 +31,13 @@ SMOOTH_VERTICES, MATERN_VERTICES = 2500, 45_000
 # Vertices over the box of a window that fills little of it, at most: the field lives on all of it.
 MATERN_BOX = 100_000
 SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
+# Of counts of moved points: nodes in a scale of the noise, 1 / rate; nodes along the longer side at least and at most,
+# and all of them at most. Standard deviations of the field behind them, its shortest range, in scales and in spacings,
+# and ranges at most.
+MOVED_SPACING, MOVED_SIDES, MOVED_NODES, MOVED_SIGMAS = 3.0, (32, 640), 192**2, (1.0, 1.5, 2.5, 4.0, 6.0)
+# Standard deviations of details of such a field, of an eighth of its range.
+MOVED_DETAILS = (0.0, 0.5, 1.0, 2.0)
+MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
 # Smaller standard deviations of a field beside a population: risk varies less than numbers of points do.
 RISK_SIGMAS = (1.0, 0.5, 0.25)
 
@@ -139,6 +146,37 @@ def matern_ranges(tents: Mesh) -> tuple[float, ...]:
     shortest = min(SHORTEST_RANGE * _spacing(tents), longest)
     count = 1 + math.floor(math.log(longest / shortest) / math.log(RANGE_RATIO))
     return tuple(shortest * RANGE_RATIO**k for k in range(count))
+
+
+def moved_mesh(window: Window, scale: float) -> Mesh:
+    """Mesh at whose vertices points moved by planar Laplace noise are counted.
+
+    Nodes lie at most a third of the noise's scale apart, but there are no more than 36 864 of them over the window's
+    box, and 32 to 640 along its longer side: 192 of a square.
+
+    Parameters
+    ----------
+    window : Window
+    scale : float
+        Of the noise, alpha / epsilon for persons with one point: a length on the map.
+    """
+    x0, y0, x1, y1 = window.bounds
+    short, long = sorted((x1 - x0, y1 - y0))
+    least, most = MOVED_SIDES
+    most = math.floor(min(most, math.sqrt(MOVED_NODES * long / short)))
+    wanted = 1 + math.ceil(min(MOVED_SPACING * long / scale, most))
+    return regular_triangulation(window, shape=shape(window, min(max(wanted, least), most)))
+
+
+def moved_ranges(counts: Mesh, scale: float) -> tuple[float, ...]:
+    """Ranges of a field behind counts of moved points, from the noise's scale, or two spacings, to 1.6 sqrt(area).
+
+    They are 8 at most, each at least twice the one before.
+    """
+    longest = LONGEST_RANGE * counts.domain.extent
+    shortest = min(max(MOVED_SCALES * scale, MOVED_SPACINGS * _spacing(counts)), longest)
+    count = min(MOVED_RANGES, 1 + math.floor(math.log2(longest / shortest)))
+    return tuple(np.geomspace(shortest, longest, count).tolist())
 
 
 def cells_shape(

@@ -57,16 +57,18 @@ from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.catalogue import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, gaussian_mu
-from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.covariates import covariates_from
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset, require_offset
 
-MECHANISMS = ("auto", "tents", "cells", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", "kim-lim-3.9")
-# Private statistics of noised masses, behind which every prior is free.
+MECHANISMS = ("auto", "tents", "cells", "moved", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", "kim-lim-3.9")
+# Private statistics of noised masses, to which pair sums may be added; and with them those behind which every prior is
+# free, and may have effects of covariates.
 MASSES = ("auto", "tents", "cells")
+FREE = (*MASSES, "moved")
 SPENDING_DELTA = ("field", "posterior-draw", "kim-lim-3.8", "kim-lim-3.9")
 PRIORS = ("auto", "dense", "sparse")
 PRIORS_BEHIND = {"auto": PRIORS, "tents": PRIORS, "cells": ("auto", "sparse")}
@@ -87,11 +89,12 @@ FILLED = 0.5
 
 MESH = Setting(name="spacing", option="--spacing", kind=float, **SPACING)
 # Mechanisms whose posterior is inferred after the private statistic.
-INFERRED = ("auto", "tents", "cells", "field")
+INFERRED = (*FREE, "field")
 
 
-# Functions that plan one draw, by mechanism; loaded when one is asked for, since the models of draws are other ones.
-PLANNERS_OF_DRAWS = f"{registry.HOME}.lgcp.draws:PLANNERS"
+# Where functions that plan these mechanisms, by name, are loaded from when one is asked for: they take other models.
+DRAWN = dict.fromkeys(SAMPLERS_OF, f"{registry.HOME}.lgcp.draws:PLANNERS")
+PLANNERS = {"moved": f"{registry.HOME}.lgcp.moved:PLANNERS"} | DRAWN
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +107,10 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         Budget.
     alpha : float, optional
         Privacy radius in the domain's unit; give it or `relation`.
-    mechanism : {"auto", "tents", "cells", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", "kim-lim-3.9"}
+    mechanism : {"auto", "tents", "cells", "moved", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", ...}
         Private quantity. "tents": P1 masses with discrete Laplace noise, delta = 0; "cells": counts along the streets
-        of a network, with the same; "field": smooth functionals of the points with discrete Gaussian noise; all are
+        of a network, with the same; "moved": counts of points that were each moved by planar Laplace noise, delta = 0,
+        for windows and moves by alpha; "field": smooth functionals of the points with discrete Gaussian noise; all are
         followed by Bayesian inference at no privacy cost. "auto" is "tents", or "cells" on a large network with
         enough points to tell its streets apart.
         "posterior-draw": one draw from the posterior, whose own randomness protects; "lipschitz": one under a prior of
@@ -142,7 +146,7 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         Public base intensity, such as population density, that multiplies the fitted one.
     covariates : Covariates or mapping, optional
         Public layers by name, such as the distance to a place, whose effects on the intensity are found with the field
-        ("tents" and "cells", sparse prior): `release.effects`.
+        ("tents", "cells" and "moved", sparse prior): `release.effects`.
     clusters : float, optional
         Share of epsilon, such as 0.3, for sums over pairs of near points ("tents" and "cells"). From them follows how
         the points huddle, and synthetic points huddle like them; without, they repeat the intensity alone.
@@ -234,11 +238,12 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
+        one_of("mechanism", self.mechanism, MECHANISMS)
         if self.alpha is None and self.relation is None:
-            msg = "alpha: give the privacy radius, for instance alpha=25.0, or a relation such as ReplaceOne()."
+            other = "" if self.mechanism == "moved" else ", or a relation such as ReplaceOne()"
+            msg = f"alpha: give the privacy radius, for instance alpha=25.0{other}."
             raise InputError(msg)
         self.neighbouring()
-        one_of("mechanism", self.mechanism, MECHANISMS)
         require_small_delta(self.delta, 0, allow_large_delta=True)
         for name in ("sigma", "length_scale"):
             if getattr(self, name) is not None:
@@ -272,7 +277,9 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> CappedRelation:
         if options["relation"] is None and options["alpha"] is None:
-            msg = "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one or add-remove"
+            moved = cls.preset(options)["mechanism"] == "moved"
+            other = "" if moved else ", or --relation replace-one or add-remove"
+            msg = f"alpha: give the privacy radius, for instance --alpha 25{other}"
             raise InputError(msg)
         return super().relation_from(options)
 
@@ -298,7 +305,7 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
             return (_cells if cells else _tents)(s, domain, n, size)
         if s.mechanism == "field":
             return _field(s, domain, n, size)
-        planners: Mapping[str, Callable[..., ReleasePlan]] = registry.loaded(PLANNERS_OF_DRAWS)
+        planners: Mapping[str, Callable[..., ReleasePlan]] = registry.loaded(PLANNERS[s.mechanism])
         return planners[s.mechanism](s, domain, n, size)
 
     def plan_by(
@@ -392,7 +399,7 @@ def require_settings(s: LGCPSynthesizer) -> None:
     for given in ("sigma", "covariance"):
         # Behind a private statistic every prior is free.
         prior = given == "covariance" and "dense" in priors
-        if getattr(s, given) is not None and name in MASSES and not prior:
+        if getattr(s, given) is not None and name in FREE and not prior:
             msg = f"{given}: mechanism {name!r} spends nothing on a covariance; leave it out."
             raise InputError(msg)
     if s.clusters and name not in MASSES:
@@ -401,8 +408,10 @@ def require_settings(s: LGCPSynthesizer) -> None:
     if s.prior not in priors:
         msg = f"prior: mechanism {name!r} cannot take {s.prior!r}; leave it out, or take mechanism 'tents'."
         raise InputError(msg)
+    if name == "moved":
+        _require_moves(s)
     if s.covariates is not None:
-        _require_effects(s, priors)
+        _require_effects(s)
     samplers = SAMPLERS_OF.get(name, ("auto",))
     if s.sampler not in samplers:
         known = ", ".join(samplers)
@@ -413,9 +422,20 @@ def require_settings(s: LGCPSynthesizer) -> None:
         raise InputError(msg)
 
 
-def _require_effects(s: LGCPSynthesizer, priors: tuple[str, ...]) -> None:
+def _require_moves(s: LGCPSynthesizer) -> None:
+    """Refuse relations under which no point can be moved, and samplers of dense fields."""
+    if not isinstance(s.neighbouring(), AlphaNeighbours):
+        msg = (
+            "relation: mechanism 'moved' hides where nearby a point was, at a price that grows with the distance; give "
+            f"{mention('alpha', '25.0')} instead, or take mechanism 'tents' for this relation."
+        )
+        raise InputError(msg)
+    _require_no_nuts(s)
+
+
+def _require_effects(s: LGCPSynthesizer) -> None:
     """Refuse covariates where no sparse field follows a private statistic."""
-    if "sparse" not in priors:
+    if s.mechanism not in FREE:
         msg = (
             f"covariates: mechanism {s.mechanism!r} spends its budget on the field itself, which has no effects "
             "apart from it; take mechanism 'tents'."
@@ -537,7 +557,8 @@ def _counts_tell(s: LGCPSynthesizer, domain: Domain, size: float) -> bool:
 def _require_no_nuts(s: LGCPSynthesizer) -> None:
     """Refuse NUTS behind a sparse prior."""
     if s.inference == "nuts":
-        msg = "inference: a sparse prior has too many unknowns for NUTS; take 'laplace', or the dense prior."
+        dense = "; take 'laplace'." if s.mechanism == "moved" else "; take 'laplace', or the dense prior."
+        msg = f"inference: a sparse prior has too many unknowns for NUTS{dense}"
         raise InputError(msg)
 
 

@@ -8,73 +8,14 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import gammainc, gammaincinv
 
+from dpppsynth.contract.audits.moved_points import MovesAudit, shifts_between
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed, unchanged
-from dpppsynth.contract.audits.noise_laws import MOST_SHIFTS, AsStated, NoiseOf, released_places
-from dpppsynth.contract.audits.statistic_audit import UNKNOWN, StatisticAudit
+from dpppsynth.contract.audits.noise_laws import NoiseOf, released_places
 from dpppsynth.contract.audits.target import AuditStatistic, Scores, StatedLaw, Weakened
 from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
-from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
-
-# Steps of the grid of privacy losses of all points, and of each; radii at which directions are integrated, which is off
-# by half of what is added for each point.
-MOVE_STEPS, OF_EACH, RADII, QUADRATURE = 1024, 64, 100, 1e-4
-
-
-@dataclass(frozen=True, eq=False)
-class MovesAsStated(AsStated):
-    """Minimum of a claimed profile and the exact one of planar Laplace noise on points that move by `shifts`.
-
-    Attributes
-    ----------
-    shifts : (k,) array
-        Distances times the rate of the noise.
-    bound : float
-        Largest noise, times its rate; infinite where there is none.
-
-    Examples
-    --------
-    >>> from dpppsynth.privacy import PureDP
-    >>> stated = MovesAsStated(PureDP(1.0), np.array([1.0]))
-    >>> round(PureDP(1.0).delta(0.0), 2), round(stated.delta(0.0), 2)
-    (0.46, 0.3)
-    """
-
-    bound: float = math.inf
-
-    @cached_property
-    def _law(self) -> tuple[Floats, Floats]:
-        """Privacy losses (m,), rounded up to a grid, the last one infinite, and their probabilities."""
-        step = float(self.shifts.sum()) / max(MOVE_STEPS, OF_EACH * len(self.shifts))
-        different, repeated = np.unique(self.shifts, return_counts=True)
-        ends = np.ceil(different / step).astype(np.int64)
-        end = int(ends @ repeated)
-        size = 1 << (2 * end + 1).bit_length()
-        spectrum = np.ones(size // 2 + 1, dtype=complex)
-        for shift, k, times in zip(different, ends, repeated, strict=True):
-            below = self._below(shift, step * np.arange(-k, k + 1))
-            spectrum *= np.fft.rfft(np.diff(below, prepend=0.0), size) ** times
-        chances = np.maximum(np.fft.irfft(spectrum, size)[: 2 * end + 1], 0.0)
-        losses = np.append(step * np.arange(-end, end + 1), math.inf)
-        never = max(0.0, 1 - chances.sum()) + QUADRATURE * len(self.shifts)
-        return losses, np.append(chances, never)
-
-    def _below(self, shift: float, losses: Floats) -> Floats:
-        """(m,) probability that a point's loss is at most so large (m,), by its direction at each of many radii.
-
-        Noise (r, phi) is `a = r + loss` from the other place where `cos phi = (r^2 + shift^2 - a^2) / (2 r shift)`.
-        """
-        # Apart from the others those radii at which some directions lead out of the other place's reach.
-        edges = gammainc(2, [0.0, max(0.0, self.bound - shift), self.bound])
-        weights = np.repeat(np.diff(edges), RADII) / (edges[-1] * RADII)
-        radius = gammaincinv(2, edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(RADII) + 0.5) / RADII)
-        radius = radius.reshape(-1, 1)[weights > 0]
-        across = np.clip(radius + losses, 0.0, self.bound)
-        cosine = (radius**2 + shift**2 - across**2) / (2 * radius * shift)
-        return np.asarray(weights[weights > 0] @ np.arccos(np.clip(cosine, -1.0, 1.0)) / math.pi, dtype=np.float64)
-
 
 SEED, COUNT = 20261129, 20_000
 
@@ -209,14 +150,10 @@ def move_shifts(plan: MovedPoints, pair: Pair) -> Floats | None:
     plan : MovedPoints
     pair : tuple of PointPattern
     """
-    if plan.track:
-        gone, came = (pattern.positions for pattern in pair)
-    else:
-        gone, came = changed(pair)
-        if len(np.unique(came, axis=0)) > 1 and len(np.unique(gone, axis=0)) > 1:
-            return None
-    shifts = plan.rate * np.hypot(*(gone - came).T)
-    return np.asarray(shifts[shifts > 0], dtype=np.float64)
+    if not plan.track:
+        return shifts_between(*changed(pair), plan.rate)
+    gone, came = (pattern.positions for pattern in pair)
+    return shifts_between(gone, came, plan.rate, row_by_row=True)
 
 
 def _nearest(places: Floats, positions: Floats) -> Floats:
@@ -225,20 +162,11 @@ def _nearest(places: Floats, positions: Floats) -> Floats:
     return np.asarray(np.hypot(apart[..., 0], apart[..., 1]).min(axis=1))
 
 
-# Weight of a move along both axes relative to one along a single axis, in which one coordinate tells nothing.
-ASLANT = 0.01
-
-
 @dataclass(frozen=True, eq=False)
-class MovedAudit(StatisticAudit):
+class MovedAudit(MovesAudit):
     """Points with planar Laplace noise on each."""
 
     plan: MovedPoints
-
-    def separation(self, first: Floats, second: Floats) -> Floats:
-        """(P,) distances, and among equal ones those that change both coordinates."""
-        along = np.abs(second - first)
-        return np.asarray(np.hypot(*along.T) + ASLANT * along.min(axis=1))
 
     def pair(self, relation: Relation) -> Pair:
         """The hardest move; the moved points come first in the second pattern, whose rows are turned round.
@@ -257,29 +185,21 @@ class MovedAudit(StatisticAudit):
             AuditStatistic("end rows", partial(end_rows, self.plan), learned=True, alone=True),
         )
 
-    def as_stated(self, pair: Pair, claim: Profile) -> Profile:
-        """The claim, tightened by the law of the moves, computed independently of the statistic."""
-        shifts = move_shifts(self.plan, pair)
-        if shifts is None or not 0 < len(shifts) <= MOST_SHIFTS:
-            return claim
-        return MovesAsStated(claim, shifts, bound=self.plan.rate * self.plan.bound)
+    def shifts(self, pair: Pair) -> Floats | None:
+        return move_shifts(self.plan, pair)
 
-    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """Epsilon: the distances moved, times the rate."""
-        if not isinstance(claim, PureDP | ApproximateDP):
-            return UNKNOWN
-        shifts = move_shifts(self.plan, pair)
-        return 0.0 if shifts is None else float(shifts.sum()), claim.level
+    @property
+    def rate(self) -> float:
+        return self.plan.rate
+
+    @property
+    def bound(self) -> float:
+        return self.plan.bound
 
     def weakened(self, pair: Pair) -> Weakened | None:
         """Simulated, where it is known which point is moved to which place."""
-        shifts = move_shifts(self.plan, pair)
+        shifts = self.shifts(pair)
         return None if shifts is None else partial(shorter_moves, shifts, self.plan.rate * self.plan.bound)
-
-    def alike(self, pair: Pair) -> bool:
-        """Whether both patterns have their points at the same places."""
-        shifts = move_shifts(self.plan, pair)
-        return shifts is not None and not len(shifts)
 
     def noise(self, pair: Pair) -> NoiseOf:
         return released_places

@@ -1,97 +1,10 @@
-"""Guarantee of points moved by planar Laplace noise, bounded or not (docs/theory/bounded_error.md, Theorem M)."""
+"""Bounds on where points moved by planar Laplace noise end (docs/theory/bounded_error.md, section 6)."""
 
 import math
 
-import numpy as np
-
-from dpppsynth.core.arguments import instance, positive, real, shown
-from dpppsynth.core.errors import InputError, PrivacyCheckError
-from dpppsynth.privacy.bounds import assumptions
-from dpppsynth.privacy.guarantee import Guarantee, on_ground, on_map
-from dpppsynth.privacy.profiles import ApproximateDP, PureDP
-from dpppsynth.privacy.relations import AlphaNeighbours
-from dpppsynth.privacy.truncated.error_bounds import require_bound_delta
-from dpppsynth.privacy.truncated.shifted_losses import at_least_one
-from dpppsynth.privacy.truncated.truncated_planar import planar_laplace_bound, planar_laplace_delta
-from dpppsynth.spatial.domains import Domain, Window
-
-NOISE = "planar-laplace-noise"
-REDRAWN = "bounded-moves-redrawn"
-RELATION = "the bound grows with the distance, so it needs AlphaNeighbours(alpha)"
-# Names of the randomness on certificates.
-MOVES = "planar-laplace"
-SEEDED = "seeded-planar-laplace"
-# Below it no bound is looked for.
-SMALLEST_DELTA = 1e-250
-# More than a product of three floats is rounded by, relative.
-ROUNDING = 2.0**-51
-# Points of the curve of epsilon by distance.
-CURVE = 40
-
-
-def moved_points(
-    relation: AlphaNeighbours, *, rate: float, bound: float, farthest: float, domain: Domain | None = None
-) -> Guarantee:
-    """Guarantee of points moved by planar Laplace noise, with rows in any order.
-
-    Parameters
-    ----------
-    relation : AlphaNeighbours
-    rate : float
-        Epsilon of one point per unit of length on the map.
-    bound : float
-        Largest distance of a move, on the map; infinite where there is none, and delta is 0.
-    farthest : float
-        Distance on the map up to which `by_distance` tells what can be told apart, where there is no bound.
-    domain : Window, optional
-        Where the points lie; without it lengths are true ones.
-    """
-    instance("relation", relation, AlphaNeighbours, RELATION)
-    rate, farthest = positive("rate", rate), positive("farthest", farthest)
-    k, alpha = relation.max_points_per_person, on_map(relation, domain).reach
-    level = k * rate * alpha * (1 + ROUNDING)
-    slack = moved_delta(relation, rate=rate, bound=bound, domain=domain)
-    bound = float(bound)
-    if slack >= 1:
-        msg = (
-            f"max_error: moves of at most {bound:g} tell points {alpha:g} apart with certainty; take a larger one, "
-            "well above alpha."
-        )
-        raise PrivacyCheckError(msg)
-    profile = ApproximateDP(level, slack) if slack > 0 else PureDP(level)
-    own = (NOISE, REDRAWN) if bound < math.inf else (NOISE,)
-    reach = min(farthest, alpha) if slack > 0 else farthest
-    lengths = np.linspace(0, reach, CURVE + 1)[1:]
-    curve = on_ground(((d, rate * d * (1 + ROUNDING)) for d in lengths), domain)
-    return Guarantee(relation, profile, "moved-points", assumptions(relation, own, domain=domain), curve)
-
-
-def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float, domain: Domain | None = None) -> float:
-    """Probability, rounded up, that one of k moved points lands out of reach of its neighbour alpha away.
-
-    It is `1 - (1 - delta2)^k`; parameters as in `moved_points`.
-    """
-    instance("relation", relation, AlphaNeighbours, RELATION)
-    if real(bound) is None and not (isinstance(bound, float) and bound == math.inf):
-        msg = f"bound: must be a positive number, or infinite, got {shown(bound)}."
-        raise InputError(msg)
-    if float(bound) == math.inf:
-        return 0.0
-    one = float(planar_laplace_delta(rate, bound, on_map(relation, domain).reach))
-    return min(1.0, at_least_one([one], relation.max_points_per_person) * (1 + 1e-12))
-
-
-def smallest_move_bound(relation: AlphaNeighbours, *, rate: float, delta: float, domain: Domain | None = None) -> float:
-    """Smallest bound on the distance of moves on the map that keeps to delta, rounded up; see `moved_points`."""
-    instance("relation", relation, AlphaNeighbours, RELATION)
-    delta = require_bound_delta(delta, least=SMALLEST_DELTA)
-    one = -math.expm1(math.log1p(-delta) / relation.max_points_per_person) * (1 - 1e-9)
-    return float(planar_laplace_bound(positive("rate", rate), one, on_map(relation, domain).reach))
-
-
-def rate(relation: AlphaNeighbours, epsilon: float, domain: Domain | None = None) -> float:
-    """Epsilon of one point per unit of length on the map, rounded down."""
-    return epsilon / (relation.max_points_per_person * on_map(relation, domain).reach) * (1 - 2 * ROUNDING)
+from dpppsynth.core.arguments import positive
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.domains import Window
 
 
 def require_visible(window: Window, max_error: float) -> float:

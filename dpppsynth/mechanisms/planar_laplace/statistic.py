@@ -23,20 +23,13 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.rounding import multiples, upward
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention, named
-from dpppsynth.mechanisms.planar_laplace.bound import (
-    MOVES,
-    RELATION,
-    SEEDED,
-    moved_points,
-    noise_bound,
-    rate,
-    require_visible,
-)
+from dpppsynth.mechanisms.planar_laplace.bound import noise_bound, require_visible
 from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.planar_moves import RELATION, moved_points
+from dpppsynth.privacy.planar_noise import PlanarNoise, moves_name
 from dpppsynth.privacy.relations import AlphaNeighbours, Relation
-from dpppsynth.privacy.truncated.lattice_noise import FARTHEST, FINEST, move
-from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace, scaled
+from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
 from dpppsynth.release.certificate import synthetic
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -124,7 +117,7 @@ class MovedPoints(LatticeStatistic):
             raise InputError(msg)
         if self.max_error is not None:
             require_visible(self.window, self.max_error)
-        self._require_room()
+        self.noise  # noqa: B018 - what cannot be moved exactly is refused before the data are touched
         self.inner  # noqa: B018 - a window without an inner part is refused before the data are touched
         if self.max_error is not None and self.guarantee.profile.at > self.delta * (1 + 1e-9):
             cost = (
@@ -138,17 +131,6 @@ class MovedPoints(LatticeStatistic):
         most = "" if self.max_error is None else f", max_error={self.max_error:g}"
         budget = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
         return f"MovedPoints({self.window!r}, {self.relation!r}, {budget}{most})"
-
-    def _require_room(self) -> None:
-        """Refuse what cannot be moved exactly; later, in `measure`, a refusal could tell points apart."""
-        scaled("epsilon", self.rate)
-        # Points of the window are within its bounds; noise may take them further.
-        if np.abs(self.window.bounds).max() > FARTHEST / 2 * self.step:
-            msg = "window: it lies too far from the origin for its size; shift the origin of its coordinates."
-            raise InputError(msg)
-        if min(self.bound, 1 / self.rate) > FINEST / 2 * self.step:
-            msg = f"epsilon: {self.epsilon!r} asks for moves far beyond the window; take a larger epsilon."
-            raise InputError(msg)
 
     @property
     def domain(self) -> Window:
@@ -168,7 +150,12 @@ class MovedPoints(LatticeStatistic):
     @property
     def rate(self) -> float:
         """Epsilon of one point per unit of length on the map."""
-        return rate(self.relation, self.epsilon, self.window)
+        return self.noise.rate
+
+    @cached_property
+    def noise(self) -> PlanarNoise:
+        """The noise on every point."""
+        return PlanarNoise(self.window, self.relation, self.epsilon, self.bound)
 
     @property
     def bound(self) -> float:
@@ -222,9 +209,7 @@ class MovedPoints(LatticeStatistic):
         return 2 * self.n
 
     def table_rows(self) -> Rows:
-        mean = PlanarLaplace(self.rate, self.bound).mean_radius
-        unit = short_unit(self.domain.unit)
-        rows = [("noise", f"planar Laplace: every point is moved by {mean:.4g} {unit} on average")]
+        rows = [("noise", self.noise.words)]
         if self.max_error is not None:
             rows.append(("largest move", farthest(self.max_error, self.domain)))
             if not self.domain.is_convex:
@@ -233,7 +218,7 @@ class MovedPoints(LatticeStatistic):
         return [*rows, ("rows", "one person's track, in its order" if self.track else "shuffled")]
 
     def noise_name(self, *, seeded: bool = False) -> str:
-        return SEEDED if seeded else MOVES
+        return moves_name(seeded=seeded)
 
     def validate_released(self, lattice: Ints) -> None:
         xy, (x0, y0, x1, y1) = lattice.reshape(-1, 2) * self.step, self.window.bounds
@@ -266,8 +251,7 @@ class MovedPoints(LatticeStatistic):
         """
         secret = generator(rng)
         pattern = self.admitted(pattern, None if rng is None else secret)
-        noise = partial(move, epsilon=self.rate, bound=self.bound, step=self.step, rng=secret)
-        moved = self.apply_noise(noise, pattern.positions)
+        moved = self.apply_noise(self.noise.sampler(secret), pattern.positions)
         # In random order: rows must not tell which point is whose.
         moved = moved if self.track else secret.permutation(moved)
         seeded = rng is not None

@@ -21,17 +21,11 @@ from dpppsynth.contract.synthesizer import PointSynthesizer, require_true_length
 from dpppsynth.core.arguments import flag, instance, positive, probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention, named
-from dpppsynth.mechanisms.planar_laplace.bound import (
-    RELATION,
-    moved_delta,
-    noise_bound,
-    rate,
-    require_visible,
-    smallest_move_bound,
-)
+from dpppsynth.mechanisms.planar_laplace.bound import noise_bound, require_visible
 from dpppsynth.mechanisms.planar_laplace.release import PointRelease
 from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.privacy.bounds import FROM_BOUND, require_modest
+from dpppsynth.privacy.planar_moves import RELATION, moved_delta, rate, smallest_move_bound
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
 from dpppsynth.privacy.truncated.error_bounds import WHY_DELTA

@@ -20,17 +20,18 @@ from dpppsynth import BoundedErrorSynthesizer, PlanarLaplaceSynthesizer
 from dpppsynth.auditing import audit
 from dpppsynth.auditing.power import Rating
 from dpppsynth.auditing.targets import audit_of, target_of
+from dpppsynth.contract.audits.moved_points import MovesAsStated
 from dpppsynth.contract.audits.neighbouring_pairs import require_neighbours
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.bounded.audit import edges, less_truncated, truncated_draws
 from dpppsynth.mechanisms.bounded.bound import bounded_delta
 from dpppsynth.mechanisms.bounded.statistic import BoundedCounts
-from dpppsynth.mechanisms.planar_laplace.audit import MovesAsStated, PersonRows, move_shifts, shorter_moves, track_ratio
-from dpppsynth.mechanisms.planar_laplace.bound import moved_delta
+from dpppsynth.mechanisms.planar_laplace.audit import PersonRows, move_shifts, shorter_moves, track_ratio
 from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.models import regular_squares
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ApproximateDP, PureDP, ReplaceOne
 from dpppsynth.privacy.bounds import counts_sensitivity, laplace_scale
+from dpppsynth.privacy.planar_moves import moved_delta
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.truncated import PlanarLaplace, TruncatedGeometric

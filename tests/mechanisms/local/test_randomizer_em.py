@@ -33,12 +33,12 @@ def disk(cells, epsilon):
     outputs = np.ones((cells + 2,) * 2, dtype=bool)
     total = outputs.sum() + math.expm1(epsilon) * DISK.sum()
     excess = math.expm1(epsilon) * DISK / total
-    return FootprintChannel(cells, excess, 1 / total, outputs)
+    return FootprintChannel((cells, cells), excess, 1 / total, outputs)
 
 
 def dense(law):
     """(outputs, values) matrix by the definition: the base of the output, and the excess at its offset."""
-    cells, radius = law.cells, len(law.excess) // 2
+    cells, radius = law.sides[0], len(law.excess) // 2
     box = [
         o
         for o in itertools.product(range(-radius, cells + radius), repeat=2)
@@ -64,7 +64,7 @@ def test_convolutions_are_products_with_the_dense_matrix(cells, radius, rng):
     excess = rng.random((2 * radius + 1,) * 2) * (rng.random((2 * radius + 1,) * 2) < 0.7)
     outputs = rng.random((cells + 2 * radius,) * 2) < 0.8
     outputs[radius, radius] = True
-    law = FootprintChannel(cells, excess, 0.25, outputs)
+    law = FootprintChannel((cells, cells), excess, 0.25, outputs)
     matrix = dense(law)
     shares, ratios = rng.dirichlet(np.ones(cells**2)), rng.random(len(matrix)) * 100
     np.testing.assert_allclose(law.forward(shares), matrix @ shares, rtol=1e-12, atol=1e-14)
@@ -72,7 +72,7 @@ def test_convolutions_are_products_with_the_dense_matrix(cells, radius, rng):
 
 
 def test_rounding_makes_no_probability_negative():
-    law = FootprintChannel(9, np.eye(5), 0.0, np.ones((13, 13), dtype=bool))
+    law = FootprintChannel((9, 9), np.eye(5), 0.0, np.ones((13, 13), dtype=bool))
     shares = np.zeros(81)
     shares[[3, 40, 77]] = 1e6, 1e-9, 1.0
     ratios = np.zeros(169)

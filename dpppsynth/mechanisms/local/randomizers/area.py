@@ -294,7 +294,7 @@ class AreaRandomizer(CellRandomizer):
 
     @cached_property
     def channel(self) -> FootprintChannel:
-        return FootprintChannel(self.cells, self._excess / TOTAL, self.law.base / TOTAL, self.box)
+        return FootprintChannel((self.cells, self.cells), self._excess / TOTAL, self.law.base / TOTAL, self.box)
 
     def fit(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Fit:
         """Shares of the cells by expectation maximisation, with how the iteration ended."""

@@ -1,0 +1,293 @@
+"""`MovedInference`: a Matern field behind counts of moved points on a lattice."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
+from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
+from dpppsynth.contract.statistic import mesh_words, require
+from dpppsynth.core.arguments import flag, one_of
+from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.progress import Progress, Step
+from dpppsynth.core.types import JsonObject, JsonRead
+from dpppsynth.core.wording import Rows
+from dpppsynth.inference.field_inference import (
+    EVEN,
+    NO_RANGE,
+    FieldInference,
+    apportion,
+    field_mesh,
+    require_somewhere,
+)
+from dpppsynth.inference.posterior import FitNotes, Posterior
+from dpppsynth.inference.sparse_inference import (
+    CHECKED,
+    FEWEST_DRAWS,
+    INFERENCES,
+    LONGEST,
+    POINTS,
+    SHORTEST,
+    require_increasing,
+)
+from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
+from dpppsynth.models.laplace_approximation import check_approximation
+from dpppsynth.models.matern_search import FORGOTTEN
+from dpppsynth.models.moved_posterior import (
+    Halves,
+    Judged,
+    LatticePosterior,
+    MovedLikelihood,
+    VertexMasses,
+    climbed,
+    in_blocks,
+    lattice_mode,
+    moved_likelihood,
+)
+from dpppsynth.models.regular_meshes import regular_triangulation
+from dpppsynth.models.sparse_posterior import kept_masses
+from dpppsynth.models.spectral_fields import SpectralField, Unknowns
+from dpppsynth.spatial.covariates import Design
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, gauss_rule
+from dpppsynth.spatial.offset import Offset
+
+# Draws at most, numbers of a saved posterior, about, and priors that are averaged over.
+MOST_DRAWS, KEPT_NUMBERS, MOST_PRIORS = 200, 3_000_000, 4
+# Nodes along a side up to which priors are judged on all of them, and not on blocks.
+FEW = 100
+# Standard deviations of details that are tried.
+DETAILS = (0.0, 0.5, 1.0, 2.0)
+# Sides of the tents whose masses draws keep, in scales of the noise, and in nodes at least.
+BENT_SCALES, BENT_NODES = 6.0, 2.0
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MovedInference(FieldInference):
+    """Prior of a Matern field of smoothness 1, chosen by how well one half of the moved points foretells the other.
+
+    Attributes
+    ----------
+    mesh : Mesh
+        The regular triangulation at whose vertices moved points were counted.
+    ranges : tuple of float
+        In increasing order.
+    sigmas : tuple of float
+        Standard deviations of the field, in increasing order.
+    details : tuple of float
+        Standard deviations of details, of an eighth of the range, in increasing order from 0 on. Priors are all
+        combinations with ranges and sigmas.
+    offset : Offset, optional
+        Public base intensity.
+    inference : {"laplace"}
+    even : bool
+        Whether an even field is one more prior; with covariates one that is even but for their effects.
+    covariates : Design, optional
+        Public covariates at the mesh's vertices.
+    """
+
+    mesh: Mesh
+    ranges: tuple[float, ...]
+    sigmas: tuple[float, ...]
+    details: tuple[float, ...] = DETAILS
+    offset: Offset | None = None
+    inference: str = "laplace"
+    even: bool = False
+    covariates: Design | None = None
+    kind: ClassVar[str] = "moved"
+    adjustable: ClassVar[frozenset[str]] = frozenset({"ranges", "sigmas", "details", "inference", "even"})
+
+    def __post_init__(self) -> None:
+        longest = LONGEST * self.mesh.domain.extent
+        require_increasing("ranges", self.ranges, SHORTEST * longest, longest)
+        require_increasing("sigmas", self.sigmas, SMALLEST_PARAMETER, LARGEST_PARAMETER)
+        require_increasing("details", self.details, 0.0, LARGEST_PARAMETER)
+        for name in ("ranges", "sigmas", "details"):
+            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+        one_of("inference", self.inference, INFERENCES)
+        flag("even", self.even)
+        require_somewhere(self.measure)
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        return tuple(range_ for range_, _, _ in self.combined) + self.even * (NO_RANGE,)
+
+    @property
+    def combined(self) -> list[tuple[float, float, float]]:
+        """Range, sigma and detail of all priors but the even one."""
+        return list(product(self.ranges, self.sigmas, self.details))
+
+    def __repr__(self) -> str:
+        return f"MovedInference({self.mesh!r}, ranges={self.ranges}, sigmas={self.sigmas}, details={self.details})"
+
+    def require(self, plan: LatticeStatistic) -> None:
+        if not all(hasattr(plan, name) for name in ("rate", "extension", "shape")):
+            msg = "prior: this field stands behind counts of moved points alone; take mechanism 'moved'."
+            raise InputError(msg)
+
+    def likelihood(self, statistic: PrivateStatistic[LatticeStatistic], side: int = 1) -> MovedLikelihood:
+        """Likelihood of the field at the nodes of the lattice, or at blocks of side x side nodes."""
+        plan = cast(Any, statistic.definition)
+        wide = [nodes + 2 * plan.extension for nodes in self.shape]
+        return moved_likelihood(
+            statistic.lattice.reshape(wide),
+            self.on_lattice(self.measure),
+            rate=plan.rate,
+            spacing=self.spacing,
+            extension=plan.extension,
+            side=side,
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Nodes of the lattice along both axes."""
+        nx, ny = self.mesh.recipe["shape"]
+        return nx, ny
+
+    @property
+    def spacing(self) -> tuple[float, float]:
+        """Distances of the nodes along both axes."""
+        x0, y0, x1, y1 = self.mesh.domain.bounds
+        nx, ny = self.shape
+        return (x1 - x0) / (nx - 1), (y1 - y0) / (ny - 1)
+
+    @cached_property
+    def nodes(self) -> Ints:
+        """(V,) nodes of the lattice, in C order, at which the vertices are."""
+        i, j = np.rint((self.mesh.vertices - self.mesh.domain.bounds[:2]) / self.spacing).astype(np.int64).T
+        return np.asarray(i * self.shape[1] + j)
+
+    def on_lattice(self, values: Floats) -> Floats:
+        """(nx, ny) values (V,) of the vertices at their nodes, and 0 at nodes without one."""
+        lattice = np.zeros(self.shape[0] * self.shape[1])
+        lattice[self.nodes] = values
+        return lattice.reshape(self.shape)
+
+    def priors(self, likelihood: MovedLikelihood) -> list[SpectralField]:
+        """Priors of the field at the nodes of a likelihood, in the order of `scales`."""
+        shape, columns = likelihood.channel.shape, self._columns(likelihood)
+        found = [
+            SpectralField(shape, likelihood.spacing, sigma, range_, detail, columns)
+            for range_, sigma, detail in self.combined
+        ]
+        even = SpectralField(shape, likelihood.spacing, 0.0, self.ranges[0], 0.0, columns)
+        return [*found, even] if self.even else found
+
+    def _columns(self, likelihood: MovedLikelihood) -> Floats | None:
+        """Covariates at the nodes of a likelihood, times the standard deviation of their effects; means over blocks."""
+        design = self.covariates
+        if design is None:
+            return None
+        if design.values is None:
+            msg = "covariates: the release states their fingerprint alone; take one that was opened with its files."
+            raise QualityError(msg)
+        shape, side = likelihood.channel.shape, round(likelihood.spacing[0] / self.spacing[0])
+        weight = np.maximum(likelihood.measure, TINY)
+        masses = (self.on_lattice(self.measure * column) for column in design.values.T * design.prior_sd)
+        return np.column_stack([in_blocks(mass, (0, 0), shape, side).ravel() / weight for mass in masses])
+
+    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
+        self.require(statistic.definition)
+        likelihood = self.likelihood(statistic)
+        side = 2 if max(self.shape) > FEW and cast(Any, statistic.definition).extension > 1 else 1
+        scores = self._scores(likelihood if side == 1 else self.likelihood(statistic, side), rng, say)
+        kept = sorted(scores, key=scores.__getitem__, reverse=True)[:MOST_PRIORS]
+        kept = [place for place in kept if scores[place] - scores[kept[0]] >= FORGOTTEN]
+        pairs = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS)) // 2
+        weights = scipy.special.softmax(np.array([scores[place] for place in kept]))
+        notes, priors = FitNotes.unknown(self.scales), self.priors(likelihood)
+        notes.weight[:] = 0.0
+        fields: list[NDArray[np.float32]] = []
+        effects: list[Floats] = []
+        counts = apportion(weights, pairs)
+        for place, k in zip(kept, counts, strict=True):
+            say(Step("draws", 0.5 + sum(map(len, fields)) / (4 * pairs)))
+            fit = lattice_mode(likelihood, priors[place])
+            moves = fit.deviations(int(k), rng)
+            drawn, own = self._drawn(fit, moves)
+            fields.append(self.normalise(drawn, statistic.definition.n))
+            effects.append(own)
+            notes.weight[place] = k / pairs
+            if place == kept[0]:
+                notes.add(place, check_approximation(fit, likelihood, len(likelihood.measure), CHECKED, rng, moves))
+        scales = np.repeat([self.scales[place] for place in kept], 2 * counts)
+        told = np.concatenate(effects)[None] if self.covariates else None
+        return Posterior(np.concatenate(fields)[None], scales[None], notes, told).mixed(rng)
+
+    def _scores(self, likelihood: MovedLikelihood, rng: np.random.Generator, say: Progress) -> dict[int, float]:
+        """Logarithms of the weights of priors that were tried, up to a constant, by their places in `scales`."""
+        halves, priors, tried = Halves.of(likelihood, rng), self.priors(likelihood), 0
+        lengths = len(self.ranges), len(self.sigmas), len(self.details)
+
+        def judge(place: tuple[int, ...], near: Judged | None) -> Judged:
+            nonlocal tried
+            tried += 1
+            prior = priors[np.ravel_multi_index(place, lengths)]
+            words = f"field of range {prior.range:.4g}, sigma {prior.sigma:.3g}, details {prior.detail:.3g}"
+            say(Step(words, min(0.5, tried / 40)))
+            return halves.judge(prior, near)
+
+        found = climbed(judge, lengths, (lengths[0] // 2, lengths[1] // 2, 0))
+        scores = {int(np.ravel_multi_index(place, lengths)): each.score for place, each in found.items()}
+        if self.even:
+            scores[len(priors) - 1] = halves.judge(priors[-1]).score + float(np.log(EVEN))
+        return scores
+
+    def _drawn(self, fit: LatticePosterior, moves: Unknowns) -> tuple[Floats, Floats]:
+        """(2 k, V) draws of the field at the vertices, and their (2 k, p) effects, from (size, k) moves off the mode.
+
+        Every move is taken forth and back: so the draws' median is that of the approximation.
+        """
+        unknowns = fit.mode + np.concatenate([moves.T, -moves.T])
+        mode, fields = (fit.prior.field(each)[..., self.nodes] for each in (fit.mode, unknowns))
+        scale = 1.0 if self.covariates is None else self.covariates.prior_sd
+        masses = VertexMasses(self.measure, fit.likelihood.law.n)
+        bent = kept_masses(masses, mode, fields, self._tents(fit), self._rule)
+        return bent, fit.prior.effects_of(unknowns) * scale
+
+    def _tents(self, fit: LatticePosterior) -> "scipy.sparse.csr_array":
+        """Shares of the vertices in tents whose masses are well known, as wide as several scales of the noise."""
+        spacing = max(BENT_SCALES * fit.likelihood.scale, BENT_NODES * max(self.spacing))
+        window = cast(Window, self.mesh.domain)
+        x0, y0, x1, y1 = window.bounds
+        tents = regular_triangulation(window, spacing=min(spacing, x1 - x0, y1 - y0))
+        return scipy.sparse.csr_array(tents.basis(self.mesh.vertices).T)
+
+    @cached_property
+    def _rule(self) -> "tuple[scipy.sparse.csr_array, Floats]":
+        return gauss_rule(self.mesh, self.pieces, POINTS)
+
+    def table_rows(self) -> Rows:
+        sigmas = " or ".join(f"{each:g}" for each in self.sigmas)
+        return [
+            ("field", f"Matern, sigma {sigmas}, smoothness 1, on {mesh_words(self.mesh)}"),
+            ("details", f"of an eighth of the range, sigma {' or '.join(f'{each:g}' for each in self.details)}"),
+            ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges) + self.even * ", or an even field"),
+            ("inference", self.inference),
+            *offset_rows(self.offset),
+            *covariate_rows(self.covariates),
+        ]
+
+    def public_numbers(self) -> JsonObject:
+        return {
+            "field_vertices": len(self.mesh.vertices),
+            "field_sigmas": self.sigmas,
+            "field_details": self.details,
+            "ranges": self.ranges,
+            "inference": self.inference,
+        }
+
+    def to_dict(self) -> JsonObject:
+        return super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
+
+    @classmethod
+    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
+        mesh = field_mesh(stated["mesh"], plan.mesh)
+        require(mesh is plan.mesh, "the field lives where moved points are counted")
+        return cls(mesh=mesh, **cls.stated_settings(stated), offset=offset, covariates=covariates_of(stated))

@@ -1,0 +1,87 @@
+"""Moved points behind a log-Gaussian field: plan, record, words and examples."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, cast
+
+from dpppsynth.contract.examples import RELATIONS, Example, Refusal, ring, square, streets
+from dpppsynth.contract.registry import HOME, later
+from dpppsynth.contract.release_plan import ReleasePlan
+from dpppsynth.contract.rules import planar_rules
+from dpppsynth.contract.synthesizer import covering
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
+from dpppsynth.inference.moved_inference import MovedInference
+from dpppsynth.inference.sparse_inference import LONGEST, SHORTEST
+from dpppsynth.mechanisms.lgcp.mechanism import fitted, quarters, small_mesh
+from dpppsynth.mechanisms.lgcp.moved_statistic import MovedCounts
+from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
+from dpppsynth.privacy.planar_moves import rate
+from dpppsynth.privacy.relations import AlphaNeighbours
+from dpppsynth.spatial.domains import Domain, Window
+
+
+def planned(s: LGCPSynthesizer, domain: Domain, n: int, _size: float) -> ReleasePlan:
+    """Counts of moved points, with a field behind them that knows how points are moved."""
+    if not isinstance(domain, Window):
+        msg = "mechanism: 'moved' moves points in the plane; along streets take 'tents' or 'cells'."
+        raise InputError(msg)
+    # Other relations are refused with the settings, and under this one n is public.
+    relation, epsilon = cast(AlphaNeighbours, s.neighbouring()), float(s.epsilon)
+    scale = 1 / rate(relation, epsilon, domain)
+    mesh = planar_rules.moved_mesh(domain, scale) if s.mesh is None else covering(domain, s.mesh)
+    statistic = MovedCounts(mesh, relation, int(n), epsilon)
+    ranges = (_range(s.length_scale, domain),) if s.length_scale else planar_rules.moved_ranges(mesh, scale)
+    settings: dict[str, Any] = {
+        "offset": s.offset,
+        "covariates": None if s.covariates is None else s.covariates.on(mesh, s.offset),
+        # Whoever gives a length scale has a prior of their own.
+        "even": s.length_scale is None,
+        "details": (0.0,) if s.length_scale else planar_rules.MOVED_DETAILS,
+    }
+    smaller = () if s.offset is None else planar_rules.RISK_SIGMAS
+    sigmas = tuple(sorted({*planar_rules.MOVED_SIGMAS, *smaller}))
+    return ReleasePlan("lgcp-moved", statistic, MovedInference(mesh, ranges, sigmas, **settings))
+
+
+def _range(length_scale: float, window: Window) -> float:
+    """The range asked for, refused where its field would be even, or have no neighbours."""
+    most = LONGEST * window.extent
+    if not SHORTEST * most <= length_scale <= most:
+        msg = (
+            f"length_scale: must lie between {SHORTEST * most:g} and {most:g} in this window, got {length_scale!r}; "
+            f"leave {mention('length_scale')} out for a public rule."
+        )
+        raise InputError(msg)
+    return length_scale
+
+
+PLANNERS: Mapping[str, Callable[..., ReleasePlan]] = {"moved": planned}
+
+
+def examples() -> Iterator[Example | Refusal]:
+    """Examples of moves by alpha, a hole, an offset and levels; other relations and streets are refused."""
+    # So much noise that hardly any node is empty.
+    build = partial(LGCPSynthesizer, 0.1, mechanism="moved")
+    coarse = partial(build, mesh=small_mesh("moved", square()), length_scale=450.0)
+    for relation in RELATIONS[:2]:
+        yield Example(str(relation), partial(coarse, relation=relation), square())
+    yield Example("polygon with a hole", partial(build, alpha=100.0), ring())
+    yield Example("offset", partial(coarse, alpha=25.0, offset=quarters()), square())
+    yield Example("levels", partial(coarse, alpha=25.0), square(), levels=True)
+    rule = r"^relation: mechanism 'moved' hides where nearby a point was"
+    for relation in RELATIONS[2:]:
+        yield Refusal(relation, partial(build, relation=relation), square(), rule)
+    along = partial(build, relation=RELATIONS[0])
+    yield Refusal(RELATIONS[0], along, streets(), r"^mechanism: 'moved' moves points in the plane")
+
+
+MOVED = fitted(
+    "lgcp-moved",
+    MovedCounts,
+    (MovedInference,),
+    examples,
+    "were each moved at random, by a distance and in a direction of their own, and the moved points were counted on a "
+    "public lattice.",
+    later(f"{HOME}.lgcp.moved_audit:MovedCountsAudit"),
+)

@@ -1,0 +1,332 @@
+"""Posterior of a field of shares given counts of moved points on a lattice: modes, draws, and the choice of its prior.
+
+Moved points are independent draws from the field's shares, seen through a channel (`models/planar_kernel.py`). The
+prior is a `SpectralField`. The approximation at the mode has the precision `I + S' J' diag(n / q) J S`, with q the
+chances of the counts and J their derivatives in the field; a right-hand side of that covariance is drawn at once, and
+one system solved for each draw (perturb and solve), by conjugate gradients.
+
+Points are moved independently of each other, so they can be halved at random: a prior is judged by how well the mode
+that it gives of one half foretells the other.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from dpppsynth.core.errors import QualityError
+from dpppsynth.core.types import Floats, Ints
+from dpppsynth.models.channel_likelihood import FootprintChannel, Multinomial, ReportLikelihood, WithRest
+from dpppsynth.models.planar_kernel import lattice_kernel
+from dpppsynth.models.spectral_fields import SpectralField, Unknowns
+
+# Newton decrement at which to stop, most steps and halvings, and the longest step on the log scale.
+TOLERANCE, STEPS, HALVINGS, LONGEST = 0.05, 100, 30, 4.0
+# Share of the predicted gain that a step must bring.
+ENOUGH = 0.2
+# Residuals at which conjugate gradients stop, of Newton steps and of draws, relative to the right-hand side, and their
+# most steps.
+ROUGH, FINE, GRADIENTS = 0.3, 0.1, 1000
+# Share of the information that is guessed for draws.
+GUESSED = 0.03
+# Scales of the noise by which nodes that are told apart reach beyond the window: one move in two thousand is longer.
+# And scales beyond which there is less than one in a hundred million.
+KEPT, REACH = 10.0, 22.0
+# Points of a half from which on one direction is enough.
+MANY = 30_000
+# Numbers in systems that are solved together.
+TOGETHER = 60_000
+
+
+@dataclass(frozen=True, eq=False)
+class MovedLikelihood(ReportLikelihood):
+    """Likelihood of a field given counts of points moved by planar Laplace noise.
+
+    Attributes
+    ----------
+    scale : float
+        Of the noise.
+    spacing : (float, float)
+        Of the field's nodes, along both axes.
+    """
+
+    scale: float
+    spacing: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class VertexMasses:
+    """Masses of n points at vertices of a measure (V,), in proportion to it times exp of a field."""
+
+    measure: Floats
+    n: float
+
+    def vertex_masses(self, w: Floats) -> Floats:
+        """(..., V) masses under fields (..., V)."""
+        mass = self.measure * np.exp(w - w.max(axis=-1, keepdims=True))
+        return np.asarray(mass * (self.n / mass.sum(axis=-1, keepdims=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class LatticePosterior:
+    """Gaussian approximation of the posterior at its mode.
+
+    Attributes
+    ----------
+    likelihood : MovedLikelihood
+    prior : SpectralField
+    mode : (size,) array
+        Mode of the unknowns.
+    """
+
+    likelihood: MovedLikelihood
+    prior: SpectralField
+    mode: Unknowns
+
+    @cached_property
+    def field(self) -> Floats:
+        """(V,) field at the mode."""
+        return self.prior.field(self.mode)
+
+    def solve(self, right: Unknowns, residual: float, guessed: float = 0.0) -> Unknowns:
+        """(..., size) solutions of systems of the unknowns' precision, to a residual relative to right-hand sides.
+
+        `guessed` is the share of the information at places of many points that a preconditioner takes for granted
+        everywhere. Newton steps go with few coefficients, and are found sooner without.
+        """
+        likelihood, prior = self.likelihood, self.prior
+        shares = likelihood.shares(self.field)
+        weight = guessed * likelihood.counts.sum() * float(shares @ shares)
+        return solved(self.precision(), prior.dot, right, 1 + weight * prior.seen(likelihood.scale), residual)
+
+    def precision(self) -> Callable[[Unknowns], Unknowns]:
+        """Products (..., size) with the precision of the unknowns."""
+        prior, product = self.prior, self.likelihood.information(self.field)
+        return lambda unknowns: unknowns + prior.adjoint(product(prior.field(unknowns)))
+
+    def deviations(self, k: int, rng: np.random.Generator) -> Unknowns:
+        """(size, k) draws of the unknowns less the mode."""
+        likelihood, prior = self.likelihood, self.prior
+        shares = likelihood.shares(self.field)
+        root = np.sqrt(likelihood.counts.sum() / likelihood.chances(shares))
+        parts = [np.empty((0, prior.size), dtype=complex)]
+        batch = max(1, TOGETHER // prior.size)
+        for size in (min(batch, k - start) for start in range(0, k, batch)):
+            pull = likelihood.channel.backward(root * rng.standard_normal((size, len(root))))
+            moved = shares * (pull - (pull @ shares)[:, None])
+            parts.append(self.solve(prior.white(size, rng) + prior.adjoint(moved), FINE, GUESSED))
+        return np.concatenate(parts).T
+
+    def directions(self, nodes: Ints) -> Unknowns:
+        """(size, m) changes of the unknowns that go with the field at nodes (m,), about, by one standard deviation."""
+        single = np.zeros((len(nodes), len(self.field)))
+        single[np.arange(len(nodes)), nodes] = 1.0
+        rows = self.prior.adjoint(single)
+        moved = self.solve(rows, ROUGH)
+        # However roughly solved, along them the approximation is standard normal; a field that is even has no variance.
+        square = np.maximum(self.prior.dot(moved, self.precision()(moved)), TINY)
+        return np.asarray((moved / np.sqrt(square)[:, None]).T)
+
+    def log_ratios(self, likelihood: MovedLikelihood, deviations: Unknowns) -> Floats:
+        """(k,) log posterior over approximation, up to a constant, at deviations (size, k) from the mode."""
+        prior, product = self.prior, likelihood.information(self.field)
+
+        def ratio(change: Unknowns) -> float:
+            moved = prior.field(change)
+            gaussian = float(prior.dot(change, change) + moved @ product(moved))
+            return _height(likelihood, prior, self.mode + change) + gaussian / 2
+
+        return np.array([ratio(change) for change in deviations.T])
+
+
+def moved_likelihood(
+    counts: Ints,
+    measure: Floats,
+    *,
+    rate: float,
+    spacing: tuple[float, float],
+    extension: int,
+    side: int = 1,
+) -> MovedLikelihood:
+    """Likelihood of a field at the nodes of a lattice given counts of moved points on a wider one.
+
+    Nodes far out are taken together, those at the border among them, which stand for all that lies beyond as well.
+
+    Parameters
+    ----------
+    counts : (nx + 2 r, ny + 2 r) array
+    measure : (nx, ny) array
+        Of the nodes; 0 where there can be no points.
+    rate : float
+        Inverse scale of the noise per unit of length.
+    spacing : (float, float)
+    extension : int
+        r, at least 1.
+    side : int
+        Nodes along either side of the blocks that are taken for nodes of a coarser lattice.
+    """
+    coarse = tuple(-(-nodes // side) for nodes in measure.shape)
+    wide = spacing[0] * side, spacing[1] * side
+    kept, reach = (math.ceil(scales / (rate * min(wide))) for scales in (KEPT, REACH))
+    # Blocks of the wider lattice may end one node short of a multiple.
+    margin = max(0, min(kept, (extension - side) // side))
+    lattice = in_blocks(measure, (0, 0), coarse, side)
+    told = tuple(nodes + 2 * margin for nodes in coarse)
+    first = extension - side * margin
+    inner = in_blocks(counts, (first, first), told, side)
+    radius = tuple(max(margin, min(reach, nodes - 1 + margin)) for nodes in coarse)
+    kernel = lattice_kernel(rate, wide, (radius[0], radius[1]))
+    channel = WithRest(FootprintChannel((coarse[0], coarse[1]), kernel, 0.0, np.ones(inner.shape, dtype=bool)))
+    total = float(counts.sum())
+    reports = np.append(inner.ravel(), total - inner.sum())
+    return MovedLikelihood(channel, reports, Multinomial(total), lattice.ravel(), 1 / rate, wide)
+
+
+def in_blocks(values: Floats | Ints, first: tuple[int, int], shape: tuple[int, ...], side: int) -> Floats:
+    """(bx, by) sums over blocks of side x side nodes from the first one on; there is nothing beyond the array."""
+    (i, j), (nx, ny) = first, (side * blocks for blocks in shape)
+    part = values[i : i + nx, j : j + ny]
+    padded = np.zeros((nx, ny))
+    padded[: part.shape[0], : part.shape[1]] = part
+    return padded.reshape(shape[0], side, shape[1], side).sum(axis=(1, 3))
+
+
+def lattice_mode(likelihood: MovedLikelihood, prior: SpectralField, start: Unknowns | None = None) -> LatticePosterior:
+    """Mode by Newton steps with expected information, whose systems are solved by conjugate gradients.
+
+    Raises
+    ------
+    QualityError
+        When it is not found.
+    """
+    unknowns = np.zeros(prior.size, dtype=complex) if start is None else start
+    value = _height(likelihood, prior, unknowns)
+    for _ in range(STEPS):
+        here = LatticePosterior(likelihood, prior, unknowns)
+        gradient = prior.adjoint(likelihood.gradient(here.field)) - unknowns
+        step = here.solve(gradient, ROUGH)
+        gain = float(prior.dot(gradient, step))
+        if gain <= TOLERANCE:
+            return here
+        length = min(1.0, LONGEST / float(np.abs(prior.field(step)).max()))
+        for _ in range(HALVINGS):
+            trial = unknowns + length * step
+            there = _height(likelihood, prior, trial)
+            if there >= value + ENOUGH * length * gain:
+                break
+            length /= 2
+        else:
+            break
+        unknowns, value = trial, there
+    msg = "inference: the posterior mode of the field was not found; take another range or a smaller sigma."
+    raise QualityError(msg)
+
+
+def _height(likelihood: ReportLikelihood, prior: SpectralField, unknowns: Unknowns) -> float:
+    """Log-posterior, up to a constant."""
+    return likelihood.log_density(prior.field(unknowns)) - float(prior.dot(unknowns, unknowns)) / 2
+
+
+def solved(
+    system: Callable[[Unknowns], Unknowns],
+    dot: Callable[[Unknowns, Unknowns], Floats],
+    right: Unknowns,
+    diagonal: Floats,
+    residual: float,
+) -> Unknowns:
+    """(..., size) solutions of systems by conjugate gradients.
+
+    Parameters
+    ----------
+    system : callable
+        Product with the matrix.
+    dot : callable
+        Inner products of unknowns.
+    right : (..., size) array
+    diagonal : (size,) array
+        Of a matrix near it.
+    residual : float
+        Norm of what may be left of each right-hand side, relative to it.
+    """
+    solution, rest = np.zeros_like(right), right.copy()
+    enough, square = residual**2 * dot(right, right), dot(right, right)
+    near = rest / diagonal
+    along, height = near, dot(rest, near)
+    for _ in range(GRADIENTS):
+        if (square <= enough).all():
+            break
+        moved = system(along)
+        length = (height / np.maximum(dot(along, moved), TINY))[..., None]
+        solution += length * along
+        rest -= length * moved
+        near, square = rest / diagonal, dot(rest, rest)
+        before, height = height, dot(rest, near)
+        along = near + (height / np.maximum(before, TINY))[..., None] * along
+    return solution
+
+
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """Moved points halved at random, each half as a likelihood.
+
+    Attributes
+    ----------
+    one, other : MovedLikelihood
+    """
+
+    one: MovedLikelihood
+    other: MovedLikelihood
+
+    @classmethod
+    def of(cls, likelihood: MovedLikelihood, rng: np.random.Generator) -> "Halves":
+        """Halve the points."""
+        counts = rng.binomial(likelihood.counts.astype(np.int64), 0.5) / 1.0
+        rest = likelihood.counts - counts
+        one, other = (replace(likelihood, counts=each, law=Multinomial(float(each.sum()))) for each in (counts, rest))
+        return cls(one, other)
+
+    def judge(self, prior: SpectralField, near: "Judged | None" = None) -> "Judged":
+        """Log-likelihood of each half at the mode of the other, summed; modes are searched from those of one near.
+
+        Of very many points one half is foretold alone, and counts twice.
+        """
+        both = ((self.one, self.other), (self.other, self.one))[: 2 if self.one.law.n < MANY else 1]
+        starts = [None] * len(both) if near is None else [prior.like(near.prior, mode) for mode in near.modes]
+        fits = [lattice_mode(known, prior, start) for (known, _), start in zip(both, starts, strict=True)]
+        score = sum(told.log_density(fit.field) for (_, told), fit in zip(both, fits, strict=True)) * 2 / len(both)
+        return Judged(score, prior, tuple(fit.mode for fit in fits))
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Score of a prior, and modes of both halves."""
+
+    score: float
+    prior: SpectralField
+    modes: tuple[Unknowns, ...]
+
+
+Place = tuple[int, ...]
+
+
+def climbed(
+    judge: Callable[[Place, Judged | None], Judged], lengths: tuple[int, ...], start: Place
+) -> dict[Place, Judged]:
+    """Scores of the places in a table that are tried on the way up to one without a higher neighbour along an axis."""
+    found = {start: judge(start, None)}
+    here = start
+    while True:
+        for axis, step in product(range(len(lengths)), (-1, 1)):
+            place = (*here[:axis], here[axis] + step, *here[axis + 1 :])
+            if 0 <= place[axis] < lengths[axis] and place not in found:
+                found[place] = judge(place, found[here])
+        best = max(found, key=lambda place: found[place].score)
+        if best == here:
+            return found
+        here = best

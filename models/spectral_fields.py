@@ -1,0 +1,140 @@
+"""Matern fields of smoothness 1 on rectangular lattices, whose unknowns are the Fourier coefficients of white noise.
+
+The field is `w = S u`, with `u ~ N(0, I)`, on a torus that is wider than the lattice by half. There the covariance of
+the nodes is that of the plane, but for what wraps around, or would be negative in the spectrum. Effects of public
+covariates are unknowns as well, the last ones.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy import fft
+
+from dpppsynth.core.types import Floats
+from dpppsynth.models.channel_posterior import matern
+
+# Range of the details of a field, in its own.
+DETAIL = 1 / 8
+# Times the torus is as wide as the lattice, at least.
+WIDER = 1.5
+
+Unknowns = npt.NDArray[np.complex128]
+
+
+@dataclass(frozen=True, eq=False)
+class SpectralField:
+    """Prior of a field at the nodes of a lattice: a Matern field and one of details, of an eighth of its range, summed.
+
+    Unknowns (..., size) are half of the coefficients of a real field on the torus, whose other half are their
+    conjugates, and the effects of covariates, which are real.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Nodes along both axes; fields (..., V) are in C order.
+    spacing : (float, float)
+        Of the nodes along both axes.
+    sigma : float
+        Standard deviation; 0 leaves the effects alone.
+    range : float
+        Distance at which the correlation is about 0.14.
+    detail : float
+        Standard deviation of the details.
+    columns : (V, p) array, optional
+        Covariates, times the standard deviations of their effects.
+    """
+
+    shape: tuple[int, int]
+    spacing: tuple[float, float]
+    sigma: float
+    range: float
+    detail: float = 0.0
+    columns: Floats | None = None
+
+    @property
+    def effects(self) -> int:
+        """Number p of effects."""
+        return 0 if self.columns is None else self.columns.shape[1]
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return self.root.size + self.effects
+
+    def field(self, unknowns: Unknowns) -> Floats:
+        """(..., V) `S u` of unknowns (..., size)."""
+        (nx, ny), lead = self.shape, unknowns.shape[:-1]
+        coefficients = unknowns[..., : self.root.size].reshape(*lead, *self.root.shape)
+        torus = fft.irfft2(coefficients * self.root, self._torus, norm="ortho")
+        drawn = torus[..., :nx, :ny].reshape(*lead, nx * ny)
+        if self.columns is not None:
+            drawn = drawn + unknowns[..., self.root.size :].real @ self.columns.T
+        return np.asarray(drawn)
+
+    def adjoint(self, fields: Floats) -> Unknowns:
+        """(..., size) transpose of S times fields (..., V)."""
+        lead = fields.shape[:-1]
+        spectrum = fft.rfft2(fields.reshape(*lead, *self.shape), self._torus, norm="ortho") * self.root
+        flat = spectrum.reshape(*lead, -1)
+        return flat if self.columns is None else np.concatenate([flat, fields @ self.columns], axis=-1)
+
+    def dot(self, one: Unknowns, other: Unknowns) -> Floats:
+        """(...) inner products of unknowns (..., size)."""
+        return np.asarray((self._times * (one.real * other.real + one.imag * other.imag)).sum(axis=-1))
+
+    def white(self, k: int, rng: np.random.Generator) -> Unknowns:
+        """(k, size) draws from `N(0, I)`."""
+        noise = fft.rfft2(rng.standard_normal((k, *self._torus)), norm="ortho").reshape(k, -1)
+        return noise if self.columns is None else np.hstack([noise, rng.standard_normal((k, self.effects))])
+
+    def effects_of(self, unknowns: Unknowns) -> Floats:
+        """(..., p) effects, in their prior's standard deviations."""
+        return np.asarray(unknowns[..., self.root.size :].real)
+
+    def like(self, other: "SpectralField", unknowns: Unknowns) -> Unknowns:
+        """(size,) unknowns that give the field of other ones of another prior on the same lattice, as far as it can."""
+        both = (self.root > 0) & (other.root > 0)
+        ratio = np.divide(other.root, self.root, out=np.zeros(both.shape), where=both)
+        return unknowns * np.append(ratio.ravel(), np.ones(self.effects))
+
+    def seen(self, scale: float) -> Floats:
+        """(size,) variances of what planar Laplace noise of a scale leaves of each coefficient; none of the effects."""
+        x, y = (
+            2 * np.pi * frequencies(side, step)
+            for frequencies, side, step in zip((fft.fftfreq, fft.rfftfreq), self._torus, self.spacing, strict=True)
+        )
+        left = (1 + scale**2 * (x[:, None] ** 2 + y**2)) ** -3
+        return np.append((self.root**2 * left).ravel(), np.zeros(self.effects))
+
+    @cached_property
+    def _torus(self) -> tuple[int, int]:
+        nx, ny = (int(fft.next_fast_len(int(np.ceil(WIDER * side)), real=True)) for side in self.shape)
+        return nx, ny
+
+    @cached_property
+    def root(self) -> Floats:
+        """Root of the spectrum, scaled to the standard deviations."""
+        x, y = (
+            np.minimum(np.arange(side), side - np.arange(side)) * step
+            for side, step in zip(self._torus, self.spacing, strict=True)
+        )
+        distance = np.hypot(x[:, None], y)
+
+        def spectrum(deviation: float, range_: float) -> Floats:
+            if deviation == 0:
+                return np.zeros((self._torus[0], self._torus[1] // 2 + 1))
+            found = np.maximum(fft.rfft2(matern(distance / range_)).real, 0.0)
+            return np.asarray(found * (deviation**2 / fft.irfft2(found, self._torus)[0, 0]))
+
+        return np.asarray(np.sqrt(spectrum(self.sigma, self.range) + spectrum(self.detail, DETAIL * self.range)))
+
+    @cached_property
+    def _times(self) -> Floats:
+        """How often each unknown's square counts: coefficients that stand for their conjugate as well, twice."""
+        times = np.full(self.root.shape, 2.0)
+        times[:, 0] = 1.0
+        if self._torus[1] % 2 == 0:
+            times[:, -1] = 1.0
+        return np.append(times.ravel(), np.ones(self.effects))
