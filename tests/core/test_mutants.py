@@ -66,3 +66,11 @@ def test_verdicts(mutants):
     }
     for run, verdict in runs.items():
         assert mutants.row(fault, run) == f"| room | a sign flipped | file.py | {verdict} | 1 |"
+
+
+@pytest.mark.slow
+def test_the_table_has_a_row_for_every_fault(mutants):
+    page = (CHECKOUT / "docs/results/audit.md").read_text(encoding="utf-8")
+    table = page.partition("<!-- mutants -->")[2].partition("<!-- /mutants -->")[0]
+    rows = [tuple(cell.strip() for cell in line.split("|")[1:4]) for line in table.splitlines() if ".py |" in line]
+    assert rows == [(fault.room, fault.name, fault.file) for fault in mutants.faults()]
