@@ -132,7 +132,7 @@ plan = StripsSynthesizer(1.0, alpha=25.0, strips=8).plan(dps.Window.rectangle(0,
 honest = plan.statistic
 halved = Halved(*(getattr(honest, each.name) for each in fields(honest)))
 for statistic, wrong in ((honest, False), (halved, True)):
-    found = dps.audit(replace(plan, statistic=statistic), trials=3000)
+    found = dps.audit(replace(plan, statistic=statistic), trials=1000)
     assert found.violated == wrong, str(found)
 """
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.seams import derived_once
 
 from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.privacy import catalogue, verify
@@ -37,6 +38,13 @@ DECLARED |= {"owns", "time_sigmas", "togethers", "time_range", "start", "end"}
 NAMED = {"by", "user", "name", "unit", "values"}
 # Of a list, as many entries as its ends show.
 SHOWN = 2
+
+
+@pytest.fixture(autouse=True, scope="module")
+def remembered():
+    """Canaries beside the parameters leave the bound as it is."""
+    with derived_once():
+        yield
 
 
 def reseal(folder, cert):
