@@ -25,6 +25,7 @@ TOGETHER = (
     "tests/mechanisms/lgcp/test_sigmas_of_risk.py",
     "tests/mechanisms/lgcp/test_sparse_prior.py",
     "tests/mechanisms/marked/test_marked_layers.py",
+    "tests/mechanisms/marked/test_marked_release.py",
     "tests/release/test_intensity_files.py",
     "tests/release/test_leaks.py::TestNoise",
     "tests/reporting/test_report_browser.py",
@@ -44,9 +45,11 @@ KEPT = dict.fromkeys(
 ) | dict.fromkeys(
     (
         "test_cli.py",
+        "test_clusters.py",
         "test_fuzz_readers.py",
         "test_guides.py",
         "test_leaks.py",
+        "test_ledger_points.py",
         "test_ledger_release.py",
         "test_network_certificates.py",
         "test_network_cli.py",
@@ -55,13 +58,15 @@ KEPT = dict.fromkeys(
         "test_release.py",
         "test_report_browser.py",
         "test_report_html.py",
+        "test_resume.py",
         "test_strata.py",
+        "test_street_cells.py",
         "test_synthesizers.py",
     ),
     200,
 )
 # Where intensities are drawn in few pixels, and nothing looks at them.
-FEW_PIXELS = {"test_report_html.py", "test_report_browser.py", "test_leaks.py"}
+FEW_PIXELS = {"test_effects_of_covariates.py", "test_leaks.py", "test_report_browser.py", "test_report_html.py"}
 # Where total variation is of a coarser quadrature, with one pattern a yardstick: the last digits are not asked for.
 COARSE = {"test_report.py", "test_evaluate_cli.py", "test_heatmap_cli.py"}
 # Where few attempts settle the sampler "auto".

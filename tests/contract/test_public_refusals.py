@@ -180,7 +180,8 @@ def of_clusters(window, coarse):
         "epsilon": EPSILONS,
         "alpha": ENDS,
         "clusters": (TINY, 1 - 1e-12),
-        "cluster_radii": ([TINY], [1e-2], [1e-3, 900.0], [HUGE]),
+        # Those that are only just fine enough for streets are the pair sums' below.
+        "cluster_radii": ([TINY], *[[1e-2]] * (window is SQUARE), [1e-3, 900.0], [HUGE]),
         "cluster_caps": (1, 2**20, 2**60),
         "cluster_places": ("shared",),
     }

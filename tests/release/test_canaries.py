@@ -88,8 +88,11 @@ def put(cert, path, value):
 
 
 def forgeries(cert):
-    """Path, and certificate with a canary: beside the entries of every mapping and list, and in place of everything."""
-    for path, value in spots(cert):
+    """Path, and certificate with a canary: beside the entries of every mapping and list, and in place of everything.
+
+    What all certificates have in common, which is beside the parameters, gets one of two canaries by turns.
+    """
+    for k, (path, value) in enumerate(spots(cert), len(cert["mechanism"])):
         # Hashes of files are made again.
         if path and (path[0] in ("content_hash", "schema_version") or (path[0] == "files" and len(path) == 2)):
             continue
@@ -99,7 +102,8 @@ def forgeries(cert):
         if isinstance(value, list):
             yield path, put(cert, path, [*value, *(value[-1:] or [0.347])])
             yield path, put(cert, path, [*value, RAW[0]])
-        for canary in canaries(value) if path else ():
+        both = canaries(value) if path else []
+        for canary in both if path[:1] == ("parameters",) else both[k % 2 :][:1]:
             yield path, put(cert, path, canary)
 
 

@@ -317,7 +317,9 @@ class TestOnDisk:
     def test_levels_have_files_of_their_own(self, tmp_path):
         points = pattern(2400)
         marked = PointPattern(points.xy, SQUARE, {"year": np.repeat(["a", "b"], 1200)})
-        found = LGCPSynthesizer(1.0, alpha=20.0, covariates=BOTH).release_by(marked, by="year", levels=["a", "b"])
+        found = LGCPSynthesizer(1.0, alpha=20.0, mesh=MESH, covariates=BOTH).release_by(
+            marked, by="year", levels=["a", "b"]
+        )
         folder = found.save(tmp_path / "out")
         verify(folder).require()
         again = load_release(folder)
