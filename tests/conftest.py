@@ -18,32 +18,55 @@ os.environ["DPPPSYNTH_YES"] = "1"
 
 # What is made once for all tests of these takes seconds.
 TOGETHER = (
-    "tests/release/test_leaks.py::TestNoise",
+    "tests/core/test_html_card.py",
+    "tests/core/test_notebooks.py",
     "tests/ledger/test_ledger.py::TestProcesses",
+    "tests/mechanisms/lgcp/test_effects_of_covariates.py",
+    "tests/mechanisms/lgcp/test_sigmas_of_risk.py",
+    "tests/mechanisms/lgcp/test_sparse_prior.py",
+    "tests/mechanisms/marked/test_marked_layers.py",
+    "tests/mechanisms/marked/test_marked_release.py",
+    "tests/release/test_intensity_files.py",
+    "tests/release/test_leaks.py::TestNoise",
+    "tests/reporting/test_report_browser.py",
+    "tests/reporting/test_report_html.py",
 )
 # Where posterior draws of a field are kept to make one intensity of them, and nothing depends on how many: 80 or 200 of
 # them, since their integrals would take more time than all else.
 KEPT = dict.fromkeys(
-    ("test_conformance.py", "test_mechanisms.py", "test_posterior_draws.py", "test_public_refusals.py"), 80
+    (
+        "test_conformance.py",
+        "test_kept_releases.py",
+        "test_mechanisms.py",
+        "test_posterior_draws.py",
+        "test_public_refusals.py",
+    ),
+    80,
 ) | dict.fromkeys(
     (
         "test_cli.py",
+        "test_clusters.py",
         "test_fuzz_readers.py",
+        "test_guides.py",
         "test_leaks.py",
+        "test_ledger_points.py",
         "test_ledger_release.py",
         "test_network_certificates.py",
         "test_network_cli.py",
         "test_plotting.py",
         "test_rehearsal.py",
         "test_release.py",
+        "test_report_browser.py",
         "test_report_html.py",
+        "test_resume.py",
         "test_strata.py",
+        "test_street_cells.py",
         "test_synthesizers.py",
     ),
     200,
 )
 # Where intensities are drawn in few pixels, and nothing looks at them.
-FEW_PIXELS = {"test_report_html.py", "test_report_browser.py", "test_leaks.py"}
+FEW_PIXELS = {"test_effects_of_covariates.py", "test_leaks.py", "test_report_browser.py", "test_report_html.py"}
 # Where total variation is of a coarser quadrature, with one pattern a yardstick: the last digits are not asked for.
 COARSE = {"test_report.py", "test_evaluate_cli.py", "test_heatmap_cli.py"}
 # Where few attempts settle the sampler "auto".
@@ -103,6 +126,7 @@ def quick(request):
     with pytest.MonkeyPatch.context() as patch:
         if name in KEPT:
             patch.setattr("dpppsynth.inference.lgcp_inference.KEPT_DRAWS", KEPT[name])
+            patch.setattr("dpppsynth.inference.sparse_inference.MOST_DRAWS", KEPT[name])
         if name in FEW_TRIALS:
             patch.setattr("dpppsynth.mechanisms.lgcp.draws.TRIALS", 100)
         if name in FEW_PIXELS:

@@ -94,7 +94,7 @@ class TestSensitivity:
         """A person of the audit's pair has three times as many points as count."""
         for relation, size in ((ReplaceOne(2, user="person"), {"n": 40}), (PERSONS, {"expected_n": 40.0})):
             coarse = dps.LaplaceSynthesizer(1.0, relation=relation, spacing=250.0)
-            assert not audit(coarse, WINDOW, **size, trials=600).violated
+            assert not audit(coarse, WINDOW, **size, trials=200).violated
         with monkeypatch.context() as patch:
             patch.setattr(
                 "dpppsynth.contract.statistic.few_points_each",

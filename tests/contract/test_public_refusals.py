@@ -96,10 +96,10 @@ def sized(mechanism, make, window=SQUARE, *, user=None, sizes=(1, MOST)):
         yield Extreme(mechanism, f"n={n}", make, window, n=n, user=user)
 
 
-def secret(mechanism, make, window=SQUARE):
+def secret(mechanism, make, window=SQUARE, epsilons=EPSILONS):
     """Under add/remove, where n is guessed."""
     hidden = functools.partial(make, relation=AddRemove())
-    for epsilon in EPSILONS:
+    for epsilon in epsilons:
         build = functools.partial(hidden, epsilon=epsilon)
         yield Extreme(mechanism, f"secret n, {epsilon=}", build, window, secret=True)
     for guess in (TINY, MOST, HUGE):
@@ -117,7 +117,10 @@ def of_counts():
         yield from varied(name, make, window, relation=caps)
         yield from sized(name, near, window)
         yield from secret(name, make, window)
-        # With a field behind them, coarsely: the question is who refuses.
+        if (basis, window) not in (("cells", STREETS), ("tents", SQUARE)):
+            continue
+        # With a field behind them, coarsely: the question is who refuses. One basis on each domain suffices here, as
+        # the same fields are behind the other one in `of_fields`.
         field = functools.partial(made, spacing=300.0)
         behind = functools.partial(field, alpha=25.0)
         yield from varied(name, behind, window, epsilon=EPSILONS, alpha=ENDS, spacing=(1e-9, None, HUGE))
@@ -179,13 +182,15 @@ def of_clusters(window, coarse):
         "epsilon": EPSILONS,
         "alpha": ENDS,
         "clusters": (TINY, 1 - 1e-12),
-        "cluster_radii": ([TINY], [1e-2], [1e-3, 900.0], [HUGE]),
+        # Those that are only just fine enough for streets are the pair sums' below.
+        "cluster_radii": ([TINY], *[[1e-2]] * (window is SQUARE), [1e-3, 900.0], [HUGE]),
         "cluster_caps": (1, 2**20, 2**60),
         "cluster_places": ("shared",),
     }
     yield from varied("lgcp-clusters", functools.partial(make, alpha=25.0), window, **lists)
     yield from sized("lgcp-clusters", functools.partial(make, alpha=25.0), window)
-    yield from secret("lgcp-clusters", make, window)
+    # Noise that drowns the points leaves as many as patterns may have, whose simulations in a window take long.
+    yield from secret("lgcp-clusters", make, window, EPSILONS if window is STREETS else (TINY, *EPSILONS[2:]))
 
 
 def of_moved(window, coarse, fine):
@@ -288,7 +293,9 @@ def of_pairs():
         yield from sized("pair-sums", make, window)
         yield from secret("pair-sums", make, window)
         persons = functools.partial(make, user="user")
-        yield from varied("pair-sums-persons", persons, window, user="user", **lists)
+        # Of the radii that are only just fine enough for streets, those of points above suffice.
+        radii = [each for each in lists["radii"] if window is SQUARE or each != [1e-2]]
+        yield from varied("pair-sums-persons", persons, window, user="user", **lists | {"radii": radii})
 
 
 def of_marks():

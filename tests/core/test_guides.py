@@ -11,6 +11,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from support.seams import one_prior
 from typer.testing import CliRunner
 
 import dpppsynth as dps
@@ -35,9 +36,15 @@ GUIDES = ["README.md"] + [
         "python",
     )
 ]
-BY_USER = sorted(path.name for path in ROOT.glob("docs/guides/*.md"))
-IN_SHELL = ["README.md", "docs/commands.md"]
+BY_USER = sorted(f"guides/{path.name}" for path in ROOT.glob("docs/guides/*.md"))
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def priors_are_few():
+    """No page tells what fields are averaged over."""
+    with one_prior():
+        yield
 
 
 @pytest.mark.exhaustive
@@ -51,18 +58,12 @@ def test_blocks_run_in_order(name, monkeypatch, tmp_path):
         exec(compile(block, name, "exec"), names)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", IN_SHELL)
-def test_commands_run_in_order(name, monkeypatch, tmp_path):
-    """Commands run as in a clone, after the Python blocks that make their files, in one shell."""
+def test_commands_of_the_readme_run_in_a_shell(monkeypatch, tmp_path):
+    """Commands run as in a clone, one program after another."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DPPPSYNTH_YES")
     (tmp_path / "dpppsynth").symlink_to(ROOT / "dpppsynth")
-    text = (ROOT / name).read_text()
-    if name != "README.md":
-        for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-            exec(compile(block, name, "exec"), {})
-    commands = "".join(re.findall(r"^```shell\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    commands = "".join(re.findall(r"^```shell\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE))
     assert commands
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path}
@@ -73,23 +74,23 @@ def test_commands_run_in_order(name, monkeypatch, tmp_path):
 def commands_of(block, words):
     """Commands of a block as lists of words, without comments; names given above the block, or in it, are filled in."""
     for line in block.replace("\\\n", " ").splitlines():
-        name, given, value = line.partition("=")
+        filled = functools.reduce(lambda text, each: text.replace(*each), words.items(), line)
+        name, given, value = filled.partition("=")
         if given and name.isupper():
             words[f"${name}"] = value.strip('"')
-        elif line:
-            filled = functools.reduce(lambda text, each: text.replace(*each), words.items(), line)
+        elif filled:
             yield shlex.split(filled, comments=True)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", BY_USER)
-def test_guides_by_user_run_from_top_to_bottom(name, monkeypatch, tmp_path):
+@pytest.mark.parametrize("name", [*BY_USER, "commands.md"])
+def test_pages_run_from_top_to_bottom(name, monkeypatch, tmp_path):
     """Python and commands in the order of the page, in one process: a program of its own for each takes seconds."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DPPPSYNTH_YES")
     names, words = {}, {}
     blocks = re.findall(
-        r"^( *)```(python|shell)\n(.*?)^\1```", (ROOT / "docs/guides" / name).read_text(), re.DOTALL | re.MULTILINE
+        r"^( *)```(python|shell)\n(.*?)^\1```", (ROOT / "docs" / name).read_text(), re.DOTALL | re.MULTILINE
     )
     assert blocks
     for _, language, block in blocks:

@@ -10,7 +10,7 @@ import dpppsynth as dps
 
 WINDOW = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 # A number that nothing public has.
-N = 7919
+N = 1301
 XY = np.random.default_rng(1).uniform(0, 1000, (N, 2))
 BAD = "<script>alert(1)</script>"
 
@@ -20,28 +20,26 @@ def shown(tmp_path_factory):
     laplace = dps.LaplaceSynthesizer(0.9999999999999999, relation=dps.AddRemove(), postprocess="plain")
     points = dps.PointPattern(XY, WINDOW)
     marked = dps.PointPattern(XY, WINDOW, {BAD: np.repeat([1, 2], [N - 100, 100])})
-    release = laplace.release(points, expected_n=5000, rng=2)
+    release = laplace.release(points, expected_n=1000, rng=2)
     ledger = dps.Ledger.create(
         tmp_path_factory.mktemp("ledgers") / "ledger.json", epsilon=2.0, delta=0.0, relation=dps.AddRemove(), label=BAD
     )
-    laplace.release(points, expected_n=5000, ledger=ledger)
+    laplace.release(points, expected_n=1000, ledger=ledger)
     shares = np.random.default_rng(3).random((20, 1))
     return {
         "window": WINDOW,
         "streets": dps.datasets.soho_streets(),
         "pattern": marked,
-        "plan": laplace.plan(WINDOW, expected_n=5000),
+        "plan": laplace.plan(WINDOW, expected_n=1000),
         "guarantee": release.guarantee,
         "release": release,
-        "levels": laplace.release_by(marked, by=BAD, levels=[1, 2], expected_n={1: 4000, 2: 1000}, rng=4),
+        "levels": laplace.release_by(marked, by=BAD, levels=[1, 2], expected_n={1: 800, 2: 200}, rng=4),
         "ledger": ledger,
         "report": dps.evaluation.evaluate(points.unmarked(), release.sample(2, rng=5), rng=6),
         "combined": dps.combine(shares, shares / 10),
     }
 
 
-# What is shown is made once, by one process.
-pytestmark = pytest.mark.xdist_group("cards")
 NAMES = "window", "streets", "pattern", "plan", "guarantee", "release", "levels", "ledger", "report", "combined"
 
 

@@ -5,9 +5,19 @@ from pathlib import Path
 import nbclient
 import nbformat
 import pytest
+from jupyter_core.utils import run_sync
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOTEBOOKS = sorted(path.name for path in EXAMPLES.glob("*.ipynb"))
+PLACE = {"metadata": {"path": EXAMPLES}}
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    """One for all notebooks: each loads the package in seconds."""
+    manager = nbclient.NotebookClient(nbformat.v4.new_notebook(), kernel_name="python3").create_kernel_manager()
+    yield manager
+    run_sync(manager.shutdown_kernel)(now=True)
 
 
 def test_there_are_notebooks():
@@ -25,12 +35,14 @@ def test_no_outputs_are_kept(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_runs(name):
+def test_runs(name, kernel):
     notebook = nbformat.read(EXAMPLES / name, as_version=4)
     drawing = sum("plot_" in cell.source and "import" not in cell.source for cell in notebook.cells)
-    place = {"metadata": {"path": EXAMPLES}}
-    client = nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources=place)
+    # Nothing is left of the one before.
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
+    client = nbclient.NotebookClient(notebook, km=kernel, timeout=300, resources=PLACE)
     client.execute()
+    client.kc.stop_channels()
     outputs = [each for cell in notebook.cells if cell.cell_type == "code" for each in cell.outputs]
     pictures = [each for each in outputs if "image/png" in each.get("data", {})]
     assert len(pictures) == drawing

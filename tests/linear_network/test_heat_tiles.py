@@ -79,8 +79,7 @@ class TestRows:
 
 class TestGuarantee:
     @pytest.mark.slow
-    @pytest.mark.parametrize(("bandwidth", "alpha"), [(60.0, 50.0), (120.0, 100.0)])
-    @pytest.mark.parametrize("spread", [0.0, 40.0])
+    @pytest.mark.parametrize(("bandwidth", "alpha", "spread"), [(60.0, 50.0, 40.0), (120.0, 100.0, 0.0)])
     def test_that_of_the_whole_matrix(self, monkeypatch, bandwidth, alpha, spread):
         """A pair of rows in two tiles that is left out, or loses columns, promises another epsilon."""
         mesh = network_mesh(blocks(9, 5, spread), 100.0)

@@ -149,7 +149,7 @@ class TestRule:
         variance = found.variance(law)
         assert variance == pytest.approx(max(LEAST, 1 - excess / mean), abs=0.02)
         for each in (1.0, variance):
-            patterns = [clustered_pattern(even, law, 4000, rng, variance=each).positions for _ in range(200)]
-            halves = np.var([(xy[:, 0] < 500).sum() for xy in patterns]) / 1000
+            patterns = [clustered_pattern(even, law, 1000, rng, variance=each).positions for _ in range(200)]
+            halves = np.var([(xy[:, 0] < 500).sum() for xy in patterns]) / 250
             # A relative standard error of .1.
             assert halves == pytest.approx(1 + excess - (1 - each) * mean, rel=0.55)

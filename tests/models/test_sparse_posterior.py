@@ -1,4 +1,4 @@
-"""The posterior of sparse fields: against the dense one, exact linear algebra, and on 500 hard statistics.
+"""The posterior of sparse fields: against the dense one, exact linear algebra, and on 250 hard statistics.
 
 Statistical thresholds have a false-alarm rate below 1e-6; seeds are fixed.
 """
@@ -99,10 +99,10 @@ def hard(rng):
 
 @pytest.mark.slow
 def test_modes_of_hard_statistics_are_found():
-    """500 of them, under short and long, rough and smooth, weak and strong priors."""
+    """250 of them, under short and long, rough and smooth, weak and strong priors."""
     rng = np.random.default_rng(2024)
     priors = [SparseMatern(s, r, nu).on(MESH) for s in (0.5, 3.0) for r in (120.0, 600.0) for nu in (1.0, 3.0)]
-    for _ in range(500):
+    for _ in range(250):
         masses, noise_scale, n = hard(rng)
         prior, centre = priors[rng.integers(len(priors))], 0.0
         if n is None:

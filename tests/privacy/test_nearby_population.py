@@ -121,7 +121,7 @@ def test_a_typical_inhabitant_lives_where_most_do():
 @pytest.mark.slow
 def test_a_radius_below_the_grid_keeps_the_density():
     people = Offset.from_grid(np.full((4, 4), 1e6), (0, 0, SIDE, SIDE), "counts")
-    crowd = people_within(people, SQUARE, 0.5)
+    crowd = people_within(people, Window.rectangle(0, 0, SIDE, 100, "EPSG:27700"), 0.5)
     assert crowd.typical == pytest.approx(16e6 / SIDE**2 * np.pi * 0.25, rel=0.05)
 
 

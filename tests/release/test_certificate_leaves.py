@@ -11,6 +11,7 @@ from collections import defaultdict
 
 import pytest
 from release.test_stored_releases import CERTIFICATES, NAMES, STORED
+from support.seams import derived_once
 
 from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.privacy import verify
@@ -46,6 +47,13 @@ FREE = {
     ("parameters", "marks", "times"): (("marked-tents",), "a range in which the bound is the same, or nothing moves"),
     ("guarantee", "relation", "alpha"): ((), "a radius for which the bound holds as well, as counts have it for any"),
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def remembered():
+    """Leaves beside the parameters leave the bound as it is."""
+    with derived_once():
+        yield
 
 
 def leaves(value, path=()):

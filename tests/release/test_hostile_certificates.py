@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.seams import derived_once
 from typer.testing import CliRunner
 
 from dpppsynth.cli import app
@@ -125,9 +126,16 @@ def shuffled(tmp_path_factory):
     return mechanism.release(pattern).save(tmp_path_factory.mktemp("shuffled") / "public")
 
 
+@pytest.fixture
+def remembered():
+    """Numbers beside the parameters leave the bound as it is."""
+    with derived_once():
+        yield
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [*NAMES, "shuffled"])
-def test_no_number_keeps_it_busy(name, public, shuffled):
+def test_no_number_keeps_it_busy(name, public, shuffled, remembered):
     """Every number of a certificate is made huge, parameters large or tiny too, alone: there is an answer, and soon."""
     folder = public(shuffled if name == "shuffled" else name)
     original = (folder / "certificate.json").read_text()

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support.seams import derived_once
 from typer.testing import CliRunner
 
 from dpppsynth.cli import app
@@ -15,9 +16,7 @@ from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.privacy import catalogue, verify
-from dpppsynth.release import certificate, load_release, rederive
-from dpppsynth.release import verify as verification
-from dpppsynth.spatial.domains import canonical_json
+from dpppsynth.release import certificate, load_release
 
 STORED = Path(__file__).parents[1] / "data" / "releases"
 NAMES = sorted(path.name for path in STORED.iterdir() if path.is_dir())
@@ -37,17 +36,8 @@ CERTIFICATES = {name: read(STORED / name) for name in NAMES}
 
 @pytest.fixture(autouse=True, scope="module")
 def remembered():
-    """Bounds that were derived once are remembered: edits of the claim alone leave them as they are."""
-    known = {}
-
-    def recall(mechanism, parameters, relation, domain):
-        key = mechanism, canonical_json(parameters), relation, domain.fingerprint()
-        if key not in known:
-            known[key] = rederive.rederive(mechanism, parameters, relation, domain)
-        return known[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verification, "rederive", recall)
+    """Edits of the claim alone leave the bound as it is."""
+    with derived_once():
         yield
 
 

@@ -179,12 +179,13 @@ class TestEffects:
 class TestRisk:
     @pytest.mark.slow
     @pytest.mark.parametrize("raster", [False, True])
-    def test_its_average_over_the_population_is_one(self, raster):
+    def test_its_average_over_the_population_is_one(self, raster, monkeypatch):
+        """In every draw, so that few of them suffice."""
+        monkeypatch.setattr("dpppsynth.inference.sparse_inference.MOST_DRAWS", 100)
         values = POPULATION if raster else POPULATION[:20, :20]
         offset = Offset.from_grid(values, (0, 0, 1000, 1000), "counts")
-        found = LGCPSynthesizer(1.0, alpha=20.0, offset=offset, covariates={"east": east}).release(
-            pattern(1500, 2, offset)
-        )
+        synthesizer = LGCPSynthesizer(1.0, alpha=20.0, mesh=MESH, offset=offset, covariates={"east": east})
+        found = synthesizer.release(pattern(1500, 2, offset))
         weight = offset(GRID)
         risks = found.relative_risk(GRID)
         assert (risks * weight).sum() / weight.sum() == pytest.approx(1, abs=0.02)
@@ -316,7 +317,9 @@ class TestOnDisk:
     def test_levels_have_files_of_their_own(self, tmp_path):
         points = pattern(2400)
         marked = PointPattern(points.xy, SQUARE, {"year": np.repeat(["a", "b"], 1200)})
-        found = LGCPSynthesizer(1.0, alpha=20.0, covariates=BOTH).release_by(marked, by="year", levels=["a", "b"])
+        found = LGCPSynthesizer(1.0, alpha=20.0, mesh=MESH, covariates=BOTH).release_by(
+            marked, by="year", levels=["a", "b"]
+        )
         folder = found.save(tmp_path / "out")
         verify(folder).require()
         again = load_release(folder)

@@ -136,7 +136,7 @@ class TestAudits:
     @pytest.mark.slow
     @pytest.mark.parametrize("mechanism", mechanisms, ids=lambda each: type(each).__name__)
     def test_find_a_statement_that_is_far_too_small(self, mechanism, monkeypatch):
-        found = audit(mechanism.plan(WINDOW, n=N), trials=3000)
+        found = audit(mechanism.plan(WINDOW, n=N), trials=1000)
         assert not found.violated
         assert {f.statistic for f in found.findings} >= {"likelihood ratio", "likelihood ratio, shuffled"}
         stated = Shuffle.one_message
