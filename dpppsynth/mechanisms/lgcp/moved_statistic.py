@@ -188,7 +188,8 @@ class MovedCounts(LatticeStatistic):
         return moves_name(seeded=seeded)
 
     def validate_released(self, lattice: Ints) -> None:
-        require(bool((lattice >= 0).all()) and int(lattice.sum()) == self.n, "counts are of n points, none negative")
+        # Whole numbers of Python: forged ones may add up to n in 64 bits.
+        require(bool((lattice >= 0).all()) and sum(lattice.tolist()) == self.n, "counts are of n points, none negative")
 
     def table_rows(self) -> Rows:
         (nx, ny), unit = self.shape, short_unit(self.window.unit)

@@ -335,12 +335,18 @@ class TestRelease:
         (pattern,) = load_release(folder).sample(1, rng=3, fixed_n=True)
         assert len(pattern) == 200
 
-    @pytest.mark.parametrize("change", ["negative", "more"])
+    @pytest.mark.parametrize("change", ["negative", "more", "round about"])
     def test_impossible_counts_are_refused(self, folder, change):
         statistic = load_release(folder).statistic
         lattice = statistic.lattice.copy()
-        lattice[0] += 1 if change == "more" else -1
-        lattice[1] += 0 if change == "more" else 1
+        match change:
+            case "negative":
+                lattice[:2] = [-1, lattice[0] + lattice[1] + 1]
+            case "more":
+                lattice[0] += 1
+            case _:
+                lattice[:4] += 2**62
+                assert lattice.sum() == 200
         with pytest.raises(InputError, match="counts are of n points, none negative"):
             statistic.definition.validate_released(lattice)
 
