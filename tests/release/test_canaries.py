@@ -32,7 +32,7 @@ TEXT = "CANARY 311.25 811.5"
 # Public numbers that nothing else on the certificate follows from: the custodian declares them.
 DECLARED = {"sigmas", "n", "expected_n", "epsilon", "sigma", "length_scales", "max_iter", "tolerance", "smoothing"}
 DECLARED |= {"margin", "bandwidth", "decay", "delta", "alpha", "length_scale", "power", "smoothness", "tail"}
-DECLARED |= {"street_sigmas", "street_ranges", "detours"}
+DECLARED |= {"street_sigmas", "street_ranges", "detours", "details"}
 DECLARED |= {"owns", "time_sigmas", "togethers", "time_range", "start", "end"}
 # Names of marks, of their levels, and of the column that tells persons.
 NAMED = {"by", "user", "name", "unit", "values"}
