@@ -128,9 +128,9 @@ def main() -> None:
             given = known, judging, alpha, epsilon
             tents, jitter = released(*given), moved_kernel(*given)
             field, seconds = timed(lambda given=given: released(*given, mechanism="moved"), time.process_time)
-            told = (f"{each:.3f}" for each in (tents, jitter))
-            first = f"{100 * alpha:g} %", f"{epsilon:g}"
-            rows.append((name, str(len(known)), *first, *told, f"**{field:.3f}**", f"{seconds:.0f}"))
+            private = tents, jitter, field
+            told = (f"**{each:.3f}**" if each == max(private) else f"{each:.3f}" for each in private)
+            rows.append((name, str(len(known)), f"{100 * alpha:g} %", f"{epsilon:g}", *told, f"{seconds:.0f}"))
             print(*rows[-1], flush=True)
             fill(args.out, "scores", table(HEADS, rows))
 
