@@ -173,7 +173,7 @@ class FootprintChannel(Channel):
 
     @cached_property
     def _box(self) -> tuple[slice, slice]:
-        """Where the box lies in the full convolution."""
+        """Place of the box in the full convolution."""
         first = np.array(self.excess.shape) // 2 - self._margins
         x, y = (slice(start, start + side) for start, side in zip(first.tolist(), self.outputs.shape, strict=True))
         return x, y

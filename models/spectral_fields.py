@@ -132,7 +132,7 @@ class SpectralField:
 
     @cached_property
     def _times(self) -> Floats:
-        """How often each unknown's square counts: coefficients that stand for their conjugate as well, twice."""
+        """Weight of each unknown's square: 2 of coefficients that stand for their conjugate as well, else 1."""
         times = np.full(self.root.shape, 2.0)
         times[:, 0] = 1.0
         if self._torus[1] % 2 == 0:

@@ -97,7 +97,7 @@ def test_shapes_are_recovered(extension):
 
 
 def test_even_points_get_an_even_field():
-    """Of points without structure most draws are even; of points with some none."""
+    """Most draws are even where points have no structure, and none where they have some."""
     rng = np.random.default_rng(4)
     even = rng.uniform(0, 1, (2000, 2)) * (1000, 600)
     model = inference(even=True)

@@ -63,7 +63,7 @@ class TestChannel:
 
     @pytest.mark.parametrize("extension", [1, 2, 5])
     def test_few_nodes_beyond_lose_nothing_but_places(self, extension):
-        """What lies beyond has the chance of all those nodes; within the lattice nothing changes."""
+        """The rest has the chance of all nodes beyond; within the lattice nothing changes."""
         measure, shares = truth()
         counts = moved_counts(shares, 100, extension=extension)
         given = moved_likelihood(counts, measure, rate=RATE, spacing=SPACING, extension=extension)

@@ -28,7 +28,7 @@ def test_covariances_are_those_of_the_plane():
 
 
 def test_details_are_a_second_field():
-    """Of an eighth of the range; both covariances add up."""
+    """Details have an eighth of the range; both covariances add up."""
     both, one, other = (SpectralField(SHAPE, SPACING, *part) for part in ((1.7, 9.0, 0.6), (1.7, 9.0), (0.6, 9.0 / 8)))
     np.testing.assert_allclose(dense(both), dense(one) + dense(other), atol=1e-10)
 

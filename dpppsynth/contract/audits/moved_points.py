@@ -1,4 +1,4 @@
-"""What points moved by planar Laplace noise give away at a pair of patterns, for audits of all that is made of them."""
+"""Audit statistics of points moved by planar Laplace noise, shared by all that is made of them."""
 
 import math
 from dataclasses import dataclass
