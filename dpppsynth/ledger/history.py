@@ -179,6 +179,8 @@ class History:
             self.counts[entry.guarantee.profile] += 1
             if before is not None:
                 self.counts[before.guarantee.profile] -= 1
+        if before is not None and before.taken == entry.taken and before.points is entry.points:
+            return
         fact, old = _fact(entry), None if before is None else _fact(before)
         if fact is not None:
             self.facts[fact] += 1
@@ -238,7 +240,9 @@ def next_entry(history: History, event: Event, head: str) -> Entry:
     entry = _settled(history.budget, before, event) if kind == SETTLED else _measured(before, event)
     points = _points(history.budget, event)
     if entry.points is not None and points is not None:
-        _require_same_points(entry.points, points)
+        # Points that are read from equal events are one object.
+        if points is not entry.points:
+            _require_same_points(entry.points, points)
         _require_numbers(points, entry.mechanism, levels=True)
         _require_possible(history.facts, entry.domain, points, _fact(before))
     return entry.changed(points=points)
