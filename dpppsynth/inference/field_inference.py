@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import COVARIATES, POSTERIOR, Estimator, offset_stated
 from dpppsynth.contract.statistic import FileCheck, require
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, silent
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Json, JsonObject, JsonRead
@@ -198,6 +198,14 @@ def field_mesh(recipe: Json, tents: Mesh) -> Mesh:
     else:
         require(builder in ("network", "trace"), "the mesh of a field is the statistic's own where that is not regular")
     return mesh_from_recipe(recipe, tents.domain)
+
+
+def opened_values(design: Design) -> Floats:
+    """(P, p) covariates at the places of a field; QualityError where a release states their fingerprint alone."""
+    if design.values is None:
+        msg = "covariates: the release states their fingerprint alone; take one that was opened with its files."
+        raise QualityError(msg)
+    return design.values
 
 
 def require_somewhere(measure: Floats) -> None:

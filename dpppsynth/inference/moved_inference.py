@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
+from dpppsynth.contract.rules import planar_rules
 from dpppsynth.contract.statistic import mesh_words, require
 from dpppsynth.core.arguments import flag, one_of
-from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
@@ -23,6 +24,7 @@ from dpppsynth.inference.field_inference import (
     FieldInference,
     apportion,
     field_mesh,
+    opened_values,
     require_somewhere,
 )
 from dpppsynth.inference.posterior import FitNotes, Posterior
@@ -61,8 +63,6 @@ from dpppsynth.spatial.offset import Offset
 MOST_DRAWS, KEPT_NUMBERS, MOST_PRIORS = 200, 3_000_000, 4
 # Nodes along a side up to which priors are judged on all of them, and not on blocks.
 FEW = 100
-# Standard deviations of details that are tried.
-DETAILS = (0.0, 0.5, 1.0, 2.0)
 # Sides of the tents whose masses draws keep, in scales of the noise, and in nodes at least.
 BENT_SCALES, BENT_NODES = 6.0, 2.0
 TINY = 1e-300
@@ -95,7 +95,7 @@ class MovedInference(FieldInference):
     mesh: Mesh
     ranges: tuple[float, ...]
     sigmas: tuple[float, ...]
-    details: tuple[float, ...] = DETAILS
+    details: tuple[float, ...] = planar_rules.MOVED_DETAILS
     offset: Offset | None = None
     inference: str = "laplace"
     even: bool = False
@@ -184,12 +184,9 @@ class MovedInference(FieldInference):
         design = self.covariates
         if design is None:
             return None
-        if design.values is None:
-            msg = "covariates: the release states their fingerprint alone; take one that was opened with its files."
-            raise QualityError(msg)
         shape, side = likelihood.channel.shape, round(likelihood.spacing[0] / self.spacing[0])
         weight = np.maximum(likelihood.measure, TINY)
-        masses = (self.on_lattice(self.measure * column) for column in design.values.T * design.prior_sd)
+        masses = (self.on_lattice(self.measure * column) for column in opened_values(design).T * design.prior_sd)
         return np.column_stack([in_blocks(mass, (0, 0), shape, side).ravel() / weight for mass in masses])
 
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:

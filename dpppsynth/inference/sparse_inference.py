@@ -26,6 +26,7 @@ from dpppsynth.inference.field_inference import (
     NO_RANGE,
     FieldInference,
     apportion,
+    opened_values,
     require_somewhere,
 )
 from dpppsynth.inference.posterior import FitNotes, Posterior
@@ -108,12 +109,7 @@ class SparseInference(FieldInference):
     def explained(self, prior: SparseField) -> SparseField:
         """A prior of the field with the effects of covariates, where there are any."""
         design = self.covariates
-        if design is None:
-            return prior
-        if design.values is None:
-            msg = "covariates: the release states their fingerprint alone; take one that was opened with its files."
-            raise QualityError(msg)
-        return with_effects(prior, self.spread(design.values), design.prior_sd)
+        return prior if design is None else with_effects(prior, self.spread(opened_values(design)), design.prior_sd)
 
     def spread(self, columns: Floats) -> Floats:
         """Covariates at all values of the field, from those at its places."""
