@@ -53,7 +53,7 @@ def clear() -> None:
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def run(out: Path, place: list[str], snap: list[str], inference: str) -> None:
+def run(out: Path, place: list[str], snap: list[str], decided: list[str], inference: str) -> None:
     """Check, synthesize, verify and draw, with the points in a window or on streets."""
     public = out / PUBLIC
 
@@ -61,7 +61,7 @@ def run(out: Path, place: list[str], snap: list[str], inference: str) -> None:
     dpppsynth("check", *PRIVACY, *place, "--crs", "EPSG:27700", "--n", 392)
 
     print("\n2. Spend the budget once, on a file of addresses with their numbers of deaths.")
-    how = [*DEATHS, *place, *snap, *PRIVACY, "--inference", inference]
+    how = [*DEATHS, *place, *snap, *decided, *PRIVACY, "--inference", inference]
     said = dpppsynth("synthesize", POINTS, *how, "--patterns", 3, "--out", public, "--json", quiet=True)
     release = json.loads(said)
     print(f"epsilon {release['guarantee']['profile']['epsilon']:.6g}, delta 0, by {release['guarantee']['theorem']}")
@@ -82,13 +82,15 @@ def main() -> None:
     STREETS.mkdir(parents=True, exist_ok=True)
 
     print("A. In a window of the plane.\n")
-    run(OUT, place=["--window", "529100,180680,529770,181350"], snap=[], inference=INFERENCE)
+    run(OUT, place=["--window", "529100,180680,529770,181350"], snap=[], decided=[], inference=INFERENCE)
 
     print("\nB. On the streets, which are public; every death moves to the nearest street, at most 30 metres away.")
-    print("   Distances, and with them the privacy radius, run along the streets.\n")
+    print("   Distances, and with them the privacy radius, run along the streets. Crossings without a vertex, and dead")
+    print("   ends near other streets, are taken as they are: --yes answers the warnings of them.\n")
     streets = STREETS / "streets.geojson"
     streets.write_text(json.dumps(soho_streets().to_geojson()))
-    run(STREETS, place=["--network", str(streets)], snap=["--snap", "30"], inference="laplace")
+    place = ["--network", str(streets)]
+    run(STREETS, place, snap=["--snap", "30"], decided=["--yes"], inference="laplace")
 
     print(f"\nLook at {OUT / PICTURES / 'pattern.png'} and {STREETS / PICTURES / 'intensity.png'}: the deaths gather")
     print("around the Broad Street pump.")

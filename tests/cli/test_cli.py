@@ -767,6 +767,8 @@ def test_demo(tmp_path, monkeypatch):
     (out / "public").mkdir(parents=True)
     (out / "public" / "old").touch()
     (out / "kept").touch()
+    # As a user runs it, who has to answer warnings.
+    monkeypatch.delenv("DPPPSYNTH_YES")
     monkeypatch.setattr(subprocess, "run", in_process)
     monkeypatch.setattr(sys, "argv", ["demo.py", str(out), "laplace"])
     runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
