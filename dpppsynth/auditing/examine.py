@@ -67,7 +67,7 @@ def learn_direction(first: Floats, second: Floats) -> Direction:
 
 
 def best_alone(first: Floats, second: Floats) -> int:
-    """Index of the feature, of k (N, k), that separates the inputs best: by most standard deviations.
+    """Index of the one of k features (N, k) that separates the inputs best, in standard deviations.
 
     Examples
     --------
@@ -251,7 +251,7 @@ class Events(NamedTuple):
     q: Floats
 
     def foreseen(self, number: int, n: int, luck: float) -> tuple[int, int]:
-        """Pessimistic numbers of n further runs that show an event, so many standard deviations from the mean."""
+        """Pessimistic counts of an event in n further runs of each input, `luck` standard deviations from the mean."""
         # Bad luck of the further runs, and good luck of those that the shares are from.
         spread = luck * math.sqrt(n * TRAINING)
         p, q = float(self.p[number]), float(self.q[number])

@@ -131,7 +131,7 @@ class DomainOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class OptionalDomainOptions(DomainOptions):
-    """Options of a domain that a saved release brings itself."""
+    """Domain options of commands that may take the domain from a saved release."""
 
     def __post_init__(self) -> None:
         """Checked when it is settled."""

@@ -139,7 +139,7 @@ class Statistic:
 
     @property
     def spent(self) -> float:
-        """Epsilon that certificates state where the noise need not spend all of the budget: what is spent of it."""
+        """Epsilon that the noise really spends, at most the budget; certificates state it."""
         return min(self.epsilon, max(float(upward(self.guarantee.epsilon(), 9)), NOTHING))
 
     @property
@@ -397,7 +397,7 @@ def measured_number(relation: Relation, pattern: PointPattern) -> int:
 
 
 def counted_few(relation: Relation) -> str | None:
-    """Name for a ledger of what n counts where a mark tells persons: it hangs on the cap; None where all points are."""
+    """Description for a ledger of what n counts where each person's points are capped; None where all points count."""
     cap = relation.user_cap
     return None if cap is None else f"{cap.user}, at most {cap.most} each"
 

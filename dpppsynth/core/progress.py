@@ -61,7 +61,7 @@ def inner_progress(say: Progress, words: str, done: int, count: int) -> Progress
 
 
 def part_progress(say: Progress, words: str, done: int, count: int) -> Progress:
-    """The same, passing on the share alone.
+    """Progress of one of several parts, mapped to the share of the whole, without the part's own texts.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def _draws_in_notebooks() -> bool | None:
 
 @contextmanager
 def lines(write: Callable[[str], Any], every: float = 10.0) -> Iterator[Callable[[str], None]]:
-    """Yield the same for files and pipes: a line for each new step, and one every few seconds of a long one.
+    """Yield a function to be told of each step, for files and pipes: it prints a line per step, or every few seconds.
 
     "25 of 400 runs" and "50 of 400 runs" are one step, and so are "1 000 reports counted" and "2 000 reports counted".
     """

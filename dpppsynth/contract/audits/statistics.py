@@ -52,7 +52,7 @@ def laplace_ratio(first: Ints, second: Ints, scale: float | Floats, released: Re
 
 
 def gaussian_ratio(first: Ints, second: Ints, scale: float, released: ReleasedLattice) -> float:
-    """The same with discrete Gaussian noise: `(|o - T'|^2 - |o - T|^2) / (2 scale^2)`."""
+    """Log-likelihood ratio, likewise, with discrete Gaussian noise: `(|o - T'|^2 - |o - T|^2) / (2 scale^2)`."""
     here, there = ((released.lattice - each) / scale for each in (first, second))
     return float(there @ there - here @ here) / 2
 

@@ -47,7 +47,7 @@ SPACING = 0.13
 
 
 def length_scale(network: LinearNetwork, n: float) -> float:
-    """`extent clip(0.8 (n / 100)^(-1/8), 0.2, 1)`: longer than in the plane, as exponential covariances are rough."""
+    """Length scale `extent clip(0.8 (n / 100)^(-1/8), 0.2, 1)`: longer than in windows, for rough exponential fields."""
     return float(network.extent * np.clip(0.8 * (n / 100) ** (-1 / 8), 0.2, 1.0))
 
 
@@ -109,7 +109,7 @@ def street_cells(network: LinearNetwork, n: float, epsilon: float, relation: Cap
 
 
 def fits_along(network: LinearNetwork) -> bool:
-    """Whether the network is so small that a field along its edges can be dense."""
+    """Whether the network is small enough for a dense field along its edges."""
     return _along_edges(network, MOST_FITTED) is not None
 
 
@@ -119,7 +119,7 @@ def has_streets(network: LinearNetwork) -> bool:
 
 
 def streets_tell(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> bool:
-    """Whether counts along streets say more than tents over them.
+    """Whether counts in street segments are more informative than tents over the streets.
 
     So it is where the dense field does not fit along the edges, and segments no longer than two mean edges hold
     enough points: `n / segments >= max(0.1, 0.3 sqrt2 Delta / epsilon)`.
@@ -136,17 +136,17 @@ def _street_points(epsilon: float, relation: CappedRelation) -> float:
 
 
 def street_plane(network: LinearNetwork) -> tuple[int, int]:
-    """Vertices along x and y of the field of the plane beneath the one along streets."""
+    """Vertices along x and y of the planar part of a field along streets."""
     return box_shape(around(network), STREET_PLANE_SIDE)
 
 
 def bandwidth(network: LinearNetwork, n: float) -> float:
-    """`0.35 extent n^(-1/5)`: the kernel's bandwidth where privacy does not ask for a larger one."""
+    """Kernel bandwidth `0.35 extent n^(-1/5)`, where privacy does not ask for a larger one."""
     return float(0.35 * network.extent * n ** (-1 / 5))
 
 
 def kernel_mesh(network: LinearNetwork, relation: CappedRelation) -> NetworkMesh:
-    """Segments that a kernel's points and children fall into: as long as a move: the bandwidth grows with both."""
+    """Segments for a kernel's points and children, about as long as a move: the bandwidth grows with both lengths."""
     shortest = max(relation.reach, network.length / KERNEL_SEGMENTS)
     return network_mesh(network, min(shortest, FIELD_SEGMENT * network.extent))
 

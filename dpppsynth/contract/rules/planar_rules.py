@@ -43,7 +43,7 @@ RISK_SIGMAS = (1.0, 0.5, 0.25)
 
 
 def length_scale(window: Window, n: float) -> float:
-    """`sqrt|S| clip(0.35 (n / 100)^(-1/8), 0.1, 0.5)`: the scale that sizes the mesh."""
+    """Length scale that sizes the mesh: `sqrt|S| clip(0.35 (n / 100)^(-1/8), 0.1, 0.5)`."""
     return float(window.extent * np.clip(0.35 * (n / 100) ** (-1 / 8), 0.1, 0.5))
 
 
@@ -188,7 +188,7 @@ def cells_shape(
     holds: float = 2.0,
     most: float = math.inf,
 ) -> tuple[int, int]:
-    """Finest grid of at most so many cells with `n / cells >= max(1, holds sqrt2 Delta / epsilon)`.
+    """Finest grid of at most `most` cells with `n / cells >= max(1, holds sqrt2 Delta / epsilon)`.
 
     Returns
     -------
@@ -218,7 +218,7 @@ def field_statistic_mesh(window: Window, basis: str, n: float, epsilon: float, r
 
 
 def bandwidth(window: Window, n: float) -> float:
-    """`0.1 sqrt|S| n^(-1/6)`: the kernel's bandwidth where privacy does not ask for a larger one."""
+    """Kernel bandwidth `0.1 sqrt|S| n^(-1/6)`, where privacy does not ask for a larger one."""
     return float(0.1 * window.extent * n ** (-1 / 6))
 
 
