@@ -175,7 +175,7 @@ EXACT_PAIRS = 1_000_000
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of a report: its name, what it is counted in, and which values are good."""
+    """A row of a report: its name, its unit, and which values are good."""
 
     name: str
     unit: str
@@ -266,7 +266,7 @@ class Comparison:
 
     @cached_property
     def intensity(self) -> KernelIntensity | None:
-        """Kernel intensity of the original; None on a network that heat flow cannot serve, whatever the points."""
+        """Kernel intensity of the original; None on a network for which heat flow is too large to compute for any points."""
         found = kernel_intensity(self._smoothed(self.original, self.part), self.bandwidth)
         if isinstance(self.original.domain, LinearNetwork):
             try:
@@ -366,7 +366,7 @@ def without_copies(k: KFunction, source: npt.NDArray[np.int64], domain: Domain) 
 
 
 def transport_method(original: PointPattern, patterns: Sequence[PointPattern]) -> str:
-    """One method of `wasserstein` for all patterns: sliced distances must not stand beside exact ones."""
+    """One method of `wasserstein` for all patterns, since sliced and exact distances are not comparable."""
     largest = _largest(original.domain)
     sizes = [min(len(each), largest) for each in (original, *patterns)]
     pairs = sizes[0] * max(sizes)

@@ -64,11 +64,11 @@ class FieldInference(Estimator[LatticeStatistic]):
 
     @property
     def places(self) -> Mesh:
-        """Mesh at whose vertices covariates are known: the field's own, unless it has types and times as well."""
+        """Mesh at whose vertices covariates are known: the field's own, or its part in space where there are types and times."""
         return self.mesh
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """The estimator with other settings.
+        """A copy of the estimator with other settings.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class FieldInference(Estimator[LatticeStatistic]):
         return self.mesh.weighted_pieces(self.offset)
 
     def centre(self, plan: LatticeStatistic) -> float:
-        """Prior mean of the field: any where n is public, the level of the guess where it is secret."""
+        """Prior mean of the field: 0 where n is public, as any value will do, else the level of the guess of n."""
         return 0.0 if plan.n is not None else float(np.log((plan.expected_n or 1.0) / self.measure.sum()))
 
     def fit(

@@ -47,7 +47,7 @@ SPACING = 0.13
 
 
 def length_scale(network: LinearNetwork, n: float) -> float:
-    """Length scale `extent clip(0.8 (n / 100)^(-1/8), 0.2, 1)`: longer than in windows, for rough exponential fields."""
+    """Length scale `extent clip(0.8 (n / 100)^(-1/8), 0.2, 1)`: longer than in windows, as paths are rough."""
     return float(network.extent * np.clip(0.8 * (n / 100) ** (-1 / 8), 0.2, 1.0))
 
 

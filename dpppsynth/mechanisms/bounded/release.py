@@ -53,7 +53,7 @@ class BoundedErrorRelease(CoxRelease[BoundedCounts]):
 
     @cached_property
     def counts(self) -> Ints:
-        """(T,) the same without negative ones, which brings no count further from the truth."""
+        """(T,) `raw` with zeros for negative counts, which brings no count further from the truth."""
         counts = np.maximum(self.raw, 0)
         counts.flags.writeable = False
         return counts
@@ -111,7 +111,7 @@ class BoundedErrorSeries(StratifiedRelease):
 
     @property
     def counts(self) -> Ints:
-        """(levels, T) the same without negative ones."""
+        """(levels, T) `raw` with zeros for negative counts."""
         return np.maximum(self.raw, 0)
 
     @cached_property

@@ -121,14 +121,14 @@ class CellField:
 
     @property
     def beginning(self) -> Floats:
-        """(V,) field of the least squares fit: far from a mode the Laplace gradient has a direction and no size."""
+        """(V,) field of the least squares fit, to start from: far from a mode the Laplace gradient tells no distance to it."""
         masses = least_squares(self.tree, self.budgets, shrink=True)[tuple(self.places.T)]
         areas = self.areas[tuple(self.places.T)]
         least = LOUD / max(self.budgets.epsilons)
         return np.log(np.maximum(masses, least) / divisor(areas))
 
     def own_masses(self, field: Floats) -> Floats:
-        """(V,) masses of the persons themselves, expected where they are drawn from a field (V,).
+        """(V,) expected masses of the persons themselves, as draws from a field (V,), given the noised counts.
 
         A Poisson number in each cell has the mean and variance m; one step of expectation, with normal laws, takes it
         from there towards the counts.

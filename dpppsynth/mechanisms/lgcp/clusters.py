@@ -124,12 +124,12 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
         return self.clustered(intensity, law, n, rng)
 
     def clustered(self, intensity: Intensity, law: ClusterLaw, n: int, rng: np.random.Generator) -> PointPattern:
-        """`n` points of clusters over an intensity, whose numbers vary as the rule of parents says."""
+        """`n` points of clusters over an intensity, the variance of whose number follows the rule of `parents`."""
         variance = self.parents(intensity).variance(law) if n and law != NO_CLUSTERS else 1.0
         return clustered_pattern(intensity, law, n, rng, variance=variance)
 
     def parents(self, intensity: Intensity) -> ParentRule:
-        """Rule by which numbers of clusters over an intensity vary; that of one is enough, patterns of one follow."""
+        """Rule by which numbers of clusters over an intensity vary; kept for the last intensity alone."""
         return self._rules.get(intensity, lambda: self._parents(intensity))
 
     @cached_property

@@ -70,7 +70,7 @@ class ReportCounts:
         return cls(run, (first, second), rounds, opened)
 
     def misfits(self, chance: float) -> dict[str, float]:
-        """The oddest count, with the logarithm of the probability of one as odd, if that is below the chance."""
+        """Log-probability of a count as unlikely as the least likely one, by name, if it is below that of `chance`."""
         tails = [tails_of(counts) for pattern in self.pair for counts in self._counts(pattern)]
         # Either tail of every count, of both releases.
         log_chance = float(np.concatenate(tails).min()) + math.log(2 * sum(map(len, tails)))
@@ -99,7 +99,7 @@ MOST_SHUFFLED = 500
 
 @dataclass(frozen=True, eq=False)
 class OwnReport:
-    """A number, or several, of the client's own report, which the shuffler alone sees by itself."""
+    """Features of the client's own report, which only the shuffler sees by itself."""
 
     features: Callable[[Any], ArrayLike]
 
