@@ -54,7 +54,7 @@ class MarkScores:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MarkedPattern:
-    """A pattern, its types as numbers (n,), its times (n,) and, for resampled points, the numbers (n,) of their sources."""
+    """A pattern, its types as numbers (n,), its times (n,) and, for resampled points, the numbers (n,) of originals."""
 
     pattern: PointPattern
     kinds: Ints

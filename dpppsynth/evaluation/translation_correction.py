@@ -269,7 +269,7 @@ def areas(shifts: Floats, shape: Outline, known: Lattice) -> Floats:
 
 @compiled
 def area(x: float, y: float, d: float, shape: Outline, known: Lattice, sectors: Ints) -> float:
-    """Area of overlap with the copy moved by (x, y), d far away; `sectors` is a search table of the lattice's angles."""
+    """Area of overlap with the copy moved by (x, y), d away; `sectors` is a search table of the lattice's angles."""
     if y < 0:
         x, y = -x, -y
     last = min(

@@ -121,7 +121,7 @@ class CellField:
 
     @property
     def beginning(self) -> Floats:
-        """(V,) field of the least squares fit, to start from: far from a mode the Laplace gradient tells no distance to it."""
+        """(V,) field of the least squares fit, as a start: far from a mode the Laplace gradient tells no distance."""
         masses = least_squares(self.tree, self.budgets, shrink=True)[tuple(self.places.T)]
         areas = self.areas[tuple(self.places.T)]
         least = LOUD / max(self.budgets.epsilons)

@@ -106,7 +106,7 @@ class FieldStatisticAudit(FieldAudit, AdditiveNoiseAudit):
 
     @property
     def log_mode(self) -> float:
-        """Bound on the log-probability of no noise: `sum_k e^(-k^2 / (2 s^2)) >= s sqrt(2 pi)` (Poisson's summation)."""
+        """Bound on the log-probability of no noise: `sum_k e^(-k^2 / (2 s^2)) >= s sqrt(2 pi)` (Poisson summation)."""
         return -math.log(self.plan.scale * math.sqrt(2 * math.pi))
 
     def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
