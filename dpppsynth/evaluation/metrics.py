@@ -266,7 +266,7 @@ class Comparison:
 
     @cached_property
     def intensity(self) -> KernelIntensity | None:
-        """Kernel intensity of the original; None on networks where heat flow cannot be computed, whatever the points."""
+        """Kernel intensity of the original; None on networks too large for heat flow, whatever the points."""
         found = kernel_intensity(self._smoothed(self.original, self.part), self.bandwidth)
         if isinstance(self.original.domain, LinearNetwork):
             try:

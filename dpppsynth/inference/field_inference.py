@@ -64,7 +64,7 @@ class FieldInference(Estimator[LatticeStatistic]):
 
     @property
     def places(self) -> Mesh:
-        """Mesh at whose vertices covariates are known: the field's own or, where it has times and types, the mesh in space."""
+        """Mesh at whose vertices covariates are known: the field's own; with times or types, the mesh in space."""
         return self.mesh
 
     def changed(self, changes: Mapping[str, Any]) -> Self:

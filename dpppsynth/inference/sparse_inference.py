@@ -101,7 +101,7 @@ class SparseInference(FieldInference):
         return super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
 
     def even_fit(self, likelihood: NoisyMasses, centre: float, others: int) -> SparsePosterior:
-        """Posterior of a field that is even but for effects of covariates, with a weight relative to `others` priors."""
+        """Posterior of a field that is even but for effects of covariates, weighted relative to `others` priors."""
         even = self.explained(constant(len(self.measure), INTERCEPT_SD))
         fit = sparse_posterior(likelihood, even, centre, start=self.started(likelihood, centre))
         return replace(fit, log_evidence=fit.log_evidence + float(np.log(EVEN * others)))
