@@ -106,7 +106,7 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
 
 
 def require_few_segments(mesh: NetworkMesh, most: int) -> None:
-    """InputError for a mesh with more segments than a number of them."""
+    """Refuse a mesh with more than `most` segments, with an InputError."""
     if len(mesh.elements) > most:
         msg = (
             f"mesh: heat flow takes at most {most} segments, got {len(mesh.elements)}; take longer ones "

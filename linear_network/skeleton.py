@@ -151,7 +151,7 @@ def numbered(ends: Floats) -> tuple[Floats, Ints]:
 
 
 def listed_lines(lines: Any, argument: str) -> Any:
-    """(E,) whatever a sequence holds."""
+    """(E,) array of the items of a sequence; InputError for anything else."""
     try:
         given = list(lines)
     except TypeError:

@@ -43,7 +43,7 @@ class Channel:
         raise NotImplementedError
 
     def groups(self, side: int) -> Ints:
-        """(K,) groups of reports, from 0, that hardly tell apart the cells in a block of side x side."""
+        """(K,) groups of reports, from 0; within one, reports hardly tell apart the cells in a block of side x side."""
         raise NotImplementedError
 
 
@@ -203,7 +203,7 @@ class FootprintChannel(Channel):
 
 @dataclass(frozen=True, eq=False)
 class WithRest(Channel):
-    """Another channel, some of whose reports are lost: those are one more report, the last.
+    """Channel that loses some reports of another one; the lost ones count as one more report, the last.
 
     Attributes
     ----------
@@ -226,7 +226,7 @@ class WithRest(Channel):
         return self.kept.backward(numbers[..., :-1]) + numbers[..., -1:] * self._lost
 
     def groups(self, side: int) -> Ints:
-        """Those of the other channel, and one of what is lost."""
+        """Groups of the other channel, and one of the lost reports."""
         groups = self.kept.groups(side)
         return np.append(groups, groups.max() + 1)
 
@@ -352,7 +352,7 @@ class ReportLikelihood:
         return product
 
     def information_matrix(self, w: Floats) -> Floats:
-        """(V, V) expected information of the field; makes the channel's matrix."""
+        """(V, V) expected information of the field; builds the channel's dense matrix."""
         shares = self.shares(w)
         chances = self.chances(shares)
         slopes = (self.channel.matrix - chances[:, None]) * shares
@@ -364,7 +364,7 @@ class ReportLikelihood:
         return np.asarray(stepped / stepped.sum())
 
     def in_blocks(self, side: int) -> "ReportLikelihood":
-        """The same of blocks of side x side cells, in which all cells are alike, and of groups of reports."""
+        """The likelihood for groups of reports and blocks of side x side cells, with equal cells in a block."""
         nx, ny = self.channel.shape
         i, j = np.divmod(np.arange(nx * ny), ny)
         shape = -(-nx // side), -(-ny // side)

@@ -88,7 +88,7 @@ class GridField:
 
 
 class DenseField:
-    """The same prior by a factor of its covariance, `w = L z`.
+    """Prior of a field by a dense factor of its covariance, `w = L z`.
 
     Parameters
     ----------

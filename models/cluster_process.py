@@ -102,7 +102,7 @@ def first_places(intensity: Intensity, count: int, variance: float, rng: np.rand
 
 
 def other_places(intensity: Intensity, first: Floats, counts: Ints, spread: float, rng: np.random.Generator) -> Floats:
-    """Places of clusters beside their first ones (k, 2): so many (k,) of each, one cluster after the other."""
+    """Places of the further points of clusters, by their first places (k, 2) and numbers (k,), cluster by cluster."""
     displace = displacement(intensity.mesh.domain, spread, rng)
     parents = np.repeat(displace(first), counts, axis=0)
     return _about(parents, np.repeat(_values(intensity, first)[0], counts), intensity, displace, rng)
@@ -204,7 +204,7 @@ class SharedTents:
 
     @classmethod
     def of(cls, intensity: Intensity, basis: Basis, spreads: Floats) -> "SharedTents":
-        """From simulated pairs of points."""
+        """Estimates from simulated pairs of points."""
         rng = np.random.default_rng(SEED)
         first = binomial_pattern(intensity, PAIRS, rng).positions
         one, counts = basis(first), np.ones(PAIRS, dtype=np.int64)

@@ -298,7 +298,7 @@ class NoisyCounts(MassLikelihood):
 
 
 class NormalCounts(NoisyCounts):
-    """The same with normal noise, whose `scales` are standard deviations, such as unbiased estimates of shares."""
+    """`NoisyCounts` with normal noise, whose `scales` are standard deviations, such as unbiased estimates of shares."""
 
     law = staticmethod(standard_normal)
     information = 1.0

@@ -91,7 +91,7 @@ class MaternSearch:
         return non_negligible(found)
 
     def climb(self) -> tuple[dict[Key, SparsePosterior], dict[Key, float]]:
-        """Posteriors that carry weight around the evidence's maximum, and all evidence that was seen."""
+        """Posteriors that carry weight around the evidence's maximum, and all evidence that was computed."""
         fits: dict[Key, SparsePosterior] = {}
         seen: dict[Key, float] = {}
 

@@ -292,7 +292,7 @@ class Halves:
         return cls(one, other)
 
     def judge(self, prior: SpectralField, near: "Judged | None" = None) -> "Judged":
-        """Log-likelihood of each half at the mode of the other, summed; modes are searched from those of one near.
+        """Log-likelihood of each half at the mode of the other, summed; the search starts at the modes of `near`.
 
         Of very many points one half is foretold alone, and counts twice.
         """

@@ -43,7 +43,7 @@ class Ties(NamedTuple):
     street: Floats
 
     def conductance(self, detour: float) -> Floats:
-        """(P,) average of both: where a turn counts as a street of length `detour`, the first loses its weight."""
+        """(P,) weighted average of both: `crossing` loses weight where a turn counts as a street of length `detour`."""
         weight = 1 / (1 + detour * self.crossing)
         return weight * self.crossing + (1 - weight) * self.street
 

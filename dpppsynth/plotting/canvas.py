@@ -232,7 +232,7 @@ WARNING = "#b00020"
 
 
 def mark_confidential(figure: Any, why: str, *, size: float = 64) -> None:
-    """Label a figure, so that `save_picture` keeps it out of every release, and write across it what it is."""
+    """Label a figure and mark it as confidential, so that `save_picture` keeps it out of every release."""
     figure.set_label(CONFIDENTIAL)
     figure.suptitle(f"{CONFIDENTIAL}: {why}, not for release", color=WARNING, fontsize=12, weight="bold")
     figure.text(

@@ -251,7 +251,7 @@ def raster_of(
 
 
 def pixels_near(window: Domain, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    """Whether pixels (rows, columns) over the bounding box of a window lie in it, or two of them away from it."""
+    """Whether pixels (rows, columns) over a window's bounding box lie in it, or within two pixels of it."""
     x0, y0, x1, y1 = window.bounds
     rows, columns = shape
     if getattr(window, "is_rectangle", False):

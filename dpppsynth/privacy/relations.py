@@ -23,7 +23,7 @@ LOCATION, TRAJECTORY = "location", "trajectory"
 
 
 def require_mark(user: str | None) -> str | None:
-    """The name of the mark that tells persons, which is no empty text, or None; InputError."""
+    """The name of the mark that tells persons apart, or None; InputError for an empty text or anything else."""
     if user is not None and not instance("user", user, str, MARK):
         msg = f"user: needs the name of a mark, got an empty text; {MARK}."
         raise InputError(msg)
@@ -71,7 +71,7 @@ class Relation:
         return isinstance(other, Relation) and self == other
 
     def covers(self, other: "Relation") -> bool:
-        """Whether a bound under this relation is one under `other`, if no mark is read that this says nothing of."""
+        """Whether a bound under this relation is one under `other`, if no mark is read that this one leaves open."""
         return self.implies(other)
 
     def describe(self) -> str:

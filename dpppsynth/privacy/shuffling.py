@@ -308,7 +308,7 @@ class Bracket(NamedTuple):
 
 
 def binomial_pmf(trials: int, chance: float, successes: int) -> Bracket:
-    """Probability of so many successes.
+    """Bounds on the binomial probability of a number of successes.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def _real() -> Any:
 
 
 def tail_over_pmf(trials: int, chance: float, least: int) -> Bracket:
-    """Probability of at least so many successes, as a multiple of that of exactly so many.
+    """Bounds on the probability of at least so many successes, as a multiple of that of exactly so many.
 
     Examples
     --------

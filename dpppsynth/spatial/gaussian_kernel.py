@@ -101,7 +101,7 @@ def mass(xy: Floats, window: Window, bandwidth: float) -> Floats:
 
 
 def hull(window: Window) -> Window:
-    """Convex hull of a window: the region that kernels are cut to, in coordinates alone."""
+    """Convex hull of a window: the region that kernels are cut to; only its coordinates matter."""
     return window if window.is_rectangle else Window(window.geometry.convex_hull)
 
 

@@ -96,7 +96,7 @@ class Types:
         return cls(name, labels, ends.tolist())
 
     def numbers(self, column: Any, rng: RngLike = None) -> Floats:
-        """(n,) numbers of points with these types, evenly spread over their bins: a public rule, free of charge.
+        """(n,) numbers of points with these types, uniform in their bins: a public rule, at no privacy cost.
 
         Raises
         ------
@@ -399,7 +399,7 @@ class Marks:
         return (1 if self.types is None else len(self.types.values), 1 if self.times is None else self.times.hats)
 
     def require(self, marks: Mapping[str, npt.NDArray[Any]] | None) -> tuple[Ints, Floats]:
-        """(n,) type numbers and (n,) times of points with these marks; zeros for what there is not.
+        """(n,) type numbers and (n,) times of points with these marks; zeros where there are no types, or no times.
 
         Raises
         ------

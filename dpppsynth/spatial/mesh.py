@@ -33,7 +33,7 @@ class Weighting(Protocol):
     """A public density by which integrals are weighted, such as an `Offset`."""
 
     def restrict(self, mesh: Mesh) -> Pieces:
-        """Pieces of a mesh, cut and weighted by it."""
+        """Pieces of a mesh, cut and weighted by the density."""
 
 
 class Mesh:

@@ -190,7 +190,7 @@ def intensity_values(intensity: Any, xy: Floats, name: str, domain: Domain) -> F
 
 
 def pair_weights(pattern: PointPattern, intensity: Intensities, normalise: bool) -> tuple[Floats, float]:
-    """Weights (n,) of the points, and what sums over ordered pairs are divided by.
+    """Weights (n,) of the points, and the divisor of sums over ordered pairs.
 
     Without intensity `n (n - 1) / |D|`, D the domain; otherwise `sum 1/lambda_i` where normalised and |D| where not.
     InputError where the intensity is not one positive, finite number per point, lives on another domain, or is so small

@@ -57,7 +57,7 @@ class Answer:
 
     @property
     def reading(self) -> Reading:
-        """Qualification of the distance: "about"; "at least" where every deviation worsens it, "unknown" where some do."""
+        """Qualification of the distance: "about"; "at least" if all deviations worsen it, "unknown" if only some do."""
         if not any(each.worse for each in self.outside):
             return "about"
         return "at least" if all(each.worse for each in self.outside) else "unknown"

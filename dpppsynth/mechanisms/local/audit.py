@@ -109,7 +109,7 @@ class OwnReport:
 
 
 def among_others(target: Target, clients: Randomizer, statement: ShuffledPrivacy) -> Target:
-    """Audit of one report and, with other persons' reports around it, of the statement on as many as it is of."""
+    """Audit of one report alone, and of the shuffled guarantee for that report among other persons' reports."""
     first, second = target.pair
     other = next((value for value in range(clients.inputs) if value not in (first, second)), second)
     own = tuple(replace(each, features=OwnReport(each.features)) for each in target.statistics)
@@ -138,7 +138,7 @@ class ReportsAudit(StatisticAudit):
 
     @property
     def clients(self) -> Randomizer:
-        """Law with the largest epsilon of the rounds in which there is anything to tell apart."""
+        """Law of the round with the largest epsilon, among those with more than one value."""
         return max(self.rounds, key=lambda randomizer: (randomizer.inputs > 1, randomizer.spent))
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
@@ -146,7 +146,7 @@ class ReportsAudit(StatisticAudit):
         self._unknown("what its counts are of", "counts")
 
     def smaller(self) -> AreaStatistic | GridStatistic | DisplacementStatistic | None:
-        """The statistic for so few persons that a release is quick; None where there is none."""
+        """The same statistic for so few persons that a release is quick; None where there is no such statistic."""
         return replace(self.plan, n=self.few, shuffle=None)  # type: ignore[type-var]
 
     @property

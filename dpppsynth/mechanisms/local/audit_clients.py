@@ -91,7 +91,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Bits:
-    """Every bit of the first integers of reports: what depends on the value may be in the last one of a seed."""
+    """Every bit of the first integers of reports, as a leak may show only in the last bit of a seed."""
 
     def __call__(self, reports: Any) -> Ints:
         """(m,) sums over the reports (k, columns)."""

@@ -100,7 +100,7 @@ def log_intensity(masses: NormalCounts, mesh: Mesh, longest: float, start: Float
 
 
 def own_masses(levels: Sequence[GridLevel], expected: Sequence[Floats], n: int) -> Floats:
-    """(T,) persons in the finest cells themselves, from numbers that a field expects in the cells of each level.
+    """(T,) estimated persons in the finest cells, from their reports and a field's expectations on each level.
 
     A Poisson number has the mean and variance m. By normal laws the estimate of a cell takes it from there, and then
     that of the cell of the level above takes all cells within it.
@@ -119,7 +119,7 @@ def own_masses(levels: Sequence[GridLevel], expected: Sequence[Floats], n: int) 
 
 
 def even_pieces(window: Window, cells: int) -> Rectangles:
-    """Pieces of a window's bounding box, as many along both sides, by the number of cells of a grid.
+    """Equal pieces of a window's bounding box, as many along x as along y, by the number of cells of a grid.
 
     Examples
     --------

@@ -75,7 +75,7 @@ class GridLevel(NamedTuple):
         return self.clients.frequencies(self.counts, self.reports)
 
     def variances(self, expected: Floats, n: int) -> Floats:
-        """(T,) variances of n times the shares, where so many (T,) of n persons are expected in the cells.
+        """(T,) variances of n times the shares, with `expected` (T,) of n persons in the cells.
 
         From the reports, and from who among n persons reports on this level.
         """
@@ -404,7 +404,7 @@ class AdaptiveGridStatistic(GridStatistic):
         return self.counted(np.concatenate([first, second]), seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
-        """Counts of both rounds' reports, one after the other, as what was released."""
+        """Counts of both rounds' reports, one after the other, as a released statistic."""
         grid, clients = self.second_round(counts[: self.randomizers[0].size])
         settled = replace(self, cells=len(grid))
         clients.counts_of(settled.parts(counts)[1], self.reports[1])

@@ -337,7 +337,7 @@ class AdaptiveGrid(GridMechanism):
         return first if after is None else self.second(first_counts(after, first, self.own_window(domain)), persons)
 
     def share(self, after: str | None) -> dict[str, str]:
-        """The persons of one round: releases of all points have another n."""
+        """Mark and value of the persons of one round, since their number is not that of all points."""
         return {ROUND: "1" if after is None else "2"}
 
     def combined(self, domain: Any, n: int | None, after: str, counts: Any) -> Any:
@@ -525,5 +525,5 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
 
 
 def studied(rng: RngLike, fast: Any) -> bool:
-    """Whether a run is marked as not private."""
+    """Whether a run counts as a study, which is not private: `fast`, or with the caller's random numbers."""
     return flag("fast", fast) or rng is not None

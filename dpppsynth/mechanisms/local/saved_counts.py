@@ -337,7 +337,7 @@ def is_counts(name: Any) -> bool:
 
 
 def counts_files(names: Iterable[Any]) -> list[Path]:
-    """All files of counts that are meant, by name; InputError for names of anything else."""
+    """All files of counts that names and patterns stand for, by name; InputError for other files."""
     found: list[Path] = []
     for name in names:
         if not is_counts(name):

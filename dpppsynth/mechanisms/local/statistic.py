@@ -68,7 +68,7 @@ class Shuffle:
 
     @classmethod
     def of(cls, shuffled: Any, delta: Any) -> Self | None:
-        """The numbers from two settings, which go together; None where neither is given."""
+        """Shuffle with these two settings, which go together; None where neither is given."""
         if shuffled is None and delta is None:
             return None
         if shuffled is None or delta is None:
@@ -79,7 +79,7 @@ class Shuffle:
 
     @classmethod
     def stated(cls, parameters: JsonRead) -> Self | None:
-        """The numbers on a certificate; None without a shuffler."""
+        """The shuffle that a certificate states; None without a shuffler."""
         if "shuffled" not in parameters:
             return None
         return cls(**entries("shuffled", parameters["shuffled"], ("reports", "delta")))
@@ -175,7 +175,7 @@ class ReportsStatistic(LatticeStatistic):
 
     @property
     def together(self) -> int:
-        """Number of reports that are shuffled together; of two rounds the smaller."""
+        """Number of reports that are shuffled together: with two rounds, those of the smaller one."""
         return self.n
 
     def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
@@ -256,7 +256,7 @@ class OneRoundStatistic(ReportsStatistic):
         return self.counted(counts, seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
-        """Counts (size,) of n reports as what was released."""
+        """Counts (size,) of n reports as a released statistic."""
         return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), randomness_name(seeded), seeded)
 
 

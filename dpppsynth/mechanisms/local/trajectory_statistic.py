@@ -227,7 +227,7 @@ class TraceStatistic(WalksStatistic):
         return self.counted(lengths, reports(self.protocol.announced(lengths)), seeded=rng is not None)
 
     def counted(self, lengths: TraceCounts, mobility: TraceCounts, *, seeded: bool) -> PrivateStatistic[Self]:
-        """Counts of both rounds as what was released; InputError where they are not those of this plan."""
+        """Counts of both rounds as a released statistic; InputError where they are not those of this plan."""
         if (lengths.n, mobility.n) != self.clients:
             msg = "clients: the counts are not those of so many persons; plan with their numbers."
             raise InputError(msg)
@@ -236,7 +236,7 @@ class TraceStatistic(WalksStatistic):
         return PrivateStatistic(settled, both, randomness_name(seeded), seeded)
 
     def counts(self, lattice: Ints) -> tuple[TraceCounts, TraceCounts]:
-        """The counts of both rounds, from what was released; InputError where they do not belong together."""
+        """The counts of both rounds, from a released statistic; InputError where they do not belong together."""
         return self.protocol.counts(lattice, self.clients, self.longest)
 
     def model(self, lattice: Ints) -> TraceModel:

@@ -94,7 +94,7 @@ class TraceRound(LocalMechanism):
         return Reports(self.fingerprint, self.law.columns, rows, rng is not None)
 
     def simulate(self, trajectories: GridTrajectories, rng: RngLike = None, *, fast: bool = False) -> Counts:
-        """Counts of what so many clients would report, with little memory.
+        """Counts of the reports of clients with these trajectories, with little memory.
 
         Parameters
         ----------
@@ -329,7 +329,7 @@ class CombinedTraces:
 
     @property
     def model(self) -> TraceModel:
-        """The walks behind the counts, wherever the window is."""
+        """Model of random walks estimated from the counts, which does not depend on where the window is."""
         return self.mechanism.protocol.model(*self.mechanism.answers(self.lengths, self.mobility), n=self.n)
 
     def release(self, domain: Any) -> TraceRelease:

@@ -57,7 +57,7 @@ def marks_sensitivity(mesh: Mesh, marks: Marks, relation: CappedRelation, *, rea
 
 
 def time_on_clock(times: Times | None, relation: MovedPoint) -> float:
-    """Largest change of a time as it is measured, where so much time passes as the relation allows.
+    """Largest change of a measured time under the relation, changes of the clock's offset included.
 
     A clock that is t + o(t) at the instant t, with offsets o, changes by at most |t - t'| and the largest difference of
     its offsets.

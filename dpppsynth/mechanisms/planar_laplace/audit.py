@@ -89,7 +89,7 @@ def track_ratio(rows: PersonRows, released: Any) -> float:
 
 
 def farthest(rows: PersonRows, released: Any) -> Floats:
-    """(2,) longest ways of the person's rows from the places of the first pattern, and from those of the second.
+    """(2,) largest distances of the person's rows from the places of the first pattern, and from those of the second.
 
     Wherever the noise ends, what is farther off is not from that pattern.
     """
@@ -169,7 +169,7 @@ class MovedAudit(MovesAudit):
     plan: MovedPoints
 
     def pair(self, relation: Relation) -> Pair:
-        """The hardest move; the moved points come first in the second pattern, whose rows are turned round.
+        """The hardest move; the moved points come first in the second pattern, whose rows are reversed.
 
         The order of the rows is not protected, so it must not differ between the patterns; that of a track is.
         """

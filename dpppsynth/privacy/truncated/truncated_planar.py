@@ -24,7 +24,7 @@ SMALLEST_LENGTH, LARGEST_LENGTH = 1e-60, 1e60
 
 
 def bounded(name: str, value: Any) -> float:
-    """The bound, which may be infinite, unless it is none: then an InputError."""
+    """A positive number, which may be infinite, as a bound; InputError for anything else."""
     infinite = isinstance(value, float) and value == math.inf
     return math.inf if infinite else scaled(name, value)
 
@@ -35,7 +35,7 @@ def scaled(name: str, value: Any) -> float:
 
 
 def points_in_plane(name: str, points: Any) -> Floats:
-    """An array of shape (n, 2), unless it is none or a coordinate is too large to square: then an InputError."""
+    """An array of shape (n, 2); InputError for another shape, or coordinates too large to square."""
     given = plain_array(points)
     array = None if given is None or given.dtype.kind not in "iuf" else given.astype(float)
     if array is None or array.ndim != 2 or array.shape[1] != 2 or not (np.abs(array) <= LARGEST_LENGTH).all():

@@ -61,7 +61,7 @@ def checked_queries(rectangles: Any) -> Floats:
 
 
 def users(name: str, n: Any) -> int:
-    """A number of users: at least one, and such that it is a float."""
+    """A number of users, at least one and within the range of floats."""
     return whole(name, n, 1, most=2**53, remedy="it counts users")
 
 
@@ -109,7 +109,7 @@ def interval(lines: Floats, values: Floats) -> Ints:
 
 
 def interval_among(lines: Floats, first: Ints, number: Ints, values: Floats) -> Ints:
-    """(n,) the same, each value among `number` intervals of its own, whose lines begin at `first`."""
+    """(n,) number of the interval of each value among `number` intervals of its own, whose lines begin at `first`."""
     low, length = first.copy(), number.copy()
     while (length > 1).any():
         half = length // 2

@@ -60,7 +60,7 @@ class DisplacementLaw(QuestionsLaw):
 
     @property
     def displacements(self) -> int:
-        """Number of displacements: to stay, or eight directions and so many distances."""
+        """Number of displacements: staying, or one of `reach` distances in one of eight directions."""
         return 1 + len(DIRECTIONS) * self.reach
 
     @property
@@ -85,7 +85,7 @@ class DisplacementLaw(QuestionsLaw):
         return np.asarray(np.divmod(values, self.displacements)[question])
 
     def louder(self, epsilon: float) -> Self:
-        """The same laws with another epsilon, without a new choice of parameters."""
+        """These laws with another epsilon, without a new choice of parameters."""
         made = replace(self, epsilon=epsilon)
         start, displacement = (replace(each, epsilon=epsilon) for each in self.oracles)
         made.__dict__.update(start=start, displacement=displacement, oracles=(start, displacement))

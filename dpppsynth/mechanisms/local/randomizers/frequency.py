@@ -42,7 +42,7 @@ def checked_budget(epsilon: Any, domain: Any) -> tuple[float, int]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FrequencyOracle(Randomizer):
-    """Base of oracles for any finite list of values, none of them nearer to another.
+    """Base of oracles for any finite list of values, without distances between them.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class DesignLaw:
 
     @property
     def coins(self) -> BinaryLaw:
-        """Coins that come up where the block lacks the own value."""
+        """Law of a coin that comes up where the block lacks the own value."""
         return BinaryLaw(TOTAL - self.keep)
 
     @cached_property

@@ -193,7 +193,7 @@ class RangeHierarchyLaw(QuestionsLaw):
         return tuple(best_oracle(self.epsilon, side**2) for side in self.sides)
 
     def louder(self, epsilon: float) -> Self:
-        """The same laws of all levels with another epsilon, without a new choice of parameters."""
+        """These laws of all levels with another epsilon, without a new choice of parameters."""
         made = replace(self, epsilon=epsilon)
         made.__dict__["oracles"] = tuple(replace(oracle, epsilon=epsilon) for oracle in self.oracles)
         return made

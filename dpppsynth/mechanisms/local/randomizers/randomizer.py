@@ -83,7 +83,7 @@ class Randomizer:
 
     @property
     def spent(self) -> float:
-        """Epsilon that the integer weights certify: at most `epsilon`, and all but a billionth of it."""
+        """Epsilon that the integer weights certify: `epsilon`, or less by at most a billionth of it."""
         raise NotImplementedError
 
     @property
@@ -148,7 +148,7 @@ class Randomizer:
         raise NotImplementedError
 
     def reported(self, counts: Ints) -> int | None:
-        """Number of reports behind such counts, where they tell; InputError for counts of no reports."""
+        """Number of reports behind counts; None where they do not tell it, an InputError where no reports have them."""
         raise NotImplementedError
 
     def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:

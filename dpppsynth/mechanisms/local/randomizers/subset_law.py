@@ -66,7 +66,7 @@ class Shells:
 
     @cached_property
     def beyond(self) -> Ints:
-        """(B, A + 1) how many cells are at least as far from a cell of the orbit as each distance; none in the end."""
+        """(B, A + 1) numbers of cells at least as far as each distance from a cell of each orbit; 0 at the end."""
         width = len(self.squares)
         shell = np.arange(len(self.first))[:, None] * width + self.rank[self.first]
         sizes = np.bincount(shell.ravel(), minlength=len(self.first) * width).reshape(-1, width)
@@ -74,7 +74,7 @@ class Shells:
 
     @cached_property
     def nearest(self) -> Ints:
-        """(B, B) places among `squares` of the least distance between cells of two orbits."""
+        """(B, B) indices in `squares` of the least distance between cells of two orbits."""
         order = np.argsort(self.orbit, kind="stable")
         starts = np.searchsorted(self.orbit[order], np.arange(len(self.first)))
         return np.minimum.reduceat(self.rank[self.first][:, order], starts, axis=1)
@@ -85,7 +85,7 @@ class Shells:
         return np.argsort(self.rank, axis=1, kind="stable")
 
     def places(self, subsets: npt.NDArray[np.integer]) -> Ints:
-        """(n, m) places of the distances between subsets and cells in the list of distances."""
+        """(n, m) indices in the list of distances, for the distances between subsets and cells."""
         found = self.rank[subsets[:, 0]]
         for column in subsets.T[1:]:
             found = np.minimum(found, self.rank[column])
