@@ -134,7 +134,7 @@ def most_meeting(network: LinearNetwork) -> int:
 
 
 def require_few_meeting(network: LinearNetwork) -> None:
-    """Refuse crossings of so many edges that all pairs of them are too many."""
+    """Refuse a network where too many edges meet at a vertex for all their pairs."""
     most = most_meeting(network)
     if most > MOST_MEETING:
         msg = (

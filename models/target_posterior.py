@@ -47,7 +47,7 @@ class FieldPrior:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PointPosterior:
-    """Posterior given exact tent masses: as secret as they are, with a `repr` that hides them."""
+    """Posterior given exact tent masses: as secret as these masses, with a `repr` that hides them."""
 
     prior: FieldPrior
     masses: Floats

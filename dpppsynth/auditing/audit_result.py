@@ -25,7 +25,7 @@ NO_RANDOMNESS = "no randomness from run to run: a fixed seed, or none"
 
 @dataclass(frozen=True)
 class Audit:
-    """Empirical lower bounds on a mechanism's privacy loss, beside what it claims.
+    """Empirical lower bounds on a mechanism's privacy loss, compared with its claim.
 
     Attributes
     ----------

@@ -88,7 +88,7 @@ def best_alone(first: Floats, second: Floats) -> int:
 
 
 def training_scores(pair: Pair, statistic: AuditStatistic, *, share: int) -> tuple[Pair, Pair]:
-    """Scores of the training trials, and of the others.
+    """Scores of the training trials, and of the deciding ones.
 
     Where a direction is learned, either half of the training trials is scored by that of the other half: scores of
     the trials that a direction was learned from are too good to choose a threshold by.
@@ -126,7 +126,7 @@ EVENTS = 400
 
 @dataclass(frozen=True)
 class Finding:
-    """One bound of an audit.
+    """Lower bound on privacy loss from one test statistic, beside the claim.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class Event(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """Scores (n,) of the runs on the input where the event is sought, and of as many on the other."""
+    """Scores (n,) of the runs on the input where the event is sought, and (n,) of those on the other input."""
 
     p: Floats
     q: Floats

@@ -143,7 +143,7 @@ class Block(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Features of all runs.
+    """Results of all runs of an audit: features, repeated noise and deviations from the stated law.
 
     Attributes
     ----------

@@ -18,20 +18,20 @@ NULL: JsonObject = {"const": None}
 
 
 def const(value: str | int) -> JsonObject:
-    """One value and no other."""
+    """Form of a single permitted value."""
     return {"const": value}
 
 
 def one_among(*values: str | int | None) -> JsonObject:
-    """One of several values."""
+    """Form of one of several permitted values."""
     return {"enum": list(values)}
 
 
 def or_null(form: JsonObject) -> JsonObject:
-    """A number or text of this form, or null."""
+    """Form of a value of the given form, or null."""
     return form | {"type": [form["type"], "null"]}
 
 
 def two(form: JsonObject) -> JsonObject:
-    """Two values of this form."""
+    """Form of two values of the given form."""
     return {"type": "array", "items": form, "minItems": 2, "maxItems": 2}

@@ -47,7 +47,7 @@ class Result(Protocol):
 
     @property
     def warning(self) -> str | None:
-        """Reason why it must not be released, if there is one."""
+        """Reason why the result must not be released, if there is one."""
 
     @property
     def domain(self) -> Domain:

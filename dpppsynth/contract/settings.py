@@ -243,7 +243,7 @@ class Setting:
 
     @property
     def phrase(self) -> str:
-        """Help with the unit."""
+        """Help text with the unit."""
         return f"{self.help}, in {self.unit}" if self.unit else self.help
 
     @property

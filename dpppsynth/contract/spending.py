@@ -83,7 +83,7 @@ def spend(
 
 
 def output_folder(keep: object, size: int) -> Path | None:
-    """New folder on a disk with room for so many bytes; InputError for any other, before anything is spent."""
+    """New folder on a disk with room for `size` bytes; InputError for any other, before anything is spent."""
     if keep is None:
         return None
     if not isinstance(keep, str | Path):

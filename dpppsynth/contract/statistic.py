@@ -340,7 +340,7 @@ class Statistic:
         return self
 
     def with_surrogate_marks(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
-        """A surrogate pattern with the required marks, of so many persons where the relation tells persons.
+        """A surrogate pattern with the marks that the statistic requires, such as that of persons.
 
         Parameters
         ----------
@@ -434,7 +434,7 @@ def mesh_json(mesh: Mesh) -> JsonObject:
 
 
 def mesh_words(mesh: Mesh) -> str:
-    """The same in words."""
+    """Kind, numbers of vertices and elements, and fineness, in words."""
     fine = fineness(mesh)
     if isinstance(fine, float):
         told = f"none longer than {fine:.4g}"

@@ -357,7 +357,7 @@ class MeshSynthesizer(PointSynthesizer[R_co]):
 
 
 def point_relation(relation: object, alpha: float | None, *, marks: bool = False) -> CappedRelation:
-    """The relation that is given, else alpha-neighbours, else replace-one; it may speak of `marks` where there are."""
+    """The relation given, else alpha-neighbours, else replace-one; it may cover times and types only with `marks`."""
     if relation is not None:
         if not isinstance(relation, AlphaNeighbours | ReplaceOne | AddRemove):
             msg = f"relation: expected a relation such as ReplaceOne() or AddRemove(), got {relation!r}."
@@ -400,7 +400,7 @@ def public_size(relation: Relation, n: object, expected_n: object) -> float | No
 
 
 def safe_digits(bound: float, *, up: bool = False) -> str:
-    """Four digits of a bound that are within it: rounded down, or up where it is a smallest value."""
+    """Four digits of a bound, rounded so that the bound still holds: down, or up where it is a smallest value."""
     unit = 10.0 ** (math.floor(math.log10(bound)) - 3)
     return f"{(math.ceil if up else math.floor)(bound / unit) * unit:.4g}"
 

@@ -34,7 +34,7 @@ def scratch_prefix(folder: Path) -> str:
 
 
 def require_room(folder: Path, size: int) -> None:
-    """Refuse a disk that has no room for so many bytes, with an InputError."""
+    """Refuse a disk without room for `size` bytes, with an InputError."""
     above = _existing(folder)
     free = shutil.disk_usage(above).free
     if free < size:

@@ -68,7 +68,7 @@ class PublishedFolder:
         pass
 
     def read(self, name: str, most: int = MOST_BYTES) -> bytes:
-        """All bytes of a file, of which there are at most so many.
+        """All bytes of a file, of which there are `most` at most.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class PublishedFolder:
 
 
 def refused() -> OSError:
-    """The error for what is no plain file, or no folder of its own."""
+    """The error for anything but a plain file, or a folder that is not a link."""
     return OSError(errno.ELOOP, LINK)
 
 

@@ -48,7 +48,7 @@ class MarkScores:
     times: pd.DataFrame | None
 
     def table(self) -> pd.DataFrame:
-        """One row a metric, with the columns of `UtilityReport.table`."""
+        """One row per metric, with the columns of `UtilityReport.table`."""
         return averages(0.0, self.values, self.metrics)
 
 

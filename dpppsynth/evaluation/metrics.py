@@ -199,7 +199,7 @@ def known(values: Floats, statistic: Callable[[Floats], Any], least: int) -> Flo
 
 
 def metric_table(columns: Mapping[str, Any], metrics: Sequence[Metric]) -> pd.DataFrame:
-    """One row a metric: columns of numbers, then unit and better."""
+    """One row per metric: columns of numbers, then unit and better."""
     import pandas as pd
 
     words = {"unit": [each.unit for each in metrics], "better": [each.better for each in metrics]}
@@ -384,7 +384,7 @@ def propensity_share(original: PointPattern, pattern: PointPattern) -> float:
 
 
 def kept_part(pattern: PointPattern, rng: np.random.Generator, most: int | None = None) -> npt.NDArray[np.bool_]:
-    """(n,) a random choice of `most` points, or as many as a report compares."""
+    """(n,) mask of a random choice of `most` points, by default as many as a report compares."""
     most = _largest(pattern.domain) if most is None else most
     chosen = np.full(len(pattern), len(pattern) <= most)
     if len(pattern) > most:

@@ -62,7 +62,7 @@ def by_levels(
 
 
 def level_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row a level: points, and the chief scores of the synthetic patterns and of the yardsticks, from its table."""
+    """One row per level: points, and the main scores of the synthetic patterns and of the yardsticks."""
     import pandas as pd
 
     rows = []

@@ -92,7 +92,7 @@ def first_line(head: str) -> bytes:
 
 
 def dump(events: Sequence[Event]) -> bytes:
-    """A whole file."""
+    """Text of a whole ledger file."""
     return first_line(identify(events[-1])) + b"".join(text_of(event) + b"\n" for event in events)
 
 

@@ -55,7 +55,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def panel_axes(count: int, in_row: int, width: float, height: float, beside: float = 0.0) -> list[Axes]:
-    """Axes of so many panels of these inches, with inches to spare `beside` all; those left over show nothing."""
+    """Axes of `count` panels of a size in inches, with room `beside` them; surplus axes of the last row are hidden."""
     columns = min(in_row, count)
     rows = math.ceil(count / columns)
     figure = new_figure(columns * width + beside, rows * height)
@@ -190,7 +190,7 @@ LEAST_AREA, LEAST_OPACITY = 1.4, 0.2
 
 
 def draw_dots(pattern: PointPattern, ax: Axes, *, by: str | None = None, number: int | None = None) -> list[Any]:
-    """Draw one dot a place (and type), its area in proportion to the points there; return handles for a legend.
+    """Draw one dot per place (and type), its area in proportion to the points there; return handles for a legend.
 
     The values of a mark `by` have colours. Opacity and area suit `number` points, those of the pattern unless given.
     """

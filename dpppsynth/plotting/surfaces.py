@@ -278,7 +278,7 @@ def _spot_top(values: Floats) -> float:
 
 
 def draw_streets(lines: Floats, values: Floats, widths: Floats, ax: Axes, **style: Any) -> LineCollection:
-    """Draw stretches (m, 2, 2) in the colours of values (m,) and so wide (m,), the widest on top."""
+    """Draw stretches (m, 2, 2) of streets in the colours of values (m,) and of widths (m,), the widest on top."""
     from matplotlib.collections import LineCollection
 
     order = np.argsort(widths, kind="stable")

@@ -247,7 +247,7 @@ def shuffled_from_dict(data: Any) -> ShuffledPrivacy:
 def shuffled_reports(
     local_epsilon: float, reports: int, delta: float, *, clones: float | None = None
 ) -> ShuffledPrivacy:
-    """Guarantee of so many honest shuffled reports, each within `local_epsilon`; parameters as of `shuffled_delta`.
+    """Guarantee of shuffled honest reports, each within `local_epsilon`; parameters as of `shuffled_delta`.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def _real() -> Any:
 
 
 def tail_over_pmf(trials: int, chance: float, least: int) -> Bracket:
-    """Bounds on the probability of at least so many successes, as a multiple of that of exactly so many.
+    """Bounds on the probability of at least a number of successes, as a multiple of that of exactly this number.
 
     Examples
     --------
@@ -360,7 +360,7 @@ def tail_over_pmf(trials: int, chance: float, least: int) -> Bracket:
 
 
 def upper_tail(trials: int, chance: float, least: int) -> Bracket:
-    """Probability of at least so many successes, where `least` is at or above the mean; below it between 0 and 1."""
+    """Bounds on the probability of at least `least` successes, at or above the mean; below it 0 and 1."""
     if least <= 0:
         return Bracket(1.0, 1.0)
     if least < trials * chance:

@@ -43,7 +43,7 @@ PRINTED_VERSIONS = ("dpppsynth", "opendp", "numpy", "scipy", "shapely")
 
 
 def large_delta(delta: float, sizes: Iterable[Size]) -> str | None:
-    """Code of the warning that a delta promises nothing for releases of so many points each, or None."""
+    """Code of the warning that a delta promises nothing for releases of these sizes, or None."""
     n, expected_n = all_points(sizes)
     if delta < void_delta(n, expected_n):
         return None

@@ -177,7 +177,7 @@ class PatternRelease(Release):
 
     @property
     def patterns(self) -> list[PointPattern]:
-        """The patterns, as many as were paid for."""
+        """The patterns that were paid for."""
         raise NotImplementedError
 
     def keep(self, path: Path) -> Self:

@@ -99,7 +99,7 @@ def days_between(start: object, end: object) -> float:
 
 
 def later_days(origin: str, days: npt.NDArray[np.float64]) -> npt.NDArray[np.str_]:
-    """(n,) ISO dates and times so many days later, to the second."""
+    """(n,) ISO dates and times a number of days after an origin, to the second."""
     first = np.datetime64(_instant("origin", origin), "s")
     return np.datetime_as_string(first + np.rint(days * 86_400).astype("timedelta64[s]"))
 

@@ -34,7 +34,7 @@ TINY = 1e-300
 
 
 class ReleasedLattice(Protocol):
-    """Released numbers."""
+    """Release of numbers on a lattice."""
 
     @property
     def lattice(self) -> Ints:

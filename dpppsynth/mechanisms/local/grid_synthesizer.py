@@ -353,7 +353,7 @@ class AdaptiveGrid(GridMechanism):
     def settings(
         self, n: int, reports: tuple[int, int] | None = None, shuffle: Shuffle | None = None
     ) -> AdaptiveGridStatistic:
-        """Both rounds for n persons, of whom so many report in each; by default as `sigma` splits them."""
+        """Statistic of both rounds for n persons; `reports` of each round, by default as `sigma` splits the persons."""
         return AdaptiveGridStatistic(
             self.window,
             float(self.epsilon),

@@ -89,7 +89,7 @@ class Shuffle:
         return {"reports": self.reports, "delta": self.delta}
 
     def require(self, n: int, least: int) -> None:
-        """Refuse more honest reports than there are (in the smaller round), and a delta that promises nothing."""
+        """Refuse more honest reports than are shuffled (in the smaller round), and a delta that promises nothing."""
         if self.reports > least:
             msg = (
                 f"shuffled: {self.reports} honest reports are more than the {least} that are shuffled together; state "

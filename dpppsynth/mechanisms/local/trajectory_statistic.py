@@ -75,7 +75,7 @@ class WalksStatistic(ReportsStatistic):
         return inside
 
     def model(self, lattice: Ints) -> WalkModel:
-        """Trajectories behind the counts, as many as there were."""
+        """Model of trajectories estimated from the counts, with as many trajectories as were reported."""
         raise NotImplementedError
 
     def walks(self, pattern: PointPattern) -> GridTrajectories:

@@ -30,7 +30,7 @@ def bounded(name: str, value: Any) -> float:
 
 
 def scaled(name: str, value: Any) -> float:
-    """The number, unless products of such numbers may overflow or vanish: then an InputError."""
+    """The number as a float; InputError where products of such numbers may overflow or vanish."""
     return in_range(name, value, SMALLEST_LENGTH, LARGEST_LENGTH, remedy="choose a larger unit of length")
 
 

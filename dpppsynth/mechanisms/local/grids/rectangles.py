@@ -390,7 +390,7 @@ def nested(grid: Rectangles, lines: Sequence[tuple[Any, Any]]) -> Rectangles:
 
 
 def one_level(grid: Any) -> Rectangles:
-    """The grid, unless its cells are already cut: then an InputError."""
+    """The grid of one level; InputError where its cells are already cut."""
     instance("grid", grid, Rectangles, "uniform_grid() makes one")
     if grid.inner:
         msg = "grid: its cells are already cut; `grid.first` is its first level."

@@ -155,7 +155,7 @@ def clipped_frequencies(counts: Any, reports: int) -> Floats:
 
 
 def rounded_sides(sides: Any, rounding: str) -> Ints:
-    """(K,) whole sides of at least 1, as many cells in all as fit into a grid.
+    """(K,) whole sides of at least 1, with no more cells in all than fit into a grid.
 
     Parameters
     ----------

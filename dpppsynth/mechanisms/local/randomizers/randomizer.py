@@ -189,7 +189,7 @@ class Randomizer:
         return ClientAudit(self)
 
     def at_once(self, most: int) -> int:
-        """Reports that are held at once: at most so many, and fewer where each is long, as those of unary encodings."""
+        """Number of reports held at once: `most`, or fewer where each report is long, as in unary encodings."""
         return max(1, min(most, ROOM // max(1, len(self.columns))))
 
     def parameters(self) -> dict[str, Any]:

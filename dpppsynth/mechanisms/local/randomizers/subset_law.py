@@ -93,7 +93,7 @@ class Shells:
 
 
 def shells(cells: int) -> Shells:
-    """Shells of a grid with so many cells along a side, 1 to 64.
+    """Shells of a grid with `cells` cells along a side, 1 to 64.
 
     Examples
     --------
@@ -212,7 +212,7 @@ class SubsetLaw:
 
 
 def subset_law(epsilon: float, shells: Shells, subset: int) -> SubsetLaw:
-    """Whole-number law for subsets of so many cells, geo-indistinguishable with epsilon per cell side."""
+    """Whole-number law for subsets of `subset` cells, geo-indistinguishable with epsilon per cell side."""
     bits = ACCURACY + epsilon * float(shells.distances[-1]) / math.log(2)
     if bits > MOST_BITS or epsilon < LEAST_EPSILON:
         raise InputError(_beyond(epsilon, shells.cells))
