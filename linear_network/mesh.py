@@ -241,7 +241,7 @@ class SegmentCells(NetworkMesh):
 
     @cached_property
     def segments(self) -> NetworkMesh:
-        """The segments with their ends, which tell where they meet."""
+        """The segments with their ends, by which they are joined."""
         return NetworkMesh(self.domain, self.count, self.recipe)
 
     @cached_property

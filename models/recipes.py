@@ -125,7 +125,7 @@ def trace_mesh(
 
 
 def around(network: LinearNetwork) -> tuple[float, float, float, float]:
-    """Bounding box whose sides are at least a third of the diameter, lest thin triangles make steep tents."""
+    """Bounding box with sides of at least a third of the diameter, since thin triangles would make steep tents."""
     x0, y0, x1, y1 = network.bounds
     least = network.diameter / 3
     dx, dy = (max(0.0, least - side) / 2 for side in (x1 - x0, y1 - y0))

@@ -166,7 +166,7 @@ class Event(NamedTuple):
     above: bool
 
     def count(self, scores: Floats) -> int:
-        """Number of the scores (n,) that show the event."""
+        """Number of the scores (n,) in the event."""
         return int(np.count_nonzero(scores >= self.threshold if self.above else scores <= self.threshold))
 
     def __str__(self) -> str:
@@ -180,7 +180,7 @@ class Sides(NamedTuple):
     q: Floats
 
     def counts(self, event: Event) -> tuple[int, int]:
-        """Numbers of runs of either input that show an event."""
+        """Numbers of runs of either input whose scores are in the event."""
         return event.count(self.p), event.count(self.q)
 
 

@@ -391,7 +391,7 @@ def require_kept_cap(kind: type[Statistic], relation: Relation) -> None:
 
 
 def measured_number(relation: Relation, pattern: PointPattern) -> int:
-    """Number of measured points under a relation, capped for each person where it tells persons."""
+    """Number of measured points under a relation, capped for each person where it identifies persons."""
     cap = relation.user_cap
     return len(pattern) if cap is None else number_of_few(pattern, *cap)
 

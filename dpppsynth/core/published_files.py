@@ -92,7 +92,7 @@ class PublishedFolder:
         return os.path.lexists(self.path / name)
 
     def names(self) -> list[str]:
-        """Sorted names of all that lies in the folder; TooLargeError when there are too many."""
+        """Sorted names of all files and folders in the folder; TooLargeError when there are too many."""
         found = []
         with os.scandir(self.path) as entries:
             for entry in entries:

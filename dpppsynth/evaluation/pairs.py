@@ -65,7 +65,7 @@ def summed(share: Callable[[int, int], Floats], n: int) -> Floats:
 
 @compiled
 def partners(k: int, later: bool, reach: float, cells: Cells, who: Ints, squared: Floats) -> int:
-    """Find the points within reach of point k, or those of them that stand later, so that each pair comes up once.
+    """Find the points within reach of point k, or only those of higher number, so that each pair comes up once.
 
     Writes their numbers and squared distances, and returns how many they are.
     """

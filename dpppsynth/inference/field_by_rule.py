@@ -1,4 +1,4 @@
-"""Estimators by public rules behind noised counts or tents: a field of sparse precision, or a plain estimate."""
+"""Estimators by public rules from noised counts or tents: a field of sparse precision, or a plain estimate."""
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import LaplaceMasses

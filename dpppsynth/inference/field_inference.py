@@ -1,4 +1,4 @@
-"""`FieldInference`: a log-Gaussian field behind a private statistic, as post-processing that costs no privacy.
+"""`FieldInference`: a log-Gaussian field inferred from a private statistic, as post-processing without privacy cost.
 
 It may fail, be run again, be tuned on the release. `LGCPInference` has dense priors, `MaternInference` sparse ones.
 """

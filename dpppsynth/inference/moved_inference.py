@@ -1,4 +1,4 @@
-"""`MovedInference`: a Matern field behind counts of moved points on a lattice."""
+"""`MovedInference`: a Matern field inferred from counts of moved points on a lattice."""
 
 from dataclasses import dataclass
 from functools import cached_property

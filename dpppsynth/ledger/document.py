@@ -97,7 +97,7 @@ def dump(events: Sequence[Event]) -> bytes:
 
 
 def parse(raw: bytes, path: Path, known: Sequence[str] = (), start: int = 0) -> Iterator[tuple[str, Event]]:
-    """Events of a file with their hashes, first the budget; those behind the `known` ones, which end at byte `start`.
+    """Events of a file with their hashes, first the budget; only those after the `known` ones, which end at `start`.
 
     A last line without an end is what a writer left that was stopped: nobody was told of that event.
 

@@ -23,7 +23,7 @@ LOCATION, TRAJECTORY = "location", "trajectory"
 
 
 def require_mark(user: str | None) -> str | None:
-    """The name of the mark that tells persons apart, or None; InputError for an empty text or anything else."""
+    """The name of the mark that identifies persons, or None; InputError for an empty text or anything else."""
     if user is not None and not instance("user", user, str, MARK):
         msg = f"user: needs the name of a mark, got an empty text; {MARK}."
         raise InputError(msg)
@@ -31,7 +31,7 @@ def require_mark(user: str | None) -> str | None:
 
 
 class KeptCap(NamedTuple):
-    """Mark that tells persons, and the number of points of each, drawn at random from theirs, that are measured."""
+    """Mark that identifies persons, and the number of points of each, drawn at random, that are measured."""
 
     user: str
     most: int

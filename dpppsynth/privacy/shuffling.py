@@ -268,7 +268,7 @@ def shuffled_reports(
 
 
 def shuffled_rounds(epsilons: Sequence[float], reports: int, delta: float) -> ShuffledPrivacy:
-    """Guarantee of several shuffled rounds, in each of which everybody sends one message within its epsilon.
+    """Guarantee of several shuffled rounds, in each of which every person sends one message within its epsilon.
 
     The law of a later round may follow from what earlier ones told. Epsilons add up, and each round has its share of
     delta.
@@ -301,7 +301,7 @@ NEGLIGIBLE = 1e-12
 
 
 class Bracket(NamedTuple):
-    """A number that is known to lie between two others."""
+    """Lower and upper bound on a number."""
 
     low: float
     high: float

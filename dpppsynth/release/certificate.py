@@ -51,7 +51,7 @@ def large_delta(delta: float, sizes: Iterable[Size]) -> str | None:
 
 
 def synthetic(k: int, source: str | None = None) -> str:
-    """Name of the file of the k-th synthetic pattern; it tells a source other than the released intensity."""
+    """Name of the file of the k-th synthetic pattern, with its source unless that is the released intensity."""
     return f"synthetic_{OTHER_SOURCES.get(source or '', '')}{k:03d}.geojson"
 
 

@@ -146,7 +146,7 @@ def mark_pictures(release: Marked, pattern: PointPattern | None) -> Iterator[tup
 
 
 def risks_by_type(release: Any) -> Iterator[tuple[str, Picture]]:
-    """Captions and maps of the relative risk of the first types, where a release knows of any."""
+    """Captions and maps of the relative risk of the first types, where a release has a risk by type."""
     types = release.marks.types
     if types is not None and release.has_risk:
         for kind in types.values[:RISKS]:

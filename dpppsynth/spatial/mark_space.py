@@ -109,7 +109,7 @@ class Types:
         return np.asarray(generator(rng).uniform(ends[kinds], ends[kinds + 1]))
 
     def indices(self, column: Any) -> Ints:
-        """(n,) number of each point's type in the list; of bins, numbers have that in which they lie.
+        """(n,) number of each point's type in the list; numbers have the number of the bin in which they lie.
 
         Raises
         ------

@@ -37,7 +37,7 @@ def few_rows_each(codes: Ints, most: int, rng: RngLike = None) -> Ints:
 
 
 def few_points_each(pattern: PointPattern, user: str, most: int, rng: RngLike = None) -> PointPattern:
-    """Pattern of at most `most` points of each person, without the mark `user`, which tells persons.
+    """Pattern of at most `most` points of each person, without the mark `user`, which identifies persons.
 
     Unless `rng` is given they are drawn by secret random bits; otherwise what is drawn can be reproduced, and so can
     whose points were left out. InputError where there is no such mark, or labels are missing or no texts and whole

@@ -92,14 +92,14 @@ def fine_mesh(network: LinearNetwork) -> Mesh:
 
 
 def field_mesh(tents: Mesh) -> Mesh:
-    """Mesh of the field behind private tents."""
+    """Mesh of the field inferred from private tents."""
     if tents.kind == "segment" and len(tents.vertices) <= MOST_FITTED:
         return tents
     return _field_mesh(tents.domain, MOST_FITTED)  # type: ignore[arg-type]
 
 
 def street_cells(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> NetworkMesh:
-    """Segments of counts with a field along streets behind them.
+    """Segments of counts from which a field along streets is inferred.
 
     None is longer than two mean edges or 0.02 extents, or than what holds `max(0.1, 0.3 sqrt2 Delta / epsilon)`
     points on average where that is longer.
@@ -114,7 +114,7 @@ def fits_along(network: LinearNetwork) -> bool:
 
 
 def has_streets(network: LinearNetwork) -> bool:
-    """Whether a field along streets stands behind tents: small networks without hubs of very many edges."""
+    """Whether a field along streets is inferred from tents: on small networks without hubs of very many edges."""
     return fits_along(network) and most_meeting(network) <= MOST_MEETING
 
 
@@ -179,7 +179,7 @@ def mesh(
 def field_statistic_mesh(
     network: LinearNetwork, basis: str, n: float, epsilon: float, relation: CappedRelation
 ) -> Mesh:
-    """Mesh of counts or masses with a field along streets behind them: `street_cells`, or `mesh` with a posterior."""
+    """Mesh of counts or masses for a field along streets: `street_cells`, or `mesh` with a posterior."""
     if basis == "cells":
         return street_cells(network, n, epsilon, relation)
     return mesh(network, basis, n, epsilon, relation, scale=length_scale(network, n))

@@ -247,7 +247,7 @@ class Answers:
         return self.filter(rng=0).estimate if len(self.raw) else np.empty(0)
 
     def filter(self, *, method: str = "particles", step: Any = "likely", **settings: Any) -> Filtered:
-        """Series that a filter or smoother finds behind the raw answers; free, since it sees nothing else.
+        """Series estimated from the raw answers by a filter or smoother; free, since it uses nothing else.
 
         It is accurate where answers change little from one to the next, beside the noise. How much they change it finds
         in the raw answers (`filters.likely_step`), unless `step` says; answers that have nothing to do with each other

@@ -156,7 +156,7 @@ class BoundedErrorSeries(StratifiedRelease):
         resample: bool = True,
         rng: RngLike = None,
     ) -> Filtered:
-        """Series of every cell that a filter or smoother finds behind the raw counts; free, since it sees nothing else.
+        """Series of every cell, estimated from the raw counts by a filter or smoother; free, as it uses nothing else.
 
         It helps where counts change little from level to level, beside the noise; the particle filter lags behind where
         one jumps. The error of a filtered count may be twice `max_error`.

@@ -130,7 +130,7 @@ def fitted(
     description: str,
     audit: Callable[[Any], Any],
 ) -> Mechanism[P, Any]:
-    """Record of a log-Gaussian Cox model behind noised numbers."""
+    """Record of a mechanism whose log-Gaussian Cox model is inferred from noised numbers."""
     return Mechanism(
         name=name,
         settings=LGCPSynthesizer,

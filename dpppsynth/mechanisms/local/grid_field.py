@@ -1,4 +1,4 @@
-"""Log-Gaussian field behind the estimates of a grid's cells: free post-processing of the same reports.
+"""Log-Gaussian field inferred from the estimates of a grid's cells: free post-processing of the same reports.
 
 The field has a value for every piece of an even grid. Its exponential, times the part of the piece that lies in the
 window, is the mass there, and every cell of either level has the masses of its pieces, in proportion to area. Reports

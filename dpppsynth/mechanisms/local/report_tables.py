@@ -243,7 +243,7 @@ def read_label(path: Path) -> Label | None:
 def label_of(
     path: Path, mechanism: LocalMechanism, *, window: Window | None = None, labelled: bool = False
 ) -> Label | None:
-    """Label of a file of reports, which must be of this mechanism, and of this window, as far as it tells.
+    """Label of a file of reports, refused unless it is of this mechanism and, where it states one, this window.
 
     Where the mechanism's `user` tells persons, the label must say so as well.
     """

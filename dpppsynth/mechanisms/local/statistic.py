@@ -101,11 +101,11 @@ class Shuffle:
             raise InputError(msg)
 
     def one_message(self, local_epsilon: float, clones: float | None = None) -> ShuffledPrivacy:
-        """Guarantee where everybody sends one message within `local_epsilon`."""
+        """Guarantee where every person sends one message within `local_epsilon`."""
         return shuffled_reports(local_epsilon, self.reports, self.delta, clones=clones)
 
     def each_round(self, epsilons: tuple[float, ...]) -> ShuffledPrivacy:
-        """Guarantee where everybody sends one message in each round, within these epsilons."""
+        """Guarantee where every person sends one message in each round, within these epsilons."""
         return shuffled_rounds(epsilons, self.reports, self.delta)
 
 
@@ -121,7 +121,7 @@ def grid_values(mesh: Mesh, cells: int) -> Ints:
 
 
 def drawn_by(relation: Relation) -> str | None:
-    """Mark by which a relation tells persons, of each of whom one point is drawn."""
+    """Mark by which a relation identifies persons, of each of whom one point is drawn."""
     return None if relation.user_cap is None else relation.user_cap.user
 
 
@@ -329,7 +329,7 @@ class AreaStatistic(OneRoundStatistic):
 
     @cached_property
     def inside(self) -> Any:
-        """(inputs,) whether enough of a cell lies in the window to hold anybody."""
+        """(inputs,) whether the part of a cell inside the window is large enough for persons."""
         inside = np.zeros(self.randomizer.inputs, dtype=bool)
         inside[self.element_values[held(self.mesh.element_measure)]] = True
         return inside

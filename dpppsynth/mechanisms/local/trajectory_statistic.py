@@ -250,7 +250,7 @@ def number_of_trajectories(pattern: PointPattern, user: str | None) -> int:
 
 
 def checked_user(user: Any) -> str | None:
-    """Name of the mark that tells trajectories; None where every point is one."""
+    """Name of the mark that identifies trajectories; None where every point is a trajectory."""
     if user is not None and not instance("user", user, str, "it names the mark that tells trajectories apart"):
         msg = "user: needs the name of a mark, got an empty text; it names the mark that tells trajectories apart."
         raise InputError(msg)

@@ -254,7 +254,7 @@ class LDPTrace(OfTrajectories):
         return first, _answers("mobility", mobility, self.protocol.announced(first))
 
     def estimate(self, lengths: Counts, mobility: Counts) -> TraceModel:
-        """The model behind the counts of the two rounds; InputError where the second is not the one announced."""
+        """The model estimated from the counts of both rounds; InputError where the second is not the one announced."""
         return self.protocol.model(*self.answers(lengths, mobility))
 
     def combine(self, lengths: Counts, mobility: Counts, n: int | None = None) -> "CombinedTraces":

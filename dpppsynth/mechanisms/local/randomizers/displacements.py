@@ -95,7 +95,7 @@ class DisplacementLaw(QuestionsLaw):
         return known_settings(given)
 
     def parts(self, counts: Ints, n: int, *, inside: Any = None) -> tuple[Floats, Floats]:
-        """Estimated shares of the starts (cells**2,), and of the displacements; even where nobody reports on either.
+        """Estimated shares of the starts (cells**2,), and of the displacements; even shares where there are no reports.
 
         Parameters
         ----------

@@ -223,12 +223,12 @@ class DesignLaw:
 
     @property
     def coins(self) -> BinaryLaw:
-        """Law of a coin that comes up where the block lacks the own value."""
+        """Law of a coin that comes up where the block lacks the client's value."""
         return BinaryLaw(TOTAL - self.keep)
 
     @cached_property
     def spent(self) -> float:
-        """Logarithm of the ratio of a block's probabilities with and without the own value in it, rounded up."""
+        """Logarithm of the ratio of a block's probabilities with and without the client's value in it, rounded up."""
         without = (TOTAL - self.keep) * self.odds.numerator
         return log_ratio(self.keep * self.odds.denominator, without)
 
@@ -264,7 +264,7 @@ class DesignOracle(FrequencyOracle):
 
     @cached_property
     def law(self) -> DesignLaw:
-        """Whether a report's block holds the own value."""
+        """Law of whether a report's block holds the client's value."""
         one, _ = self.shares
         return design_law(self.epsilon, one / (1 - one))
 
@@ -282,7 +282,7 @@ class DesignOracle(FrequencyOracle):
         return self.p * both / one + (1 - self.p) * (one - both) / (1 - one)
 
     def kept(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """(n,) whether blocks hold the own value of their clients."""
+        """(n,) whether blocks hold their clients' values."""
         return ~self.law.coins.flips(rng, n)
 
 

@@ -187,7 +187,7 @@ class SubsetLaw:
 
     @cached_property
     def log_empty(self) -> tuple[Decimal, ...]:
-        """Logarithms of the weights of the empty report relative to the total; () where nobody sends it."""
+        """Logarithms of the weights of the empty report relative to the total; () where it is never sent."""
         return _logarithms(self.empty, self.total) if any(self.empty) else ()
 
     @cached_property
