@@ -302,7 +302,7 @@ NODES = 24
 
 
 def spread(mesh: NetworkMesh, bandwidth: float, masses: Floats) -> Floats:
-    """(T,) masses on the segments once those given (T,) have spread as heat does, `masses @ diffusion_matrix`.
+    """(T,) masses on the segments after heat flow from given masses (T,), `masses @ diffusion_matrix`.
 
     The error is below 1e-9 of the largest density. InputError for too many segments.
     """

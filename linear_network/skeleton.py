@@ -241,7 +241,7 @@ def noting_overlaps(parts: Skeleton) -> Skeleton:
 
 
 def overlapping(lines: Any) -> Ints:
-    """Numbers of the LineStrings that share a stretch with an earlier one, to rounding; crossings are none."""
+    """Numbers of the LineStrings that share a stretch with an earlier one, to rounding; crossings do not count."""
     xy, line = shapely.get_coordinates(lines, return_index=True)
     inside = (line[1:] == line[:-1]) & (xy[1:] != xy[:-1]).any(axis=1)
     line, ends = line[1:][inside], np.stack([xy[:-1][inside], xy[1:][inside]], axis=1)

@@ -31,7 +31,7 @@ class Channel:
 
     @cached_property
     def matrix(self) -> Floats:
-        """(K, V) M, the products of every cell."""
+        """(K, V) dense matrix M."""
         return np.column_stack([self.forward(one) for one in np.eye(self.shape[0] * self.shape[1])])
 
     def forward(self, values: Floats) -> Floats:
@@ -49,7 +49,7 @@ class Channel:
 
 @dataclass(frozen=True, eq=False)
 class MatrixChannel(Channel):
-    """Channel of a matrix.
+    """Channel given by a dense matrix.
 
     Attributes
     ----------
@@ -253,7 +253,7 @@ class Multinomial:
         return counts / chances
 
     def information(self, chances: Floats, moves: Floats) -> Floats:
-        """(K, ...) product of moves (K, ...) of the chances, their sum kept, with the expected information on them."""
+        """(K, ...) products of changes (K, ...) of the chances, of sum zero, with the expected information on them."""
         return np.asarray((moves.T * (self.n / chances)).T)
 
 
@@ -279,7 +279,7 @@ class Subsets:
         return np.append(pull, pull @ hit - full / some + counts[-1] / chances[-1])
 
     def information(self, chances: Floats, moves: Floats) -> Floats:
-        """(K, ...) product of moves (K, ...) of the chances with the expected information on them."""
+        """(K, ...) products of changes (K, ...) of the chances with the expected information on them."""
         _, _, hit, some = self._parts(np.zeros_like(chances), chances)
         moved = (moves[:-1] + np.multiply.outer(hit, moves[-1])) / some
         pull = (moved.T * (self.n / (hit * _other(hit)))).T
@@ -340,7 +340,7 @@ class ReportLikelihood:
         return np.asarray(shares * (pull - shares @ pull))
 
     def information(self, w: Floats) -> Product:
-        """Product with the expected information (V, V) of the field, of (..., V) where the channel takes several."""
+        """Function from changes (V,) of the field, or (..., V), to their products with the expected information."""
         shares = self.shares(w)
         chances = self.chances(shares)
 

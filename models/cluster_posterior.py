@@ -253,7 +253,7 @@ class PairLaws:
         return cls(mean, covariance)
 
     def log_likelihood(self, observed: Floats, scales: Sequence[float]) -> Floats:
-        """(M,) log-likelihoods of noised sums (L,): a Laplace law is one of normal laws of exponential variances."""
+        """(M,) log-likelihoods of noised sums (L,), with Laplace noise as a mixture of normal noise."""
         from numpy.polynomial.laguerre import laggauss
 
         nodes, weights = laggauss(MIXED)

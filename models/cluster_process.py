@@ -87,7 +87,7 @@ def clustered_pattern(
 
 
 def first_places(intensity: Intensity, count: int, variance: float, rng: np.random.Generator) -> Floats:
-    """(count, 2) places with the density of the intensity, whose numbers in regions vary less than independent ones'.
+    """(count, 2) places with the density of the intensity, with less variable counts in regions than independent ones.
 
     Of `1 / variance` times as many independent candidates, in the order of a curve that fills the plane, every so
     manieth is taken. Each candidate is as likely as any other, so the density is exact.

@@ -177,7 +177,7 @@ def averaged_mode(fit: Callable[[float, Floats | None], SparsePosterior | None],
 def climb_grid(
     height: Callable[[tuple[float, ...]], float], axes: Sequence[Sequence[float]], first: tuple[int, ...]
 ) -> None:
-    """Ascend to a local maximum over a grid from a place on, one axis after the other, seeing no place twice."""
+    """Ascend from a place to a local maximum over a grid, one axis after the other, evaluating no place twice."""
     seen: dict[tuple[int, ...], float] = {}
 
     def at(place: tuple[int, ...]) -> float:

@@ -244,7 +244,7 @@ def _both_ways(pair: tuple[Floats, Floats]) -> tuple[Sides, Sides]:
 
 
 class Events(NamedTuple):
-    """Events (m,) and how often the training trials show them, smoothed such that none looks impossible."""
+    """Events (m,) and their frequencies in the training trials, smoothed so that none is zero."""
 
     events: list[Event]
     p: Floats

@@ -66,7 +66,7 @@ class Planned(Protocol):
 
     @property
     def mechanism(self) -> str:
-        """For instance "lgcp-tents"."""
+        """Name of the mechanism, for instance "lgcp-tents"."""
 
     @property
     def domain(self) -> Domain:

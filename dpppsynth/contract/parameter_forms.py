@@ -1,4 +1,4 @@
-"""Forms of public parameters: JSON Schemas of values by their names, which each plan declares for its own.
+"""Forms of public parameters: JSON Schemas of values by their names, which each statistic declares for its own.
 
 A certificate whose parameters have another form, or other names, is refused before anything is made of them. Epsilon,
 n, expected_n and the estimator are common to all; a plan with a delta names it, `GIVEN`. Their values, and the kind of

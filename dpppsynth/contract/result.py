@@ -43,7 +43,7 @@ class Result(Protocol):
 
     @property
     def mechanism(self) -> str:
-        """For instance "lgcp-tents"."""
+        """Name of the mechanism, for instance "lgcp-tents"."""
 
     @property
     def warning(self) -> str | None:
@@ -63,7 +63,7 @@ class Result(Protocol):
 
     @property
     def noise(self) -> str:
-        """Sampler and entropy of the randomness that protects."""
+        """Sampler and entropy of the randomness that protects the points."""
 
     @property
     def seeded(self) -> bool:

@@ -252,7 +252,7 @@ class Setting:
         return self.otherwise or _written(self.default)
 
     def value(self, given: Any) -> Any:
-        """The argument that a plain value stands for."""
+        """Constructor argument made from a plain value."""
         return given if self.convert is None else self.convert(given)
 
 

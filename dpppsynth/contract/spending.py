@@ -97,7 +97,7 @@ def output_folder(keep: object, size: int) -> Path | None:
 
 @contextmanager
 def spent_if_refused(ledger: Account | None, entry: str | None) -> Iterator[None]:
-    """Give an authorisation up when values of points are refused, as its public numbers were not compared with any."""
+    """Give an authorisation up when values of points are refused: its public numbers were not compared with points."""
     try:
         yield
     except InputError:

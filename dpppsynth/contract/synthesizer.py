@@ -197,7 +197,7 @@ AnySynthesizer = Synthesizer[MechanismResult]
 
 
 class PointSynthesizer(Synthesizer[R_co]):
-    """Base of synthesizers under the capped relations, where a point changes or up to a number of a person's points."""
+    """Base of synthesizers under capped relations: a point changes, or up to a number of points of one person."""
 
     relation: CappedRelation | None
     # How a delta that promises nothing becomes smaller, or is accepted.

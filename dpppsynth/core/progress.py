@@ -170,7 +170,7 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def line(after: float = 0.0) -> Iterator[Callable[[str], None]]:
-    """Yield a function to be told of each step; the line appears after some seconds, and goes in the end."""
+    """Yield a function that shows each step in a line on the screen, which appears after a while and vanishes."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -201,7 +201,7 @@ def _draws_in_notebooks() -> bool | None:
 
 @contextmanager
 def lines(write: Callable[[str], Any], every: float = 10.0) -> Iterator[Callable[[str], None]]:
-    """Yield a function to be told of each step, for files and pipes: it prints a line per step, or every few seconds.
+    """Yield a function that prints steps to files and pipes: a line per new step, or every few seconds of a long one.
 
     "25 of 400 runs" and "50 of 400 runs" are one step, and so are "1 000 reports counted" and "2 000 reports counted".
     """

@@ -231,7 +231,7 @@ class KComparison:
 
     @cached_property
     def envelope(self) -> Envelope | None:
-        """Pointwise envelope of the synthetic patterns' L-functions, from the lowest to the highest; None of one."""
+        """Pointwise envelope of the synthetic patterns' L-functions, lowest to highest; None for a single pattern."""
         return envelope(self.original, self.synthetic) if len(self.synthetic) > 1 else None
 
 

@@ -114,7 +114,7 @@ class HeatScores:
 
 
 def score_heat(release: HeatMapped, original: PointPattern) -> HeatScores:
-    """Score a release against the pattern it was made from, marked as its plan asks."""
+    """Score a release against the pattern it was made from, marked as its statistic asks."""
     maps = release.exact_maps(original)
     metrics = (
         Metric(f"heat map, EMD at {maps.side} x {maps.side}", f"share {maps.unit}"),

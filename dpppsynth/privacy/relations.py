@@ -310,7 +310,7 @@ class AddRemove(CappedRelation):
 
 @dataclass(frozen=True)
 class AddRemovePerson(Relation):
-    """One person is added or removed, with all their points, however many; how many persons there are is secret.
+    """One person is added or removed with all their points, whatever their number; the number of persons is secret.
 
     Attributes
     ----------

@@ -164,7 +164,7 @@ def rounding(domain: Domain) -> float:
 
 
 def longest_distance(domain: Domain) -> float:
-    """Distance that no two points of a domain exceed, in spite of rounding: what is beyond need not be searched."""
+    """Upper bound on the distances of points of a domain, rounding included, beyond which nothing need be searched."""
     return domain.diameter * (1 + 1e-9) + 2 * rounding(domain)
 
 

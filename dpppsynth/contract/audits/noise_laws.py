@@ -98,7 +98,7 @@ class Truncated(StatedNoise):
 
 @dataclass(frozen=True)
 class DiscreteGaussian(StatedNoise):
-    """Noise with `E e^(t X) <= e^(t^2 s^2 / 2)` of a scale s so large that sums over the lattice are integrals.
+    """Noise with `E e^(t X) <= e^(t^2 s^2 / 2)`, of a scale s at which sums over the lattice equal integrals.
 
     References
     ----------

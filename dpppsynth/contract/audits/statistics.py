@@ -82,7 +82,7 @@ def coarse_cells(bounds: tuple[float, float, float, float], released: object) ->
 
 
 def for_patterns(domain: Domain, pair: Pair, relation: Relation | None = None) -> tuple[AuditStatistic, ...]:
-    """Statistics for anything that releases synthetic patterns: a `PointPattern`, several, or what holds `patterns`.
+    """Statistics for any target that releases synthetic patterns: a `PointPattern`, several, or what has `patterns`.
 
     Counts near the moved point, at several radii; all points; and a direction learned in the counts of coarse cells.
 

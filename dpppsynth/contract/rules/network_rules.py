@@ -206,7 +206,7 @@ def tents_shape(
 
 
 def tents_size(network: LinearNetwork, m: int, relation: CappedRelation) -> tuple[float, float]:
-    """Vertices near the network of tents with m along the longer side, and points that they change by under a move."""
+    """Vertices near the network of tents with m along the longer side, and change of the masses when a point moves."""
     bounds = around(network)
     nx, ny = box_shape(bounds, m)
     hx, hy = (bounds[2] - bounds[0]) / (nx - 1), (bounds[3] - bounds[1]) / (ny - 1)

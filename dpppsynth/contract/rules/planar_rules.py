@@ -130,7 +130,7 @@ def matern_tents_shape(window: Window, n: float, epsilon: float, relation: Cappe
 
 
 def tents_size(window: Window, m: int, relation: CappedRelation) -> tuple[float, float]:
-    """Vertices in the window of tents with m along the longer side, and points that they change by under a move."""
+    """Vertices in the window of tents with m along the longer side, and change of the masses when a point moves."""
     _, delta, vertices = _geometry(window, shape(window, m), relation)
     return vertices, delta / relation.max_points_per_person
 

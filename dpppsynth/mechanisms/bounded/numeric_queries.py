@@ -271,7 +271,7 @@ class Answers:
         return by_method(method, self.raw, law, settings)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form, inverse of `from_dict`: answers and terms, all of them public; a `max_error` of None is none."""
+        """JSON form, inverse of `from_dict`: public answers and terms; without a bound `max_error` is null."""
         released = {"raw": self.raw.tolist(), "noise": self.noise, "seeded": self.seeded}
         promised = {**asdict(self.terms), "delta": self.terms.delta, "scale": self.terms.scale}
         most = None if self.max_error == math.inf else self.max_error

@@ -48,7 +48,7 @@ class BoundedErrorRelease(CoxRelease[BoundedCounts]):
 
     @property
     def raw(self) -> Ints:
-        """(T,) noised counts of the elements of the plan's mesh; some may be negative."""
+        """(T,) noised counts of the elements of the statistic's mesh; some may be negative."""
         return self.statistic.lattice
 
     @cached_property
@@ -59,7 +59,7 @@ class BoundedErrorRelease(CoxRelease[BoundedCounts]):
         return counts
 
     def count_table(self, *, filtered: bool = False) -> CountTable:
-        """A row for each cell: corners and count. There are no levels to make counts smoother over."""
+        """A row for each cell: corners and count; there are no levels over which counts could be smoothed."""
         if filtered:
             msg = (
                 "filtered: counts are smoothed over the levels of a mark, which this release has none of; leave it out"

@@ -1,4 +1,4 @@
-"""Releases with clusters over a private intensity, as tight and as large as the original's; their record."""
+"""Releases with clusters over a private intensity, whose size and spread come from private pair sums; their record."""
 
 import warnings
 from collections.abc import Iterator

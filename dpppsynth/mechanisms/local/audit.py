@@ -1,4 +1,4 @@
-"""Audits of local plans: trials run one client, and whole releases are held to the law of their counts.
+"""Audits of local statistics: trials run one client, and whole releases are held to the law of their counts.
 
 Trials run one client. A plan that counts anything else than what clients send, true cells say, shows in what it
 releases: where all persons have one value, every count is binomial.
@@ -220,7 +220,7 @@ class GridAudit(ReportsAudit):
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveGridAudit(GridAudit):
-    """Reports about rectangles of a coarse grid, and of others about those of a finer one made from their counts."""
+    """Reports about rectangles of a coarse grid and, by other persons, of a finer grid made from the first counts."""
 
     plan: AdaptiveGridStatistic
 

@@ -144,7 +144,7 @@ class GridStatistic(ReportsStatistic):
         return self.report_rows(self.randomizers[0].parameters())
 
     def places(self, pattern: PointPattern) -> Floats:
-        """(n, 2) coordinates of a pattern that matches the plan. As sensitive as the points."""
+        """(n, 2) coordinates of a pattern that matches the statistic. As sensitive as the points."""
         require_no_marks(instance("pattern", pattern, PointPattern))
         require_match(pattern, self.domain, self.n)
         return np.asarray(self.domain.coordinates(pattern.positions))
@@ -225,7 +225,7 @@ class UniformGridStatistic(OneRoundStatistic, GridStatistic):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdaptiveGridStatistic(GridStatistic):
-    """Counts of reports on a coarse grid by some persons, and on one that follows from them by all the others.
+    """Counts of reports on a coarse grid by some persons, and by all others on a finer grid made from the first counts.
 
     Attributes
     ----------

@@ -301,7 +301,7 @@ class AdaptiveCounts:
 
 @dataclass(frozen=True)
 class AdaptiveGrid(GridMechanism):
-    """Base of grids in two rounds: some persons report on a coarse grid, the others on one made from their answers."""
+    """Base of grids in two rounds: some persons report on a coarse grid, the others on one made from its counts."""
 
     _: KW_ONLY
     sigma: float = setting(PRIVAG.sigma, **SIGMA)
@@ -446,7 +446,7 @@ class AdaptiveGrid(GridMechanism):
 
 @dataclass(frozen=True)
 class PrivAG(AdaptiveGrid):
-    """Two rounds with even cuts: cells of the first round are divided the finer the more persons they seem to hold.
+    """Two rounds with even cuts: first-round cells with more estimated persons are divided more finely.
 
     Parameters
     ----------

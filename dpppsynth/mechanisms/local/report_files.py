@@ -421,7 +421,7 @@ def require_files(points: str | Path, reports: str | Path, window: Window, **col
 def require_place_columns(
     points: str | Path, *, user: str | None, window: Window | None = None, **layout: str | None
 ) -> PointFile:
-    """The file of points; refused, by the names of its columns and its CRS, as `perturb_file` would; InputError."""
+    """The file of points, refused by its column names and CRS where `perturb_file` would refuse it; InputError."""
     found = point_file(points, window, layout)
     require_user(found, user)
     require_told(found.columns, user, found.name)

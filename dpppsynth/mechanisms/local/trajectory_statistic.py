@@ -227,7 +227,7 @@ class TraceStatistic(WalksStatistic):
         return self.counted(lengths, reports(self.protocol.announced(lengths)), seeded=rng is not None)
 
     def counted(self, lengths: TraceCounts, mobility: TraceCounts, *, seeded: bool) -> PrivateStatistic[Self]:
-        """Counts of both rounds as a released statistic; InputError where they are not those of this plan."""
+        """Counts of both rounds as a released statistic; InputError where they are not those of this statistic."""
         if (lengths.n, mobility.n) != self.clients:
             msg = "clients: the counts are not those of so many persons; plan with their numbers."
             raise InputError(msg)

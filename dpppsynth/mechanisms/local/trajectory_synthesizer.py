@@ -146,7 +146,7 @@ class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
         return self.shuffled or 1
 
     def number_of(self, pattern: PointPattern) -> int:
-        """The number of trajectories of a pattern with the mark `user` and no other, in the order of their visits."""
+        """Number of trajectories of a pattern with rows in the order of visits, whose only mark is `user`."""
         return number_of_trajectories(pattern, self.user)
 
 

@@ -76,7 +76,7 @@ def times_sensitivity(times: Times | None, reach: float) -> int:
 
 
 def change_of_marks(marks: Marks, relation: CappedRelation) -> float:
-    """Points by which masses change at most where a point keeps its place and changes its marks, before rounding."""
+    """Largest change of the masses, in points, where a point keeps its place and changes its marks, before rounding."""
     if isinstance(relation, AddRemove):
         return 0.0
     moved = require_told(relation, marks)

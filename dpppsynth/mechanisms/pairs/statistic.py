@@ -121,7 +121,7 @@ class PairSumsStatistic(PairsStatistic):
 
     @cached_property
     def pairs(self) -> NoisedPairs:
-        """Sums and noise."""
+        """Pair sums and their noise."""
         statistic = PairStatistic(self.region, self.radii, self.caps, self.steps)
         return NoisedPairs(statistic, self.relation, self.epsilons)
 

@@ -63,7 +63,7 @@ class PairSumsRelease(StatisticRelease[PairSumsStatistic], PatternRelease):
 
     @property
     def noise_sd(self) -> tuple[float, ...]:
-        """(L,) standard deviations of their noise."""
+        """(L,) standard deviations of the sums' noise."""
         return self.statistic.definition.pairs.noise_sd
 
     @property

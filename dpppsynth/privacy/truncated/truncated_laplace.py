@@ -202,7 +202,7 @@ def in_range(
 
 
 def numbers(name: str, values: Any, least: float = -math.inf, most: float = math.inf) -> Floats:
-    """The values as an array of floats of their shape; an InputError where one is outside the range, or no number."""
+    """The values as an array of floats; InputError where one is outside the range, or not a number."""
     given = plain_array(values)
     array = None if given is None or given.dtype.kind not in "iuf" else given.astype(float)
     if array is None or not ((array >= least) & (array <= most)).all():

@@ -40,7 +40,7 @@ RUN = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", G
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns and signs of a CSV file, or the layer of a GeoPackage; None or the default where nothing was said.
+    """Columns and signs of a CSV file, or the layer of a GeoPackage; None or the default where not given.
 
     Coordinate columns of a CSV file are "x" and "y" unless given; a comma, a semicolon, a tab or a bar separates its
     cells, and decimals begin with a point or a comma.

@@ -1,4 +1,4 @@
-"""Grid sizes that balance the noise of a query against non-uniformity inside cells, and who reports on which level.
+"""Grid sizes that balance the noise of a query against non-uniformity inside cells, and the split of users by level.
 
 Under local privacy, `n` reports and budget epsilon, a reference query over half the width and half the height meets
 noise that grows with the side g and cells cut by its border that shrink with it; the minimum of the sum of their

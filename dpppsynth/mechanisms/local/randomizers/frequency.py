@@ -302,7 +302,7 @@ def ideal_variance(epsilon: float, domain: int, one: float, both: float) -> floa
 
 
 def total_variance(oracle: FrequencyOracle) -> float:
-    """Sum over all values of the variance of the estimated number of clients, per client; whatever values they have.
+    """Sum over all values of the variance of the estimated number of clients, per client; the same for all true values.
 
     Of n clients c_v have value v, which adds `c_v own + (n - c_v) other`. Over all values that is
     `n (own + (domain - 1) other)`.

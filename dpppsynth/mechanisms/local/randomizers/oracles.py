@@ -66,7 +66,7 @@ MOST_HASHED = 8
 
 
 class ResponseOracle(FrequencyOracle):
-    """Base of oracles that apply randomised response to a few outputs: the client's output is likelier than each other.
+    """Base of oracles that apply randomised response to a few outputs: the client's output is likelier than any other.
 
     The law in integers is the same for every value; outputs differ by less than 2^-62 in it.
     """
@@ -224,7 +224,7 @@ class LocalHashing(ResponseOracle):
         return Fraction(1, self.hash_range)
 
     def matrix(self) -> Floats:
-        """(functions x classes, domain) probabilities for all functions alike probable, classes fastest; few values."""
+        """(functions x classes, domain) probabilities, functions equally likely, classes fastest; for few values."""
         if self.domain > MOST_HASHED:
             msg = f"domain: the matrix has a row for each function of {self.domain} values; {MOST_HASHED} at most."
             raise InputError(msg)
