@@ -134,7 +134,7 @@ def most_meeting(network: LinearNetwork) -> int:
 
 
 def require_few_meeting(network: LinearNetwork) -> None:
-    """Refuse a network where too many edges meet at a vertex for all their pairs."""
+    """Refuse a network with too many edges at one vertex, since each pair of them would be a tie."""
     most = most_meeting(network)
     if most > MOST_MEETING:
         msg = (

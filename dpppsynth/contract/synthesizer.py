@@ -223,7 +223,7 @@ class PointSynthesizer(Synthesizer[R_co]):
         return people_within(population, domain, require_reach(self.neighbouring()))
 
     def require_levels(self) -> None:
-        """Refuse releases by levels of a mark that the mechanism lacks; by default those of samples of persons' points.
+        """Refuse a mark of levels where releases by level are impossible; by default where persons' points are sampled.
 
         The cap holds for all levels together, and which points of a person count is drawn: so would be how many points
         each level has, which is public and planned for.

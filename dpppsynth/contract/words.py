@@ -87,7 +87,7 @@ class MechanismWords(Generic[P_contra, R_contra]):
 
 
 def largest_error_plan(plans: Iterable[P]) -> P:
-    """The plan with the largest error bound; a plan without a bound comes before all others."""
+    """The statistic with the largest error bound; one without a bound comes before all others."""
     return max(plans, key=_most)
 
 

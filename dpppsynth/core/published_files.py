@@ -125,7 +125,7 @@ class PublishedFolder:
 
 
 def refused() -> OSError:
-    """The error for anything but a plain file, or a folder that is not a link."""
+    """The error where a plain file, or a folder that is not a link, is required."""
     return OSError(errno.ELOOP, LINK)
 
 
