@@ -101,7 +101,7 @@ class Audit:
 
     @property
     def law_is_known(self) -> bool:
-        """Whether `by_ratio` simulates the audited mechanism itself, not the easiest one of the same claim."""
+        """Whether `by_ratio` simulates the audited mechanism itself, not the easiest one to refute under that claim."""
         return self.rating is not None and self.rating.weakened is not None
 
     @property

@@ -221,7 +221,7 @@ class Statistic:
             require_number(pattern, self.n)
 
     def require_columns(self, pattern: PointPattern) -> None:
-        """Refuse some of the points, whatever their number, by their domain and the names of their marks."""
+        """Refuse a pattern, or a part of one, by its domain and the names of its marks."""
         require_match(pattern, self.domain, None, self.count_unit or self.persons_by)
 
     def admitted(self, pattern: PointPattern, rng: RngLike = None) -> PointPattern:

@@ -56,7 +56,7 @@ class Relation:
 
     @property
     def user_cap(self) -> KeptCap | None:
-        """The cap on a person's points that the release itself keeps; None where all points are measured."""
+        """The cap on a person's points that the release itself enforces; None where all points are measured."""
         return None
 
     def described_in(self, unit: str) -> str:
@@ -156,7 +156,7 @@ PUBLIC, PROTECTED = "public", "protected"
 
 @dataclass(frozen=True, repr=False)
 class MovedPoint(CappedRelation):
-    """Base of relations under which a point moves, and its marks change with it as far as is said.
+    """Base of relations under which a point moves, and its marks change with it as far as the relation states.
 
     Attributes
     ----------

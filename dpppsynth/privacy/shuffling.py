@@ -201,7 +201,7 @@ class ShuffledPrivacy:
         )
 
     def proves(self, claimed: "ShuffledPrivacy") -> bool:
-        """Whether a claim follows from the messages that this was derived from, whatever machine it was made on.
+        """Whether a claim follows from the messages of this guarantee, on whatever machine it was derived.
 
         The delta at the claimed epsilon decides, not whether two epsilons agree to a digit. A claim of more than needs
         be is refused as well: its number could carry hidden data.

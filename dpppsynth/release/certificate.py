@@ -171,7 +171,7 @@ class Published:
     certificate: JsonObject
 
     def content(self, name: str) -> bytes:
-        """Bytes of a file beside the certificate; those that it states, if it lists the file.
+        """Bytes of a file beside the certificate, refused if the certificate lists the file with another hash.
 
         Raises
         ------

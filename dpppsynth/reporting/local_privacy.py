@@ -121,7 +121,7 @@ def proof_basis(guarantee: Guarantee) -> str:
 
 
 def shuffled(second: ShuffledPrivacy) -> list[str]:
-    """Paragraphs of the second statement, on reports that an honest shuffler mixes."""
+    """Paragraphs of the second guarantee, for reports mixed by an honest shuffler."""
     times = stated(math.exp(second.epsilon))
     return [
         (

@@ -45,7 +45,7 @@ def cautions(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
 
 
 def exposure(guarantee: Guarantee, parameters: Mapping[str, Any]) -> float:
-    """Probability of publishing a random point as it is that this epsilon and delta would allow; 0 where n is secret.
+    """Probability of publishing a random point itself that the same epsilon and delta would allow; 0 where n is secret.
 
     Publishing one of n points with probability p changes no outcome's probability by more than `p k / n` when a
     person's k points change.

@@ -72,7 +72,7 @@ class MovesAsStated(AsStated):
 
 
 def shifts_between(gone: Floats, came: Floats, rate: float, *, row_by_row: bool = False) -> Floats | None:
-    """(k,) distances between a person's places (k, 2) and (k, 2), times the rate, but for those that stay.
+    """(k,) distances between a person's places (k, 2) and (k, 2), times the rate, without points that stay.
 
     None where it is not known which place is moved to which.
     """

@@ -343,6 +343,6 @@ def less_laplace(change: Ints, scale: float | Floats, factor: float) -> Scores:
 
 
 def less_gaussian(mu: float, factor: float) -> Scores:
-    """Quantiles of the ratio, up to its scale, of inputs as far apart as `N(0, 1)` and `N(mu, 1)`."""
+    """Quantiles of the likelihood ratio, up to its scale, for inputs as far apart as `N(0, 1)` and `N(mu, 1)`."""
     noise = scipy.special.ndtri((np.arange(COUNT) + 0.5) / COUNT)
     return noise + factor * mu, noise

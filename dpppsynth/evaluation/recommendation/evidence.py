@@ -47,7 +47,7 @@ class Outside:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Expected total variation distance to the true normalised intensity, by the study; NaN without a row of it.
+    """Expected total variation distance to the true normalised intensity, by the study; NaN where it has no row for it.
 
     The nearest row was used where the release lies `outside` the study.
     """

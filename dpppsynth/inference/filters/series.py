@@ -163,7 +163,7 @@ def settled(name: str, step: Any, noisy: Floats, variance: float, scale: float) 
 
 
 def of_series(step: Any, noisy: Floats, law: TruncatedLaplace) -> Any:
-    """The step of a noisy series as a float, or (T,) one for each of those side by side, or InputError.
+    """Step of a noisy series as a float, or (T,) steps of series side by side; InputError otherwise.
 
     Series side by side may be as different as a village and a town: each is estimated on its own.
     """

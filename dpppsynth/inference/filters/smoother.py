@@ -205,7 +205,7 @@ USUAL = {"particles": 1000, "proposal": "bootstrap", "resample": True, "rng": No
 
 
 def by_method(method: str, observations: Any, law: Mapping[str, Any], settings: Mapping[str, Any]) -> Filtered:
-    """Series (N,) or (N, T) by one of METHODS; `law` has scale, bound and step, `settings` are those of particles.
+    """Series (N,) or (N, T) by one of METHODS; `law` has scale, bound and step, `settings` are of particle filters.
 
     Raises
     ------
