@@ -230,7 +230,7 @@ def _lines(given: Any, ends: Floats) -> Any:
 
 
 def noting_overlaps(parts: Skeleton) -> Skeleton:
-    """Say in `changes`, once, how many edges run along an earlier one, which stay as they are."""
+    """Add to `changes`, once, the number of edges that run along an earlier one and stay as they are."""
     count = len(overlapping(parts.lines))
     said = (
         f"kept {plural(count, 'edge')} along the same course as another, in whole or in part: such streets count "

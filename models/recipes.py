@@ -21,7 +21,7 @@ from dpppsynth.spatial.planar_mesh import SLIVER, PlanarMesh
 
 
 def domain_from_geojson(data: Mapping[str, Any]) -> Domain:
-    """Window of polygons, or network of lines, from what its `to_geojson` gave."""
+    """Window of polygons, or network of lines, from the form that its `to_geojson` gives."""
     try:
         kinds = {str(feature["geometry"]["type"]) for feature in data["features"]}
     except (LookupError, TypeError, ValueError):
@@ -50,7 +50,7 @@ def segments(mesh: Any) -> NetworkMesh:
 
 
 def mesh_from_recipe(recipe: Mapping[str, Any], domain: Any) -> Mesh:
-    """Build a mesh again from `Mesh.recipe`, and from nothing else."""
+    """Build a mesh again from its `Mesh.recipe` alone."""
     mesh = _built(entries("recipe", recipe), domain) if isinstance(domain, Domain) else None
     if mesh is None or canonical_json(mesh.recipe) != canonical_json(recipe):
         msg = (

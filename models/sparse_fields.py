@@ -168,7 +168,7 @@ class SparseMatern:
 
 
 def field_of_precision(precision: Any, mesh: Mesh) -> SparseField:
-    """A prior of one's own: any sparse positive definite precision (V, V) at a mesh's vertices.
+    """A user's own prior: any sparse positive definite precision (V, V) at a mesh's vertices.
 
     Raises
     ------

@@ -48,7 +48,7 @@ class Uninferred(Estimator[Statistic]):
 
     @property
     def covariates(self) -> Any:
-        """Covariates of the model, likewise."""
+        """Covariates of the model, which are saved beside the statistic."""
         return getattr(self.model, "covariates", None)
 
     def require(self, plan: Any) -> None:

@@ -80,7 +80,7 @@ class DomainOptions:
         return said
 
     def domain(self) -> "Domain":
-        """The public window or network; what was changed in it is said on the screen."""
+        """The public window or network; changes made to it on reading are printed."""
         from dpppsynth.spatial.domains import Window
 
         if self.window is not None:

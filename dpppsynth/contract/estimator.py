@@ -163,7 +163,7 @@ def covariates_of(estimator: JsonRead) -> Design | None:
 
 
 def covariate_rows(covariates: Design | None) -> Rows:
-    """Rows of a table with the covariates and how they were standardised."""
+    """Rows of a table with the covariates and their standardisation."""
     if covariates is None:
         return []
     each = (

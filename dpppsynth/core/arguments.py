@@ -127,7 +127,7 @@ def function(name: str, value: Any, *given: str) -> Callable[..., Any]:
 
 
 def each(value: Any) -> Iterator[Any] | None:
-    """Iterate over elements; None for what has none: a number, a text, a mapping or an array of no dimension."""
+    """Iterate over elements; None for values without any: a number, a text, a mapping, an array of no dimension."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
         return None
     return iter(value)

@@ -139,7 +139,7 @@ def crs_from_member(member: Any) -> str | None:
 
 
 def reproject(xy: npt.NDArray[np.float64], source: CRSLike, target: CRSLike) -> npt.NDArray[np.float64]:
-    """Move coordinates to another CRS (x before y in both); what cannot be moved becomes infinite.
+    """Move coordinates to another CRS (x before y in both); coordinates outside its range become infinite.
 
     Raises
     ------

@@ -35,7 +35,7 @@ def beyond_limits(folder: Path) -> bool:
 
 
 class PublishedFolder:
-    """A folder whose files are read with care.
+    """An untrusted folder, whose files are read with limits of size and without following links.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class History:
-    """Hashes of all events of a ledger, and what follows from them.
+    """Hashes of all events of a ledger, and the state that follows from them.
 
     Attributes
     ----------

@@ -133,7 +133,7 @@ def set_title(ax: Axes, text: str) -> None:
 
 
 def plain_axes(ax: Axes) -> None:
-    """Axes of curves: lines across, and no frame but the two axes."""
+    """Style axes of curves: horizontal grid lines, and no frame beside the two axes."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", color=GRID, linewidth=0.8)
     ax.set_axisbelow(True)

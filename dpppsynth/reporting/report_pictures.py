@@ -1,4 +1,4 @@
-"""Pictures of a report, embedded in its page and reproducible byte by byte, and what they draw."""
+"""Pictures of a report, embedded in its page and reproducible byte by byte, and the numbers that they show."""
 
 import base64
 import io

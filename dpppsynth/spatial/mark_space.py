@@ -472,7 +472,7 @@ def bin_edges(edges: Any, labels: tuple[str, ...]) -> tuple[float, ...]:
 
 
 def mark_name(argument: str, name: object) -> str:
-    """The name of a mark; InputError for what names no column of a mark."""
+    """The name of a mark; InputError for names that a column of a mark cannot have."""
     if not isinstance(name, str) or not name.strip() or not writable(name) or name in TAKEN:
         msg = f"{argument}: needs the name of a column, none of {', '.join(TAKEN)}, got {shown(name)}."
         raise InputError(msg)

@@ -94,7 +94,7 @@ CLOCK_DATES = ("1970-01-01", "2100-01-01")
 
 
 def days_between(start: object, end: object) -> float:
-    """Days from one local instant to another; InputError for what is no instant."""
+    """Days from one local instant to another; InputError for texts that are not instants."""
     return (_instant("end", end) - _instant("start", start)) / DAY
 
 

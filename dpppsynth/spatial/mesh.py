@@ -105,7 +105,7 @@ class Mesh:
 
     @property
     def coordinate_size(self) -> float:
-        """Largest number that enters a basis value: what its rounding error is relative to."""
+        """Largest number that enters a basis value, to which the rounding error is relative."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

@@ -262,7 +262,7 @@ class Offset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the canonical GeoJSON, or of a raster's bounds and numbers: what a certificate quotes."""
+        """SHA-256 of the canonical GeoJSON, or of a raster's bounds and numbers, as quoted on certificates."""
         if not isinstance(self.layer, RasterLayer):
             return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()
         shape = np.array(self.values.shape, dtype="<i8").tobytes()

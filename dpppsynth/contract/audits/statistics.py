@@ -52,7 +52,7 @@ def laplace_ratio(first: Ints, second: Ints, scale: float | Floats, released: Re
 
 
 def gaussian_ratio(first: Ints, second: Ints, scale: float, released: ReleasedLattice) -> float:
-    """Log-likelihood ratio, likewise, with discrete Gaussian noise: `(|o - T'|^2 - |o - T|^2) / (2 scale^2)`."""
+    """Log-likelihood ratio under discrete Gaussian noise: `(|o - T'|^2 - |o - T|^2) / (2 scale^2)`."""
     here, there = ((released.lattice - each) / scale for each in (first, second))
     return float(there @ there - here @ here) / 2
 
@@ -124,7 +124,7 @@ def named(statistics: Iterable[AuditStatistic | Callable[[Released], ArrayLike]]
 
 
 def patterns_of(released: object) -> tuple[PointPattern, ...]:
-    """The synthetic patterns in what was released.
+    """The synthetic patterns in a release.
 
     Raises
     ------

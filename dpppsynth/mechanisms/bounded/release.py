@@ -95,7 +95,7 @@ class BoundedErrorSeries(StratifiedRelease):
 
     @staticmethod
     def fits(releases: Mapping[str, Any]) -> bool:
-        """Whether the levels' counts are of the same cells: only then they are a series."""
+        """Whether all levels have the same cells, so that their counts form a series."""
         meshes = [release.statistic.definition.mesh.recipe for release in releases.values()]
         return all(mesh == meshes[0] for mesh in meshes)
 

@@ -202,7 +202,7 @@ def _ahead(masses: Ints, cells: Ints, plan: HeatmapStatistic) -> Any:
 
 
 def person_pair(plan: HeatmapStatistic) -> Pair:
-    """Two patterns of which the first has one person more than the second, all of whose points come last.
+    """Two patterns of which the first has one person more than the second, with that person's points last.
 
     How many others there are follows from the noise, not from `expected_n`.
 

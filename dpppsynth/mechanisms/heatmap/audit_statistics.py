@@ -161,7 +161,7 @@ class LookedAt(OfBranch):
 
 @dataclass(frozen=True, eq=False)
 class LevelTotals:
-    """Sum of all noised masses of each level, in persons: how many there are is secret."""
+    """Sum of all noised masses of each level, in persons; the number of persons is secret."""
 
     plan: HeatmapStatistic
 

@@ -63,7 +63,7 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
 
     @property
     def clusters(self) -> ClusterPosterior:
-        """Posterior of the law of clusters: whether there are any, how large and how wide."""
+        """Posterior of the law of clusters: their presence, size and spread."""
         if self.inferred_clusters is None:
             msg = "release: inference has not been run on its private statistic; call `release.infer(...)` first."
             raise InputError(msg)

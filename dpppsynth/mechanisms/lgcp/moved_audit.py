@@ -169,5 +169,5 @@ class MovedCountsAudit(MovesAudit):
         return min(0.0, float((gammaln(m + 1) + m * np.log(likeliest)).min()))
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        """No laws: which count is whose is not known."""
+        """No laws: it is not known which points a count is of."""
         return ()

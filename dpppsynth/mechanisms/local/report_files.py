@@ -292,7 +292,7 @@ def perturb_file(
     progress: Progress | None = None,
     permit: Callable[[int], None] | None = None,
 ) -> int:
-    """Draw one report for every person of a file of points, out of core: what their devices would have sent.
+    """Draw one report for every person of a file of points, out of core, as their devices would.
 
     With `user` a person's report is about one of their points, drawn at random, and hides all of them. Without it every
     row is a person of its own, and whoever has k rows is promised k times epsilon. Of `LineTrace`, and of a round of

@@ -332,7 +332,7 @@ def _read(file: Path) -> SavedCounts:
 
 
 def is_counts(name: Any) -> bool:
-    """Whether a name or pattern is of files of counts, by how it ends."""
+    """Whether a name or pattern is of files of counts, by its ending."""
     return isinstance(name, str | Path) and str(name).lower().endswith(SUFFIX)
 
 

@@ -178,7 +178,7 @@ class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
         return fingerprint(self.identity())
 
     def value(self, place: Any) -> int:
-        """The client's value for where a person is; each mechanism says how places are given."""
+        """The client's value for a person's place, given as each mechanism states."""
         raise NotImplementedError
 
     def neighbouring(self) -> Relation:

@@ -152,7 +152,7 @@ class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
 
 @dataclass(frozen=True)
 class LDPTrace(OfTrajectories):
-    """Synthetic trajectories from clients who randomise their reports on their own, in two rounds.
+    """Synthetic trajectories from clients who each randomise their own reports, in two rounds.
 
     Where real clients report, `first` is what they are asked, then `second(longest(counts))`; both have `clients` and
     `aggregate`, and `combine` makes a release of the counts. A custodian who holds the points runs `release(pattern)`.

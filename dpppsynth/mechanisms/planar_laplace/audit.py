@@ -215,5 +215,5 @@ class MovedAudit(MovesAudit):
         return count // 2 * min(0.0, math.log((plan.rate * plan.step) ** 2 / (2 * math.pi * kept)))
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        """No laws: which released row is whose is not known."""
+        """No laws: it is not known which released row is of which point."""
         return ()

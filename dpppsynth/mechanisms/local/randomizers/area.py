@@ -189,7 +189,7 @@ class AreaRandomizer(CellRandomizer):
 
     @property
     def exponent(self) -> float:
-        """Logarithm of the largest weight: epsilon, except for what is not private."""
+        """Logarithm of the largest weight: epsilon, except in mechanisms that are not private."""
         return self.epsilon
 
     @property

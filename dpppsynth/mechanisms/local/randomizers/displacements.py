@@ -125,7 +125,7 @@ class DisplacementLaw(QuestionsLaw):
 
 
 def displacement_of(way: Ints, reach: int) -> Ints:
-    """(n,) numbers of displacements (n, 2) in cells: the nearest of eight directions, and how far along either axis.
+    """(n,) numbers of displacements (n, 2) in cells: the nearest of eight directions, and steps along either axis.
 
     Examples
     --------

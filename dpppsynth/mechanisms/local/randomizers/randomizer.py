@@ -129,7 +129,7 @@ class Randomizer:
         return counts
 
     def fast_tally(self, values: Ints, rng: np.random.Generator) -> Ints:
-        """(size,) counts of such reports drawn at once from their law, in floating point: for studies, never private.
+        """(size,) counts of reports drawn at once from their law, in floating point: for studies, never private.
 
         One by one where the counts have no multinomial law for each value.
         """
@@ -144,7 +144,7 @@ class Randomizer:
         return np.asarray(np.sum(drawn, axis=0), dtype=np.int64)
 
     def count(self, reports: Ints) -> Ints:
-        """(size,) counts of reports (n, columns), additive over reports; InputError for what no client sends."""
+        """(size,) counts of reports (n, columns), additive over reports; InputError for impossible reports."""
         raise NotImplementedError
 
     def reported(self, counts: Ints) -> int | None:
@@ -288,7 +288,7 @@ class CellRandomizer(Randomizer):
 
     @property
     def channel(self) -> Channel:
-        """Probabilities of what is counted given the cell."""
+        """Probabilities of the reports, as they are counted, given the cell."""
         raise NotImplementedError
 
     @property
@@ -301,7 +301,7 @@ class CellRandomizer(Randomizer):
         raise NotImplementedError
 
     def places(self, reports: Ints) -> Ints:
-        """(n,) places in the order of counts of reports (n, columns); InputError for what no client sends."""
+        """(n,) places in the order of counts of reports (n, columns); InputError for reports that no client sends."""
         raise NotImplementedError
 
     def count(self, reports: Ints) -> Ints:

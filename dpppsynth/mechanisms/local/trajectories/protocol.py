@@ -38,7 +38,7 @@ CHUNK = 2**20
 
 
 class RoundPart(NamedTuple):
-    """Reports of one kind that every client makes in a round: what they are about, how many, and their law."""
+    """Reports of one kind that every client makes in a round: their subject, number and law."""
 
     name: str
     times: int
