@@ -60,7 +60,7 @@ class FitNotes:
 
     @property
     def worst(self) -> FitSummary:
-        """The worst diagnostics of fits with a twentieth of the draws or more; None where nothing is known."""
+        """The worst diagnostics of fits with a twentieth of the draws or more; each is None where unknown."""
         counted = ~(self.weight < COUNTED)
         far = np.abs(self.profile - NOMINAL)
         return FitSummary(

@@ -264,7 +264,7 @@ def mean_exp_segment(f: Floats) -> Floats:
 
 
 def exp_divided_difference(f: Floats) -> Floats:
-    """`exp[f0, f1, f2]` along axis 1: half the mean of exp over a triangle with corner values f.
+    """Divided difference `exp[f0, f1, f2]` along axis 1: half the mean of exp over a triangle with corner values f.
 
     Recursion where the values differ, `sum_k h_k(f - mean) / (k + 2)!` (complete symmetric polynomials) where they are
     close: either way to about 1e-14 relative.

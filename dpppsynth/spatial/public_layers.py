@@ -29,7 +29,7 @@ def is_source(source: object) -> bool:
 
 
 def layer_source(source: object) -> str:
-    """Source of a layer as a text, None without one; InputError for invalid ones."""
+    """Source of a layer as a text, "" without one; InputError for invalid ones."""
     if source == "" or is_source(source):
         return str(source)
     msg = f"source: needs at most {LONGEST_SOURCE} printable characters, such as 'Census 2021', got {shown(source)}."

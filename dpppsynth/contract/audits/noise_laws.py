@@ -301,7 +301,7 @@ class AsStated(Profile):
         return self.claim.at
 
     def delta(self, epsilon: float) -> float:
-        """`E (1 - e^(epsilon - L))_+` over the privacy loss L, or the claim's delta where that is less."""
+        """Delta `E (1 - e^(epsilon - L))_+` over the privacy loss L, or the claim's delta where that is less."""
         losses, chances = self._law
         lost = float(chances @ -np.expm1(np.minimum(epsilon - losses, 0.0)))
         lost += ROUNDING + self.unsure * (1 + math.exp(epsilon))

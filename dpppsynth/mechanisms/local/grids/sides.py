@@ -176,7 +176,7 @@ def rounded_sides(sides: Any, rounding: str) -> Ints:
 
 
 def report_signal(epsilon: float) -> float:
-    """`(e^eps - 1) / sqrt(e^eps)`: two over the deviation of an estimated count, per report of another person."""
+    """Signal `(e^eps - 1) / sqrt(e^eps)`: two over the deviation of an estimated count, per report of somebody else."""
     number = real(epsilon)
     if number is None or not LEAST_EPSILON <= number <= LARGEST_EPSILON:
         msg = f"epsilon: must lie between {LEAST_EPSILON:g} and {LARGEST_EPSILON}, got {shown(epsilon)}; {SMALL}."
