@@ -164,13 +164,13 @@ def halvings(leave: Floats, bandwidth: float) -> int:
 
 
 def require_bandwidth(bandwidth: float) -> None:
-    """InputError for a bandwidth that is not positive."""
+    """Refuse a bandwidth that is not positive, with an InputError."""
     remedy = "smallest_diffusion_bandwidth gives one"
     positive("bandwidth", bandwidth, rule="be positive and finite", remedy=remedy)
 
 
 def require_precise(mesh: NetworkMesh, bandwidth: float) -> None:
-    """InputError for a bandwidth at which rounding spoils the matrix."""
+    """Refuse a bandwidth at which rounding errors of the matrix are too large, with an InputError."""
     error = matrix_error(mesh, bandwidth)
     if error > MOST_ERROR:
         unit, least = mesh.domain.unit, float(mesh.element_measure.min())

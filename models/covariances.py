@@ -245,7 +245,7 @@ def covariance_matrix(covariance: Any, mesh: Any) -> Floats:
 
 
 def require_few_vertices(mesh: Mesh) -> None:
-    """InputError for a mesh whose covariance matrix would not fit into memory."""
+    """Refuse a mesh whose covariance matrix would not fit into memory, with an InputError."""
     if len(mesh.vertices) > MOST_POINTS:
         msg = (
             f"mesh: a covariance over {len(mesh.vertices)} vertices is too large; take at most {MOST_POINTS} vertices."
@@ -254,7 +254,7 @@ def require_few_vertices(mesh: Mesh) -> None:
 
 
 def require_semidefinite(covariance: Floats) -> None:
-    """PrivacyCheckError when an eigenvalue is below `-ROOT_ERROR / 2` of the trace.
+    """Refuse an eigenvalue below `-ROOT_ERROR / 2` of the trace, with a PrivacyCheckError.
 
     Every bound on the variance of a difference takes the matrix for the covariance of a field that exists.
     """

@@ -49,7 +49,7 @@ class Measured(Protocol[P_co]):
 
     @property
     def seeded(self) -> bool:
-        """True when that randomness can be reproduced: then nothing is private."""
+        """True when the randomness can be reproduced: then nothing is private."""
 
 
 @dataclass(frozen=True)

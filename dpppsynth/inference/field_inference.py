@@ -209,7 +209,7 @@ def opened_values(design: Design) -> Floats:
 
 
 def require_somewhere(measure: Floats) -> None:
-    """InputError unless integrals (V,) of basis functions times an offset have a positive finite sum."""
+    """Refuse integrals (V,) of basis functions times an offset without a positive finite sum; InputError."""
     if not 0 < measure.sum() < np.inf:
         raise nowhere()
 

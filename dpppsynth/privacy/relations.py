@@ -234,7 +234,7 @@ class MovedPoint(CappedRelation):
 
 @dataclass(frozen=True, repr=False)
 class AlphaNeighbours(MovedPoint):
-    """One point (or the points of one person) moves by at most `alpha`; the number of points is public.
+    """Moves of one point (or of the points of one person) by at most `alpha`; the number of points is public.
 
     Attributes
     ----------
@@ -271,7 +271,7 @@ class AlphaNeighbours(MovedPoint):
 
 @dataclass(frozen=True, repr=False)
 class ReplaceOne(MovedPoint):
-    """One point (or the points of one person) moves anywhere in the domain; the number of points is public.
+    """Moves of one point (or of the points of one person) anywhere in the domain; the number of points is public.
 
     Attributes
     ----------
@@ -288,7 +288,7 @@ class ReplaceOne(MovedPoint):
 
 @dataclass(frozen=True, repr=False)
 class AddRemove(CappedRelation):
-    """One point (or the points of one person) is added or removed; the number of points is secret.
+    """Addition or removal of one point (or of the points of one person); the number of points is secret.
 
     Examples
     --------
@@ -310,7 +310,7 @@ class AddRemove(CappedRelation):
 
 @dataclass(frozen=True)
 class AddRemovePerson(Relation):
-    """One person is added or removed with all their points, whatever their number; the number of persons is secret.
+    """Addition or removal of one person with all their points, however many; the number of persons is secret.
 
     Attributes
     ----------

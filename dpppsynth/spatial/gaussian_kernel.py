@@ -106,7 +106,7 @@ def hull(window: Window) -> Window:
 
 
 def require_bandwidth(bandwidth: Any) -> None:
-    """InputError unless the bandwidth is positive and finite."""
+    """Refuse a bandwidth that is not positive and finite, with an InputError."""
     remedy = "smallest_bandwidth gives one for a budget"
     positive("bandwidth", bandwidth, rule="be positive and finite", remedy=remedy)
 

@@ -35,7 +35,7 @@ def nowhere() -> InputError:
 
 
 def require_offset(offset: object) -> None:
-    """InputError unless it is an offset, or None."""
+    """Refuse anything but an offset or None, with an InputError."""
     if offset is not None and not isinstance(offset, Offset):
         got = type(offset).__name__
         msg = f"offset: needs an Offset, for instance Offset.from_grid(values, bounds), got {got}."

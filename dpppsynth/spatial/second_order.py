@@ -119,7 +119,7 @@ class Envelope:
 
 
 def require_pairs(pattern: PointPattern) -> None:
-    """InputError for a pattern of fewer than two points."""
+    """Refuse a pattern of fewer than two points, with an InputError."""
     if len(pattern) < 2:
         msg = "pattern: pairs of points take at least two points; join patterns, or look at a larger domain."
         raise InputError(msg)
@@ -146,7 +146,7 @@ def checked_distances(r: npt.ArrayLike) -> Floats:
 
 
 def require_smoothing(bandwidth: Any, domain: Domain) -> None:
-    """InputError unless the bandwidth is a distance, above rounding and at most a thousand extents of the domain."""
+    """Refuse a bandwidth that is no length above rounding, or above a thousand extents of the domain; InputError."""
     least, most = rounding(domain), WIDEST * domain.extent
     number = real(bandwidth)
     if number is None or not least < number <= most:

@@ -119,7 +119,7 @@ class HeatmapStatistic(LatticeStatistic):
 
     @property
     def relation(self) -> Relation:
-        """One person with all their points is added or removed, or one point where every point is a person."""
+        """Addition or removal of one person with all their points, or of one point where every point is a person."""
         return self.guarantee.relation
 
     @property

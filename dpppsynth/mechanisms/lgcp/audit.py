@@ -113,7 +113,7 @@ class FieldStatisticAudit(FieldAudit, AdditiveNoiseAudit):
         return partial(gaussian_ratio, *self.exact(pair), self.plan.scale)
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Exact law, that of two normal variables."""
+        """Exact law of the likelihood ratio, that of two normal variables."""
         change = self.change(pair).astype(np.float64)
         return partial(less_gaussian, float(np.sqrt(change @ change)) / self.plan.scale)
 

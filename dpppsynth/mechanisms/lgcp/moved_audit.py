@@ -142,7 +142,7 @@ class MovedCountsAudit(MovesAudit):
         )
 
     def weakened(self, pair: Pair) -> Weakened | None:
-        """Simulated, where the points are few enough."""
+        """Simulated law of the likelihood ratio, where the points are few enough."""
         if len(pair[0]) * RUNS > MOST_MOVES or self.shifts(pair) is None:
             return None
         return partial(simulated, self.plan, pair, PlacesRatio.at(self.plan, pair))

@@ -67,7 +67,7 @@ def square_grid(randomizer: Any) -> int:
 
 
 def local_rounds(epsilon: float, randomizers: Sequence[Any], user: str | None = None) -> Guarantee:
-    """Guarantee of several rounds in each of which other persons report.
+    """Guarantee of several rounds, each with reports of different persons.
 
     Parameters
     ----------

@@ -197,7 +197,7 @@ class MovedAudit(MovesAudit):
         return self.plan.bound
 
     def weakened(self, pair: Pair) -> Weakened | None:
-        """Simulated, where it is known which point is moved to which place."""
+        """Simulated law of the likelihood ratio, where it is known which point is moved to which place."""
         shifts = self.shifts(pair)
         return None if shifts is None else partial(shorter_moves, shifts, self.plan.rate * self.plan.bound)
 
@@ -209,7 +209,7 @@ class MovedAudit(MovesAudit):
         return self.plan.size
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """Logarithm of the largest probability of all points' places on their grid, at most."""
+        """Upper bound on the log-probability of any places of all points on their grid."""
         plan, count = self.plan, self.numbers if first is None else first
         kept = float(gammainc(2, plan.rate * plan.bound))
         return count // 2 * min(0.0, math.log((plan.rate * plan.step) ** 2 / (2 * math.pi * kept)))
