@@ -110,7 +110,7 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
     mechanism : {"auto", "tents", "cells", "moved", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", ...}
         Private quantity. "tents": P1 masses with discrete Laplace noise, delta = 0; "cells": counts along the streets
         of a network, with the same; "moved": counts of points that were each moved by planar Laplace noise, delta = 0,
-        for windows and moves by alpha; "field": smooth functionals of the points with discrete Gaussian noise; all are
+        for moves by alpha; "field": smooth functionals of the points with discrete Gaussian noise; all are
         followed by Bayesian inference at no privacy cost. "auto" is "tents", or "cells" on a large network with
         enough points to tell its streets apart.
         "posterior-draw": one draw from the posterior, whose own randomness protects; "lipschitz": one under a prior of
