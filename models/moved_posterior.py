@@ -92,7 +92,7 @@ class LatticePosterior:
         return self.prior.field(self.mode)
 
     def solve(self, right: Unknowns, residual: float, guessed: float = 0.0) -> Unknowns:
-        """(..., size) solutions of systems of the unknowns' precision, to a residual relative to right-hand sides.
+        """(..., size) solutions of systems with the unknowns' precision matrix, to a relative residual.
 
         `guessed` is the share of the information at places of many points that a preconditioner takes for granted
         everywhere. Newton steps go with few coefficients, and are found sooner without.
@@ -121,7 +121,7 @@ class LatticePosterior:
         return np.concatenate(parts).T
 
     def directions(self, nodes: Ints) -> Unknowns:
-        """(size, m) changes of the unknowns that go with the field at nodes (m,), about, by one standard deviation."""
+        """(size, m) changes of the unknowns that go with about one standard deviation of the field at nodes (m,)."""
         single = np.zeros((len(nodes), len(self.field)))
         single[np.arange(len(nodes)), nodes] = 1.0
         rows = self.prior.adjoint(single)
@@ -186,7 +186,7 @@ def moved_likelihood(
 
 
 def in_blocks(values: Floats | Ints, first: tuple[int, int], shape: tuple[int, ...], side: int) -> Floats:
-    """(bx, by) sums over blocks of side x side nodes from the first one on; there is nothing beyond the array."""
+    """(bx, by) sums over blocks of side x side nodes from the first one on; nodes beyond the array count as 0."""
     (i, j), (nx, ny) = first, (side * blocks for blocks in shape)
     part = values[i : i + nx, j : j + ny]
     padded = np.zeros((nx, ny))
@@ -292,7 +292,7 @@ class Halves:
         return cls(one, other)
 
     def judge(self, prior: SpectralField, near: "Judged | None" = None) -> "Judged":
-        """Log-likelihood of each half at the mode of the other, summed; modes are searched from those of one near.
+        """Log-likelihood of each half at the mode of the other, summed; the search starts at the modes of `near`.
 
         Of very many points one half is foretold alone, and counts twice.
         """
@@ -318,7 +318,7 @@ Place = tuple[int, ...]
 def climbed(
     judge: Callable[[Place, Judged | None], Judged], lengths: tuple[int, ...], start: Place
 ) -> dict[Place, Judged]:
-    """Scores of the places in a table that are tried on the way up to one without a higher neighbour along an axis."""
+    """Scores of the places of a table that are visited on the way to one without a higher neighbour along an axis."""
     found = {start: judge(start, None)}
     here = start
     while True:

@@ -94,13 +94,13 @@ class SpectralField:
         return np.asarray(unknowns[..., self.root.size :].real)
 
     def like(self, other: "SpectralField", unknowns: Unknowns) -> Unknowns:
-        """(size,) unknowns that give the field of other ones of another prior on the same lattice, as far as it can."""
+        """(size,) unknowns with the same field as those of another prior on the same lattice, as far as possible."""
         both = (self.root > 0) & (other.root > 0)
         ratio = np.divide(other.root, self.root, out=np.zeros(both.shape), where=both)
         return unknowns * np.append(ratio.ravel(), np.ones(self.effects))
 
     def seen(self, scale: float) -> Floats:
-        """(size,) variances of what planar Laplace noise of a scale leaves of each coefficient; none of the effects."""
+        """(size,) variances of the coefficients after blurring by planar Laplace noise of a scale; 0 for effects."""
         x, y = (
             2 * np.pi * frequencies(side, step)
             for frequencies, side, step in zip((fft.fftfreq, fft.rfftfreq), self._torus, self.spacing, strict=True)

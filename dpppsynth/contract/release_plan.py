@@ -108,7 +108,7 @@ class ReleasePlan:
 
     @property
     def count_unit(self) -> str | None:
-        """Mark that tells what n counts, such as trajectories, and how many points of each; None counts points."""
+        """Unit that n counts: a mark, such as that of trajectories, with its cap if any; None where n counts points."""
         return self.statistic.count_unit or counted_few(self.guarantee.relation)
 
     @property

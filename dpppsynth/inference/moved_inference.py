@@ -1,4 +1,4 @@
-"""`MovedInference`: a Matern field behind counts of moved points on a lattice."""
+"""`MovedInference`: a Matern field inferred from counts of moved points on a lattice."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,7 +70,7 @@ TINY = 1e-300
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MovedInference(FieldInference):
-    """Prior of a Matern field of smoothness 1, chosen by how well one half of the moved points foretells the other.
+    """Prior of a Matern field of smoothness 1, chosen by how well one half of the moved points predicts the other.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class MovedInference(FieldInference):
 
     @property
     def combined(self) -> list[tuple[float, float, float]]:
-        """Range, sigma and detail of all priors but the even one."""
+        """Range, sigma and detail of all priors but that of an even field."""
         return list(product(self.ranges, self.sigmas, self.details))
 
     def __repr__(self) -> str:

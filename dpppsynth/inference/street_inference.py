@@ -1,4 +1,4 @@
-"""`StreetInference`: a field along streets behind noisy counts or masses, which knows that streets carry on."""
+"""`StreetInference`: a field along streets, correlated across crossings, inferred from noisy counts or masses."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""Moved points behind a log-Gaussian field: plan, record, words and examples."""
+"""Moved points, and a log-Gaussian field inferred from them: plan, record, words and examples."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -22,7 +22,7 @@ from dpppsynth.spatial.domains import Domain, Window
 
 
 def planned(s: LGCPSynthesizer, domain: Domain, n: int, _size: float) -> ReleasePlan:
-    """Counts of moved points, with a field behind them that knows how points are moved."""
+    """Plan of counts of moved points, and of a field inferred from them by the law of the moves."""
     if not isinstance(domain, Window):
         msg = "mechanism: 'moved' moves points in the plane; along streets take 'tents' or 'cells'."
         raise InputError(msg)

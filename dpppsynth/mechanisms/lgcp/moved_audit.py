@@ -96,7 +96,7 @@ def nodes_near(plan: MovedCounts, places: Floats, reach: float) -> Floats:
 
 
 def simulated(plan: MovedCounts, pair: Pair, ratio: PlacesRatio, factor: float) -> Scores:
-    """Scores (N,), (N,) of the ratio where all noise is so many times too small."""
+    """Scores (N,), (N,) of the ratio where all noise is too small by a factor."""
     rng, rate = np.random.default_rng(SEED), factor * plan.rate
     sides = []
     for pattern in pair:
@@ -111,7 +111,7 @@ def simulated(plan: MovedCounts, pair: Pair, ratio: PlacesRatio, factor: float) 
 
 
 def released_counts(_side: int, released: Released) -> Noise | None:
-    """The counts themselves as noise: the made-up points are known."""
+    """The released counts, which stand for the noise, since the made-up points are known."""
     return getattr(released, "lattice", None)
 
 
@@ -142,7 +142,7 @@ class MovedCountsAudit(MovesAudit):
         )
 
     def weakened(self, pair: Pair) -> Weakened | None:
-        """Simulated, where the points are few enough."""
+        """Simulated law of the likelihood ratio, where the points are few enough."""
         if len(pair[0]) * RUNS > MOST_MOVES or self.shifts(pair) is None:
             return None
         return partial(simulated, self.plan, pair, PlacesRatio.at(self.plan, pair))
@@ -155,7 +155,7 @@ class MovedCountsAudit(MovesAudit):
         return self.plan.size
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """Logarithm of a bound on the probability of any counts; of some of them nothing is said.
+        """Upper bound on the log-probability of any counts; 0, which says nothing, for a part of them.
 
         Of m points, the others given, any counts have the probability `m! p^m` at most, with p that of the likeliest
         node of any point. Noise is likeliest in a cell, or in a strip beyond the border, about whose middle it is; a
@@ -169,5 +169,5 @@ class MovedCountsAudit(MovesAudit):
         return min(0.0, float((gammaln(m + 1) + m * np.log(likeliest)).min()))
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        """No laws: which count is whose is not known."""
+        """No laws: it is not known which points a count is of."""
         return ()
