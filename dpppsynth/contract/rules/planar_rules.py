@@ -181,7 +181,7 @@ def moves_tell(window: Window, n: float, scale: float) -> bool:
     scale : float
         Of the noise, as in `moved_mesh`.
     """
-    return n >= 1 and n * scale**2 <= MOVED_POINTS * window.area
+    return n * scale**2 <= MOVED_POINTS * window.area
 
 
 def moved_ranges(counts: Mesh, scale: float) -> tuple[float, ...]:

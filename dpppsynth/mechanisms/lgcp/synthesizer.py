@@ -29,7 +29,7 @@ from dpppsynth.contract.settings import (
     made_of,
     setting,
 )
-from dpppsynth.contract.stratified_plan import StratifiedPlan
+from dpppsynth.contract.stratified_plan import StratifiedPlan, level_names, sizes
 from dpppsynth.contract.synthesizer import (
     PointSynthesizer,
     covering,
@@ -324,10 +324,12 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         Parameters as in `PointSynthesizer.plan_by`; "auto" takes "tents" where levels would have different mechanisms.
         """
         given = {"by": by, "levels": levels, "n": n, "expected_n": expected_n, **options}
-        plan = super().plan_by(domain, **given)
-        if len({each.mechanism for each in plan.parts.values()}) == 1:
-            return plan
-        return replace(self, mechanism="tents").plan_by(domain, **given)
+        names = level_names(levels)
+        counts = zip(sizes(names, n, "n").values(), sizes(names, expected_n, "expected_n").values(), strict=True)
+        plans = (self.plan(domain, n=one, expected_n=guess, **options) for one, guess in counts)
+        if self.mechanism == "auto" and len({plan.mechanism for plan in plans}) > 1:
+            return replace(self, mechanism="tents").plan_by(domain, **given)
+        return super().plan_by(domain, **given)
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
         most = super().ceiling(domain, **options)
