@@ -5,9 +5,6 @@ log(.99 q A + .01), with q the normalised intensity and A the area of the window
 of Gaussian kernels are chosen on the judging half itself, so kernels know more than a release may. The field on the
 points themselves is the mechanism with noise of a thousandth of alpha.
 
-Sets are files `NAME.csv.gz` of a folder, with columns x and y and, but for the known ones, the box of the points, two
-hundredths wider on every side, for their window; and simulated cities, tight spots, and the deaths of Soho.
-
     OMP_NUM_THREADS=1 python benchmarks/moved.py --data FOLDER --out docs/results/moved.md
 
 Sets on streets, with --streets, are the two shipped ones, and simulated ones of benchmarks/streets.py; A is the length
@@ -21,25 +18,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import city
 import numpy as np
 import streets
+from held_out import halves, jittered, kernel, score, sets
 from measuring import timed
 from pages import command_line, fill, table
-from scipy.ndimage import gaussian_filter
 
 import dpppsynth as dps
 
-# Windows of files whose points do not settle it, as their authors state them.
-WINDOWS = {"bei": (0.0, 0.0, 1000.0, 500.0)}
-WIDER = 0.02
-# Numbers of points of simulated sets, and spots of tight ones: their number, and their widths in shares of the side.
-CITY, SPOTS, WIDTHS = 20_000, 150, 0.004
 SETTINGS = [(alpha, epsilon) for alpha in (0.01, 0.005) for epsilon in (0.3, 1.0, 3.0)]
 # Noise of the field on the points themselves: epsilon at an alpha of a hundredth.
 LIMIT = (0.01, 1000.0)
-# Pixels along the longer side, and bandwidths in shares of sqrt(A), of kernels.
-PIXELS, BANDWIDTHS = 512, np.geomspace(0.002, 0.25, 30)
 LIMITS = ("set", "n", "best kernel, not private", "field, not private")
 # On streets: shares of the extent and budgets, numbers of points of simulated sets, and seeds of the noise of sets.
 STREET_ALPHAS, EPSILONS = (0.005, 0.01, 0.03), (0.3, 1.0, 3.0)
@@ -49,76 +38,11 @@ STREET_HEADS = ("set", "n", "alpha, share of the extent", "eps", *STREET_RIVALS,
 HEADS = (*LIMITS[:2], "alpha, share of sqrt(A)", "eps", "tents", "moved, best kernel", "moved, field", "CPU seconds")
 
 
-def files(folder: Path) -> Iterator[tuple[str, dps.PointPattern]]:
-    """Patterns of the files of a folder."""
-    for path in sorted(folder.glob("*.csv.gz")):
-        name = path.name.removesuffix(".csv.gz")
-        xy = np.loadtxt(path, delimiter=",", skiprows=1)[:, :2]
-        wider = WIDER * np.ptp(xy, axis=0)
-        bounds = WINDOWS.get(name, (*(xy.min(axis=0) - wider), *(xy.max(axis=0) + wider)))
-        yield name, dps.PointPattern(xy, dps.Window.rectangle(*map(float, bounds)))
-
-
-def spots(rng: np.random.Generator, n: int) -> dps.PointPattern:
-    """Points of which all but one in twenty lie in spots of very different weights and widths."""
-    centre, weight = rng.uniform(0, 1, (SPOTS, 2)), rng.pareto(1.0, SPOTS) + 0.05
-    width = WIDTHS * np.exp(0.8 * rng.standard_normal(SPOTS))
-    spot = rng.choice(SPOTS, n, p=weight / weight.sum())
-    xy = centre[spot] + rng.standard_normal((n, 2)) * width[spot, None]
-    xy = np.where(rng.random((n, 1)) < 1 / 20, rng.random((n, 2)), xy)
-    return dps.PointPattern(1000 * xy[((xy > 0) & (xy < 1)).all(axis=1)], dps.Window.rectangle(0, 0, 1000, 1000))
-
-
-def sets(folder: Path | None) -> Iterator[tuple[str, dps.PointPattern]]:
-    """All sets by name."""
-    yield from files(folder) if folder else ()
-    for name in ("city", "narrow spots"):
-        yield f"{name}, simulated", city.draw(city.truth(name, 1), CITY, np.random.default_rng(1))
-    yield "tight spots, simulated", spots(np.random.default_rng(2), CITY // 2)
-    yield "Soho", dps.datasets.soho_deaths()
-
-
-def score(density: np.ndarray, area: float) -> float:
-    """Score of a normalised intensity at the points of the judging half."""
-    return float(np.log(0.99 * density * area + 0.01).mean())
-
-
-def kernel(xy: np.ndarray, judging: np.ndarray, window: dps.Window) -> float:
-    """Score of the best Gaussian kernel; what would leave the window's box is reflected at its border."""
-    x0, y0, x1, y1 = window.bounds
-    sides = np.array([x1 - x0, y1 - y0])
-    pixels = np.maximum(1, np.rint(PIXELS * sides / sides.max()).astype(int))
-    counts = np.histogram2d(*xy.T, bins=pixels, range=[(x0, x1), (y0, y1)])[0]
-    i, j = np.minimum(((judging - (x0, y0)) / sides * pixels).astype(int), pixels - 1).T
-    found = []
-    for width in BANDWIDTHS * window.extent:
-        smooth = gaussian_filter(counts, width / (sides / pixels), mode="reflect")
-        found.append(score(smooth[i, j] / smooth.sum() * pixels.prod() / sides.prod(), window.area))
-    return max(found)
-
-
-def halves(pattern: dps.PointPattern) -> tuple[dps.PointPattern, np.ndarray]:
-    """The half that is released, and the one that judges."""
-    order = np.random.default_rng(0).permutation(len(pattern))
-    known, judging = order[: len(pattern) // 2], order[len(pattern) // 2 :]
-    return dps.PointPattern(pattern.xy[known], pattern.domain), pattern.xy[judging]
-
-
 def released(known: dps.PointPattern, judging: np.ndarray, alpha: float, epsilon: float, **how: Any) -> float:
     """Score of a release's intensity."""
     settings = dps.LGCPSynthesizer(epsilon, alpha=alpha * known.domain.extent, **how)
     release = settings.release(known, np.random.default_rng(1))
     return score(release.intensity(judging) / len(known), known.domain.area)
-
-
-def moved_kernel(known: dps.PointPattern, judging: np.ndarray, alpha: float, epsilon: float) -> float:
-    """Score of the best kernel on moved points, put back into the window's box."""
-    rng, window = np.random.default_rng(1), known.domain
-    length = rng.gamma(2.0, alpha * window.extent / epsilon, len(known))
-    angle = rng.uniform(0, 2 * np.pi, len(known))
-    moved = known.xy + length[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    x0, y0, x1, y1 = window.bounds
-    return kernel(np.clip(moved, (x0, y0), (x1, y1)), judging, window)
 
 
 def street_sets() -> Iterator[tuple[str, dps.PointPattern]]:
@@ -192,7 +116,7 @@ def main() -> None:
         fill(args.out, "limits", table(LIMITS, limits))
         for alpha, epsilon in SETTINGS:
             given = known, judging, alpha, epsilon
-            tents, jitter = released(*given), moved_kernel(*given)
+            tents, jitter = released(*given), kernel(jittered(known, alpha, epsilon), judging, known.domain)
             field, seconds = timed(lambda given=given: released(*given, mechanism="moved"), time.process_time)
             private = tents, jitter, field
             told = (f"**{each:.3f}**" if each == max(private) else f"{each:.3f}" for each in private)
