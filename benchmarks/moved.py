@@ -5,92 +5,37 @@ log(.99 q A + .01), with q the normalised intensity and A the area of the window
 of Gaussian kernels are chosen on the judging half itself, so kernels know more than a release may. The field on the
 points themselves is the mechanism with noise of a thousandth of alpha.
 
-Sets are files `NAME.csv.gz` of a folder, with columns x and y and, but for the known ones, the box of the points, two
-hundredths wider on every side, for their window; and simulated cities, tight spots, and the deaths of Soho.
-
     OMP_NUM_THREADS=1 python benchmarks/moved.py --data FOLDER --out docs/results/moved.md
+
+Sets on streets, with --streets, are the two shipped ones, and simulated ones of benchmarks/streets.py; A is the length
+of the streets then, alpha a share of their extent, and rivals are tents, cells and the default. Scores are means over
+seeds of the noise.
 """
 
+import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import city
 import numpy as np
+import streets
+from held_out import halves, jittered, kernel, score, sets
 from measuring import timed
 from pages import command_line, fill, table
-from scipy.ndimage import gaussian_filter
 
 import dpppsynth as dps
 
-# Windows of files whose points do not settle it, as their authors state them.
-WINDOWS = {"bei": (0.0, 0.0, 1000.0, 500.0)}
-WIDER = 0.02
-# Numbers of points of simulated sets, and spots of tight ones: their number, and their widths in shares of the side.
-CITY, SPOTS, WIDTHS = 20_000, 150, 0.004
 SETTINGS = [(alpha, epsilon) for alpha in (0.01, 0.005) for epsilon in (0.3, 1.0, 3.0)]
 # Noise of the field on the points themselves: epsilon at an alpha of a hundredth.
 LIMIT = (0.01, 1000.0)
-# Pixels along the longer side, and bandwidths in shares of sqrt(A), of kernels.
-PIXELS, BANDWIDTHS = 512, np.geomspace(0.002, 0.25, 30)
 LIMITS = ("set", "n", "best kernel, not private", "field, not private")
+# On streets: shares of the extent and budgets, numbers of points of simulated sets, and seeds of the noise of sets.
+STREET_ALPHAS, EPSILONS = (0.005, 0.01, 0.03), (0.3, 1.0, 3.0)
+STREET_SETS, SEEDS, FEW = {"Soho": 8000, "Arizona": 8000, "narrow spots": 20_000}, 3, 1000
+STREET_RIVALS = ("tents", "cells", "moved")
+STREET_HEADS = ("set", "n", "alpha, share of the extent", "eps", *STREET_RIVALS, "CPU seconds")
 HEADS = (*LIMITS[:2], "alpha, share of sqrt(A)", "eps", "tents", "moved, best kernel", "moved, field", "CPU seconds")
-
-
-def files(folder: Path) -> Iterator[tuple[str, dps.PointPattern]]:
-    """Patterns of the files of a folder."""
-    for path in sorted(folder.glob("*.csv.gz")):
-        name = path.name.removesuffix(".csv.gz")
-        xy = np.loadtxt(path, delimiter=",", skiprows=1)[:, :2]
-        wider = WIDER * np.ptp(xy, axis=0)
-        bounds = WINDOWS.get(name, (*(xy.min(axis=0) - wider), *(xy.max(axis=0) + wider)))
-        yield name, dps.PointPattern(xy, dps.Window.rectangle(*map(float, bounds)))
-
-
-def spots(rng: np.random.Generator, n: int) -> dps.PointPattern:
-    """Points of which all but one in twenty lie in spots of very different weights and widths."""
-    centre, weight = rng.uniform(0, 1, (SPOTS, 2)), rng.pareto(1.0, SPOTS) + 0.05
-    width = WIDTHS * np.exp(0.8 * rng.standard_normal(SPOTS))
-    spot = rng.choice(SPOTS, n, p=weight / weight.sum())
-    xy = centre[spot] + rng.standard_normal((n, 2)) * width[spot, None]
-    xy = np.where(rng.random((n, 1)) < 1 / 20, rng.random((n, 2)), xy)
-    return dps.PointPattern(1000 * xy[((xy > 0) & (xy < 1)).all(axis=1)], dps.Window.rectangle(0, 0, 1000, 1000))
-
-
-def sets(folder: Path | None) -> Iterator[tuple[str, dps.PointPattern]]:
-    """All sets by name."""
-    yield from files(folder) if folder else ()
-    for name in ("city", "narrow spots"):
-        yield f"{name}, simulated", city.draw(city.truth(name, 1), CITY, np.random.default_rng(1))
-    yield "tight spots, simulated", spots(np.random.default_rng(2), CITY // 2)
-    yield "Soho", dps.datasets.soho_deaths()
-
-
-def score(density: np.ndarray, area: float) -> float:
-    """Score of a normalised intensity at the points of the judging half."""
-    return float(np.log(0.99 * density * area + 0.01).mean())
-
-
-def kernel(xy: np.ndarray, judging: np.ndarray, window: dps.Window) -> float:
-    """Score of the best Gaussian kernel; what would leave the window's box is reflected at its border."""
-    x0, y0, x1, y1 = window.bounds
-    sides = np.array([x1 - x0, y1 - y0])
-    pixels = np.maximum(1, np.rint(PIXELS * sides / sides.max()).astype(int))
-    counts = np.histogram2d(*xy.T, bins=pixels, range=[(x0, x1), (y0, y1)])[0]
-    i, j = np.minimum(((judging - (x0, y0)) / sides * pixels).astype(int), pixels - 1).T
-    found = []
-    for width in BANDWIDTHS * window.extent:
-        smooth = gaussian_filter(counts, width / (sides / pixels), mode="reflect")
-        found.append(score(smooth[i, j] / smooth.sum() * pixels.prod() / sides.prod(), window.area))
-    return max(found)
-
-
-def halves(pattern: dps.PointPattern) -> tuple[dps.PointPattern, np.ndarray]:
-    """The half that is released, and the one that judges."""
-    order = np.random.default_rng(0).permutation(len(pattern))
-    known, judging = order[: len(pattern) // 2], order[len(pattern) // 2 :]
-    return dps.PointPattern(pattern.xy[known], pattern.domain), pattern.xy[judging]
 
 
 def released(known: dps.PointPattern, judging: np.ndarray, alpha: float, epsilon: float, **how: Any) -> float:
@@ -100,21 +45,66 @@ def released(known: dps.PointPattern, judging: np.ndarray, alpha: float, epsilon
     return score(release.intensity(judging) / len(known), known.domain.area)
 
 
-def moved_kernel(known: dps.PointPattern, judging: np.ndarray, alpha: float, epsilon: float) -> float:
-    """Score of the best kernel on moved points, put back into the window's box."""
-    rng, window = np.random.default_rng(1), known.domain
-    length = rng.gamma(2.0, alpha * window.extent / epsilon, len(known))
-    angle = rng.uniform(0, 2 * np.pi, len(known))
-    moved = known.xy + length[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    x0, y0, x1, y1 = window.bounds
-    return kernel(np.clip(moved, (x0, y0), (x1, y1)), judging, window)
+def street_sets() -> Iterator[tuple[str, dps.PointPattern]]:
+    """Sets on streets by name."""
+    yield "Soho, deaths", dps.datasets.soho_deaths(on="streets")
+    yield "Arizona, crimes", dps.datasets.geodanet_crimes(on="streets")
+    for name, n in STREET_SETS.items():
+        network, share = streets.city(name, 1)
+        rng = np.random.default_rng([1, n])
+        yield f"{name}, simulated", network.pattern(rng.choice(len(share), n, p=share), rng.random(n))
+
+
+def street_score(known: dps.PointPattern, judging: np.ndarray, seed: int, **how: Any) -> float:
+    """Score of a release's intensity at positions (n, 2) along the streets."""
+    release = dps.LGCPSynthesizer(**how).release(known, np.random.default_rng(seed))
+    intensity = release.intensity
+    element = intensity.mesh.locate(judging)
+    value = intensity.at(element, np.clip(intensity.mesh.weights(element, judging), 0, None), judging)
+    return score(value / len(known), known.domain.length)
+
+
+def street_scores(
+    known: dps.PointPattern, judging: np.ndarray, alpha: float, epsilon: float
+) -> tuple[list[float], float]:
+    """Scores of all rivals, and CPU seconds of a release of the last."""
+    seeds, found, seconds = range(1, 1 + (SEEDS if len(known) < FEW else 1)), [], 0.0
+    for rival in STREET_RIVALS:
+        how = {"epsilon": epsilon, "alpha": alpha * known.domain.extent, "mechanism": rival}
+        scores, seconds = timed(
+            lambda how=how: [street_score(known, judging, seed, **how) for seed in seeds], time.process_time
+        )
+        found.append(float(np.mean(scores)))
+    return found, seconds / len(seeds)
+
+
+def on_streets(args: Any) -> None:
+    """Fill the table of streets."""
+    rows = []
+    for name, pattern in street_sets():
+        if args.sets and name.partition(",")[0] not in args.sets:
+            continue
+        order = np.random.default_rng(0).permutation(len(pattern))
+        half = len(pattern) // 2
+        known = dps.PointPattern.at(pattern.positions[order[:half]], pattern.domain)
+        judging = pattern.positions[order[half:]]
+        for alpha, epsilon in itertools.product(STREET_ALPHAS, EPSILONS):
+            found, seconds = street_scores(known, judging, alpha, epsilon)
+            told = (f"**{each:.3f}**" if each == max(found) else f"{each:.3f}" for each in found)
+            rows.append((name, str(half), f"{100 * alpha:g} %", f"{epsilon:g}", *told, f"{seconds:.0f}"))
+            print(*rows[-1], flush=True)
+            fill(args.out, "streets", table(STREET_HEADS, rows))
 
 
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz; simulated sets and Soho without it")
     parser.add_argument("--sets", nargs="+", help="names of sets, instead of all")
+    parser.add_argument("--streets", action="store_true", help="sets on streets")
     args = parser.parse_args()
+    if args.streets:
+        on_streets(args)
+        return
     limits, rows = [], []
     for name, pattern in sets(args.data):
         if args.sets and name.partition(",")[0] not in args.sets:
@@ -126,7 +116,7 @@ def main() -> None:
         fill(args.out, "limits", table(LIMITS, limits))
         for alpha, epsilon in SETTINGS:
             given = known, judging, alpha, epsilon
-            tents, jitter = released(*given), moved_kernel(*given)
+            tents, jitter = released(*given), kernel(jittered(known, alpha, epsilon), judging, known.domain)
             field, seconds = timed(lambda given=given: released(*given, mechanism="moved"), time.process_time)
             private = tents, jitter, field
             told = (f"**{each:.3f}**" if each == max(private) else f"{each:.3f}" for each in private)

@@ -1,4 +1,4 @@
-"""Pictures of heat maps, and how far one is from another: plain arrays in, plain arrays out.
+"""Pictures of heat maps and distances between them, as functions of plain arrays.
 
 `HeatmapSynthesizer` makes private ones of people who may have many points each; `HeatmapStatistic` is what it measures,
 with the budgets of `level_budgets`. docs/theory/heatmaps.md has the proofs.

@@ -106,7 +106,7 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
 
 
 def require_few_segments(mesh: NetworkMesh, most: int) -> None:
-    """InputError for a mesh with more segments than a number of them."""
+    """Refuse a mesh with more than `most` segments, with an InputError."""
     if len(mesh.elements) > most:
         msg = (
             f"mesh: heat flow takes at most {most} segments, got {len(mesh.elements)}; take longer ones "
@@ -164,13 +164,13 @@ def halvings(leave: Floats, bandwidth: float) -> int:
 
 
 def require_bandwidth(bandwidth: float) -> None:
-    """InputError for a bandwidth that is not positive."""
+    """Refuse a bandwidth that is not positive, with an InputError."""
     remedy = "smallest_diffusion_bandwidth gives one"
     positive("bandwidth", bandwidth, rule="be positive and finite", remedy=remedy)
 
 
 def require_precise(mesh: NetworkMesh, bandwidth: float) -> None:
-    """InputError for a bandwidth at which rounding spoils the matrix."""
+    """Refuse a bandwidth at which rounding errors of the matrix are too large, with an InputError."""
     error = matrix_error(mesh, bandwidth)
     if error > MOST_ERROR:
         unit, least = mesh.domain.unit, float(mesh.element_measure.min())
@@ -302,7 +302,7 @@ NODES = 24
 
 
 def spread(mesh: NetworkMesh, bandwidth: float, masses: Floats) -> Floats:
-    """(T,) masses on the segments once those given (T,) have spread as heat does, `masses @ diffusion_matrix`.
+    """(T,) masses on the segments after heat flow from given masses (T,), `masses @ diffusion_matrix`.
 
     The error is below 1e-9 of the largest density. InputError for too many segments.
     """

@@ -151,7 +151,7 @@ class NetworkMesh(StreetMesh):
 
     @cached_property
     def positions(self) -> Floats:
-        """(V, 2) positions of the vertices; one of the network's is taken on the lowest of its edges."""
+        """(V, 2) positions of the vertices, those of the network on the lowest of their edges."""
         out = np.empty((int(self.elements.max()) + 1, 2))
         # In reverse order, so that the lowest edge is assigned last.
         for vertex, at in ((self.elements[::-1, 1], self.end[::-1]), (self.elements[::-1, 0], self.start[::-1])):
@@ -241,7 +241,7 @@ class SegmentCells(NetworkMesh):
 
     @cached_property
     def segments(self) -> NetworkMesh:
-        """The segments with their ends, which tell where they meet."""
+        """The segments with their ends, by which they are joined."""
         return NetworkMesh(self.domain, self.count, self.recipe)
 
     @cached_property

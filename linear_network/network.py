@@ -138,7 +138,7 @@ class LinearNetwork(Skeleton, Domain):
 
     @cached_property
     def ends(self) -> tuple[Ints, Ints, Ints]:
-        """(2 E,) ends of edges by their vertex; for each vertex (V,) where its own begin, and how many there are.
+        """(2 E,) ends of edges sorted by vertex; for each vertex (V,) the place of its first end, and their number.
 
         Edge k begins at end 2 k and ends at end 2 k + 1.
         """

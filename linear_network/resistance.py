@@ -18,7 +18,7 @@ COLUMNS = 32
 
 
 def resistances(network: Skeleton, a: Floats, b: Floats, anchor: int = 0) -> Floats:
-    """(n, m) resistance metric between positions (n, 2) and (m, 2); the anchor does not matter.
+    """(n, m) resistance metric between positions (n, 2) and (m, 2), whatever the vertex `anchor`.
 
     Points that coincide on an edge are at distance zero. Relative errors between vertices are about 1e-16 times the
     ratio of the longest edge to the shortest; positions add 1e-16 of the distance from the anchor.

@@ -151,7 +151,7 @@ def numbered(ends: Floats) -> tuple[Floats, Ints]:
 
 
 def listed_lines(lines: Any, argument: str) -> Any:
-    """(E,) whatever a sequence holds."""
+    """(E,) array of the items of a sequence; InputError for anything else."""
     try:
         given = list(lines)
     except TypeError:
@@ -230,7 +230,7 @@ def _lines(given: Any, ends: Floats) -> Any:
 
 
 def noting_overlaps(parts: Skeleton) -> Skeleton:
-    """Say in `changes`, once, how many edges run along an earlier one, which stay as they are."""
+    """Add to `changes`, once, the number of edges that run along an earlier one and stay as they are."""
     count = len(overlapping(parts.lines))
     said = (
         f"kept {plural(count, 'edge')} along the same course as another, in whole or in part: such streets count "
@@ -241,7 +241,7 @@ def noting_overlaps(parts: Skeleton) -> Skeleton:
 
 
 def overlapping(lines: Any) -> Ints:
-    """Numbers of the LineStrings that share a stretch with an earlier one, to rounding; crossings are none."""
+    """Numbers of the LineStrings that share a stretch with an earlier one, to rounding; crossings do not count."""
     xy, line = shapely.get_coordinates(lines, return_index=True)
     inside = (line[1:] == line[:-1]) & (xy[1:] != xy[:-1]).any(axis=1)
     line, ends = line[1:][inside], np.stack([xy[:-1][inside], xy[1:][inside]], axis=1)

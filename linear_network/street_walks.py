@@ -11,7 +11,7 @@ STEPS = 8
 
 
 class StreetWalks:
-    """Brownian motion on a network: at a crossing all streets are alike, and dead ends send it back (Kirchhoff).
+    """Brownian motion on a network: at a crossing all streets are equally likely, and dead ends reflect it (Kirchhoff).
 
     A displacement is the sum of some normal steps along the streets. A walker that meets a crossing on its way goes on
     along a street drawn at random, the one it came from included. Ways from here to there and back are equally likely.

@@ -89,7 +89,7 @@ def _alike(points: Ints, start: Ints, length: Ints) -> tuple[Ints, Ints]:
 
 
 def capped_total(points: Nodes, pairs: NearPairs, weight: Ints, same: int) -> int:
-    """The number `2 f` of the module's head.
+    """Largest sum of shares over ordered pairs of points, `2 f` in the module's formula.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class Channel:
 
     @cached_property
     def matrix(self) -> Floats:
-        """(K, V) M, the products of every cell."""
+        """(K, V) dense matrix M."""
         return np.column_stack([self.forward(one) for one in np.eye(self.shape[0] * self.shape[1])])
 
     def forward(self, values: Floats) -> Floats:
@@ -43,13 +43,13 @@ class Channel:
         raise NotImplementedError
 
     def groups(self, side: int) -> Ints:
-        """(K,) groups of reports, from 0, that hardly tell apart the cells in a block of side x side."""
+        """(K,) groups of reports, from 0; within one, reports hardly tell apart the cells in a block of side x side."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixChannel(Channel):
-    """Channel of a matrix.
+    """Channel given by a dense matrix.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class FootprintChannel(Channel):
 
 @dataclass(frozen=True, eq=False)
 class WithRest(Channel):
-    """Another channel, some of whose reports are lost: those are one more report, the last.
+    """Channel that loses some reports of another one; the lost ones count as one more report, the last.
 
     Attributes
     ----------
@@ -226,7 +226,7 @@ class WithRest(Channel):
         return self.kept.backward(numbers[..., :-1]) + numbers[..., -1:] * self._lost
 
     def groups(self, side: int) -> Ints:
-        """Those of the other channel, and one of what is lost."""
+        """Groups of the other channel, and one of the lost reports."""
         groups = self.kept.groups(side)
         return np.append(groups, groups.max() + 1)
 
@@ -253,7 +253,7 @@ class Multinomial:
         return counts / chances
 
     def information(self, chances: Floats, moves: Floats) -> Floats:
-        """(K, ...) product of moves (K, ...) of the chances, their sum kept, with the expected information on them."""
+        """(K, ...) products of changes (K, ...) of the chances, of sum zero, with the expected information on them."""
         return np.asarray((moves.T * (self.n / chances)).T)
 
 
@@ -279,7 +279,7 @@ class Subsets:
         return np.append(pull, pull @ hit - full / some + counts[-1] / chances[-1])
 
     def information(self, chances: Floats, moves: Floats) -> Floats:
-        """(K, ...) product of moves (K, ...) of the chances with the expected information on them."""
+        """(K, ...) products of changes (K, ...) of the chances with the expected information on them."""
         _, _, hit, some = self._parts(np.zeros_like(chances), chances)
         moved = (moves[:-1] + np.multiply.outer(hit, moves[-1])) / some
         pull = (moved.T * (self.n / (hit * _other(hit)))).T
@@ -340,7 +340,7 @@ class ReportLikelihood:
         return np.asarray(shares * (pull - shares @ pull))
 
     def information(self, w: Floats) -> Product:
-        """Product with the expected information (V, V) of the field, of (..., V) where the channel takes several."""
+        """Function from changes (V,) of the field, or (..., V), to their products with the expected information."""
         shares = self.shares(w)
         chances = self.chances(shares)
 
@@ -352,7 +352,7 @@ class ReportLikelihood:
         return product
 
     def information_matrix(self, w: Floats) -> Floats:
-        """(V, V) expected information of the field; makes the channel's matrix."""
+        """(V, V) expected information of the field; builds the channel's dense matrix."""
         shares = self.shares(w)
         chances = self.chances(shares)
         slopes = (self.channel.matrix - chances[:, None]) * shares
@@ -364,7 +364,7 @@ class ReportLikelihood:
         return np.asarray(stepped / stepped.sum())
 
     def in_blocks(self, side: int) -> "ReportLikelihood":
-        """The same of blocks of side x side cells, in which all cells are alike, and of groups of reports."""
+        """The likelihood for groups of reports and blocks of side x side cells, with equal cells in a block."""
         nx, ny = self.channel.shape
         i, j = np.divmod(np.arange(nx * ny), ny)
         shape = -(-nx // side), -(-ny // side)

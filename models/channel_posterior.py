@@ -88,7 +88,7 @@ class GridField:
 
 
 class DenseField:
-    """The same prior by a factor of its covariance, `w = L z`.
+    """Prior of a field by a dense factor of its covariance, `w = L z`.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def field_shares(likelihood: ReportLikelihood) -> Floats:
 
 
 def chosen_prior(likelihood: ReportLikelihood) -> tuple[Hyper, Floats]:
-    """Prior of the highest evidence among neighbours in the lists, climbed to from their middle, and the mode (V,)."""
+    """Prior of the highest evidence in the lists, found by a climb from their middle, and the mode (V,) under it."""
     shape, found = likelihood.channel.shape, dict[tuple[int, ...], Mode]()
     lists = len(RANGES), len(DEVIATIONS)
     here: tuple[int, ...] = (lists[0] // 2, lists[1] // 2)

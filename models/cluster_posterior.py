@@ -155,7 +155,7 @@ class ClusterPosterior:
 
     @property
     def central(self) -> ClusterLaw:
-        """No clusters unless they are likely; else means of logarithms, with shared places where those are likely.
+        """Central law: no clusters unless likely, else means of logarithms, with coincident points where likely.
 
         One law for all patterns lies nearer to the original's than each draw does.
         """
@@ -237,7 +237,7 @@ class PairLaws:
 
     @classmethod
     def fitted(cls, prior: ClusterPrior, n: float, plain: Floats, tried: Ints, found: Floats) -> "PairLaws":
-        """From sums without clusters (P, L), and those (K, L) of the laws `tried` (K,)."""
+        """Laws fitted to simulated sums: (P, L) without clusters, and (K, L) under the laws `tried` (K,)."""
         # Where caps bind nobody, the mean is the sum of both terms times half the number of points.
         terms = np.log(np.maximum(2 * plain.mean(axis=0) / n, 1e-3) + prior.neighbours)
         columns = _quadratic(terms, prior.table[:, 2])
@@ -253,7 +253,7 @@ class PairLaws:
         return cls(mean, covariance)
 
     def log_likelihood(self, observed: Floats, scales: Sequence[float]) -> Floats:
-        """(M,) log-likelihoods of noised sums (L,): a Laplace law is one of normal laws of exponential variances."""
+        """(M,) log-likelihoods of noised sums (L,), with Laplace noise as a mixture of normal noise."""
         from numpy.polynomial.laguerre import laggauss
 
         nodes, weights = laggauss(MIXED)

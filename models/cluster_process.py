@@ -87,7 +87,7 @@ def clustered_pattern(
 
 
 def first_places(intensity: Intensity, count: int, variance: float, rng: np.random.Generator) -> Floats:
-    """(count, 2) places with the density of the intensity, whose numbers in regions vary less than independent ones'.
+    """(count, 2) places with the density of the intensity, with less variable counts in regions than independent ones.
 
     Of `1 / variance` times as many independent candidates, in the order of a curve that fills the plane, every so
     manieth is taken. Each candidate is as likely as any other, so the density is exact.
@@ -102,7 +102,7 @@ def first_places(intensity: Intensity, count: int, variance: float, rng: np.rand
 
 
 def other_places(intensity: Intensity, first: Floats, counts: Ints, spread: float, rng: np.random.Generator) -> Floats:
-    """Places of clusters beside their first ones (k, 2): so many (k,) of each, one cluster after the other."""
+    """Places of the further points of clusters, by their first places (k, 2) and numbers (k,), cluster by cluster."""
     displace = displacement(intensity.mesh.domain, spread, rng)
     parents = np.repeat(displace(first), counts, axis=0)
     return _about(parents, np.repeat(_values(intensity, first)[0], counts), intensity, displace, rng)
@@ -204,7 +204,7 @@ class SharedTents:
 
     @classmethod
     def of(cls, intensity: Intensity, basis: Basis, spreads: Floats) -> "SharedTents":
-        """From simulated pairs of points."""
+        """Estimates from simulated pairs of points."""
         rng = np.random.default_rng(SEED)
         first = binomial_pattern(intensity, PAIRS, rng).positions
         one, counts = basis(first), np.ones(PAIRS, dtype=np.int64)

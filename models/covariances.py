@@ -132,7 +132,7 @@ class Covariance:
 
 @dataclass(frozen=True)
 class PoweredExponential(Covariance):
-    """`sigma^2 exp(-(d / length_scale)^power)`, 0 < power <= 2; squared exponential at 2, and exponential at 1.
+    """Covariance `sigma^2 exp(-(d / length_scale)^power)`, 0 < power <= 2: squared exponential at 2, exponential at 1.
 
     On networks the power is at most 1.
     """
@@ -156,7 +156,7 @@ class PoweredExponential(Covariance):
 
 @dataclass(frozen=True)
 class Matern(Covariance):
-    """`sigma^2 2^(1 - nu) / Gamma(nu) (d / length_scale)^nu K_nu(d / length_scale)`, smoothness nu in (0, 20].
+    """Covariance `sigma^2 2^(1 - nu) / Gamma(nu) (d / length_scale)^nu K_nu(d / length_scale)`, 0 < nu <= 20.
 
     At nu = 1/2 the exponential. On networks nu is at most 1/2.
     """
@@ -190,7 +190,7 @@ class Matern(Covariance):
 
 @dataclass(frozen=True)
 class GeneralisedCauchy(Covariance):
-    """`sigma^2 (1 + (d / length_scale)^power)^(-tail / power)`, 0 < power <= 2, tail > 0: it falls off like `d^-tail`.
+    """Covariance `sigma^2 (1 + (d / length_scale)^power)^(-tail / power)`, 0 < power <= 2, tail > 0, of tail `d^-tail`.
 
     On networks the power is at most 1.
     """
@@ -245,7 +245,7 @@ def covariance_matrix(covariance: Any, mesh: Any) -> Floats:
 
 
 def require_few_vertices(mesh: Mesh) -> None:
-    """InputError for a mesh whose covariance matrix would not fit into memory."""
+    """Refuse a mesh whose covariance matrix would not fit into memory, with an InputError."""
     if len(mesh.vertices) > MOST_POINTS:
         msg = (
             f"mesh: a covariance over {len(mesh.vertices)} vertices is too large; take at most {MOST_POINTS} vertices."
@@ -254,7 +254,7 @@ def require_few_vertices(mesh: Mesh) -> None:
 
 
 def require_semidefinite(covariance: Floats) -> None:
-    """PrivacyCheckError when an eigenvalue is below `-ROOT_ERROR / 2` of the trace.
+    """Refuse an eigenvalue below `-ROOT_ERROR / 2` of the trace, with a PrivacyCheckError.
 
     Every bound on the variance of a difference takes the matrix for the covariance of a field that exists.
     """

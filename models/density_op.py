@@ -15,7 +15,7 @@ from dpppsynth.models.likelihood import Law, mass_log_density
 
 
 class MassLogDensity(Op):
-    """`z, basis, centre, observed, measure, response, n, shift -> log-density, gradient in z`."""
+    """Operation `z, basis, centre, observed, measure, response, n, shift -> log-density, gradient in z`."""
 
     __props__ = ("law",)
 

@@ -140,7 +140,7 @@ def gated_draw(
 
 @contextmanager
 def blocking(message: str = BLOCKED) -> Iterator[None]:
-    """Replace numerical errors and warnings, which may show figures of the data, by one refusal."""
+    """Replace numerical errors and warnings, which may quote the data, by one refusal."""
     try:
         with np.errstate(all="ignore"):
             yield

@@ -95,12 +95,12 @@ class GridLine:
 
     @property
     def eigenvalues(self) -> Floats:
-        """(count,) of the stiffness against the mass."""
+        """(count,) generalised eigenvalues of the stiffness and mass matrices."""
         return np.asarray(2 * (1 - np.cos(self._angles)) / self.step**2)
 
     @property
     def squares(self) -> Floats:
-        """(count, count) squares of the eigenvectors, the columns, which the mass makes orthonormal."""
+        """(count, count) squares of the eigenvectors, as columns, which are orthonormal under the mass matrix."""
         squares = np.cos(np.outer(np.arange(self.count), self._angles)) ** 2
         return np.asarray(squares / (self.elements.mass @ squares))
 
@@ -166,7 +166,7 @@ class PaddedGrid:
         return Elements(np.outer(y.mass, x.mass).ravel(), scipy.sparse.hstack(across, format="csc"), 2)
 
     def variances(self, kappa2: float, power: int) -> Floats:
-        """(N,) diagonal of the inverse of `K C^-1 K ... K`, the operator `K = kappa^2 C + G` so many times."""
+        """(N,) diagonal of the inverse of `K C^-1 K ... K` with `power` factors `K = kappa^2 C + G`."""
         inverse = self._eigenvalues(kappa2) ** -float(power)
         return np.asarray(self.y.squares @ inverse @ self.x.squares.T).ravel()
 

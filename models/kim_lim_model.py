@@ -29,7 +29,7 @@ SPACING, EITHER_SIDE, MOST_VERTICES = 0.25, 8, 1000
 
 
 def require_small_network(mesh: Mesh) -> None:
-    """InputError for a mesh of a network with more vertices than the model can hold."""
+    """Refuse a mesh of a network with more vertices than the model can hold, with an InputError."""
     if len(mesh.vertices) > MOST_VERTICES and mesh.kind == "segment":
         msg = (
             f"mesh: Kim & Lim's scheme takes at most {MOST_VERTICES} vertices on a network, got {len(mesh.vertices)}; "

@@ -161,7 +161,7 @@ class ApproximationCheck:
 def check_approximation(
     fit: Any, likelihood: Any, vertices: int, draws: int, rng: np.random.Generator, known: Any = None
 ) -> ApproximationCheck:
-    """Check a `LaplacePosterior` or `SparsePosterior` by some draws, and at some of so many vertices.
+    """Check a `LaplacePosterior` or `SparsePosterior` by some draws, and at some of its vertices.
 
     Few draws say little about large weights: the shape comes out too small rather than too large. Draws may be `known`,
     as deviations from the mode.

@@ -334,7 +334,7 @@ class NoisyField(MassLikelihood):
 
 @dataclass(frozen=True, eq=False)
 class NoisyCounts(MassLikelihood):
-    """Sums of expected masses plus Laplace noise of a scale of its own each, such as counts on several levels of cells.
+    """Sums of expected masses plus Laplace noise, each of its own scale, such as counts on several levels of cells.
 
     The noise is all that lies between a sum and its count: the field tells of the points themselves, not of what they
     might have been. So counts of nested cells are independent given the field. Laplace noise tells twice as much of a
@@ -371,7 +371,7 @@ class NoisyCounts(MassLikelihood):
 
 
 class NormalCounts(NoisyCounts):
-    """The same with normal noise, whose `scales` are standard deviations, such as unbiased estimates of shares."""
+    """`NoisyCounts` with normal noise, whose `scales` are standard deviations, such as unbiased estimates of shares."""
 
     law = staticmethod(standard_normal)
     information = 1.0

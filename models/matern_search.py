@@ -72,7 +72,7 @@ class MaternSearch:
     explained: Callable[[SparseField], SparseField] = lambda prior: prior
 
     def posteriors(self) -> dict[Key, SparsePosterior]:
-        """Posteriors that carry weight.
+        """Posteriors of priors with enough evidence to matter.
 
         A finer field changes the evidence of all ranges by about as much. So a range that lies further below the best
         on the coarser mesh than the best one changes is not tried on the fine one.
@@ -91,7 +91,7 @@ class MaternSearch:
         return non_negligible(found)
 
     def climb(self) -> tuple[dict[Key, SparsePosterior], dict[Key, float]]:
-        """Posteriors that carry weight around the evidence's maximum, and all evidence that was seen."""
+        """Posteriors that matter around the maximum of the evidence, and all evidence that was computed."""
         fits: dict[Key, SparsePosterior] = {}
         seen: dict[Key, float] = {}
 
@@ -136,7 +136,7 @@ def coarser(mesh: Mesh) -> Mesh | None:
 
 
 def non_negligible(fits: dict[K, SparsePosterior]) -> dict[K, SparsePosterior]:
-    """Posteriors whose priors carry weight; factors of others are large."""
+    """Posteriors of priors with enough evidence to matter; others are dropped, since their factors are large."""
     best = max(fit.log_evidence for fit in fits.values())
     return {key: fit for key, fit in fits.items() if fit.log_evidence - best >= FORGOTTEN}
 
@@ -177,7 +177,7 @@ def averaged_mode(fit: Callable[[float, Floats | None], SparsePosterior | None],
 def climb_grid(
     height: Callable[[tuple[float, ...]], float], axes: Sequence[Sequence[float]], first: tuple[int, ...]
 ) -> None:
-    """Ascend to a local maximum over a grid from a place on, one axis after the other, seeing no place twice."""
+    """Ascend from a place to a local maximum over a grid, one axis after the other, evaluating no place twice."""
     seen: dict[tuple[int, ...], float] = {}
 
     def at(place: tuple[int, ...]) -> float:

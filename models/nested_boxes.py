@@ -111,7 +111,7 @@ class NestedBoxes(Confidential):
 
 
 def curvature(radius: Floats) -> Floats:
-    """`k(r) = 2 (e^-r - 1 + r) / r^2`, rounded down: `e^d >= 1 + d + k d^2 / 2` for every `d >= -r`."""
+    """Factor `k(r) = 2 (e^-r - 1 + r) / r^2`, rounded down: `e^d >= 1 + d + k d^2 / 2` for every `d >= -r`."""
     small, large = np.minimum(radius, 0.1), np.maximum(radius, 0.1)
     # An alternating series that ends on a negative term lies below; the closed form would lose all digits here.
     series = 1 - small / 3 + small**2 / 12 - small**3 / 60 + small**4 / 360 - small**5 / 2520

@@ -21,7 +21,7 @@ from dpppsynth.spatial.planar_mesh import SLIVER, PlanarMesh
 
 
 def domain_from_geojson(data: Mapping[str, Any]) -> Domain:
-    """Window of polygons, or network of lines, from what its `to_geojson` gave."""
+    """Window of polygons, or network of lines, from the form that its `to_geojson` gives."""
     try:
         kinds = {str(feature["geometry"]["type"]) for feature in data["features"]}
     except (LookupError, TypeError, ValueError):
@@ -50,7 +50,7 @@ def segments(mesh: Any) -> NetworkMesh:
 
 
 def mesh_from_recipe(recipe: Mapping[str, Any], domain: Any) -> Mesh:
-    """Build a mesh again from `Mesh.recipe`, and from nothing else."""
+    """Build a mesh again from its `Mesh.recipe` alone."""
     mesh = _built(entries("recipe", recipe), domain) if isinstance(domain, Domain) else None
     if mesh is None or canonical_json(mesh.recipe) != canonical_json(recipe):
         msg = (
@@ -125,7 +125,7 @@ def trace_mesh(
 
 
 def around(network: LinearNetwork) -> tuple[float, float, float, float]:
-    """Bounding box whose sides are at least a third of the diameter, lest thin triangles make steep tents."""
+    """Bounding box with sides of at least a third of the diameter, since thin triangles would make steep tents."""
     x0, y0, x1, y1 = network.bounds
     least = network.diameter / 3
     dx, dy = (max(0.0, least - side) / 2 for side in (x1 - x0, y1 - y0))

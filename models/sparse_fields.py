@@ -70,7 +70,7 @@ class SparseField:
         return replace(one, intercept=True, effects=0, mixed=self.mixed)
 
     def unknowns_of(self, field: Floats) -> Floats:
-        """(N,) unknowns with the given field (V,) at the vertices, about so where it is mixed, and zero elsewhere."""
+        """(N,) unknowns of a field (V,) given at the vertices, approximate where it is mixed, and zero elsewhere."""
         if self.mixed:
             weighed = self.placement.T / CLOSE**2
             return SparseFactor(self.precision + weighed @ self.placement).solve(weighed @ field)
@@ -168,7 +168,7 @@ class SparseMatern:
 
 
 def field_of_precision(precision: Any, mesh: Mesh) -> SparseField:
-    """A prior of one's own: any sparse positive definite precision (V, V) at a mesh's vertices.
+    """A user's own prior: any sparse positive definite precision (V, V) at a mesh's vertices.
 
     Raises
     ------

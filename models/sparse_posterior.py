@@ -282,7 +282,7 @@ def kept_masses(
     tents: "scipy.sparse.csr_array",
     rule: "tuple[scipy.sparse.csr_array, Floats]",
 ) -> Floats:
-    """(k, V) fields drawn about a mode (V,), bent tent by tent.
+    """(k, V) fields drawn about a mode (V,), corrected tent by tent to the masses of the approximation.
 
     In a field finer than the tents most of a draw's variance lies within tents, of which nothing is known. Its
     exponential puts mass where that variance is largest. And masses that are taken at the vertices are not quite those

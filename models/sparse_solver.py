@@ -17,7 +17,7 @@ TOGETHER = 8
 
 
 class SparseFactor:
-    """`L D L'` of a symmetric positive definite matrix, by SuperLU without pivoting.
+    """Factors `L D L'` of a symmetric positive definite matrix, by SuperLU without pivoting.
 
     Parameters
     ----------

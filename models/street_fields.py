@@ -43,7 +43,7 @@ class Ties(NamedTuple):
     street: Floats
 
     def conductance(self, detour: float) -> Floats:
-        """(P,) average of both: where a turn counts as a street of length `detour`, the first loses its weight."""
+        """(P,) weighted average of both: `crossing` loses weight where a turn counts as a street of length `detour`."""
         weight = 1 / (1 + detour * self.crossing)
         return weight * self.crossing + (1 - weight) * self.street
 
@@ -134,7 +134,7 @@ def most_meeting(network: LinearNetwork) -> int:
 
 
 def require_few_meeting(network: LinearNetwork) -> None:
-    """Refuse crossings of so many edges that all pairs of them are too many."""
+    """Refuse a network with too many edges at one vertex, since each pair of them would be a tie."""
     most = most_meeting(network)
     if most > MOST_MEETING:
         msg = (

@@ -47,7 +47,7 @@ class FieldPrior:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PointPosterior:
-    """Posterior given exact tent masses: as secret as they are, with a `repr` that hides them."""
+    """Posterior given exact tent masses: as secret as these masses, with a `repr` that hides them."""
 
     prior: FieldPrior
     masses: Floats
@@ -74,7 +74,7 @@ class PointPosterior:
 
 
 def log_density(prior: FieldPrior, linear: Floats, z: Floats, precision: float = 1.0) -> tuple[float, Floats]:
-    """`linear'z - precision |z|^2 / 2 - measure'e^w` at z (r,), and its gradient (r,)."""
+    """Log-density `linear'z - precision |z|^2 / 2 - measure'e^w` at z (r,), and its gradient (r,)."""
     mass = prior.measure * np.exp(prior.centre + prior.basis @ z)
     value = linear @ z - np.full(len(z), precision) @ z**2 / 2 - mass.sum()
     return float(value), linear - precision * z - prior.basis.T @ mass

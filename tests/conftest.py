@@ -3,10 +3,14 @@
 By name: the marks of pytest-xdist 3.8 for groups travel in the names of tests, where pytest 9.2 has no room for them.
 """
 
+import gc
 import importlib
 import os
+import time
+from pathlib import Path
 
 import hypothesis
+import platformdirs
 import pytest
 
 # The same examples in every run, however busy the machine is.
@@ -18,6 +22,7 @@ os.environ["DPPPSYNTH_YES"] = "1"
 
 # What is made once for all tests of these takes seconds.
 TOGETHER = (
+    "tests/core/test_adding_a_mechanism.py",
     "tests/core/test_html_card.py",
     "tests/core/test_notebooks.py",
     "tests/ledger/test_ledger.py::TestProcesses",
@@ -81,8 +86,21 @@ FEW_TRIALS = {
 
 def pytest_configure(config):
     """Import ArviZ once before workers do: its first import of a day writes a stamp, and two at once fail."""
-    if not hasattr(config, "workerinput"):
+    stamp = Path(platformdirs.user_cache_dir("arviz", "arviz")) / "daily_warning"
+    stamped = stamp.is_file() and stamp.read_text().strip() == time.strftime("%Y-%m-%d")
+    if not stamped and not hasattr(config, "workerinput"):
         importlib.import_module("arviz")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Garbage is not looked for among tests while these are collected, nor while they run."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

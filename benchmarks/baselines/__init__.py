@@ -18,6 +18,9 @@ Beside release with bounded error stand, all with floating-point noise:
 Beside heat maps stand `flat_heatmaps` (noise on every cell of one grid), `heatmap_programs` (the fit in l1 as linear
 programs), `heatmap_error_bounds` (what is proved of errors), `kmedian` (clusters from a heat map) and
 `shuffled_heatmap` (clients and a shuffler instead of a curator).
+
+Beside the default stand private histograms (`histograms`, `histogram_trees`, `histogram_partitions` and
+`histogram_marginals`) and `deconvolution` of moved points.
 """
 
 from baselines.accuracy import ErrorSummary, error_summary

@@ -25,7 +25,7 @@ NO_RANDOMNESS = "no randomness from run to run: a fixed seed, or none"
 
 @dataclass(frozen=True)
 class Audit:
-    """Empirical lower bounds on a mechanism's privacy loss, beside what it claims.
+    """Empirical lower bounds on a mechanism's privacy loss, compared with its claim.
 
     Attributes
     ----------
@@ -76,13 +76,13 @@ class Audit:
 
     @property
     def violated(self) -> bool:
-        """Whether the claim is refuted: at `delta`, anywhere on its profile, or by what no sound release shows."""
+        """Whether the claim is refuted: at `delta`, elsewhere on its profile, or by a fault such as repeated noise."""
         refuted = self.lower_bound > self.claimed or any(finding.violated for finding in self.findings)
         return refuted or self.fixed or bool(self.repeats or self.misfits or self.disagreements)
 
     @cached_property
     def detectable(self) -> float:
-        """Smallest factor of too little noise that so many trials find with probability 0.9.
+        """Smallest factor of too little noise that this number of trials finds with probability 0.9.
 
         In all numbers, where their law is stated: by normal approximation; otherwise `by_ratio`.
         """
@@ -92,7 +92,7 @@ class Audit:
 
     @cached_property
     def by_ratio(self) -> float:
-        """Smallest factor that the likelihood ratio finds with probability 0.9, by simulated audits.
+        """Smallest factor that a test of the likelihood ratio finds with probability 0.9, by simulated audits.
 
         Where `law_is_known` it is that of the mechanism at this pair; otherwise no mechanism of this claim has a
         smaller one. Infinite where no factor up to 64 is found.
@@ -101,7 +101,7 @@ class Audit:
 
     @property
     def law_is_known(self) -> bool:
-        """Whether `by_ratio` simulates the audited mechanism itself, not the easiest one of the same claim."""
+        """Whether `by_ratio` simulates the audited mechanism itself, not the easiest one to refute under that claim."""
         return self.rating is not None and self.rating.weakened is not None
 
     @property

@@ -220,7 +220,7 @@ def required(
     limit: bool = True,
     **options: Any,
 ) -> Required:
-    """Runs that an audit takes to find a factor of too little noise, and their time; a few are made to time them.
+    """Number of runs that an audit takes to find a factor of too little noise, and their time, measured on a few.
 
     Parameters
     ----------

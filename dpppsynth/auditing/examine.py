@@ -67,7 +67,7 @@ def learn_direction(first: Floats, second: Floats) -> Direction:
 
 
 def best_alone(first: Floats, second: Floats) -> int:
-    """Index of the feature, of k (N, k), that separates the inputs best: by most standard deviations.
+    """Index of the one of k features (N, k) that separates the inputs best, in standard deviations.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def best_alone(first: Floats, second: Floats) -> int:
 
 
 def training_scores(pair: Pair, statistic: AuditStatistic, *, share: int) -> tuple[Pair, Pair]:
-    """Scores of the training trials, and of the others.
+    """Scores of the training trials, and of the deciding ones.
 
     Where a direction is learned, either half of the training trials is scored by that of the other half: scores of
     the trials that a direction was learned from are too good to choose a threshold by.
@@ -126,7 +126,7 @@ EVENTS = 400
 
 @dataclass(frozen=True)
 class Finding:
-    """One bound of an audit.
+    """Lower bound on privacy loss from one test statistic, beside the claim.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class Event(NamedTuple):
     above: bool
 
     def count(self, scores: Floats) -> int:
-        """Number of the scores (n,) that show the event."""
+        """Number of the scores (n,) in the event."""
         return int(np.count_nonzero(scores >= self.threshold if self.above else scores <= self.threshold))
 
     def __str__(self) -> str:
@@ -174,13 +174,13 @@ class Event(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """Scores (n,) of the runs on the input where the event is sought, and of as many on the other."""
+    """Scores (n,) of the runs on the input where the event is sought, and (n,) of those on the other input."""
 
     p: Floats
     q: Floats
 
     def counts(self, event: Event) -> tuple[int, int]:
-        """Numbers of runs of either input that show an event."""
+        """Numbers of runs of either input whose scores are in the event."""
         return event.count(self.p), event.count(self.q)
 
 
@@ -244,14 +244,14 @@ def _both_ways(pair: tuple[Floats, Floats]) -> tuple[Sides, Sides]:
 
 
 class Events(NamedTuple):
-    """Events (m,) and how often the training trials show them, smoothed such that none looks impossible."""
+    """Events (m,) and their frequencies in the training trials, smoothed so that none is zero."""
 
     events: list[Event]
     p: Floats
     q: Floats
 
     def foreseen(self, number: int, n: int, luck: float) -> tuple[int, int]:
-        """Pessimistic numbers of n further runs that show an event, so many standard deviations from the mean."""
+        """Pessimistic counts of an event in n further runs of each input, `luck` standard deviations from the mean."""
         # Bad luck of the further runs, and good luck of those that the shares are from.
         spread = luck * math.sqrt(n * TRAINING)
         p, q = float(self.p[number]), float(self.q[number])

@@ -36,7 +36,7 @@ HALVINGS = 28
 
 
 class Effort(NamedTuple):
-    """Precision of the search for a bound; a coarse one is valid as well, and a little lower."""
+    """Precision of the search for a bound; a coarse search gives a valid bound as well, a little lower."""
 
     every: int
     halvings: int
@@ -87,7 +87,7 @@ def log_tail(
 
 
 def critical_excess(n: int, epsilon: float, delta: float, level: float, weight: Numbers) -> Floats:
-    """Smallest `A - weight B` at which (epsilon, delta) is refuted at a level; above n where nothing does it."""
+    """Smallest `A - weight B` at which (epsilon, delta) is refuted at a level; above n where no value refutes it."""
     factor, weight = np.exp(epsilon), np.asarray(weight, dtype=np.float64)
 
     def accepted(excess: Floats) -> Floats:
@@ -97,7 +97,7 @@ def critical_excess(n: int, epsilon: float, delta: float, level: float, weight: 
 
 
 def critical_shift(n: int, delta: float, level: float) -> int:
-    """Smallest `A - B` at which `shift_from_below` refutes (0, delta); above n where nothing does."""
+    """Smallest `A - B` at which `shift_from_below` refutes (0, delta); above n where no value refutes it."""
     return int(np.count_nonzero(binom.sf(np.arange(n + 1) + n - 1, 2 * n, (1 + delta) / 2) > level))
 
 
@@ -137,7 +137,7 @@ def delta_from_below(
 
 
 def shift_from_below(a: int, b: int, n: int, level: float) -> float:
-    """Lower confidence bound on `p - q`, and so on delta(0), from the number of right guesses, at least zero.
+    """Lower confidence bound on `p - q`, and so on delta(0), at least zero, from the number of right guesses.
 
     Parameters
     ----------
@@ -214,14 +214,14 @@ DIRECTIONS = ("first against second", "second against first")
 
 
 def grid(claimed: Profile, delta: float) -> tuple[float, ...]:
-    """Increasing epsilons at which a claim is tested, without those where it is practically empty."""
+    """Increasing epsilons at which a claim is tested; those at which it allows almost anything are left out."""
     level = claimed.epsilon(delta)
     epsilons = {*EPSILONS, level} if level <= LARGEST_EPSILON else set(EPSILONS)
     return tuple(epsilon for epsilon in sorted(epsilons) if claimed.delta(epsilon) < TRIVIAL)
 
 
 def share(false_alarm: float, statistics: int, epsilons: int) -> float:
-    """Level of one bound: there is one per statistic, direction and epsilon, and one on epsilon itself."""
+    """Significance level of one bound, of which each statistic, direction and epsilon has one, and epsilon itself."""
     return false_alarm / (statistics * len(DIRECTIONS) * (epsilons + 1))
 
 

@@ -33,7 +33,7 @@ SEED = 20261122
 
 
 def disagreements(target: Target) -> tuple[str, ...]:
-    """Inconsistencies of one saved and reopened release of each input; none are looked for in other targets.
+    """Inconsistencies of one saved and reopened release of each input; empty for targets that are not whole releases.
 
     A mechanism that keeps its promise shows none, with certainty.
     """

@@ -117,7 +117,7 @@ def audit_of(plan: Statistic) -> StatisticAudit:
 
 
 def target_of_release(path: str | Path, statistics: More = (), *, limit: bool = True) -> Target:
-    """The mechanism of a saved release, rebuilt from its certificate's public parameters, with what that claims.
+    """The mechanism of a saved release, rebuilt from its certificate's public parameters, and the certificate's claim.
 
     Parameters
     ----------

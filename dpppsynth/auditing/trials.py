@@ -143,7 +143,7 @@ class Block(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Features of all runs.
+    """Results of all runs of an audit: features, repeated noise and deviations from the stated law.
 
     Attributes
     ----------
@@ -368,7 +368,7 @@ def _is_fixed(blocks: Sequence[Block], shift: float, chance: float) -> bool:
 
 
 def require_fresh_blocks(blocks: Sequence[Block]) -> None:
-    """InputError when two blocks on one input gave the same results, a sign of reused randomness."""
+    """Refuse blocks of one input with equal results, a sign of reused randomness, with an InputError."""
     for side in (0, 1):
         courses = [block.course() for block in blocks if block.side == side]
         counts = Counter(run for course in courses for run in course)

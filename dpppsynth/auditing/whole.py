@@ -48,7 +48,7 @@ class Uninferred(Estimator[Statistic]):
 
     @property
     def covariates(self) -> Any:
-        """Covariates of the model, likewise."""
+        """Covariates of the model, which are saved beside the statistic."""
         return getattr(self.model, "covariates", None)
 
     def require(self, plan: Any) -> None:
@@ -159,7 +159,7 @@ def inferred(release: Any) -> bool:
 
 
 def unblocked(release: Callable[[PointPattern], Any], pattern: PointPattern) -> Any:
-    """Result of the first run that passes its diagnostics; the last refusal is raised after too many."""
+    """Result of the first run that passes its diagnostics; after too many failed runs, the last error is raised."""
     for _ in range(MOST_BLOCKED - 1):
         try:
             return release(pattern)
@@ -173,7 +173,7 @@ Pairs = Mapping[str, Pair]
 
 
 def noise_of_levels(levels: dict[str, NoiseOf], side: int, released: Levels) -> list[Any]:
-    """Draws of levels, one for each: of each the first numbers, as many as the shortest one has."""
+    """Noise draws of each level, all cut to the length of the shortest."""
     drawn = [noise(side, released.parts[level]) for level, noise in levels.items()]
     shortest = min((len(each) for each in drawn if each is not None), default=0)
     return [None if each is None else each[:shortest] for each in drawn]

@@ -39,17 +39,17 @@ def exit_code(error: DpppsynthError) -> int:
 
 
 def complain(message: str) -> None:
-    """Say on standard error what is wrong."""
+    """Print an error on standard error."""
     _remark("Error: ", typer.colors.RED, message)
 
 
 def note(message: str) -> None:
-    """Say on standard error what the user should know; it stays out of the results."""
+    """Print a note on standard error, apart from the results."""
     _remark("Note: ", typer.colors.BLUE, message)
 
 
 def warn(message: str) -> None:
-    """Say on standard error what is doubtful."""
+    """Print a warning on standard error."""
     _remark("Warning: ", typer.colors.YELLOW, headed(message))
 
 
@@ -173,13 +173,13 @@ def doubts(plan: Any) -> tuple[str, ...]:
 
 
 def show_cautions(found: Iterable[str]) -> None:
-    """Say on standard error what is doubtful."""
+    """Print warnings on standard error."""
     for each in found:
         warn(each)
 
 
 def confirm_warnings(found: Iterable[str], *, yes: bool) -> None:
-    """Say what is doubtful, and ask whether to go on unless `yes` has said so.
+    """Print warnings, and ask whether to go on unless `yes` is set.
 
     Raises
     ------

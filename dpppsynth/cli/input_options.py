@@ -80,7 +80,7 @@ class DomainOptions:
         return said
 
     def domain(self) -> "Domain":
-        """The public window or network; what was changed in it is said on the screen."""
+        """The public window or network; changes made to it on reading are printed."""
         from dpppsynth.spatial.domains import Window
 
         if self.window is not None:
@@ -131,7 +131,7 @@ class DomainOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class OptionalDomainOptions(DomainOptions):
-    """Options of a domain that a saved release brings itself."""
+    """Domain options of commands that may take the domain from a saved release."""
 
     def __post_init__(self) -> None:
         """Checked when it is settled."""

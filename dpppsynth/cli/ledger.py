@@ -45,7 +45,7 @@ class BudgetOptions(o.PromiseOptions):
     )
 
     def neighbours(self) -> "Relation":
-        """The neighbouring relation; InputError unless one is said."""
+        """The neighbouring relation; InputError unless one is given."""
         from dpppsynth.contract.object_options import relation_of
         from dpppsynth.privacy import AddRemovePerson
 
@@ -257,7 +257,7 @@ class LedgerEntry:
 
     @contextmanager
     def reading(self, remedy: str = FIRST) -> Iterator[None]:
-        """Explain in an error about rows of the file why it costs the budget."""
+        """Add to an error about rows of the file that the budget is spent, and a remedy."""
         try:
             yield
         except (InputError, PrivacyCheckError) as error:

@@ -34,7 +34,7 @@ class Promise(o.PromiseOptions):
         return recommend(place.domain(), size, self.epsilon, self.delta, relation=relation)
 
     def words(self, advice: "Recommendation") -> list[str]:
-        """Options that ask `check`, `rehearse` and `synthesize` for what is recommended, without place and size."""
+        """Command-line options of the recommendation for `check`, `rehearse` and `synthesize`, but domain and size."""
         # All digits: rounded, they would ask for another promise.
         words = ["--mechanism", advice.mechanism, "--epsilon", f"{self.epsilon!r}"]
         words += ["--delta", f"{self.delta!r}"] if getattr(advice.synthesizer, "delta", 0) else []

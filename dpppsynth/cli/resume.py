@@ -51,7 +51,7 @@ def resume(
 
 @contextmanager
 def nothing_lost(out: Path, entry: str | None) -> Iterator[None]:
-    """Say in any later error where the paid files are and how to resume."""
+    """Add to any later error where the paid files are and how to resume."""
     try:
         yield
     except (

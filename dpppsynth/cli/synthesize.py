@@ -178,7 +178,7 @@ def _without(options: dict[str, Any], *names: str) -> dict[str, Any]:
 def show_release(
     release: Any, out: Path, *, paid: str = "", verbose: bool = False, together: str = "", json: bool
 ) -> None:
-    """Say what was written, and how to go on; `paid` is why a further pattern would be a new spend, if it were."""
+    """Print what was written and the next steps; `paid` says why a further pattern costs budget, where it does."""
     from dpppsynth.cli.console import error_bound
     from dpppsynth.contract import registry
     from dpppsynth.core.published_files import beyond_limits

@@ -19,7 +19,7 @@ class Account:
     """Base of ledgers: all operations that a release needs."""
 
     def holds(self, entry: str) -> bool:
-        """Whether this is an authorisation, with its secret, that no release has taken up."""
+        """Whether an entry, given with its secret, is an authorisation that no release has used."""
         raise NotImplementedError
 
     def authorise(
@@ -66,7 +66,7 @@ class Planned(Protocol):
 
     @property
     def mechanism(self) -> str:
-        """For instance "lgcp-tents"."""
+        """Name of the mechanism, for instance "lgcp-tents"."""
 
     @property
     def domain(self) -> Domain:

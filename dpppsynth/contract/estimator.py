@@ -34,7 +34,7 @@ class Estimator(Generic[P_contra]):
     has_posterior: ClassVar[bool] = False
 
     def require(self, plan: P_contra) -> None:
-        """Refuse, from public parameters, a statistic that it cannot estimate from.
+        """Refuse, from public parameters, a statistic that the estimator cannot use.
 
         Raises
         ------
@@ -59,7 +59,7 @@ class Estimator(Generic[P_contra]):
 
     @property
     def following(self) -> Mapping[str, FileCheck]:
-        """Files that it adds to a release, besides a public offset, and checks on opening."""
+        """Files that the estimator adds to a release, besides a public offset, and their checks on opening."""
         return {}
 
     @classmethod
@@ -163,7 +163,7 @@ def covariates_of(estimator: JsonRead) -> Design | None:
 
 
 def covariate_rows(covariates: Design | None) -> Rows:
-    """Rows of a table with the covariates and how they were standardised."""
+    """Rows of a table with the covariates and their standardisation."""
     if covariates is None:
         return []
     each = (

@@ -79,13 +79,13 @@ class Refusal:
 
 @cache
 def square() -> Window:
-    """A square kilometre."""
+    """Window of one square kilometre."""
     return Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 
 
 @cache
 def ring() -> Window:
-    """A rectangle with a hole."""
+    """Window that is a rectangle with a hole."""
     import shapely
 
     return Window.polygon(shapely.box(0, 0, 1000, 800).difference(shapely.box(300, 300, 500, 500)), "EPSG:27700")
@@ -93,7 +93,7 @@ def ring() -> Window:
 
 @cache
 def streets() -> Domain:
-    """Rotated blocks of 200 m by 150 m with two dead ends, no two corners sharing a coordinate."""
+    """Network of rotated blocks, 200 m by 150 m, with two dead ends, no two corners sharing a coordinate."""
     import numpy as np
 
     from dpppsynth.linear_network import LinearNetwork

@@ -77,7 +77,7 @@ def require_relation(options: ParsedOptions) -> None:
 
 
 def relation_of(options: ParsedOptions | Mapping[str, Any]) -> CappedRelation:
-    """The relation of points that is named, or that a privacy radius stands for."""
+    """The relation of points that is named, or alpha-neighbours where a privacy radius is given."""
     kind, alpha, user = options["relation"], options["alpha"], options["user"]
     cap = 1 if options["max_points_per_person"] is None else options["max_points_per_person"]
     if kind == "alpha" or (kind is None and alpha is not None):

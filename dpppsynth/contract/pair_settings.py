@@ -65,7 +65,7 @@ def caps_of(values: Any, count: int, *, name: str = "cap") -> tuple[int, ...]:
 
 
 def listed(form: JsonObject) -> JsonObject:
-    """A list with a value of this form for each radius."""
+    """Form of a list with a value of the given form for each radius."""
     return {"type": "array", "items": form, "minItems": 1, "maxItems": MOST_RADII}
 
 

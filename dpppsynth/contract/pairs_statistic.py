@@ -81,7 +81,7 @@ class NoisedPairs:
         )
 
     def require(self, n: int | None, *, name: str = "radii", remedy: str = "") -> None:
-        """Refuse, from public numbers, radii without meaning, too many pairs of places, and noise beyond 64 bits.
+        """Refuse, from public numbers, meaningless radii, too many pairs of places, and noise beyond 64 bits.
 
         Parameters
         ----------

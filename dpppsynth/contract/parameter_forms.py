@@ -1,4 +1,4 @@
-"""Forms of public parameters: JSON Schemas of values by their names, which each plan declares for its own.
+"""Forms of public parameters: JSON Schemas of values by their names, which each statistic declares for its own.
 
 A certificate whose parameters have another form, or other names, is refused before anything is made of them. Epsilon,
 n, expected_n and the estimator are common to all; a plan with a delta names it, `GIVEN`. Their values, and the kind of
@@ -18,20 +18,20 @@ NULL: JsonObject = {"const": None}
 
 
 def const(value: str | int) -> JsonObject:
-    """One value and no other."""
+    """Form of a single permitted value."""
     return {"const": value}
 
 
 def one_among(*values: str | int | None) -> JsonObject:
-    """One of several values."""
+    """Form of one of several permitted values."""
     return {"enum": list(values)}
 
 
 def or_null(form: JsonObject) -> JsonObject:
-    """A number or text of this form, or null."""
+    """Form of a value of the given form, or null."""
     return form | {"type": [form["type"], "null"]}
 
 
 def two(form: JsonObject) -> JsonObject:
-    """Two values of this form."""
+    """Form of two values of the given form."""
     return {"type": "array", "items": form, "minItems": 2, "maxItems": 2}

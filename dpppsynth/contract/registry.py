@@ -148,7 +148,7 @@ def require_known(name: object) -> str:
 
 
 def require_fit(name: object, plan: Statistic) -> AnyMechanism:
-    """The record of a mechanism that spends its budget on such statistics; otherwise an error.
+    """The record of a mechanism, which must spend its budget on such a statistic.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def stratified(releases: Mapping[str, Result]) -> StratifiedType:
 
 @cache
 def loaded(place: str) -> Any:
-    """The variable at a place, such as "package.module:NAME", whose module is loaded now."""
+    """The variable at an import path, such as "package.module:NAME", whose module is loaded now."""
     module, variable = place.split(":")
     return getattr(import_module(module), variable)
 

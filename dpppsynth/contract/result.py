@@ -43,11 +43,11 @@ class Result(Protocol):
 
     @property
     def mechanism(self) -> str:
-        """For instance "lgcp-tents"."""
+        """Name of the mechanism, for instance "lgcp-tents"."""
 
     @property
     def warning(self) -> str | None:
-        """Reason why it must not be released, if there is one."""
+        """Reason why the result must not be released, if there is one."""
 
     @property
     def domain(self) -> Domain:
@@ -63,7 +63,7 @@ class Result(Protocol):
 
     @property
     def noise(self) -> str:
-        """Sampler and entropy of the randomness that protects."""
+        """Sampler and entropy of the randomness that protects the points."""
 
     @property
     def seeded(self) -> bool:
@@ -156,7 +156,7 @@ class HeatMapped(Protocol):
         """Mark of persons; None where every point is a person."""
 
     def heatmap(self, bandwidth: float | None = None) -> Floats:
-        """(nx, ny) heat map with mass 1; the bandwidth of its filter in the window's unit, unless the usual one."""
+        """(nx, ny) heat map with mass 1; `bandwidth` of its filter in the window's unit, None for the usual one."""
 
     def blur(self, bandwidth: float | None = None) -> str:
         """Width of the filter, with its unit."""
@@ -234,7 +234,7 @@ class Counted(Protocol):
 
 
 class FitSummary(NamedTuple):
-    """Diagnostics of the fits behind a posterior, each the worst of those with a twentieth of the draws or more.
+    """Diagnostics of the fits behind a posterior: the worst values among fits with at least a twentieth of the draws.
 
     Attributes
     ----------

@@ -243,7 +243,7 @@ class Setting:
 
     @property
     def phrase(self) -> str:
-        """Help with the unit."""
+        """Help text with the unit."""
         return f"{self.help}, in {self.unit}" if self.unit else self.help
 
     @property
@@ -252,7 +252,7 @@ class Setting:
         return self.otherwise or _written(self.default)
 
     def value(self, given: Any) -> Any:
-        """The argument that a plain value stands for."""
+        """Constructor argument made from a plain value."""
         return given if self.convert is None else self.convert(given)
 
 

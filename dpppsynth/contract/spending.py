@@ -83,7 +83,7 @@ def spend(
 
 
 def output_folder(keep: object, size: int) -> Path | None:
-    """New folder on a disk with room for so many bytes; InputError for any other, before anything is spent."""
+    """New folder on a disk with room for `size` bytes; InputError for any other, before anything is spent."""
     if keep is None:
         return None
     if not isinstance(keep, str | Path):
@@ -97,7 +97,7 @@ def output_folder(keep: object, size: int) -> Path | None:
 
 @contextmanager
 def spent_if_refused(ledger: Account | None, entry: str | None) -> Iterator[None]:
-    """Give an authorisation up where values of points are refused: numbers held against no points bind nobody."""
+    """Give an authorisation up when values of points are refused: its public numbers were not compared with points."""
     try:
         yield
     except InputError:
@@ -109,7 +109,7 @@ def spent_if_refused(ledger: Account | None, entry: str | None) -> Iterator[None
 
 @contextmanager
 def carried(release: object) -> Iterator[None]:
-    """Give what was paid for to whatever ends the run, an interrupt too, as `error.release`."""
+    """Attach the paid release, as `error.release`, to any exception that ends the run, interrupts included."""
     try:
         yield
     except BaseException as error:

@@ -49,7 +49,7 @@ class Measured(Protocol[P_co]):
 
     @property
     def seeded(self) -> bool:
-        """True when that randomness can be reproduced: then nothing is private."""
+        """True when the randomness can be reproduced: then nothing is private."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Statistic:
 
     @property
     def spent(self) -> float:
-        """Epsilon that certificates state where the noise need not spend all of the budget: what is spent of it."""
+        """Epsilon that the noise really spends, at most the budget; certificates state it."""
         return min(self.epsilon, max(float(upward(self.guarantee.epsilon(), 9)), NOTHING))
 
     @property
@@ -221,7 +221,7 @@ class Statistic:
             require_number(pattern, self.n)
 
     def require_columns(self, pattern: PointPattern) -> None:
-        """Refuse some of the points, whatever their number, by their domain and the names of their marks."""
+        """Refuse a pattern, or a part of one, by its domain and the names of its marks."""
         require_match(pattern, self.domain, None, self.count_unit or self.persons_by)
 
     def admitted(self, pattern: PointPattern, rng: RngLike = None) -> PointPattern:
@@ -340,7 +340,7 @@ class Statistic:
         return self
 
     def with_surrogate_marks(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
-        """A surrogate pattern with the required marks, of so many persons where the relation tells persons.
+        """A surrogate pattern with the marks that the statistic requires, such as that of persons.
 
         Parameters
         ----------
@@ -391,13 +391,13 @@ def require_kept_cap(kind: type[Statistic], relation: Relation) -> None:
 
 
 def measured_number(relation: Relation, pattern: PointPattern) -> int:
-    """Number of measured points under a relation, capped for each person where it tells persons."""
+    """Number of measured points under a relation, capped for each person where it identifies persons."""
     cap = relation.user_cap
     return len(pattern) if cap is None else number_of_few(pattern, *cap)
 
 
 def counted_few(relation: Relation) -> str | None:
-    """Name for a ledger of what n counts where a mark tells persons: it hangs on the cap; None where all points are."""
+    """Description for a ledger of what n counts where each person's points are capped; None where all points count."""
     cap = relation.user_cap
     return None if cap is None else f"{cap.user}, at most {cap.most} each"
 
@@ -434,7 +434,7 @@ def mesh_json(mesh: Mesh) -> JsonObject:
 
 
 def mesh_words(mesh: Mesh) -> str:
-    """The same in words."""
+    """Kind, numbers of vertices and elements, and fineness, in words."""
     fine = fineness(mesh)
     if isinstance(fine, float):
         told = f"none longer than {fine:.4g}"

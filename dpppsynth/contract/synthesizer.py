@@ -197,7 +197,7 @@ AnySynthesizer = Synthesizer[MechanismResult]
 
 
 class PointSynthesizer(Synthesizer[R_co]):
-    """Base of synthesizers under the capped relations, where a point changes or up to a number of a person's points."""
+    """Base of synthesizers under capped relations: a point changes, or up to a number of points of one person."""
 
     relation: CappedRelation | None
     # How a delta that promises nothing becomes smaller, or is accepted.
@@ -223,7 +223,7 @@ class PointSynthesizer(Synthesizer[R_co]):
         return people_within(population, domain, require_reach(self.neighbouring()))
 
     def require_levels(self) -> None:
-        """Refuse releases by levels of a mark that the mechanism lacks; by default those of samples of persons' points.
+        """Refuse a mark of levels where releases by level are impossible; by default where persons' points are sampled.
 
         The cap holds for all levels together, and which points of a person count is drawn: so would be how many points
         each level has, which is public and planned for.
@@ -357,7 +357,7 @@ class MeshSynthesizer(PointSynthesizer[R_co]):
 
 
 def point_relation(relation: object, alpha: float | None, *, marks: bool = False) -> CappedRelation:
-    """The relation that is given, else alpha-neighbours, else replace-one; it may speak of `marks` where there are."""
+    """The relation given, else alpha-neighbours, else replace-one; it may cover times and types only with `marks`."""
     if relation is not None:
         if not isinstance(relation, AlphaNeighbours | ReplaceOne | AddRemove):
             msg = f"relation: expected a relation such as ReplaceOne() or AddRemove(), got {relation!r}."
@@ -400,7 +400,7 @@ def public_size(relation: Relation, n: object, expected_n: object) -> float | No
 
 
 def safe_digits(bound: float, *, up: bool = False) -> str:
-    """Four digits of a bound that are within it: rounded down, or up where it is a smallest value."""
+    """Four digits of a bound, rounded so that the bound still holds: down, or up where it is a smallest value."""
     unit = 10.0 ** (math.floor(math.log10(bound)) - 3)
     return f"{(math.ceil if up else math.floor)(bound / unit) * unit:.4g}"
 

@@ -55,7 +55,7 @@ class MechanismWords(Generic[P_contra, R_contra]):
         return []
 
     def costs(self, plan: P_contra, guarantee: Guarantee) -> list[str]:
-        """Paragraphs on the privacy cost of such bounds."""
+        """Paragraphs on the privacy cost of these error bounds."""
         return []
 
     def shown(self, plan: P_contra) -> str | None:
@@ -71,7 +71,7 @@ class MechanismWords(Generic[P_contra, R_contra]):
         return []
 
     def figures(self, release: R_contra) -> dict[str, float]:
-        """The numbers in these sentences, by name."""
+        """Numbers in the sentences of `remarks`, by name."""
         return {}
 
     def alarm(self, release: R_contra) -> str | None:
@@ -87,7 +87,7 @@ class MechanismWords(Generic[P_contra, R_contra]):
 
 
 def largest_error_plan(plans: Iterable[P]) -> P:
-    """The plan with the largest bound on errors, or without one."""
+    """The statistic with the largest error bound; one without a bound comes before all others."""
     return max(plans, key=_most)
 
 

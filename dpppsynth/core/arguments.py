@@ -39,7 +39,7 @@ def writable(text: str) -> bool:
 
 
 def real(value: Any) -> float | None:
-    """The value as an int or a float; None unless it is a real number in the range of floats, and no truth value."""
+    """The value as an int or a float; None unless it is a real number in the range of floats and not a boolean."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     if isinstance(value, Integral):
@@ -60,7 +60,7 @@ def whole_number(value: Any) -> int | None:
 def positive(
     name: str, value: Any, *, rule: str = "be a positive finite number", remedy: str = "", most: float = LARGEST
 ) -> float:
-    """Return a number above zero and at most `most`; for others an InputError that it must `rule`."""
+    """Return a number above zero and at most `most`; for others raise an InputError that states `rule`."""
     number = real(value)
     if number is None or not 0 < number <= most:
         raise InputError(_wrong(f"{name}: must {rule}", value, remedy))
@@ -127,7 +127,7 @@ def function(name: str, value: Any, *given: str) -> Callable[..., Any]:
 
 
 def each(value: Any) -> Iterator[Any] | None:
-    """Iterate over elements; None for what has none: a number, a text, a mapping or an array of no dimension."""
+    """Iterate over elements; None for values without any: a number, a text, a mapping, an array of no dimension."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
         return None
     return iter(value)
@@ -140,7 +140,7 @@ def elements(value: Any) -> list[Any] | None:
 
 
 def plain_array(value: Any) -> np.ndarray | None:
-    """An array of any numbers or things as numpy reads it; None where rows are ragged or numpy.ma hides an entry."""
+    """An array of any type as numpy reads it; None where rows are ragged or numpy.ma hides an entry."""
     if np.ma.is_masked(value):
         return None
     try:
@@ -150,7 +150,7 @@ def plain_array(value: Any) -> np.ndarray | None:
 
 
 def real_array(values: Any) -> npt.NDArray[np.float64] | None:
-    """Copy of an array of real numbers as floats; None where it is none: text, complex or ragged."""
+    """Copy of an array of real numbers as floats; None for text, complex numbers and ragged rows."""
     try:
         array = np.asarray(values)
         return np.array(array, dtype=np.float64) if array.dtype.kind in "biufO" else None

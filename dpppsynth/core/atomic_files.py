@@ -100,7 +100,7 @@ def drafted(target: Path, holds: str) -> Iterator[Path]:
 
 @contextmanager
 def locked(path: Path, *, timeout: float = 0.0) -> Iterator[Callable[[], bool]]:
-    """Hold an operating-system lock on a separate file; it is released when the process ends, in whatever way.
+    """Hold an operating-system lock on a separate file; it is released when the process ends, however it ends.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ def is_plain(name: str) -> bool:
 
 
 def horizontal_crs(crs: CRSLike) -> CRS:
-    """The CRS of x and y alone: without heights, and without a way to another datum."""
+    """The CRS of x and y alone, without heights and without a transformation to another datum."""
     parsed = _parse_crs(crs)
     while parsed.is_bound and parsed.source_crs is not None:
         parsed = parsed.source_crs
@@ -139,7 +139,7 @@ def crs_from_member(member: Any) -> str | None:
 
 
 def reproject(xy: npt.NDArray[np.float64], source: CRSLike, target: CRSLike) -> npt.NDArray[np.float64]:
-    """Move coordinates to another CRS (x before y in both); what cannot be moved becomes infinite.
+    """Move coordinates to another CRS (x before y in both); coordinates outside its range become infinite.
 
     Raises
     ------

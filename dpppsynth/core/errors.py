@@ -16,7 +16,7 @@ class InputError(DpppsynthError, ValueError):
 
 
 class NoFieldError(InputError):
-    """A field cannot stand behind these numbers; a plain estimate can."""
+    """No field can be estimated from this statistic; a plain estimate can."""
 
 
 class TooLargeError(DpppsynthError):

@@ -132,7 +132,7 @@ def _remembered(factors: Factors) -> Factors:
 
 
 def supremum(values: Callable[[Floats], Floats], geometry: Any, enough: float) -> float:
-    """Upper bound on a function over a geometry, about `KNOWN` above its supremum, or anywhere up to `enough`.
+    """Upper bound on a function over a geometry: about `KNOWN` above its supremum, or any bound of at most `enough`.
 
     In a cell, a function that bends down by at most b along its diagonal exceeds the largest value at its corners by
     b / 8 at most (docs/theory/scale.md). The cells that meet the geometry cover it; those that decide are halved.

@@ -34,7 +34,7 @@ def scratch_prefix(folder: Path) -> str:
 
 
 def require_room(folder: Path, size: int) -> None:
-    """Refuse a disk that has no room for so many bytes, with an InputError."""
+    """Refuse a disk without room for `size` bytes, with an InputError."""
     above = _existing(folder)
     free = shutil.disk_usage(above).free
     if free < size:
@@ -47,7 +47,7 @@ def require_room(folder: Path, size: int) -> None:
 
 @contextmanager
 def room_held(folder: Path, size: int) -> Iterator[Callable[[], None]]:
-    """Hold bytes of the disk for a folder; the function that is given gives them back right before they are needed.
+    """Reserve disk space for a folder; yield a function that frees it right before it is needed.
 
     Raises
     ------

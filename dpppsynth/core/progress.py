@@ -61,7 +61,7 @@ def inner_progress(say: Progress, words: str, done: int, count: int) -> Progress
 
 
 def part_progress(say: Progress, words: str, done: int, count: int) -> Progress:
-    """The same, passing on the share alone.
+    """Progress of one of several parts, mapped to the share of the whole, without the part's own texts.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def line(after: float = 0.0) -> Iterator[Callable[[str], None]]:
-    """Yield a function to be told of each step; the line appears after some seconds, and goes in the end."""
+    """Yield a function that shows each step in a line on the screen, which appears after a while and vanishes."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -201,7 +201,7 @@ def _draws_in_notebooks() -> bool | None:
 
 @contextmanager
 def lines(write: Callable[[str], Any], every: float = 10.0) -> Iterator[Callable[[str], None]]:
-    """Yield the same for files and pipes: a line for each new step, and one every few seconds of a long one.
+    """Yield a function that prints steps to files and pipes: a line per new step, or every few seconds of a long one.
 
     "25 of 400 runs" and "50 of 400 runs" are one step, and so are "1 000 reports counted" and "2 000 reports counted".
     """

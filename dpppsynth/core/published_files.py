@@ -35,7 +35,7 @@ def beyond_limits(folder: Path) -> bool:
 
 
 class PublishedFolder:
-    """A folder whose files are read with care.
+    """An untrusted folder, whose files are read with limits of size and without following links.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class PublishedFolder:
         pass
 
     def read(self, name: str, most: int = MOST_BYTES) -> bytes:
-        """All bytes of a file, of which there are at most so many.
+        """All bytes of a file, of which there are `most` at most.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class PublishedFolder:
         return os.path.lexists(self.path / name)
 
     def names(self) -> list[str]:
-        """Sorted names of all that lies in the folder; TooLargeError when there are too many."""
+        """Sorted names of all files and folders in the folder; TooLargeError when there are too many."""
         found = []
         with os.scandir(self.path) as entries:
             for entry in entries:
@@ -125,7 +125,7 @@ class PublishedFolder:
 
 
 def refused() -> OSError:
-    """The error for what is no plain file, or no folder of its own."""
+    """The error where a plain file, or a folder that is not a link, is required."""
     return OSError(errno.ELOOP, LINK)
 
 

@@ -36,7 +36,7 @@ def generator(rng: RngLike = None) -> np.random.Generator:
 
 
 class SystemBits(np.random.Generator):
-    """A generator every bit of which comes from `os.urandom`; it draws whole numbers below powers of two, and no more.
+    """A generator every bit of which comes from `os.urandom`; it draws only whole numbers below powers of two.
 
     Client mechanisms ask for nothing else. Its base class is there for its type alone: whatever else is asked of it is
     refused, so no bit comes from the unused stream below it.

@@ -98,7 +98,7 @@ def _rounded(written: str, digits: int, rounding: str) -> str:
 
 
 def round_length(rough: float, *, least: bool = False) -> float:
-    """The largest length of 1, 2 or 5 times a power of ten that is no longer; the smallest one no shorter if `least`.
+    """Largest length of 1, 2 or 5 times a power of ten up to a rough one, or smallest from it on if `least`.
 
     Examples
     --------

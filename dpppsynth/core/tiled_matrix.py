@@ -82,7 +82,7 @@ class TiledMatrix:
         return out
 
     def squared(self, columns: tuple[Ints, ...]) -> TiledMatrix:
-        """The square of a square matrix within other columns of each tile; what falls outside is left out."""
+        """The square of a square matrix, of which each tile keeps the given columns alone."""
         values = []
         for mine, kept in enumerate(columns):
             reached = self.columns[mine]

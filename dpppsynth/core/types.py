@@ -19,4 +19,4 @@ JsonObject = dict[str, Json]
 
 
 class Confidential:
-    """Base of classes whose objects depend on sensitive points: nothing that is released leads to one of them."""
+    """Base of classes whose objects depend on sensitive points: no released object refers to one."""

@@ -69,6 +69,6 @@ def either(python: str, shell: str) -> str:
 
 
 def headed(message: str) -> str:
-    """A message whose head, up to the colon, is the names of arguments: options in their place."""
+    """A message whose head, up to the colon, names arguments, with options in their place."""
     head, colon, rest = message.partition(":")
     return ", ".join(map(named, head.split(", "))) + colon + rest

@@ -134,7 +134,7 @@ def geodanet_streets() -> LinearNetwork:
 
 
 def path(name: str) -> Path:
-    """Return the path of the CSV file behind an example.
+    """Return the path of an example's CSV file.
 
     Parameters
     ----------

@@ -168,7 +168,7 @@ def values(intensity: Any, xy: Floats, name: str, domain: Domain) -> Floats:
 
 
 def require_mass(total: float, name: str) -> float:
-    """Refuse an intensity without mass."""
+    """The integral of an intensity, refused unless it is positive and finite."""
     if not 0 < total < np.inf:
         msg = f"{name}: its integral over the domain must be positive and finite; an intensity of 0 has no shape."
         raise InputError(msg)

@@ -35,7 +35,7 @@ def border(window: Window) -> Floats:
 
 @compiled
 def rectangle_weight(margin: Floats, d: float) -> float:
-    """One over the share of a circle of radius d in a rectangle whose sides pass its centre at the margins (4,).
+    """Inverse share of a circle of radius d in a rectangle whose sides lie at distances (4,) from the centre.
 
     The margins go around, and are not negative. Each side cuts off an arc; two that meet in a corner inside the circle
     share a part of it.
@@ -114,7 +114,7 @@ def polygon_moments(first: int, last: int, cells: Cells, weight: Floats, breaks:
 
 @compiled
 def see(x: float, y: float, edges: Floats, seen: Floats) -> None:
-    """Look at pieces of the border from a point.
+    """Squared distances of border pieces from a point, written into `seen`.
 
     Writes for each piece the squared distance of its nearest place, those of its start and end, and the distance of its
     line, positive where the line passes on the right.

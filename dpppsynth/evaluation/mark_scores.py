@@ -48,13 +48,13 @@ class MarkScores:
     times: pd.DataFrame | None
 
     def table(self) -> pd.DataFrame:
-        """One row a metric, with the columns of `UtilityReport.table`."""
+        """One row per metric, with the columns of `UtilityReport.table`."""
         return averages(0.0, self.values, self.metrics)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MarkedPattern:
-    """A pattern, its types as numbers (n,) and its times (n,); of copied points the numbers (n,) of those copied."""
+    """A pattern, its types as numbers (n,), its times (n,) and, for resampled points, the numbers (n,) of originals."""
 
     pattern: PointPattern
     kinds: Ints
@@ -74,7 +74,7 @@ class MarkComparison:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The rows there are for these marks."""
+        """Rows of the report for these marks."""
         types, times = self.marks.types, self.marks.times
         by = "type" if types is not None else "time"
         rows = [Metric(f"misplaced share by {by}", "share")]

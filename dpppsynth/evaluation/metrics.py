@@ -175,7 +175,7 @@ EXACT_PAIRS = 1_000_000
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of a report: its name, what it is counted in, and which values are good."""
+    """A row of a report: its name, its unit, and which values are good."""
 
     name: str
     unit: str
@@ -199,7 +199,7 @@ def known(values: Floats, statistic: Callable[[Floats], Any], least: int) -> Flo
 
 
 def metric_table(columns: Mapping[str, Any], metrics: Sequence[Metric]) -> pd.DataFrame:
-    """One row a metric: columns of numbers, then unit and better."""
+    """One row per metric: columns of numbers, then unit and better."""
     import pandas as pd
 
     words = {"unit": [each.unit for each in metrics], "better": [each.better for each in metrics]}
@@ -231,7 +231,7 @@ class KComparison:
 
     @cached_property
     def envelope(self) -> Envelope | None:
-        """Pointwise envelope of the synthetic patterns' L-functions, from the lowest to the highest; None of one."""
+        """Pointwise envelope of the synthetic patterns' L-functions, lowest to highest; None for a single pattern."""
         return envelope(self.original, self.synthetic) if len(self.synthetic) > 1 else None
 
 
@@ -266,7 +266,7 @@ class Comparison:
 
     @cached_property
     def intensity(self) -> KernelIntensity | None:
-        """Kernel intensity of the original; None on a network that heat flow cannot serve, whatever the points."""
+        """Kernel intensity of the original; None on networks too large for heat flow, whatever the points."""
         found = kernel_intensity(self._smoothed(self.original, self.part), self.bandwidth)
         if isinstance(self.original.domain, LinearNetwork):
             try:
@@ -366,7 +366,7 @@ def without_copies(k: KFunction, source: npt.NDArray[np.int64], domain: Domain) 
 
 
 def transport_method(original: PointPattern, patterns: Sequence[PointPattern]) -> str:
-    """One method of `wasserstein` for all patterns: sliced distances must not stand beside exact ones."""
+    """One method of `wasserstein` for all patterns, since sliced and exact distances are not comparable."""
     largest = _largest(original.domain)
     sizes = [min(len(each), largest) for each in (original, *patterns)]
     pairs = sizes[0] * max(sizes)
@@ -384,7 +384,7 @@ def propensity_share(original: PointPattern, pattern: PointPattern) -> float:
 
 
 def kept_part(pattern: PointPattern, rng: np.random.Generator, most: int | None = None) -> npt.NDArray[np.bool_]:
-    """(n,) a random choice of `most` points, or as many as a report compares."""
+    """(n,) mask of a random choice of `most` points, by default as many as a report compares."""
     most = _largest(pattern.domain) if most is None else most
     chosen = np.full(len(pattern), len(pattern) <= most)
     if len(pattern) > most:

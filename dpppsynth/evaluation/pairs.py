@@ -39,7 +39,7 @@ class Cells(NamedTuple):
 
 
 def cells(xy: Floats, bounds: tuple[float, float, float, float], reach: float) -> tuple[Cells, Ints]:
-    """Sort points (n, 2) for partners within reach; returns also which point stands where, (n,)."""
+    """Sort points (n, 2) into cells for a search within reach; return also their original numbers (n,)."""
     n, corner = len(xy), np.array(bounds[:2])
     width, height = np.array(bounds[2:]) - corner
     # A point or more for each cell on average, however narrow the box.
@@ -53,7 +53,7 @@ def cells(xy: Floats, bounds: tuple[float, float, float, float], reach: float) -
 
 
 def summed(share: Callable[[int, int], Floats], n: int) -> Floats:
-    """Sum of what `share(first, last)` gives for n points, in fixed shares by several threads."""
+    """Sum of `share(first, last)` over portions of n points, computed by several threads."""
     cuts = range(0, n, SHARE)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         parts = pool.map(share, cuts, (min(start + SHARE, n) for start in cuts))
@@ -65,7 +65,7 @@ def summed(share: Callable[[int, int], Floats], n: int) -> Floats:
 
 @compiled
 def partners(k: int, later: bool, reach: float, cells: Cells, who: Ints, squared: Floats) -> int:
-    """Find the points within reach of point k, or those of them that stand later, so that each pair comes up once.
+    """Find the points within reach of point k, or only those of higher number, so that each pair comes up once.
 
     Writes their numbers and squared distances, and returns how many they are.
     """

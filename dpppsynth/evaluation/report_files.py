@@ -82,7 +82,7 @@ class UtilityReport:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a metric; columns original, synthetic (mean), sd, uniform, resampled (means), unit and better.
+        """One row per metric; columns original, synthetic (mean), sd, uniform, resampled (means), unit and better.
 
         "original" is what the original itself scores, which is no aim: publishing it would score best.
         """
@@ -98,7 +98,7 @@ class UtilityReport:
 
     @property
     def level_table(self) -> pd.DataFrame:
-        """One row a level: points, misplaced share and total variation, of synthetic patterns and yardsticks."""
+        """One row per level: points, misplaced share and total variation, of synthetic patterns and yardsticks."""
         return level_table({level: report.table for level, report in self.levels.items()})
 
     def save(self, folder: str | Path) -> Path:

@@ -62,7 +62,7 @@ def by_levels(
 
 
 def level_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row a level: points, and the chief scores of the synthetic patterns and of the yardsticks, from its table."""
+    """One row per level: points, and the main scores of the synthetic patterns and of the yardsticks."""
     import pandas as pd
 
     rows = []
@@ -114,7 +114,7 @@ class HeatScores:
 
 
 def score_heat(release: HeatMapped, original: PointPattern) -> HeatScores:
-    """Score a release against the pattern it was made from, marked as its plan asks."""
+    """Score a release against the pattern it was made from, marked as its statistic asks."""
     maps = release.exact_maps(original)
     metrics = (
         Metric(f"heat map, EMD at {maps.side} x {maps.side}", f"share {maps.unit}"),

@@ -182,7 +182,7 @@ def _pattern(positions: Floats, domain: Domain) -> PointPattern:
 
 
 def homogeneous(domain: Domain, value: float) -> PiecewiseConstant:
-    """The intensity of so many points per unit of area or length everywhere in the domain."""
+    """The constant intensity of `value` points per unit of area or length."""
     whole: Any = domain
     streets = isinstance(domain, LinearNetwork)
     mesh = network_mesh(whole, whole.diameter) if streets else regular_triangulation(whole, shape=(2, 2))

@@ -29,7 +29,7 @@ SQUARES, MOST_SQUARES = 4, 200
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelIntensity:
-    """Intensity that kernels around the points of a pattern add up to, as confidential as the points.
+    """Sum of kernels around the points of a pattern, as an intensity; as confidential as the points.
 
     A function of coordinates (n, 2) in the domain; values (n,) are points per unit of area or length.
     """
@@ -97,7 +97,7 @@ class GaussianIntensity(KernelIntensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeatIntensity(KernelIntensity):
-    """Heat that flows from the points along a network, between whose middles it is linear on the segments of a mesh."""
+    """Heat that flows from the points along a network; linear between the middles of a mesh's segments."""
 
     @property
     def total(self) -> float:

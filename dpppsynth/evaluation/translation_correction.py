@@ -73,7 +73,7 @@ def terms(shape: Outline) -> int:
 
 @compiled
 def overlap(x: float, y: float, shape: Outline) -> float:
-    """Area that a window has in common with itself, moved by (x, y).
+    """Area of the overlap of a window with its copy moved by (x, y).
 
     A window is the sum of what lies below its pieces, each with its sign; so what two windows have in common is the
     sum, over pairs of pieces, of what lies below both.
@@ -104,7 +104,7 @@ def overlap(x: float, y: float, shape: Outline) -> float:
 
 @compiled
 def overlaps(shifts: Floats, shape: Outline) -> Floats:
-    """(k,) areas that a window has in common with itself, moved by shifts (k, 2)."""
+    """(k,) areas of the overlaps of a window with its copies moved by shifts (k, 2)."""
     out = np.empty(len(shifts))
     for i in range(len(shifts)):
         out[i] = overlap(shifts[i, 0], shifts[i, 1], shape)
@@ -259,7 +259,7 @@ def polygon_moments(
 
 @compiled
 def areas(shifts: Floats, shape: Outline, known: Lattice) -> Floats:
-    """(k,) areas that a window has in common with itself, moved by shifts (k, 2), by a lattice where that is good."""
+    """(k,) areas of overlap as by `overlaps`, interpolated from a lattice where that is accurate."""
     out, sectors = np.empty(len(shifts)), table(known.angle, BUCKETS / math.pi, BUCKETS)
     for i in range(len(shifts)):
         x, y = shifts[i]
@@ -269,7 +269,7 @@ def areas(shifts: Floats, shape: Outline, known: Lattice) -> Floats:
 
 @compiled
 def area(x: float, y: float, d: float, shape: Outline, known: Lattice, sectors: Ints) -> float:
-    """Area that a window has in common with itself, moved by (x, y), d far; sectors is a table of the angles."""
+    """Area of overlap with the copy moved by (x, y), d away; `sectors` is a search table of the lattice's angles."""
     if y < 0:
         x, y = -x, -y
     last = min(

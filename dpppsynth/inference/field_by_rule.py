@@ -1,4 +1,4 @@
-"""Estimators by public rules behind noised counts or tents: a field of sparse precision, or a plain estimate."""
+"""Estimators by public rules from noised counts or tents: a field of sparse precision, or a plain estimate."""
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import LaplaceMasses
@@ -33,7 +33,7 @@ def require_postprocess(postprocess: str, relation: CappedRelation, known: tuple
 def statistic_mesh(
     postprocess: str, domain: Domain, basis: str, size: float | None, epsilon: float, relation: CappedRelation
 ) -> Mesh:
-    """Mesh of what is measured, by the rule of its estimate."""
+    """Mesh of the statistic, by the rule of its estimate."""
     rule = rules.BY_DOMAIN[type(domain)]
     choose = rule.field_statistic_mesh if postprocess == FIELD else rule.mesh
     mesh: Mesh = choose(domain, basis, need_size(size), epsilon, relation)

@@ -1,4 +1,4 @@
-"""`FieldInference`: a log-Gaussian field behind a private statistic, as post-processing that costs no privacy.
+"""`FieldInference`: a log-Gaussian field inferred from a private statistic, as post-processing without privacy cost.
 
 It may fail, be run again, be tuned on the release. `LGCPInference` has dense priors, `MaternInference` sparse ones.
 """
@@ -64,11 +64,11 @@ class FieldInference(Estimator[LatticeStatistic]):
 
     @property
     def places(self) -> Mesh:
-        """Mesh at whose vertices covariates are known: the field's own, unless it has types and times as well."""
+        """Mesh at whose vertices covariates are known: the field's own; with times or types, the mesh in space."""
         return self.mesh
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """The estimator with other settings.
+        """A copy of the estimator with other settings.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class FieldInference(Estimator[LatticeStatistic]):
         return self.mesh.weighted_pieces(self.offset)
 
     def centre(self, plan: LatticeStatistic) -> float:
-        """Prior mean of the field: any where n is public, the level of the guess where it is secret."""
+        """Prior mean of the field: 0 where n is public, as any value will do, else the level of the guess of n."""
         return 0.0 if plan.n is not None else float(np.log((plan.expected_n or 1.0) / self.measure.sum()))
 
     def fit(
@@ -209,7 +209,7 @@ def opened_values(design: Design) -> Floats:
 
 
 def require_somewhere(measure: Floats) -> None:
-    """InputError unless integrals (V,) of basis functions times an offset have a positive finite sum."""
+    """Refuse integrals (V,) of basis functions times an offset without a positive finite sum; InputError."""
     if not 0 < measure.sum() < np.inf:
         raise nowhere()
 

@@ -1,4 +1,4 @@
-"""`MaternInference`: a Matern field of sparse precision behind noisy masses, as fine as their number asks for."""
+"""`MaternInference`: a Matern field of sparse precision inferred from noisy masses, as finely as they allow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -60,7 +60,7 @@ class FitNotes:
 
     @property
     def worst(self) -> FitSummary:
-        """The worst diagnostics of fits with a twentieth of the draws or more; None where nothing is known."""
+        """The worst diagnostics of fits with a twentieth of the draws or more; each is None where unknown."""
         counted = ~(self.weight < COUNTED)
         far = np.abs(self.profile - NOMINAL)
         return FitSummary(
@@ -72,7 +72,7 @@ class FitNotes:
 
     @property
     def notes(self) -> dict[str, Floats]:
-        """By name, as they stand beside the draws."""
+        """Diagnostics by their names in the file of draws."""
         return {f"fit_{name}": values for name, values in asdict(self).items()}
 
 
@@ -156,7 +156,7 @@ EFFECTS = {"covariate": "<i4 1", "effect": "<f8 3"}
 
 
 def read_posterior(content: bytes, mesh: Mesh, scales: Sequence[float], effects: int = 0) -> Posterior:
-    """Draws on a mesh, made with some of these length scales and so many covariates, from a netCDF file.
+    """Draws on a mesh from a netCDF file, with length scales among these and with `effects` covariates.
 
     Raises
     ------

@@ -59,7 +59,7 @@ class SparseInference(FieldInference):
     def average(
         self, fits: Mapping[int, SparsePosterior], likelihood: NoisyMasses, rng: np.random.Generator
     ) -> Posterior:
-        """Draws from fits, by the places of their priors' scales in `scales`, each with a share by its evidence."""
+        """Posterior draws from fits, in proportion to their evidence; the keys of `fits` are indices into `scales`."""
         log_weight = np.array([fit.log_evidence for fit in fits.values()])
         draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
         count = apportion(scipy.special.softmax(log_weight), draws)
@@ -108,7 +108,7 @@ class SparseInference(FieldInference):
         return super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
 
     def even_fit(self, likelihood: NoisyMasses, centre: float, others: int) -> SparsePosterior:
-        """Posterior of an even field, but for effects of covariates, with its share of the weight of other priors."""
+        """Posterior of a field that is even but for effects of covariates, weighted relative to `others` priors."""
         even = self.explained(constant(len(self.measure), INTERCEPT_SD))
         fit = sparse_posterior(likelihood, even, centre, start=self.started(likelihood, centre))
         return replace(fit, log_evidence=fit.log_evidence + float(np.log(EVEN * others)))
@@ -119,11 +119,11 @@ class SparseInference(FieldInference):
         return prior if design is None else with_effects(prior, self.spread(opened_values(design)), design.prior_sd)
 
     def spread(self, columns: Floats) -> Floats:
-        """Covariates at all values of the field, from those at its places."""
+        """Covariates for all values of the field, from those at the vertices of `places`."""
         return columns
 
     def started(self, likelihood: NoisyMasses, centre: float) -> Floats | None:
-        """Even field of the noised total, from which a mode is searched where a guess of n is larger."""
+        """Even field of the noised total, where the search for a mode starts if the guess of n is larger; else None."""
         if likelihood.n is not None:
             return None
         level = np.log(max(1.0, float(likelihood.masses.sum())) / self.measure.sum())
@@ -146,7 +146,7 @@ MOST_VALUES = 8
 
 
 class AveragedInference(SparseInference):
-    """Base of estimators by a field averaged over all combinations of some settings; the likely ones are climbed to.
+    """Base of estimators by a field averaged over combinations of settings; a search climbs to the likely ones.
 
     Attributes
     ----------
@@ -217,7 +217,7 @@ def require_increasing(name: str, values: tuple[float, ...], least: float, most:
 
 
 def drawn_totals(masses: NoisyMasses, draws: int, rng: np.random.Generator) -> Floats:
-    """(draws,) totals of the intensities: the public n, or what the noised masses tell of a secret one.
+    """(draws,) totals of the intensities: the public n, or draws of a secret total given the noised masses.
 
     The mean of exp of an uncertain field lies above its total, so a secret total is not left to the field.
     """

@@ -193,7 +193,7 @@ TWICE = "Some rows are alike in every column. A point that is listed twice count
 def remarks(
     table: Table, domain: Domain, broken: Mapping[str, NDArray[np.bool_]], users: NDArray[Any] | None
 ) -> Iterator[str]:
-    """Remarks on a table, whose `broken` rows (rows,) are known by rule; `users` (rows,) are persons, where told."""
+    """Remarks on a table, given its `broken` rows (rows,) by rule and, where known, the persons `users` (rows,)."""
     for rule, rows in broken.items():
         if rows.all():
             reason = _reason(rule, table, domain)

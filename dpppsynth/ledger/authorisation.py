@@ -53,7 +53,7 @@ def hashed(text: str, times: int = 1) -> str:
 
 
 def proof_of(token: str, kind: str) -> str:
-    """Hash of the secret that an event of a kind shows."""
+    """Hash of the secret that an event of a kind must contain."""
     return hashed(token, TIMES[kind])
 
 

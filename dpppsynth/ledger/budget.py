@@ -101,7 +101,7 @@ class Budget:
         return spent <= (1 + slack) * self.epsilon
 
     def suffices(self, profiles: Iterable[Profile], slack: float = SLACK) -> bool:
-        """Whether releases are within the budget; basic composition, which no total exceeds, is looked at first."""
+        """Whether releases are within the budget; basic composition, an upper bound on the total, is tried first."""
         total = self.total(profiles)
         if isinstance(total, Composed) and self.holds(basic_epsilon(total.parts, self.delta), slack):
             return True

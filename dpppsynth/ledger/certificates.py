@@ -17,7 +17,7 @@ from dpppsynth.spatial.domains import Domain, canonical_json
 
 
 def proof(entry: Entry, cert: Any, domain: Domain, relation: Relation) -> dict[str, Any]:
-    """Record of an entry's certificate; InputError for another one, or one that does not follow.
+    """Record of an entry's certificate; InputError for another certificate, or one whose claim does not follow.
 
     Where the entry counts as more than was settled, the guarantee is derived again from the public parameters, as
     `verify` does.
@@ -62,7 +62,7 @@ def same_points(entry: Entry, cert: Mapping[str, Any]) -> bool:
 
 
 def covers(counted: Guarantee, cert: Mapping[str, Any], relation: Relation) -> bool:
-    """Whether a certificate claims no weaker promise than was counted, under the relation of a ledger."""
+    """Whether a certificate's claim is at least as strong as the guarantee counted, under a ledger's relation."""
     claimed = guarantee_from_dict(cert["guarantee"])
     return claimed.relation.covers(relation) and nowhere_worse(claimed.profile, counted.profile)
 

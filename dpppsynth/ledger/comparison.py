@@ -42,7 +42,7 @@ def compare(ledger: Ledger, cert: Mapping[str, Any]) -> tuple[Check, ...]:
 
 
 def standing(entry: Entry) -> str:
-    """Fate of an authorisation, by the folder in which its release is kept.
+    """Status of an authorisation, given the folder in which its release is kept.
 
     "authorised" where nothing was recorded, "measured" where only what was paid for is kept, "released", or "missing"
     where the folder does not hold it any more.

@@ -92,12 +92,12 @@ def first_line(head: str) -> bytes:
 
 
 def dump(events: Sequence[Event]) -> bytes:
-    """A whole file."""
+    """Text of a whole ledger file."""
     return first_line(identify(events[-1])) + b"".join(text_of(event) + b"\n" for event in events)
 
 
 def parse(raw: bytes, path: Path, known: Sequence[str] = (), start: int = 0) -> Iterator[tuple[str, Event]]:
-    """Events of a file with their hashes, first the budget; those behind the `known` ones, which end at byte `start`.
+    """Events of a file with their hashes, first the budget; only those after the `known` ones, which end at `start`.
 
     A last line without an end is what a writer left that was stopped: nobody was told of that event.
 

@@ -100,7 +100,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class History:
-    """Hashes of all events of a ledger, and what follows from them.
+    """Hashes of all events of a ledger, and the state that follows from them.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class History:
         return any(each.domain["fingerprint"] == place["fingerprint"] for each in self.entries.values())
 
     def instead(self, entry: Entry) -> Counts:
-        """Counts of profiles where one entry is replaced, or added."""
+        """Counts of profiles with one entry replaced or added."""
         counts, before = self.counts.copy(), self.entries.get(entry.id)
         if before is not None:
             counts[before.guarantee.profile] -= 1

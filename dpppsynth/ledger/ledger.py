@@ -180,7 +180,7 @@ class Ledger(Account):
 
     @property
     def epsilon(self) -> float:
-        """The budget."""
+        """Epsilon of the budget."""
         return self._read().budget.epsilon
 
     @property

@@ -55,7 +55,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def panel_axes(count: int, in_row: int, width: float, height: float, beside: float = 0.0) -> list[Axes]:
-    """Axes of so many panels of these inches, with inches to spare `beside` all; those left over show nothing."""
+    """Axes of `count` panels of a size in inches, with room `beside` them; surplus axes of the last row are hidden."""
     columns = min(in_row, count)
     rows = math.ceil(count / columns)
     figure = new_figure(columns * width + beside, rows * height)
@@ -133,7 +133,7 @@ def set_title(ax: Axes, text: str) -> None:
 
 
 def plain_axes(ax: Axes) -> None:
-    """Axes of curves: lines across, and no frame but the two axes."""
+    """Style axes of curves: horizontal grid lines, and no frame beside the two axes."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", color=GRID, linewidth=0.8)
     ax.set_axisbelow(True)
@@ -190,7 +190,7 @@ LEAST_AREA, LEAST_OPACITY = 1.4, 0.2
 
 
 def draw_dots(pattern: PointPattern, ax: Axes, *, by: str | None = None, number: int | None = None) -> list[Any]:
-    """Draw one dot a place (and type), its area in proportion to the points there; return handles for a legend.
+    """Draw one dot per place (and type), its area in proportion to the points there; return handles for a legend.
 
     The values of a mark `by` have colours. Opacity and area suit `number` points, those of the pattern unless given.
     """
@@ -232,7 +232,7 @@ WARNING = "#b00020"
 
 
 def mark_confidential(figure: Any, why: str, *, size: float = 64) -> None:
-    """Label a figure, so that `save_picture` keeps it out of every release, and write across it what it is."""
+    """Label a figure and mark it as confidential, so that `save_picture` keeps it out of every release."""
     figure.set_label(CONFIDENTIAL)
     figure.suptitle(f"{CONFIDENTIAL}: {why}, not for release", color=WARNING, fontsize=12, weight="bold")
     figure.text(

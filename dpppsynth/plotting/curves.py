@@ -232,7 +232,7 @@ class Series(Protocol):
 
     @property
     def filtered(self) -> Floats:
-        """(N,) or (N, T) the same, made smoother."""
+        """(N,) or (N, T) numbers after smoothing."""
 
     @property
     def max_error(self) -> float:

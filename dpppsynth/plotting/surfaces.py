@@ -251,7 +251,7 @@ def raster_of(
 
 
 def pixels_near(window: Domain, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    """Whether pixels (rows, columns) over the bounding box of a window lie in it, or two of them away from it."""
+    """Whether pixels (rows, columns) over a window's bounding box lie in it, or within two pixels of it."""
     x0, y0, x1, y1 = window.bounds
     rows, columns = shape
     if getattr(window, "is_rectangle", False):
@@ -278,7 +278,7 @@ def _spot_top(values: Floats) -> float:
 
 
 def draw_streets(lines: Floats, values: Floats, widths: Floats, ax: Axes, **style: Any) -> LineCollection:
-    """Draw stretches (m, 2, 2) in the colours of values (m,) and so wide (m,), the widest on top."""
+    """Draw stretches (m, 2, 2) of streets in the colours of values (m,) and of widths (m,), the widest on top."""
     from matplotlib.collections import LineCollection
 
     order = np.argsort(widths, kind="stable")

@@ -114,7 +114,7 @@ class LossSum(NamedTuple):
 
     @classmethod
     def of(cls, single: LossLaw) -> "LossSum":
-        """One loss."""
+        """The sum that is a single loss."""
         from dp_accounting.pld import pld_pmf
 
         where, total = np.flatnonzero(single.mass), float(single.mass.sum()) + single.infinite
@@ -137,7 +137,7 @@ class LossSum(NamedTuple):
         return min(1.0, found * (1 + ROUNDING) + self.noise)
 
     def plus(self, other: "LossSum") -> "LossSum":
-        """Sum with an independent one."""
+        """Sum of this and an independent sum."""
         from dp_accounting.pld import pld_pmf
 
         law, mine, theirs = pld_pmf.compose_pmfs(self.law, other.law), math.exp(self.total), math.exp(other.total)
@@ -147,7 +147,7 @@ class LossSum(NamedTuple):
         return LossSum(law, norm, noise, self.total + other.total, self.finite + other.finite)
 
     def times(self, count: int) -> "LossSum":
-        """Sum of independent copies of an exact one."""
+        """Sum of independent copies of this one, which must be exact."""
         if count == 1:
             return self
         law, total = self.law.self_compose(count, tail_mass_truncation=0), count * self.total
@@ -177,7 +177,7 @@ def loss_sum(counts: Counts, delta: float) -> LossSum:
 
 
 def merged_profiles(parts: Iterable[Profile]) -> Counts:
-    """Counts of equal profiles, exact compositions taken first; the one with the last part is the last.
+    """Counts of equal profiles, with exact compositions merged; the profile with the last part comes last.
 
     Gaussian mechanisms add up by their squares. So do Poisson numbers of Gaussian mechanisms of one ratio by their
     rates: their loss depends on how many there are in all, which is a Poisson number again.

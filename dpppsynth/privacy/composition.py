@@ -117,7 +117,7 @@ def _own(guarantee: Guarantee) -> tuple[Code, ...]:
 
 
 def require_all_points(relation: Relation) -> None:
-    """Refuse levels of a mark where a few points of each person are drawn, which each level would do for itself.
+    """Refuse levels of a mark where a few points of each person are drawn, since each level would draw its own.
 
     Raises
     ------

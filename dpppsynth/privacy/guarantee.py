@@ -106,11 +106,11 @@ class Guarantee:
         return self.profile.epsilon(delta)
 
     def keeps_to(self, epsilon: float, delta: float) -> bool:
-        """Whether it is within a budget, up to rounding."""
+        """Whether the guarantee is within a budget, up to rounding."""
         return self.epsilon() <= (1 + 1e-9) * epsilon and self.profile.at <= (1 + 1e-9) * delta
 
     def require(self, epsilon: float, delta: float) -> None:
-        """Raise `PrivacyCheckError` when it exceeds a budget."""
+        """Raise `PrivacyCheckError` when the guarantee exceeds a budget."""
         if not self.keeps_to(epsilon, delta):
             msg = (
                 f"epsilon: {self.theorem_text} gives {self.epsilon():.6g} at delta = {self.profile.at:g}, more than "
@@ -119,7 +119,7 @@ class Guarantee:
             raise PrivacyCheckError(msg)
 
     def epsilon_of_one_point(self) -> float:
-        """Epsilon of one point under a capped relation, of pure bounds its share of the person's; else the person's."""
+        """Epsilon of one point under a capped relation: its share of the person's for pure bounds, else all of it."""
         if isinstance(self.relation, CappedRelation) and isinstance(self.profile, PureDP):
             return self.epsilon() / self.relation.max_points_per_person
         return self.epsilon()
@@ -130,11 +130,11 @@ class Guarantee:
         return getattr(self.profile, "mu", None)
 
     def in_unit(self, unit: str) -> Self:
-        """The same with lengths in a unit, `domain.unit`."""
+        """The same guarantee with lengths in a unit, `domain.unit`."""
         return self if unit == self.unit else replace(self, unit=unit)
 
     def assuming(self, codes: Iterable[Code]) -> Self:
-        """The same with further assumptions."""
+        """The same guarantee with further assumptions."""
         more = tuple(dict.fromkeys((*self.assumptions, *codes)))
         return self if more == self.assumptions else replace(self, assumptions=more)
 

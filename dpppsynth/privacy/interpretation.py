@@ -45,7 +45,7 @@ def chance(guessed: float) -> str:
 
 
 def rare(guarantee: Guarantee) -> str:
-    """Addition on rare outcomes that allow better guesses than `chance`; mostly empty."""
+    """Text on rare outcomes that allow better guesses than `chance`; empty where it does not apply."""
     # Odds of 19 to 1 are a guess that is right in 95 of 100 cases, here after the outcome is seen.
     return RARE if guarantee.epsilon() > math.log(WEAK / (100 - WEAK)) and guesses(guarantee.profile) <= WEAK else ""
 
@@ -68,7 +68,7 @@ def factor(epsilon: float) -> str | None:
 
 
 def fraction(delta: float) -> str:
-    """A probability as one in so many, or rounded up.
+    """A probability as "1 in N" where that is exact, else rounded up.
 
     Examples
     --------

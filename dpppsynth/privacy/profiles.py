@@ -110,13 +110,13 @@ class PureDP(Profile):
         return 0.0
 
     def delta(self, epsilon: float) -> float:
-        """`(e^level - e^epsilon)_+ / (e^level + 1)`."""
+        """Delta `(e^level - e^epsilon)_+ / (e^level + 1)`."""
         if epsilon >= self.level:
             return 0.0
         return -math.expm1(epsilon - self.level) / (1 + math.exp(-self.level))
 
     def epsilon(self, delta: float) -> float:
-        """`log(e^level - delta (e^level + 1))`, at least zero, rounded up."""
+        """Epsilon `log(e^level - delta (e^level + 1))`, at least zero, rounded up."""
         lost = delta * (1 + math.exp(-self.level))
         if not 0 < lost < 1:
             return 0.0 if lost > 0 else self.level
@@ -141,7 +141,7 @@ class GaussianDP(Profile):
         _settle(self, mu=positive("mu", self.mu, rule=RULE), at=probability("delta", self.at))
 
     def delta(self, epsilon: float) -> float:
-        """`Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)`."""
+        """Delta `Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)`."""
         return gaussian_delta(epsilon, self.mu) if epsilon >= 0 else delta_gaussian(epsilon, self.mu)
 
     def epsilon(self, delta: float) -> float:
@@ -174,7 +174,7 @@ class PoissonGaussianDP(Profile):
         _settle(self, ratio=ratio, rate=rate, at=probability("delta", self.at))
 
     def delta(self, epsilon: float) -> float:
-        """`E[delta_gaussian(epsilon, sqrt(K) ratio)]`, what is not summed counted as one."""
+        """Delta `E[delta_gaussian(epsilon, sqrt(K) ratio)]`, counted as one for each K that is not summed."""
         reach = 12 * math.sqrt(self.rate) + 32
         first, last = max(1, int(self.rate - reach)), int(self.rate + reach)
         k = np.arange(first, last + 1)

@@ -23,7 +23,7 @@ LOCATION, TRAJECTORY = "location", "trajectory"
 
 
 def require_mark(user: str | None) -> str | None:
-    """The name of the mark that tells persons, which is no empty text, or None; InputError."""
+    """The name of the mark that identifies persons, or None; InputError for an empty text or anything else."""
     if user is not None and not instance("user", user, str, MARK):
         msg = f"user: needs the name of a mark, got an empty text; {MARK}."
         raise InputError(msg)
@@ -31,7 +31,7 @@ def require_mark(user: str | None) -> str | None:
 
 
 class KeptCap(NamedTuple):
-    """Mark that tells persons, and the number of points of each, drawn at random from theirs, that are measured."""
+    """Mark that identifies persons, and the number of points of each, drawn at random, that are measured."""
 
     user: str
     most: int
@@ -56,7 +56,7 @@ class Relation:
 
     @property
     def user_cap(self) -> KeptCap | None:
-        """The cap on a person's points that the release itself keeps; None where all points are measured."""
+        """The cap on a person's points that the release itself enforces; None where all points are measured."""
         return None
 
     def described_in(self, unit: str) -> str:
@@ -71,7 +71,7 @@ class Relation:
         return isinstance(other, Relation) and self == other
 
     def covers(self, other: "Relation") -> bool:
-        """Whether a bound under this relation is one under `other`, if no mark is read that this says nothing of."""
+        """Whether a bound under this relation is one under `other`, if no mark is read that this one leaves open."""
         return self.implies(other)
 
     def describe(self) -> str:
@@ -156,7 +156,7 @@ PUBLIC, PROTECTED = "public", "protected"
 
 @dataclass(frozen=True, repr=False)
 class MovedPoint(CappedRelation):
-    """Base of relations under which a point moves, and its marks change with it as far as is said.
+    """Base of relations under which a point moves, and its marks change with it as far as the relation states.
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ class MovedPoint(CappedRelation):
 
 @dataclass(frozen=True, repr=False)
 class AlphaNeighbours(MovedPoint):
-    """One point (or the points of one person) moves by at most `alpha`; the number of points is public.
+    """Moves of one point (or of the points of one person) by at most `alpha`; the number of points is public.
 
     Attributes
     ----------
@@ -271,7 +271,7 @@ class AlphaNeighbours(MovedPoint):
 
 @dataclass(frozen=True, repr=False)
 class ReplaceOne(MovedPoint):
-    """One point (or the points of one person) moves anywhere in the domain; the number of points is public.
+    """Moves of one point (or of the points of one person) anywhere in the domain; the number of points is public.
 
     Attributes
     ----------
@@ -288,7 +288,7 @@ class ReplaceOne(MovedPoint):
 
 @dataclass(frozen=True, repr=False)
 class AddRemove(CappedRelation):
-    """One point (or the points of one person) is added or removed; the number of points is secret.
+    """Addition or removal of one point (or of the points of one person); the number of points is secret.
 
     Examples
     --------
@@ -310,7 +310,7 @@ class AddRemove(CappedRelation):
 
 @dataclass(frozen=True)
 class AddRemovePerson(Relation):
-    """One person is added or removed, with all their points, however many; how many persons there are is secret.
+    """Addition or removal of one person with all their points, however many; the number of persons is secret.
 
     Attributes
     ----------

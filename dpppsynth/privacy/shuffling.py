@@ -201,7 +201,7 @@ class ShuffledPrivacy:
         )
 
     def proves(self, claimed: "ShuffledPrivacy") -> bool:
-        """Whether a claim follows from the messages that this was derived from, whatever machine it was made on.
+        """Whether a claim follows from the messages of this guarantee, on whatever machine it was derived.
 
         The delta at the claimed epsilon decides, not whether two epsilons agree to a digit. A claim of more than needs
         be is refused as well: its number could carry hidden data.
@@ -247,7 +247,7 @@ def shuffled_from_dict(data: Any) -> ShuffledPrivacy:
 def shuffled_reports(
     local_epsilon: float, reports: int, delta: float, *, clones: float | None = None
 ) -> ShuffledPrivacy:
-    """Guarantee of so many honest shuffled reports, each within `local_epsilon`; parameters as of `shuffled_delta`.
+    """Guarantee of shuffled honest reports, each within `local_epsilon`; parameters as of `shuffled_delta`.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def shuffled_reports(
 
 
 def shuffled_rounds(epsilons: Sequence[float], reports: int, delta: float) -> ShuffledPrivacy:
-    """Guarantee of several shuffled rounds, in each of which everybody sends one message within its epsilon.
+    """Guarantee of several shuffled rounds, in each of which every person sends one message within its epsilon.
 
     The law of a later round may follow from what earlier ones told. Epsilons add up, and each round has its share of
     delta.
@@ -301,14 +301,14 @@ NEGLIGIBLE = 1e-12
 
 
 class Bracket(NamedTuple):
-    """A number that is known to lie between two others."""
+    """Lower and upper bound on a number."""
 
     low: float
     high: float
 
 
 def binomial_pmf(trials: int, chance: float, successes: int) -> Bracket:
-    """Probability of so many successes.
+    """Bounds on the binomial probability of a number of successes.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def _real() -> Any:
 
 
 def tail_over_pmf(trials: int, chance: float, least: int) -> Bracket:
-    """Probability of at least so many successes, as a multiple of that of exactly so many.
+    """Bounds on the probability of at least a number of successes, as a multiple of that of exactly this number.
 
     Examples
     --------
@@ -360,7 +360,7 @@ def tail_over_pmf(trials: int, chance: float, least: int) -> Bracket:
 
 
 def upper_tail(trials: int, chance: float, least: int) -> Bracket:
-    """Probability of at least so many successes, where `least` is at or above the mean; below it between 0 and 1."""
+    """Bounds on the probability of at least `least` successes, at or above the mean; below it 0 and 1."""
     if least <= 0:
         return Bracket(1.0, 1.0)
     if least < trials * chance:

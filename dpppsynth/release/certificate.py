@@ -43,7 +43,7 @@ PRINTED_VERSIONS = ("dpppsynth", "opendp", "numpy", "scipy", "shapely")
 
 
 def large_delta(delta: float, sizes: Iterable[Size]) -> str | None:
-    """Code of the warning that a delta promises nothing for releases of so many points each, or None."""
+    """Code of the warning that a delta promises nothing for releases of these sizes, or None."""
     n, expected_n = all_points(sizes)
     if delta < void_delta(n, expected_n):
         return None
@@ -51,7 +51,7 @@ def large_delta(delta: float, sizes: Iterable[Size]) -> str | None:
 
 
 def synthetic(k: int, source: str | None = None) -> str:
-    """Name of the file of the k-th synthetic pattern; it tells a source other than the released intensity."""
+    """Name of the file of the k-th synthetic pattern, with its source unless that is the released intensity."""
     return f"synthetic_{OTHER_SOURCES.get(source or '', '')}{k:03d}.geojson"
 
 
@@ -171,7 +171,7 @@ class Published:
     certificate: JsonObject
 
     def content(self, name: str) -> bytes:
-        """Bytes of a file beside the certificate; those that it states, if it lists the file.
+        """Bytes of a file beside the certificate, refused if the certificate lists the file with another hash.
 
         Raises
         ------

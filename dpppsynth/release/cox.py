@@ -52,7 +52,7 @@ class CredibleInterval:
 
 
 def tails(level: float) -> Floats:
-    """(2,) probabilities at the ends of an interval that holds so much."""
+    """(2,) cumulative probabilities at the ends of a central interval of probability `level`."""
     probability("level", level, remedy="0.9 is the default")
     return np.array([(1 - level) / 2, (1 + level) / 2])
 

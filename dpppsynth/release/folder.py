@@ -73,7 +73,7 @@ class OpenedRelease:
         return [match[0] for match in sorted(matches, key=lambda match: int(match["number"]))]
 
     def pattern(self, name: str, *, marked: bool = True) -> PointPattern:
-        """One of them, marked by level where there are levels and it is wanted."""
+        """One of the patterns that the certificate lists, marked by level if there are levels and this is asked for."""
         marks = list(self.release.mark_names) if marked else []
         return _pattern(self.published, name, self.release.domain, marks)
 
@@ -88,7 +88,7 @@ def open_release(path: str | Path, *, limit: bool = True) -> Iterator[OpenedRele
 
 
 def release_folder(path: str | Path) -> Path:
-    """The folder of a release, named by itself or by its certificate; whether a release is in it is not looked at.
+    """The folder of a release, named by itself or by its certificate; its contents are not checked.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def release_folder(path: str | Path) -> Path:
 
 
 def load_verified(found: Published, verification: Verification) -> Release | StratifiedRelease:
-    """Load the release in a folder which `verify_opened` has just looked at; errors as in `load_release`."""
+    """Load the release in a folder that `verify_opened` has verified; errors as in `load_release`."""
     failed = [c for c in verification.checks if not c.holds and c.name != "randomness"]
     reasons = " ".join(f"{c.name}: {c.detail}" for c in failed)
     if failed:

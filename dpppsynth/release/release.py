@@ -109,7 +109,7 @@ class Release:
 
     @property
     def warning(self) -> str | None:
-        """Code of the reason why it must not be released: a delta of 1/n or more promises nothing."""
+        """Code of the reason why the release must not be published: a delta of 1/n or more promises nothing."""
         return certificate.large_delta(self.guarantee.profile.at, [self.size])
 
     @property
@@ -177,7 +177,7 @@ class PatternRelease(Release):
 
     @property
     def patterns(self) -> list[PointPattern]:
-        """The patterns, as many as were paid for."""
+        """The patterns that were paid for."""
         raise NotImplementedError
 
     def keep(self, path: Path) -> Self:

@@ -97,7 +97,7 @@ class StratifiedRelease:
 
     @property
     def warning(self) -> str | None:
-        """Code of the reason why it must not be released, if a level or all of them together must not."""
+        """Code of the reason why the release must not be published, if a level or all together must not."""
         releases = self.releases.values()
         own = next((release.warning for release in releases if release.warning), None)
         return own or certificate.large_delta(self.guarantee.profile.at, [release.size for release in releases])

@@ -262,7 +262,7 @@ def _check_statistic(found: certificate.Published, derived: RederivedRelease | s
 
 
 def check_claim(cert: JsonRead, domain: Domain) -> Check:
-    """Whether the guarantee that a certificate claims follows from its parameters, on a domain at hand."""
+    """Check that the guarantee that a certificate claims follows from its parameters, on a given domain."""
     if not knows(cert["mechanism"]) or not has_form(cert["mechanism"], cert["parameters"]):
         return Check("bound", False, "its parameters are not those of a release")
     relation = relation_from_dict(cert["guarantee"]["relation"])

@@ -113,7 +113,7 @@ def guarantee_rows(subject: Subject) -> list[Row]:
 
 
 def shuffled_rows(second: ShuffledPrivacy | None) -> list[Row]:
-    """Numbers of the second statement, on an honest shuffler of reports; none where there is none."""
+    """Rows of the second guarantee, for reports mixed by an honest shuffler; empty where there is none."""
     if second is None:
         return []
     return [

@@ -121,7 +121,7 @@ def proof_basis(guarantee: Guarantee) -> str:
 
 
 def shuffled(second: ShuffledPrivacy) -> list[str]:
-    """Paragraphs of the second statement, on reports that an honest shuffler mixes."""
+    """Paragraphs of the second guarantee, for reports mixed by an honest shuffler."""
     times = stated(math.exp(second.epsilon))
     return [
         (
@@ -155,7 +155,7 @@ def not_promised(relation: Relation) -> list[str]:
 
 
 def squares(relation: GeoIndistinguishability, domain: Domain) -> str:
-    """The grid in whose squares distances are."""
+    """Sentence on the public grid in whose squares distances are measured."""
     x0, y0, x1, y1 = domain.bounds
     wide, high = (x1 - x0) / relation.cells, (y1 - y0) / relation.cells
     unit = short_unit(domain.unit)

@@ -45,7 +45,7 @@ def cautions(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
 
 
 def exposure(guarantee: Guarantee, parameters: Mapping[str, Any]) -> float:
-    """Probability of publishing a random point whole that the same epsilon and delta would allow; 0 where n is secret.
+    """Probability of publishing a random point itself that the same epsilon and delta would allow; 0 where n is secret.
 
     Publishing one of n points with probability p changes no outcome's probability by more than `p k / n` when a
     person's k points change.
@@ -272,7 +272,7 @@ def silent_beyond(guarantee: Guarantee) -> bool:
 
 
 def holds_anywhere(guarantee: Guarantee) -> bool:
-    """Whether the curve by distance has become level, at no more than the promise: then it holds at every distance."""
+    """Whether the curve of epsilon by distance ends level and within the claim, and so holds at every distance."""
     curve = guarantee.by_distance
     if len(curve) < 2 or not isinstance(guarantee.profile, PureDP):
         return False

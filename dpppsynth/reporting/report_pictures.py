@@ -1,4 +1,4 @@
-"""Pictures of a report, embedded in its page and reproducible byte by byte, and what they draw."""
+"""Pictures of a report, embedded in its page and reproducible byte by byte, and the numbers that they show."""
 
 import base64
 import io
@@ -119,7 +119,7 @@ def intensity_panels(intensities: Mapping[str, Intensity], alt: str, of: str = "
 
 
 def risk_map(risk: RelativeRisk) -> Picture:
-    """Draw the relative risk, with the places where it is above average for all but certain."""
+    """Draw the relative risk, and mark the places where it is almost certainly above average."""
     alt = "Map of the relative risk; places where it is above average with probability .95 or more are marked."
     return _picture(plot_relative_risk(risk, _beside_bar(risk.mesh.domain)), alt, drawn=False)
 
@@ -146,7 +146,7 @@ def mark_pictures(release: Marked, pattern: PointPattern | None) -> Iterator[tup
 
 
 def risks_by_type(release: Any) -> Iterator[tuple[str, Picture]]:
-    """Captions and maps of the relative risk of the first types, where a release knows of any."""
+    """Captions and maps of the relative risk of the first types, where a release has a risk by type."""
     types = release.marks.types
     if types is not None and release.has_risk:
         for kind in types.values[:RISKS]:
@@ -249,7 +249,7 @@ def explained(guarantee: Guarantee, domain: Domain) -> str:
 
 
 def caption(guarantee: Guarantee) -> str:
-    """Caption of the picture."""
+    """Caption of the picture of epsilon by distance."""
     at = f", at delta {stated(guarantee.profile.at)}" if guarantee.profile.at else ""
     apart = f"Bound on what an attacker can tell apart about {_one(guarantee)}"
     if _in_squares(guarantee):
@@ -258,7 +258,7 @@ def caption(guarantee: Guarantee) -> str:
 
 
 def title(guarantee: Guarantee, domain: Domain) -> str:
-    """Title of the table."""
+    """Title of the table of epsilon by distance."""
     if _in_squares(guarantee):
         return f"Epsilon for {_one(guarantee)} in one square or another, by how far apart these are, rounded up"
     return f"Epsilon for {_one(guarantee)} that moves {way(domain)}, rounded up"
@@ -270,7 +270,7 @@ def unit(guarantee: Guarantee, domain: Domain) -> str:
 
 
 def alternative(guarantee: Guarantee, domain: Domain) -> str:
-    """Text in place of the picture."""
+    """Text in place of the picture of epsilon by distance."""
     if isinstance(guarantee.relation, AddRemovePerson):
         return f"Epsilon for {_one(guarantee)}, who is added or removed: one level line."
     start = f"Epsilon for {_one(guarantee)}, by distance"

@@ -66,7 +66,7 @@ class Subject:
 
     @property
     def words(self) -> MechanismWords[Statistic, MechanismResult]:
-        """Text on its mechanism."""
+        """Text on the release's mechanism."""
         return registry.of(self.release).words
 
     @property

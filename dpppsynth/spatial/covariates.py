@@ -183,7 +183,7 @@ class Design:
     source: str = ""
 
     def holding(self, values: Floats) -> "Design":
-        """With values (V, p), and their fingerprint."""
+        """A copy with values (V, p), and their fingerprint."""
         return replace(self, values=values, fingerprint=fingerprint(self.names, values))
 
     def to_dict(self) -> JsonObject:

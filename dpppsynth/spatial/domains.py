@@ -410,7 +410,7 @@ def unite(parts: list[Any]) -> Any:
 
 
 def require_polygons(parts: list[Any]) -> None:
-    """Refuse anything but polygons with finite coordinates, and none of them."""
+    """Refuse an empty list, and anything but polygons with finite coordinates."""
     bad = [part for part in parts if polygonal(part).geom_type not in ("Polygon", "MultiPolygon")]
     if bad or not parts:
         found = bad[0].geom_type if bad else "nothing"

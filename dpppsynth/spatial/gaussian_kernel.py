@@ -101,12 +101,12 @@ def mass(xy: Floats, window: Window, bandwidth: float) -> Floats:
 
 
 def hull(window: Window) -> Window:
-    """Convex hull of a window: the region that kernels are cut to, in coordinates alone."""
+    """Convex hull of a window: the region that kernels are cut to; only its coordinates matter."""
     return window if window.is_rectangle else Window(window.geometry.convex_hull)
 
 
 def require_bandwidth(bandwidth: Any) -> None:
-    """InputError unless the bandwidth is positive and finite."""
+    """Refuse a bandwidth that is not positive and finite, with an InputError."""
     remedy = "smallest_bandwidth gives one for a budget"
     positive("bandwidth", bandwidth, rule="be positive and finite", remedy=remedy)
 

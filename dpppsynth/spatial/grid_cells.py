@@ -26,7 +26,7 @@ BITS = 16
 
 
 def hilbert_order(xy: Floats) -> Ints:
-    """(n,) numbers of points (n, 2) in the order in which the curve through their box meets them.
+    """(n,) numbers of points (n, 2) in the order of Hilbert's curve through their bounding box.
 
     Examples
     --------

@@ -21,7 +21,7 @@ SPECK = 1e-4
 
 
 def held(measure: Floats) -> npt.NDArray[np.bool_]:
-    """Whether cells or tents of these measures may hold mass; nearly empty ones would hold noise alone."""
+    """Whether cells or tents of these measures may hold mass: tiny ones would hold nothing but noise."""
     return measure > SPECK * measure.mean()
 
 
@@ -42,7 +42,7 @@ class Intensity:
 
     @cached_property
     def piece_bound(self) -> Floats:
-        """(Q,) upper bounds on the mesh's pieces: the element's, unless a kind knows better."""
+        """(Q,) upper bounds on the mesh's pieces: those of the elements, unless a subclass has sharper ones."""
         return self.element_bound[self.mesh.pieces.element]
 
     def __call__(self, xy: Floats) -> Floats:

@@ -133,7 +133,7 @@ def pearson(h: npt.ArrayLike, g: npt.ArrayLike, *, benchmark: bool = False) -> f
 
 
 def kl(h: npt.ArrayLike, g: npt.ArrayLike) -> float:
-    """Kullback-Leibler divergence of the estimate g from the true map h, as the saliency benchmark guards it.
+    """Kullback-Leibler divergence of the estimate g from the true map h, regularised as in the saliency benchmark.
 
     `sum h log(e + h / (g + e))` with e = 2.220446e-16. Where g has no mass, its terms are large, up to about 36 h, but
     finite, and their size depends on e.

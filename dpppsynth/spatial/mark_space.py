@@ -96,7 +96,7 @@ class Types:
         return cls(name, labels, ends.tolist())
 
     def numbers(self, column: Any, rng: RngLike = None) -> Floats:
-        """(n,) numbers of points with these types, evenly spread over their bins: a public rule, free of charge.
+        """(n,) numbers of points with these types, uniform in their bins: a public rule, at no privacy cost.
 
         Raises
         ------
@@ -109,7 +109,7 @@ class Types:
         return np.asarray(generator(rng).uniform(ends[kinds], ends[kinds + 1]))
 
     def indices(self, column: Any) -> Ints:
-        """(n,) number of each point's type in the list; of bins, numbers have that in which they lie.
+        """(n,) number of each point's type in the list; numbers have the number of the bin in which they lie.
 
         Raises
         ------
@@ -399,7 +399,7 @@ class Marks:
         return (1 if self.types is None else len(self.types.values), 1 if self.times is None else self.times.hats)
 
     def require(self, marks: Mapping[str, npt.NDArray[Any]] | None) -> tuple[Ints, Floats]:
-        """(n,) type numbers and (n,) times of points with these marks; zeros for what there is not.
+        """(n,) type numbers and (n,) times of points with these marks; zeros where there are no types, or no times.
 
         Raises
         ------
@@ -472,7 +472,7 @@ def bin_edges(edges: Any, labels: tuple[str, ...]) -> tuple[float, ...]:
 
 
 def mark_name(argument: str, name: object) -> str:
-    """The name of a mark; InputError for what names no column of a mark."""
+    """The name of a mark; InputError for names that a column of a mark cannot have."""
     if not isinstance(name, str) or not name.strip() or not writable(name) or name in TAKEN:
         msg = f"{argument}: needs the name of a column, none of {', '.join(TAKEN)}, got {shown(name)}."
         raise InputError(msg)

@@ -94,12 +94,12 @@ CLOCK_DATES = ("1970-01-01", "2100-01-01")
 
 
 def days_between(start: object, end: object) -> float:
-    """Days from one local instant to another; InputError for what is no instant."""
+    """Days from one local instant to another; InputError for texts that are not instants."""
     return (_instant("end", end) - _instant("start", start)) / DAY
 
 
 def later_days(origin: str, days: npt.NDArray[np.float64]) -> npt.NDArray[np.str_]:
-    """(n,) ISO dates and times so many days later, to the second."""
+    """(n,) ISO dates and times a number of days after an origin, to the second."""
     first = np.datetime64(_instant("origin", origin), "s")
     return np.datetime_as_string(first + np.rint(days * 86_400).astype("timedelta64[s]"))
 

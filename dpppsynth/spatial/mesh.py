@@ -33,7 +33,7 @@ class Weighting(Protocol):
     """A public density by which integrals are weighted, such as an `Offset`."""
 
     def restrict(self, mesh: Mesh) -> Pieces:
-        """Pieces of a mesh, cut and weighted by it."""
+        """Pieces of a mesh, cut and weighted by the density."""
 
 
 class Mesh:
@@ -105,7 +105,7 @@ class Mesh:
 
     @property
     def coordinate_size(self) -> float:
-        """Largest number that enters a basis value: what its rounding error is relative to."""
+        """Largest number that enters a basis value, to which the rounding error is relative."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -264,7 +264,7 @@ def mean_exp_segment(f: Floats) -> Floats:
 
 
 def exp_divided_difference(f: Floats) -> Floats:
-    """`exp[f0, f1, f2]` along axis 1: half the mean of exp over a triangle with corner values f.
+    """Divided difference `exp[f0, f1, f2]` along axis 1: half the mean of exp over a triangle with corner values f.
 
     Recursion where the values differ, `sum_k h_k(f - mean) / (k + 2)!` (complete symmetric polynomials) where they are
     close: either way to about 1e-14 relative.

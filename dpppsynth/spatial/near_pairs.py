@@ -42,7 +42,7 @@ class NearPairs(NamedTuple):
 
 
 def products(start: Ints, count: Ints, other_start: Ints, other_count: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """All pairs of members of ranges that belong together, block by block.
+    """All pairs of members of corresponding ranges of two lists, block by block.
 
     Range k of one list is paired with range k of another. Each block tells the numbers of the range, of the member of
     one list and of the member of the other.

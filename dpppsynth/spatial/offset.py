@@ -35,7 +35,7 @@ def nowhere() -> InputError:
 
 
 def require_offset(offset: object) -> None:
-    """InputError unless it is an offset, or None."""
+    """Refuse anything but an offset or None, with an InputError."""
     if offset is not None and not isinstance(offset, Offset):
         got = type(offset).__name__
         msg = f"offset: needs an Offset, for instance Offset.from_grid(values, bounds), got {got}."
@@ -262,7 +262,7 @@ class Offset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the canonical GeoJSON, or of a raster's bounds and numbers: what a certificate quotes."""
+        """SHA-256 of the canonical GeoJSON, or of a raster's bounds and numbers, as quoted on certificates."""
         if not isinstance(self.layer, RasterLayer):
             return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()
         shape = np.array(self.values.shape, dtype="<i8").tobytes()

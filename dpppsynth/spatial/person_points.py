@@ -19,7 +19,7 @@ from dpppsynth.spatial.persons import persons
 
 
 def few_rows_each(codes: Ints, most: int, rng: RngLike = None) -> Ints:
-    """Ascending rows (k,), at most so many of each person, from numbers (n,) that tell persons apart.
+    """Ascending rows (k,), at most `most` of each person, from numbers (n,) that tell persons apart.
 
     They are the first ones of each person in a random order of all rows.
 
@@ -37,7 +37,7 @@ def few_rows_each(codes: Ints, most: int, rng: RngLike = None) -> Ints:
 
 
 def few_points_each(pattern: PointPattern, user: str, most: int, rng: RngLike = None) -> PointPattern:
-    """Pattern of at most so many points of each person, without the mark `user`, which tells persons.
+    """Pattern of at most `most` points of each person, without the mark `user`, which identifies persons.
 
     Unless `rng` is given they are drawn by secret random bits; otherwise what is drawn can be reproduced, and so can
     whose points were left out. InputError where there is no such mark, or labels are missing or no texts and whole
@@ -49,7 +49,7 @@ def few_points_each(pattern: PointPattern, user: str, most: int, rng: RngLike = 
 
 
 def number_of_few(pattern: PointPattern, user: str, most: int) -> int:
-    """Number of points that are drawn where each person keeps at most so many, whichever these are.
+    """Number of points that are drawn where each person keeps at most `most`, whichever these are.
 
     Examples
     --------

@@ -33,7 +33,7 @@ MISSING = (
 
 
 def persons(column: Any) -> NDArray[np.int64]:
-    """(k,) numbers that tell persons apart as their labels do: whole numbers and texts, as `labels` takes them.
+    """(k,) numbers of persons, equal where labels are equal: whole numbers and texts, as `labels` takes them.
 
     InputError where a label is missing or of another kind, or the column has no order; the message never tells which.
 

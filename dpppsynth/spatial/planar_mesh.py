@@ -95,7 +95,7 @@ class PlanarMesh(Mesh, of_arrays=True):
         return mesh
 
     def misses(self, parts: Any) -> bool:
-        """Whether uncovered parts (array of geometries) of the window reach away from the elements.
+        """Whether uncovered parts (array of geometries) of a window lie too far from the elements for the tents' bound.
 
         A point there takes the basis values of the nearest element. On a thread it would jump to a far one, and the
         tents' sensitivity bound would fail; right beside an element it moves by less than the lattice can see.

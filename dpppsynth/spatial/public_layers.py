@@ -29,7 +29,7 @@ def is_source(source: object) -> bool:
 
 
 def layer_source(source: object) -> str:
-    """Source of a layer as a text, None without one; InputError for invalid ones."""
+    """Source of a layer as a text, "" without one; InputError for invalid ones."""
     if source == "" or is_source(source):
         return str(source)
     msg = f"source: needs at most {LONGEST_SOURCE} printable characters, such as 'Census 2021', got {shown(source)}."
@@ -93,7 +93,7 @@ class PublicLayer:
 
 
 def outside_value(fill: object) -> float:
-    """Value where a layer has none: the user's, or NaN, so that gaps are refused; InputError for no number."""
+    """Value where a layer has none: the user's, or NaN, so that gaps are refused; InputError unless it is a number."""
     if fill is None:
         return float("nan")
     number = real(fill)
@@ -168,7 +168,7 @@ class FunctionLayer(PublicLayer):
             raise InputError(msg) from cause
 
     def missing(self, domain: Domain) -> float:
-        """Zero: whether a function has a value is seen where it is asked."""
+        """Zero, as missing values of a function show only where it is evaluated."""
         return 0.0
 
 
@@ -306,7 +306,7 @@ class PolygonLayer(PublicLayer):
         return Pieces(pieces.corners, pieces.element, pieces.weight * self.values[polygon])
 
     def bounds(self, mesh: Mesh) -> float:
-        """Largest value."""
+        """Largest value, a bound on every element of a mesh."""
         return float(self.values.max())
 
     def with_values(self, values: Floats, outside: float) -> "PolygonLayer":

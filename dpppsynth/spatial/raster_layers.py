@@ -143,7 +143,7 @@ class RasterLayer(PublicLayer):
         )
 
     def like(self, values: Floats, bounds: Bounds, outside: float) -> "RasterLayer":
-        """Another raster of the same coordinates and label; an array of its own is not copied."""
+        """A raster with other values and bounds, in the same CRS and with the same label; only views are copied."""
         made = object.__new__(RasterLayer)
         made.__dict__ |= self.__dict__ | {"outside": outside, "bounds_of_cells": raster_bounds(bounds)}
         made._hold(values if values.base is None else values.copy())

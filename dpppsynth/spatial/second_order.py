@@ -119,7 +119,7 @@ class Envelope:
 
 
 def require_pairs(pattern: PointPattern) -> None:
-    """InputError for a pattern of fewer than two points."""
+    """Refuse a pattern of fewer than two points, with an InputError."""
     if len(pattern) < 2:
         msg = "pattern: pairs of points take at least two points; join patterns, or look at a larger domain."
         raise InputError(msg)
@@ -146,7 +146,7 @@ def checked_distances(r: npt.ArrayLike) -> Floats:
 
 
 def require_smoothing(bandwidth: Any, domain: Domain) -> None:
-    """InputError unless the bandwidth is a distance, above rounding and at most a thousand extents of the domain."""
+    """Refuse a bandwidth that is no length above rounding, or above a thousand extents of the domain; InputError."""
     least, most = rounding(domain), WIDEST * domain.extent
     number = real(bandwidth)
     if number is None or not least < number <= most:
@@ -164,7 +164,7 @@ def rounding(domain: Domain) -> float:
 
 
 def longest_distance(domain: Domain) -> float:
-    """Distance that no two points of a domain exceed, in spite of rounding: what is beyond need not be searched."""
+    """Upper bound on the distances of points of a domain, rounding included, beyond which nothing need be searched."""
     return domain.diameter * (1 + 1e-9) + 2 * rounding(domain)
 
 
@@ -190,7 +190,7 @@ def intensity_values(intensity: Any, xy: Floats, name: str, domain: Domain) -> F
 
 
 def pair_weights(pattern: PointPattern, intensity: Intensities, normalise: bool) -> tuple[Floats, float]:
-    """Weights (n,) of the points, and what sums over ordered pairs are divided by.
+    """Weights (n,) of the points, and the divisor of sums over ordered pairs.
 
     Without intensity `n (n - 1) / |D|`, D the domain; otherwise `sum 1/lambda_i` where normalised and |D| where not.
     InputError where the intensity is not one positive, finite number per point, lives on another domain, or is so small

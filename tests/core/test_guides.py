@@ -11,7 +11,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from support.seams import one_prior
+from support.seams import chance_for_nuts, one_prior
 from typer.testing import CliRunner
 
 import dpppsynth as dps
@@ -41,9 +41,9 @@ DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), 
 
 
 @pytest.fixture(autouse=True, scope="module")
-def priors_are_few():
-    """No page tells what fields are averaged over."""
-    with one_prior():
+def fields_are_quick():
+    """No page tells what fields are averaged over, nor what NUTS finds; programs of the README's shell run it."""
+    with one_prior(), chance_for_nuts():
         yield
 
 

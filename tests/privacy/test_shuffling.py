@@ -202,25 +202,25 @@ class TestBinomialTails:
 class TestProof:
     """Verification that compares epsilons to a digit, or that lets an epsilon pass which is too small."""
 
-    OWN = pytest.mark.parametrize(
-        "own",
-        [
-            shuffled_reports(2.0, 10_000, 1e-8),
-            shuffled_reports(1.0, 500, 1e-6, clones=0.5),
-            shuffled_reports(1e-7, 10, 1e-6),
-            shuffled_reports(2.0, 1, 1e-8),
-            shuffled_rounds((0.2, 1.8), 5000, 1e-6),
+    @pytest.fixture(
+        scope="class",
+        params=[
+            lambda: shuffled_reports(2.0, 10_000, 1e-8),
+            lambda: shuffled_reports(1.0, 500, 1e-6, clones=0.5),
+            lambda: shuffled_reports(1e-7, 10, 1e-6),
+            lambda: shuffled_reports(2.0, 1, 1e-8),
+            lambda: shuffled_rounds((0.2, 1.8), 5000, 1e-6),
         ],
         ids=["all laws", "own clones", "next to nothing", "alone", "rounds"],
     )
+    def own(self, request):
+        return request.param()
 
-    @OWN
     def test_what_another_machine_rounds_up_elsewhere_follows(self, own):
         assert own.proves(shuffled_from_dict(own.to_dict()))
         unit = 10.0 ** (math.floor(math.log10(own.epsilon)) - 3)
         assert own.proves(replace(own, epsilon=own.epsilon + unit, local_epsilon=own.local_epsilon * (1 + 1e-12)))
 
-    @OWN
     def test_smaller_and_needlessly_large_ones_do_not(self, own):
         # Where next to nothing is told, the delta alone covers it, whatever the epsilon.
         for factor in (0.9, 0.998, 1.01) if own.epsilon > 1e-6 else (1.01,):

@@ -135,9 +135,9 @@ def remembered():
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [*NAMES, "shuffled"])
-def test_no_number_keeps_it_busy(name, public, shuffled, remembered):
+def test_no_number_keeps_it_busy(name, public, request, remembered):
     """Every number of a certificate is made huge, parameters large or tiny too, alone: there is an answer, and soon."""
-    folder = public(shuffled if name == "shuffled" else name)
+    folder = public(request.getfixturevalue("shuffled") if name == "shuffled" else name)
     original = (folder / "certificate.json").read_text()
     for path, value in numbers(json.loads(original)):
         values = (10**29, 10**6) if isinstance(value, int) else (1e300, 1e-29)

@@ -175,7 +175,7 @@ def scales(plan: PairsStatistic) -> Floats:
 
 
 def candidates(plan: PairsStatistic, relation: Relation, ends: Sequence[Ends] = ()) -> Iterator[Pair]:
-    """Neighbouring patterns with one person here or elsewhere, or not at all, among partners."""
+    """Neighbouring patterns in which one person moves, comes or goes among points near theirs."""
     own = relation.max_points_per_person if isinstance(relation, CappedRelation) else 1
     own = min(own, made_up_size(plan) if relation.n_is_public else MOST)
     for moved in (*ends, _ends(plan, relation, own)):

@@ -1,4 +1,4 @@
-"""Audit statistics of points moved by planar Laplace noise, shared by all that is made of them."""
+"""Audit statistics of points moved by planar Laplace noise, shared by all statistics computed from moved points."""
 
 import math
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ class MovesAsStated(AsStated):
 
 
 def shifts_between(gone: Floats, came: Floats, rate: float, *, row_by_row: bool = False) -> Floats | None:
-    """(k,) distances between a person's places (k, 2) and (k, 2), times the rate, but for those that stay.
+    """(k,) distances between a person's places (k, 2) and (k, 2), times the rate, without points that stay.
 
     None where it is not known which place is moved to which.
     """
@@ -88,7 +88,7 @@ ASLANT = 0.01
 
 @dataclass(frozen=True, eq=False)
 class MovesAudit(StatisticAudit):
-    """Base of audits of points with planar Laplace noise on each, and of what is computed from them."""
+    """Base of audits of points with planar Laplace noise on each, and of statistics computed from such points."""
 
     def shifts(self, pair: Pair) -> Floats | None:
         """(k,) distances between the person's places, times the rate; None where they are not known."""
@@ -106,7 +106,7 @@ class MovesAudit(StatisticAudit):
 
     def separation(self, first: Floats, second: Floats) -> Floats:
         """(P,) distances, and among equal ones those that change both coordinates."""
-        along = np.abs(second - first)
+        along = np.abs(self.plan.domain.coordinates(second) - self.plan.domain.coordinates(first))
         return np.asarray(np.hypot(*along.T) + ASLANT * along.min(axis=1))
 
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:

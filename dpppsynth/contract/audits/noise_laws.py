@@ -37,11 +37,11 @@ class StatedNoise(ABC):
 
     @abstractmethod
     def spread(self, factor: float) -> tuple[float, float]:
-        """Mean and standard deviation of what a draw adds to `size`, of noise so many times too small."""
+        """Mean and standard deviation of a draw's contribution to `size`, for noise too small by a factor."""
 
     @abstractmethod
     def log_small(self, t: Floats) -> Floats:
-        """Logarithm of the Laplace transform of what a draw adds to `size`."""
+        """Logarithm of the Laplace transform of a draw's contribution to `size`."""
 
     @abstractmethod
     def log_shifted(self, t: Floats) -> Floats:
@@ -98,7 +98,7 @@ class Truncated(StatedNoise):
 
 @dataclass(frozen=True)
 class DiscreteGaussian(StatedNoise):
-    """Noise with `E e^(t X) <= e^(t^2 s^2 / 2)` of a scale s so large that sums over the lattice are integrals.
+    """Noise with `E e^(t X) <= e^(t^2 s^2 / 2)`, of a scale s at which sums over the lattice equal integrals.
 
     References
     ----------
@@ -197,7 +197,7 @@ class Part:
         raise NotImplementedError
 
     def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
-        """Whether noise so many times too small is found with probability 0.9, by normal approximation."""
+        """Whether noise too small by a factor is found with probability 0.9, by normal approximation."""
         raise NotImplementedError
 
 
@@ -209,7 +209,7 @@ class TooSmall(Part):
         return self.law.size(noise)
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
-        """Logarithm of the probability, at most, of so small a total."""
+        """Upper bound on the log-probability of so small a total."""
         return _least(self.law.log_small(TILTS), count, -total)
 
     def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
@@ -225,7 +225,7 @@ class OffCentre(Part):
         return float(noise.sum()) / self.law.scale
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
-        """Logarithm of the probability, at most, of a total so far from zero."""
+        """Upper bound on the log-probability of a total so far from zero."""
         return min(0.0, math.log(2) + _least(self.law.log_shifted(TILTS), count, abs(total)))
 
     def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
@@ -301,7 +301,7 @@ class AsStated(Profile):
         return self.claim.at
 
     def delta(self, epsilon: float) -> float:
-        """`E (1 - e^(epsilon - L))_+` over the privacy loss L, or the claim's delta where that is less."""
+        """Delta `E (1 - e^(epsilon - L))_+` over the privacy loss L, or the claim's delta where that is less."""
         losses, chances = self._law
         lost = float(chances @ -np.expm1(np.minimum(epsilon - losses, 0.0)))
         lost += ROUNDING + self.unsure * (1 + math.exp(epsilon))
@@ -343,6 +343,6 @@ def less_laplace(change: Ints, scale: float | Floats, factor: float) -> Scores:
 
 
 def less_gaussian(mu: float, factor: float) -> Scores:
-    """Quantiles of the ratio, up to its scale, of inputs as far apart as `N(0, 1)` and `N(mu, 1)`."""
+    """Quantiles of the likelihood ratio, up to its scale, for inputs as far apart as `N(0, 1)` and `N(mu, 1)`."""
     noise = scipy.special.ndtri((np.arange(COUNT) + 0.5) / COUNT)
     return noise + factor * mu, noise

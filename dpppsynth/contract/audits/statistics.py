@@ -34,7 +34,7 @@ TINY = 1e-300
 
 
 class ReleasedLattice(Protocol):
-    """Released numbers."""
+    """Release of numbers on a lattice."""
 
     @property
     def lattice(self) -> Ints:
@@ -52,7 +52,7 @@ def laplace_ratio(first: Ints, second: Ints, scale: float | Floats, released: Re
 
 
 def gaussian_ratio(first: Ints, second: Ints, scale: float, released: ReleasedLattice) -> float:
-    """The same with discrete Gaussian noise: `(|o - T'|^2 - |o - T|^2) / (2 scale^2)`."""
+    """Log-likelihood ratio under discrete Gaussian noise: `(|o - T'|^2 - |o - T|^2) / (2 scale^2)`."""
     here, there = ((released.lattice - each) / scale for each in (first, second))
     return float(there @ there - here @ here) / 2
 
@@ -82,7 +82,7 @@ def coarse_cells(bounds: tuple[float, float, float, float], released: object) ->
 
 
 def for_patterns(domain: Domain, pair: Pair, relation: Relation | None = None) -> tuple[AuditStatistic, ...]:
-    """Statistics for anything that releases synthetic patterns: a `PointPattern`, several, or what holds `patterns`.
+    """Statistics for any target that releases synthetic patterns: a `PointPattern`, several, or what has `patterns`.
 
     Counts near the moved point, at several radii; all points; and a direction learned in the counts of coarse cells.
 
@@ -124,7 +124,7 @@ def named(statistics: Iterable[AuditStatistic | Callable[[Released], ArrayLike]]
 
 
 def patterns_of(released: object) -> tuple[PointPattern, ...]:
-    """The synthetic patterns in what was released.
+    """The synthetic patterns in a release.
 
     Raises
     ------

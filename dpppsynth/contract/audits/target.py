@@ -85,7 +85,7 @@ class Number(Protocol):
         """Upper bound on the log-probability of so extreme a total, over the runs on either input."""
 
     def finds(self, factor: float, runs: tuple[int, int], log_level: float, /) -> bool:
-        """Whether a factor of too little noise lowers that probability to a level, with probability 0.9."""
+        """Whether a factor of too little noise brings `log_chance` to a level, with probability 0.9."""
 
 
 @dataclass(frozen=True, eq=False)

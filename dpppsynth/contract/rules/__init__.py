@@ -37,7 +37,7 @@ WIDEST, NARROWEST = 0.25, 0.006
 
 
 def lipschitz_sigma(slope: float, length_scale: float, n: float, sampler: str) -> float:
-    """`0.15 slope l`, so that gradients mostly stay below the slope; for exact draws times `min(1, (n/100)^(-1/2))`.
+    """Prior sd `0.15 slope l`, at which few gradients exceed the slope; for exact draws times `min(1, (n/100)^(-1/2))`.
 
     The more points, the less often a draw from the unrestricted posterior, which follows them, is gentle enough for the
     exact sampler to keep.
@@ -49,7 +49,7 @@ def lipschitz_sigma(slope: float, length_scale: float, n: float, sampler: str) -
 def pair_levels(
     domain: Domain, size: float, epsilon: float, *, secret: bool = False
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    """Radii and caps.
+    """Radii and caps of pair sums.
 
     Parameters
     ----------

@@ -42,12 +42,17 @@ STREETS_HOLD, STREETS_HOLD_POINTS, EDGES, STREET_SEGMENT = 0.3, 0.1, 2.0, 0.02
 STREET_PLANE_SIDE, PLANE_RANGES = 30, (0.1, 0.25, 0.6, 1.5)
 # Standard deviations of the field along streets; its ranges, and detours that a turn counts as, in extents.
 STREET_SIGMAS, STREET_RANGES, DETOURS = (0.1, 0.4, 1.2), (2.0,), (0.0, 2.0, 60.0)
+# Of points moved off the streets: nodes of the lattice in a scale of the noise, 1 / rate, and along the longer side of
+# the box at least and at most; segments of the field in a scale, and most of them, but for edges; shortest range.
+MOVED_SPACING, MOVED_SIDES, MOVED_SEGMENTS, MOST_SEGMENTS = 2.0, (32, 400), 1.0, 3000
+MOVED_RANGES, MOVED_STREET_SIGMAS = (0.04, 0.1, 0.25, 0.6, 1.5), (0.1, 0.4, 1.2, 2.5)
+MOVED_STREET_RANGES = (0.1, 0.5, 2.0)
 # Spacing of tents behind a posterior, in length scales of the drawn field, at least.
 SPACING = 0.13
 
 
 def length_scale(network: LinearNetwork, n: float) -> float:
-    """`extent clip(0.8 (n / 100)^(-1/8), 0.2, 1)`: longer than in the plane, as exponential covariances are rough."""
+    """Length scale `extent clip(0.8 (n / 100)^(-1/8), 0.2, 1)`: longer than in windows, as paths are rough."""
     return float(network.extent * np.clip(0.8 * (n / 100) ** (-1 / 8), 0.2, 1.0))
 
 
@@ -92,14 +97,14 @@ def fine_mesh(network: LinearNetwork) -> Mesh:
 
 
 def field_mesh(tents: Mesh) -> Mesh:
-    """Mesh of the field behind private tents."""
+    """Mesh of the field inferred from private tents."""
     if tents.kind == "segment" and len(tents.vertices) <= MOST_FITTED:
         return tents
     return _field_mesh(tents.domain, MOST_FITTED)  # type: ignore[arg-type]
 
 
 def street_cells(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> NetworkMesh:
-    """Segments of counts with a field along streets behind them.
+    """Segments of counts from which a field along streets is inferred.
 
     None is longer than two mean edges or 0.02 extents, or than what holds `max(0.1, 0.3 sqrt2 Delta / epsilon)`
     points on average where that is longer.
@@ -109,17 +114,17 @@ def street_cells(network: LinearNetwork, n: float, epsilon: float, relation: Cap
 
 
 def fits_along(network: LinearNetwork) -> bool:
-    """Whether the network is so small that a field along its edges can be dense."""
+    """Whether the network is small enough for a dense field along its edges."""
     return _along_edges(network, MOST_FITTED) is not None
 
 
 def has_streets(network: LinearNetwork) -> bool:
-    """Whether a field along streets stands behind tents: small networks without hubs of very many edges."""
+    """Whether a field along streets is inferred from tents: on small networks without hubs of very many edges."""
     return fits_along(network) and most_meeting(network) <= MOST_MEETING
 
 
 def streets_tell(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> bool:
-    """Whether counts along streets say more than tents over them.
+    """Whether counts in street segments are more informative than tents over the streets.
 
     So it is where the dense field does not fit along the edges, and segments no longer than two mean edges hold
     enough points: `n / segments >= max(0.1, 0.3 sqrt2 Delta / epsilon)`.
@@ -135,18 +140,43 @@ def _street_points(epsilon: float, relation: CappedRelation) -> float:
     return max(STREETS_HOLD_POINTS, STREETS_HOLD * math.sqrt(2) * _moved(relation, math.inf) / epsilon)
 
 
+def moved_mesh(network: LinearNetwork, scale: float) -> Mesh:
+    """Mesh over the network's box at whose nodes points moved by planar Laplace noise are counted.
+
+    Parameters
+    ----------
+    network : LinearNetwork
+    scale : float
+        Of the noise, alpha / epsilon for persons with one point: a length on the map.
+    """
+    x0, y0, x1, y1 = around(network)
+    least, most = MOVED_SIDES
+    wanted = 1 + math.ceil(min(MOVED_SPACING * max(x1 - x0, y1 - y0) / scale, most))
+    return trace_mesh(network, shape=box_shape(around(network), min(max(wanted, least), most)))
+
+
+def moved_cells(network: LinearNetwork, scale: float) -> NetworkMesh:
+    """Segments of the field behind points that were moved off the streets.
+
+    None is longer than 0.02 extents, nor than the noise's scale or what makes some 3000 of them, where that is longer.
+    """
+    return network_mesh(
+        network, min(STREET_SEGMENT * network.extent, max(scale / MOVED_SEGMENTS, network.length / MOST_SEGMENTS))
+    )
+
+
 def street_plane(network: LinearNetwork) -> tuple[int, int]:
-    """Vertices along x and y of the field of the plane beneath the one along streets."""
+    """Vertices along x and y of the planar part of a field along streets."""
     return box_shape(around(network), STREET_PLANE_SIDE)
 
 
 def bandwidth(network: LinearNetwork, n: float) -> float:
-    """`0.35 extent n^(-1/5)`: the kernel's bandwidth where privacy does not ask for a larger one."""
+    """Kernel bandwidth `0.35 extent n^(-1/5)`, where privacy does not ask for a larger one."""
     return float(0.35 * network.extent * n ** (-1 / 5))
 
 
 def kernel_mesh(network: LinearNetwork, relation: CappedRelation) -> NetworkMesh:
-    """Segments that a kernel's points and children fall into: as long as a move: the bandwidth grows with both."""
+    """Segments for a kernel's points and children, about as long as a move: the bandwidth grows with both lengths."""
     shortest = max(relation.reach, network.length / KERNEL_SEGMENTS)
     return network_mesh(network, min(shortest, FIELD_SEGMENT * network.extent))
 
@@ -179,7 +209,7 @@ def mesh(
 def field_statistic_mesh(
     network: LinearNetwork, basis: str, n: float, epsilon: float, relation: CappedRelation
 ) -> Mesh:
-    """Mesh of counts or masses with a field along streets behind them: `street_cells`, or `mesh` with a posterior."""
+    """Mesh of counts or masses for a field along streets: `street_cells`, or `mesh` with a posterior."""
     if basis == "cells":
         return street_cells(network, n, epsilon, relation)
     return mesh(network, basis, n, epsilon, relation, scale=length_scale(network, n))
@@ -206,7 +236,7 @@ def tents_shape(
 
 
 def tents_size(network: LinearNetwork, m: int, relation: CappedRelation) -> tuple[float, float]:
-    """Vertices near the network of tents with m along the longer side, and points that they change by under a move."""
+    """Vertices near the network of tents with m along the longer side, and change of the masses when a point moves."""
     bounds = around(network)
     nx, ny = box_shape(bounds, m)
     hx, hy = (bounds[2] - bounds[0]) / (nx - 1), (bounds[3] - bounds[1]) / (ny - 1)

@@ -39,12 +39,14 @@ MOVED_SPACING, MOVED_SIDES, MOVED_NODES, MOVED_SIGMAS = 3.0, (32, 640), 192**2, 
 # Standard deviations of details of such a field, of an eighth of its range.
 MOVED_DETAILS = (0.0, 0.5, 1.0, 2.0)
 MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
+# Points in a square of the noise's scale, on average, up to which moved points tell more than tents.
+MOVED_POINTS = 0.7
 # Smaller standard deviations of a field beside a population: risk varies less than numbers of points do.
 RISK_SIGMAS = (1.0, 0.5, 0.25)
 
 
 def length_scale(window: Window, n: float) -> float:
-    """`sqrt|S| clip(0.35 (n / 100)^(-1/8), 0.1, 0.5)`: the scale that sizes the mesh."""
+    """Length scale that sizes the mesh: `sqrt|S| clip(0.35 (n / 100)^(-1/8), 0.1, 0.5)`."""
     return float(window.extent * np.clip(0.35 * (n / 100) ** (-1 / 8), 0.1, 0.5))
 
 
@@ -111,7 +113,7 @@ def tents_shape(
 
 
 def matern_tents_shape(window: Window, n: float, epsilon: float, relation: CappedRelation) -> tuple[int, int]:
-    """Finest mesh of tents behind a Matern field: at most `250 n^0.3` vertices.
+    """Finest mesh of tents from which a Matern field is inferred: at most `250 n^0.3` vertices.
 
     Each holds at least `max(1, c sqrt2 Delta / epsilon)` points, c = 1.5, or 2 under `AlphaNeighbours`.
     The field, finer than the tents, sees within them.
@@ -133,7 +135,7 @@ def matern_tents_shape(window: Window, n: float, epsilon: float, relation: Cappe
 
 
 def tents_size(window: Window, m: int, relation: CappedRelation) -> tuple[float, float]:
-    """Vertices in the window of tents with m along the longer side, and points that they change by under a move."""
+    """Vertices in the window of tents with m along the longer side, and change of the masses when a point moves."""
     _, delta, vertices = _geometry(window, shape(window, m), relation)
     return vertices, delta / relation.max_points_per_person
 
@@ -144,7 +146,7 @@ def sided_mesh(window: Window, m: int) -> Mesh:
 
 
 def matern_ranges(tents: Mesh) -> tuple[float, ...]:
-    """Ranges of a Matern field behind tents, from twice their spacing to 1.6 sqrt(area)."""
+    """Ranges of a Matern field inferred from tents, from twice their spacing to 1.6 sqrt(area)."""
     longest = LONGEST_RANGE * tents.domain.extent
     shortest = min(SHORTEST_RANGE * _spacing(tents), longest)
     count = 1 + math.floor(math.log(longest / shortest) / math.log(RANGE_RATIO))
@@ -171,8 +173,22 @@ def moved_mesh(window: Window, scale: float) -> Mesh:
     return regular_triangulation(window, shape=shape(window, min(max(wanted, least), most)))
 
 
+def moves_tell(window: Window, n: float, scale: float) -> bool:
+    """Whether moved points tell more of an intensity than tents: where `n scale^2 / |S| <= 0.7`.
+
+    Parameters
+    ----------
+    window : Window
+    n : float
+        Number of points.
+    scale : float
+        Of the noise, as in `moved_mesh`.
+    """
+    return n * scale**2 <= MOVED_POINTS * window.area
+
+
 def moved_ranges(counts: Mesh, scale: float) -> tuple[float, ...]:
-    """Ranges of a field behind counts of moved points, from the noise's scale, or two spacings, to 1.6 sqrt(area).
+    """Ranges of a field inferred from moved points, from the noise's scale, or two spacings, to 1.6 sqrt(area).
 
     They are 8 at most, each at least twice the one before.
     """
@@ -191,7 +207,7 @@ def cells_shape(
     holds: float = 2.0,
     most: float = math.inf,
 ) -> tuple[int, int]:
-    """Finest grid of at most so many cells with `n / cells >= max(1, holds sqrt2 Delta / epsilon)`.
+    """Finest grid of at most `most` cells with `n / cells >= max(1, holds sqrt2 Delta / epsilon)`.
 
     Returns
     -------
@@ -209,7 +225,7 @@ def cells_shape(
 
 
 def field_statistic_mesh(window: Window, basis: str, n: float, epsilon: float, relation: CappedRelation) -> Mesh:
-    """Mesh of counts ("cells") or masses ("tents") with a Matern field behind them.
+    """Mesh of counts ("cells") or masses ("tents") from which a Matern field is inferred.
 
     Tents are those of `matern_tents_shape`; cells the finest with `n / cells >= max(1, sqrt2 Delta / epsilon)`, at most
     `90 n^0.4` and 11 000.
@@ -221,7 +237,7 @@ def field_statistic_mesh(window: Window, basis: str, n: float, epsilon: float, r
 
 
 def bandwidth(window: Window, n: float) -> float:
-    """`0.1 sqrt|S| n^(-1/6)`: the kernel's bandwidth where privacy does not ask for a larger one."""
+    """Kernel bandwidth `0.1 sqrt|S| n^(-1/6)`, where privacy does not ask for a larger one."""
     return float(0.1 * window.extent * n ** (-1 / 6))
 
 
@@ -242,7 +258,7 @@ def matern_smoothness(mesh: Mesh) -> tuple[float, ...]:
 
 
 def matern_mesh(tents: Mesh) -> Mesh:
-    """Mesh of a Matern field behind tents: their regular mesh, refined 3 times.
+    """Mesh of a Matern field inferred from tents: their regular mesh, refined 3 times.
 
     Fewer times where it would have more than `MATERN_VERTICES`, or `MATERN_BOX` over the window's box.
     """
@@ -253,7 +269,7 @@ def matern_mesh(tents: Mesh) -> Mesh:
 
 
 def matern_cells_mesh(cells: Mesh) -> Mesh:
-    """Mesh of a Matern field behind counts: triangles, of which each cell has a vertex of its own.
+    """Mesh of a Matern field inferred from counts: triangles, of which each cell has a vertex of its own.
 
     So it is with squares cut 2 times, and with triangles cut 3 times. Regular cells are not cut where that would make
     more than `MATERN_BOX` vertices over the window's box.

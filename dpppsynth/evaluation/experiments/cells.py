@@ -114,7 +114,7 @@ class Finished:
 
 
 def stream(*key: str | float) -> np.random.Generator:
-    """The random stream that belongs to a key, whatever else is drawn before or beside it: SHA-256 of the key's JSON.
+    """Random generator seeded by the SHA-256 of a key's JSON: the same whatever else is drawn before or beside it.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def _delta(value: Any) -> float | str:
 
 
 def run_cell(study: StudyGrid, cell: Cell) -> Finished | CellError:
-    """Draw, synthesize and measure, or return what went wrong other than a refusal.
+    """Draw, synthesize and measure one cell, or return the error that was not a refusal.
 
     On one thread of linear algebra: sums depend on how many there are.
     """
@@ -244,7 +244,7 @@ def _measured(study: StudyGrid, cell: Cell) -> tuple[list[tuple[str, str]], tupl
 
 
 def original_of(study: StudyGrid, cell: Cell) -> PointPattern:
-    """Draw the original of a cell; synthesizer and budget stay out of its key, so that they share it.
+    """Draw the original of a cell; all synthesizers and budgets share it, as its random key names neither.
 
     TypeError where what is drawn is no pattern in the scenario's domain: no mechanism may refuse it.
     """
@@ -260,7 +260,7 @@ def original_of(study: StudyGrid, cell: Cell) -> PointPattern:
 
 
 def outcome_of(study: StudyGrid, cell: Cell, original: PointPattern) -> Outcome:
-    """Synthesize an original in a cell's way; refusals are raised."""
+    """Synthesize an original with the synthesizer and budget of a cell; refusals are raised."""
     scenario, n = study.scenarios[cell.scenario], len(original)
     if cell.delta == "1/n" and n == 0:
         msg = "delta: an empty original has no 1/n."

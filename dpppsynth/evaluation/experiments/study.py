@@ -183,7 +183,7 @@ class Study(StudyGrid):
         return self._kept(folder).drop(columns="message")
 
     def refusals(self, folder: str | Path) -> "pd.DataFrame":
-        """Return a row for each finished cell with a refusal: its names, `refused` and what it said, `message`.
+        """Return a row for each finished cell with a refusal: its names, `refused` and the error's `message`.
 
         A refusal of every cell is a mistyped argument more often than a result.
         """
@@ -367,7 +367,7 @@ def opened(folder: Path, study: StudyGrid) -> Iterator[Callable[[Finished], None
 
 
 def finished_cells(folder: Path) -> dict[Cell, dict[str, Any]]:
-    """Finished cells, of this grid or not, with what was kept of each."""
+    """Finished cells, of this grid or not, with the kept results of each."""
     path = folder / CELLS
     lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
     rows = map(json.loads, lines)

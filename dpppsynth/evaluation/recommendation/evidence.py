@@ -47,7 +47,7 @@ class Outside:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Expected total variation distance to the true normalised intensity, by the study; NaN without a row of it.
+    """Expected total variation distance to the true normalised intensity, by the study; NaN where it has no row for it.
 
     The nearest row was used where the release lies `outside` the study.
     """
@@ -57,7 +57,7 @@ class Answer:
 
     @property
     def reading(self) -> Reading:
-        """Qualification of the distance: "at least" on the study's bad side, "unknown" where a good side adds to it."""
+        """Qualification of the distance: "about"; "at least" if all deviations worsen it, "unknown" if only some do."""
         if not any(each.worse for each in self.outside):
             return "about"
         return "at least" if all(each.worse for each in self.outside) else "unknown"
@@ -130,7 +130,7 @@ def study() -> Evidence:
 
 
 def shape_of(domain: Domain) -> tuple[Outside, ...]:
-    """Warning that a window is far from a square, the study's only shape; none for others."""
+    """Warning that a window is far from a square, the study's only shape; empty for other domains."""
     if not isinstance(domain, Window):
         return ()
     x0, y0, x1, y1 = domain.bounds
@@ -189,7 +189,7 @@ class PrivacyTerms:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mechanism, as certificates call it on a window, with the settings of its synthesizer beside the budget.
+    """A mechanism, by its name on certificates of windows, and the settings of its synthesizer other than the budget.
 
     `gaussian` tells whether its noise depends on the budget through `gaussian_mu` alone.
     """
@@ -202,7 +202,7 @@ class Candidate:
     gaussian: bool = False
 
     def build(self, budget: PrivacyTerms) -> AnySynthesizer:
-        """Synthesizer of a budget."""
+        """Synthesizer with a budget."""
         delta = {"delta": budget.delta} if self.spends_delta else {}
         given = {"epsilon": budget.epsilon, **delta, **budget.neighbours, **self.settings}
         synthesizer: AnySynthesizer = instance(

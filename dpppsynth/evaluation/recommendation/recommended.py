@@ -192,7 +192,7 @@ def passed_over(chosen: Ranked, others: Sequence[Ranked]) -> Iterator[Alternativ
 
 
 def left_out(evidence: Evidence, case: Case) -> Iterator[Alternative]:
-    """Excluded mechanisms, with the expected result of those that lack a delta alone."""
+    """Excluded mechanisms, with the expected result of those excluded for the lack of a delta alone."""
     for candidate in CANDIDATES:
         needs_delta = candidate.spends_delta and case.budget.delta == 0
         budget = replace(case.budget, delta=DELTA) if needs_delta else case.budget

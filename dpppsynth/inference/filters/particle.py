@@ -22,7 +22,7 @@ class StateModel(Protocol):
         """(rows, M, ...) particles of the k-th states given their own observations alone."""
 
     def propose(self, k: int, particles: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """(T, M, ...) particles of the k-th states, and what (T, M) their log weights gain, up to constants."""
+        """(T, M, ...) particles of the k-th states, and increments (T, M) of their log weights, up to constants."""
 
     def estimate(self, k: int, weights: Floats, particles: Floats) -> Floats:
         """(T, ...) means of the k-th states."""
@@ -32,7 +32,7 @@ class StateModel(Protocol):
 
 
 def follow(model: StateModel, steps: int, *, rng: np.random.Generator, resample: bool) -> tuple[Floats, int]:
-    """Estimates (steps, T, ...) of hidden states, and how often the particles of a series began anew.
+    """Estimates (steps, T, ...) of hidden states, and the number of times that a series restarted.
 
     A series begins, and begins anew, with the observation itself: its mean where nothing else is known.
     """
@@ -60,7 +60,7 @@ def follow(model: StateModel, steps: int, *, rng: np.random.Generator, resample:
 
 
 def updated(weights: Floats, gained: Floats) -> tuple[Floats, np.ndarray]:
-    """Weights (T, M) times exponentials of what their logarithms gain, normalised; and the rows where none is left.
+    """Weights (T, M) times the exponentials of increments, normalised; and the rows in which no weight is left.
 
     A gain that is no number counts as minus infinity. Rows where none is left get equal weights: no particle that had
     any weight comes near the observation, or others do so e^700 times better.

@@ -99,7 +99,7 @@ TRIED = 40
 
 
 def estimated_step(observations: Any, scale: float, bound: float) -> float:
-    """Standard deviation of steps that neighbours in noisy series suggest, all of those side by side together.
+    """Standard deviation of steps, estimated from neighbours in noisy series, pooled over all series.
 
     The rule that filters call "differences": squared ones of noisy answers have the mean `step^2 + 2 Var(noise)`. The
     estimate is 0.001 scales at least, which takes the series for constant: where steps are small beside the noise that
@@ -122,7 +122,7 @@ def estimated_step(observations: Any, scale: float, bound: float) -> float:
 
 
 def likely_step(observations: Any, scale: float, bound: float) -> float:
-    """Standard deviation of steps under which noisy series, all of those side by side together, are most likely.
+    """Maximum likelihood standard deviation of the steps of noisy series, pooled over all series.
 
     The noise is taken for Gaussian of the same variance, which makes a random walk seen through it the local level
     model, whose likelihood a Kalman filter gives. It sees all correlations of the series, and finds steps too small for
@@ -163,7 +163,7 @@ def settled(name: str, step: Any, noisy: Floats, variance: float, scale: float) 
 
 
 def of_series(step: Any, noisy: Floats, law: TruncatedLaplace) -> Any:
-    """The step of a noisy series as a float, or (T,) one for each of those side by side, or InputError.
+    """Step of a noisy series as a float, or (T,) steps of series side by side; InputError otherwise.
 
     Series side by side may be as different as a village and a town: each is estimated on its own.
     """

@@ -1,4 +1,4 @@
-"""Smoother of many series with truncated Laplace noise at once, on a grid, with steps that the series tell together.
+"""Grid smoother of many series with truncated Laplace noise at once, with step sizes estimated from all of them.
 
 The hidden series is a random walk that now and then jumps anywhere. Several step sizes are tried on every series: how
 likely one makes the noisy numbers decides what weight its means have. Which step sizes are common is found from all
@@ -37,7 +37,7 @@ REACH = 6.0
 
 
 def pooled_smoother(observations: Any, *, scale: float, bound: float, step: Any = "likely") -> Filtered:
-    """Mean of every answer given all noisy answers, earlier and later, where answers walk and now and then jump.
+    """Mean of every answer given all noisy answers, earlier and later, for random walks with occasional jumps.
 
     Better than `particle_filter`, which sees earlier answers alone and knows no jumps, on most series, and as free. Use
     that where later answers must not change what was said of earlier ones.
@@ -205,7 +205,7 @@ USUAL = {"particles": 1000, "proposal": "bootstrap", "resample": True, "rng": No
 
 
 def by_method(method: str, observations: Any, law: Mapping[str, Any], settings: Mapping[str, Any]) -> Filtered:
-    """Series (N,) or (N, T) by one of METHODS; `law` has scale, bound and step, `settings` are those of particles.
+    """Series (N,) or (N, T) by one of METHODS; `law` has scale, bound and step, `settings` are of particle filters.
 
     Raises
     ------

@@ -105,7 +105,7 @@ def edges(cells: Ints, first: Ints, second: Ints, released: Any) -> Ints:
 
 
 def less_truncated(change: Ints, scale: float, bound: int, factor: float) -> Scores:
-    """Scores (N,), (N,) of the likelihood ratio where counts (k,) change, and noise of the bound has too small a scale.
+    """Scores (N,), (N,) of the likelihood ratio for changes (k,) of counts, with bounded noise of too small a scale.
 
     The scale is the stated one, which the factor divides. The second input's are the first's with the sign changed.
     """

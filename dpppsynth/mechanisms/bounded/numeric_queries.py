@@ -247,7 +247,7 @@ class Answers:
         return self.filter(rng=0).estimate if len(self.raw) else np.empty(0)
 
     def filter(self, *, method: str = "particles", step: Any = "likely", **settings: Any) -> Filtered:
-        """Series that a filter or smoother finds behind the raw answers; free, since it sees nothing else.
+        """Series estimated from the raw answers by a filter or smoother; free, since it uses nothing else.
 
         It is accurate where answers change little from one to the next, beside the noise. How much they change it finds
         in the raw answers (`filters.likely_step`), unless `step` says; answers that have nothing to do with each other
@@ -271,7 +271,7 @@ class Answers:
         return by_method(method, self.raw, law, settings)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form, inverse of `from_dict`: answers and terms, all of them public; a `max_error` of None is none."""
+        """JSON form, inverse of `from_dict`: public answers and terms; without a bound `max_error` is null."""
         released = {"raw": self.raw.tolist(), "noise": self.noise, "seeded": self.seeded}
         promised = {**asdict(self.terms), "delta": self.terms.delta, "scale": self.terms.scale}
         most = None if self.max_error == math.inf else self.max_error

@@ -48,18 +48,18 @@ class BoundedErrorRelease(CoxRelease[BoundedCounts]):
 
     @property
     def raw(self) -> Ints:
-        """(T,) noised counts of the elements of the plan's mesh; some may be negative."""
+        """(T,) noised counts of the elements of the statistic's mesh; some may be negative."""
         return self.statistic.lattice
 
     @cached_property
     def counts(self) -> Ints:
-        """(T,) the same without negative ones, which brings no count further from the truth."""
+        """(T,) `raw` with zeros for negative counts, which brings no count further from the truth."""
         counts = np.maximum(self.raw, 0)
         counts.flags.writeable = False
         return counts
 
     def count_table(self, *, filtered: bool = False) -> CountTable:
-        """A row for each cell: corners and count. There are no levels to make counts smoother over."""
+        """A row for each cell: corners and count; there are no levels over which counts could be smoothed."""
         if filtered:
             msg = (
                 "filtered: counts are smoothed over the levels of a mark, which this release has none of; leave it out"
@@ -95,7 +95,7 @@ class BoundedErrorSeries(StratifiedRelease):
 
     @staticmethod
     def fits(releases: Mapping[str, Any]) -> bool:
-        """Whether the levels' counts are of the same cells: only then they are a series."""
+        """Whether all levels have the same cells, so that their counts form a series."""
         meshes = [release.statistic.definition.mesh.recipe for release in releases.values()]
         return all(mesh == meshes[0] for mesh in meshes)
 
@@ -111,7 +111,7 @@ class BoundedErrorSeries(StratifiedRelease):
 
     @property
     def counts(self) -> Ints:
-        """(levels, T) the same without negative ones."""
+        """(levels, T) `raw` with zeros for negative counts."""
         return np.maximum(self.raw, 0)
 
     @cached_property
@@ -156,7 +156,7 @@ class BoundedErrorSeries(StratifiedRelease):
         resample: bool = True,
         rng: RngLike = None,
     ) -> Filtered:
-        """Series of every cell that a filter or smoother finds behind the raw counts; free, since it sees nothing else.
+        """Series of every cell, estimated from the raw counts by a filter or smoother; free, as it uses nothing else.
 
         It helps where counts change little from level to level, beside the noise; the particle filter lags behind where
         one jumps. The error of a filtered count may be twice `max_error`.

@@ -20,7 +20,7 @@ EXACT = 2**53
 
 
 def apply(draw: Callable[[Ints], Ints], exact: Ints) -> Ints:
-    """Noised numbers of exact ones."""
+    """Add noise to exact numbers."""
     return draw(exact)
 
 

@@ -123,7 +123,7 @@ class HeatmapAudit(StatisticAudit):
         return sum(float(np.abs(branch.first - branch.second).sum()) / scale for branch, scale in each), claim.level
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Simulated, of the cells that are measured for any noise."""
+        """Simulated law of the likelihood ratio, from cells that are measured whatever the noise."""
         return partial(less_laplace, *always_seen(self.plan, pair))
 
     def alike(self, pair: Pair) -> bool:
@@ -134,11 +134,11 @@ class HeatmapAudit(StatisticAudit):
 
     @property
     def numbers(self) -> int:
-        """One: the number of measured cells in the window is random."""
+        """One, the least possible: the number of measured cells in the window is random."""
         return 1
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """Logarithm of the probability of no noise at all, at most."""
+        """Upper bound on the log-probability that all noise is zero."""
         plan = self.plan
         # All cells of the first level that lie in the window are measured, and one or more of each further one.
         inside = int(np.count_nonzero(pyramid(plan.inside)[plan.budgets.first]))
@@ -166,7 +166,7 @@ def _sums(cells: Ints, masses: Floats) -> Floats:
 
 
 def always_seen(plan: HeatmapStatistic, pair: Pair) -> tuple[Ints, Floats]:
-    """Changes (k,) between two patterns in lattice units, and scales (k,) of their noise, of measured cells.
+    """Changes (k,) between two patterns in lattice units, and scales (k,) of their noise, for cells surely measured.
 
     Left out are cells that are not looked at in some runs, but for one run in a thousand.
     """
@@ -202,7 +202,7 @@ def _ahead(masses: Ints, cells: Ints, plan: HeatmapStatistic) -> Any:
 
 
 def person_pair(plan: HeatmapStatistic) -> Pair:
-    """Two patterns of which the first has one person more than the second, all of whose points come last.
+    """Two patterns of which the first has one person more than the second, with that person's points last.
 
     How many others there are follows from the noise, not from `expected_n`.
 
@@ -226,7 +226,7 @@ def person_pair(plan: HeatmapStatistic) -> Pair:
 
 
 def attention(plan: HeatmapStatistic) -> float:
-    """Excess of persons by which a cell is kept on all levels, but for probability `MISSED`."""
+    """Excess of persons at which a cell is kept on all levels, except with probability `MISSED`."""
     choosing = plan.scales[:-1]
     if not choosing or plan.variant not in PUBLISHED:
         return 0.0

@@ -68,7 +68,7 @@ def level_masses(plan: HeatmapStatistic, pattern: PointPattern) -> list[Ints]:
 
 
 def own_masses(plan: HeatmapStatistic, pattern: PointPattern) -> list[tuple[Ints, Ints]]:
-    """Codes (k,), rising, of the cells of each measured level that hold points, and their masses in lattice units.
+    """Codes (k,), increasing, of the cells of each measured level that hold points, and their masses in lattice units.
 
     They are worked out from the points here, and not by the code that is audited.
     """
@@ -161,7 +161,7 @@ class LookedAt(OfBranch):
 
 @dataclass(frozen=True, eq=False)
 class LevelTotals:
-    """Sum of all noised masses of each level, in persons: how many there are is secret."""
+    """Sum of all noised masses of each level, in persons; the number of persons is secret."""
 
     plan: HeatmapStatistic
 

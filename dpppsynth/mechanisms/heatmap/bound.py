@@ -204,7 +204,7 @@ def measured_depth(cells: Sequence[int], epsilon: float, persons: float | None) 
 
 
 def require_measure(measure: int, depth: int) -> int:
-    """Level with so many cells along a side, a power of two and at most the grid's `2^depth`; InputError otherwise."""
+    """Level with `measure` cells along a side, a power of two and at most the grid's `2^depth`; else an InputError."""
     side = whole("measure", measure, 1, remedy="cells along a side of the finest level that is counted")
     if side.bit_count() != 1 or side > 2**depth:
         msg = f"measure: must be a power of two, and at most the {2**depth} cells that hold the grid, got {side}."

@@ -1,4 +1,4 @@
-"""Masses behind the noised counts of a tree of cells: by a log-Gaussian field, by least squares, or in l1.
+"""Masses fitted to the noised counts of a tree of cells: by a log-Gaussian field, by least squares, or in l1.
 
 The field has a value for each cell of the finest measured level. Its exponential, times the cell's area, is the mass
 there, and each noised count is a sum of masses plus its own level's noise. The prior is a Matern field whose range is
@@ -121,14 +121,14 @@ class CellField:
 
     @property
     def beginning(self) -> Floats:
-        """(V,) field of the least squares fit: far from a mode the Laplace gradient has a direction and no size."""
+        """(V,) field of the least squares fit, to start the search: far from a mode Laplace gradients are constant."""
         masses = least_squares(self.tree, self.budgets, shrink=True)[tuple(self.places.T)]
         areas = self.areas[tuple(self.places.T)]
         least = LOUD / max(self.budgets.epsilons)
         return np.log(np.maximum(masses, least) / divisor(areas))
 
     def own_masses(self, field: Floats) -> Floats:
-        """(V,) masses of the persons themselves, expected where they are drawn from a field (V,).
+        """(V,) expected masses of the persons themselves, as draws from a field (V,), given the noised counts.
 
         A Poisson number in each cell has the mean and variance m; one step of expectation, with normal laws, takes it
         from there towards the counts.
@@ -150,7 +150,7 @@ def field_masses(
     inside: Floats | None = None,
     lengths: tuple[float, float] = (1.0, 1.0),
 ) -> Floats:
-    """Masses behind the counts of a tree by a log-Gaussian field.
+    """Masses fitted to the counts of a tree by a log-Gaussian field.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def fitted(
     inside: np.ndarray | None = None,
     lengths: tuple[float, float] = (1.0, 1.0),
 ) -> np.ndarray:
-    """Masses behind the counts of a tree.
+    """Masses fitted to the counts of a tree.
 
     Parameters
     ----------

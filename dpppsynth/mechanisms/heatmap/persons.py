@@ -1,4 +1,4 @@
-"""`Users`: points of persons in the cells of a square grid, each person's of one weight, rounded and added up.
+"""`Users`: points of persons in the cells of a square grid, each person's equally weighted, rounded and added up.
 
 Every person's shares are rounded on their own to multiples of `2^-bits` that add up to one. Whole numbers add exactly,
 so adding or removing a person changes a sum of them by `2^bits` units in L1, whatever the others are. Messages never

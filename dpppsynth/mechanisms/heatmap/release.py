@@ -183,7 +183,7 @@ class HeatmapRelease(CoxRelease[HeatmapStatistic]):
         ]
 
     def exact_maps(self, original: PointPattern) -> HeatMaps:
-        """Heat maps of this release and of the pattern that it was made from, marked as its plan asks.
+        """Heat maps of this release and of the pattern that it was made from, marked as its statistic asks.
 
         As sensitive as the points.
         """

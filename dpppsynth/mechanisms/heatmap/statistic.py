@@ -119,7 +119,7 @@ class HeatmapStatistic(LatticeStatistic):
 
     @property
     def relation(self) -> Relation:
-        """One person with all their points is added or removed, or one point where every point is a person."""
+        """Addition or removal of one person with all their points, or of one point where every point is a person."""
         return self.guarantee.relation
 
     @property
@@ -186,7 +186,7 @@ class HeatmapStatistic(LatticeStatistic):
 
     @cached_property
     def measured_inside(self) -> Floats:
-        """Shares of the cells of the finest measured level, in cells of the grid."""
+        """Areas inside the window of the cells of the finest measured level, in cells of the grid."""
         return pyramid(self.inside)[self.budgets.depth]
 
     @property
@@ -204,7 +204,7 @@ class HeatmapStatistic(LatticeStatistic):
 
     @cached_property
     def scales(self) -> tuple[float, ...]:
-        """Scales of their noise in lattice units."""
+        """Scales of the measured levels' noise, in lattice units."""
         return level_scales(self.budgets, self.bits)
 
     @cached_property
@@ -222,7 +222,7 @@ class HeatmapStatistic(LatticeStatistic):
 
     @property
     def size(self) -> int:
-        """Number of cells looked at, in all levels."""
+        """Number of measured cells on all levels."""
         return sum(self.layout)
 
     def noise_name(self, *, seeded: bool = False) -> str:

@@ -140,7 +140,7 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
         self.neighbouring()
 
     def neighbouring(self) -> Relation:
-        """One person is added or removed with all their points, or one point where every point is a person."""
+        """Addition or removal of one person with all their points, or of one point where every point is a person."""
         return AddRemove() if self.user is None else AddRemovePerson(self.user)
 
     @classmethod

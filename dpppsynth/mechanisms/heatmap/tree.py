@@ -167,7 +167,7 @@ def pyramid(p: np.ndarray) -> list[np.ndarray]:
 
 
 def spread_evenly(tree: CellTree, masses: Sequence[np.ndarray], areas: Sequence[np.ndarray]) -> np.ndarray:
-    """The grid of masses: that of every left-out cell is uniform over its area inside the mask.
+    """Masses on the grid; that of every left-out cell is spread evenly over its area inside the mask.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class Children:
         return self.means(1.0)
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
-        """Logarithm of the probability, at most, of a total so large, or so small."""
+        """Upper bound on the log-probability of a total so large, or so small."""
         # Half a second, for which only audits need wait.
         from scipy.stats import poisson
 
@@ -97,7 +97,7 @@ class Children:
         return min(0.0, math.log(2) + float(min(tails)))
 
     def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
-        """Whether kernels so many times too narrow are found with probability 0.9, by normal approximation."""
+        """Whether kernels too narrow by a factor are found with probability 0.9, by normal approximation."""
         mean, stated = (float(np.dot(each, runs)) for each in (self.means(factor), self._stated))
         unlucky = mean - math.copysign(LUCK * math.sqrt(mean), mean - stated)
         return (unlucky - stated) * (mean - stated) > 0 and self.log_chance(unlucky, 0, runs) <= log_level

@@ -38,7 +38,7 @@ def diffusion() -> Iterator[Example | Refusal]:
 
 
 def refusals(domain: Domain) -> Iterator[Refusal]:
-    """Relations under which a whole cluster comes or goes."""
+    """Unsupported relations, under which a whole cluster is added or removed."""
     for relation in RELATIONS[4:]:
         yield Refusal(relation, partial(KernelSynthesizer, 1.0, delta=1e-6, relation=relation), domain, CLUSTER)
 

@@ -114,7 +114,7 @@ class PatternStatistic(Statistic):
 
     @staticmethod
     def stated(parameters: Parameters, relation: Relation) -> tuple[CappedRelation, int, float, float, float, int]:
-        """The first fields, of public parameters."""
+        """Values of the first fields, from public parameters."""
         p = parameters
         return capped(relation), p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["patterns"]
 

@@ -74,7 +74,7 @@ class WiderPrior:
 
 @dataclass(frozen=True, eq=False)
 class FieldAudit(StatisticAudit):
-    """Base of audits about a Gaussian field, in which points show by its prior standard deviations."""
+    """Base of audits of a Gaussian field; a point's effect is measured by the prior standard deviation at its place."""
 
     plan: FieldStatistic
 
@@ -106,14 +106,14 @@ class FieldStatisticAudit(FieldAudit, AdditiveNoiseAudit):
 
     @property
     def log_mode(self) -> float:
-        """Bound on that of no noise: `sum_k e^(-k^2 / (2 s^2)) >= s sqrt(2 pi)`, by Poisson's summation."""
+        """Bound on the log-probability of no noise: `sum_k e^(-k^2 / (2 s^2)) >= s sqrt(2 pi)` (Poisson summation)."""
         return -math.log(self.plan.scale * math.sqrt(2 * math.pi))
 
     def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
         return partial(gaussian_ratio, *self.exact(pair), self.plan.scale)
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Exact law, that of two normal variables."""
+        """Exact law of the likelihood ratio, that of two normal variables."""
         change = self.change(pair).astype(np.float64)
         return partial(less_gaussian, float(np.sqrt(change @ change)) / self.plan.scale)
 
@@ -180,7 +180,7 @@ class PosteriorDrawAudit(DrawAudit):
         return (self.increment(pair), claim.mu) if isinstance(claim, GaussianDP) else UNKNOWN
 
     def increment(self, pair: Pair) -> float:
-        """Prior standard deviation of what two patterns change in the logarithm of the posterior's density."""
+        """Prior standard deviation of the change in the posterior's log-density between two patterns."""
         gone, came = changed(pair)
         plan, weight = self.plan, self.weight(pair).ravel()
         level = (plan.intercept_sd or 0.0) * (len(gone) - len(came))

@@ -49,7 +49,7 @@ UNIT = 1_000_000
 
 
 def cluster_text(posterior: ClusterPosterior) -> str:
-    """The file: laws of clusters that have a probability, with it."""
+    """Text of the file of clusters: the laws of positive probability, and these probabilities."""
     ends = np.rint(np.cumsum(posterior.probabilities) * UNIT).astype(np.int64)
     # Rounded ends of intervals leave their lengths whole, and the sum one.
     ends[-1] = UNIT

@@ -1,4 +1,4 @@
-"""Releases with clusters over a private intensity, as tight and as large as the original's; their record."""
+"""Releases with clusters over a private intensity, whose size and spread come from private pair sums; their record."""
 
 import warnings
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
 
     @property
     def clusters(self) -> ClusterPosterior:
-        """Posterior of the law of clusters: whether there are any, how large and how wide."""
+        """Posterior of the law of clusters: their presence, size and spread."""
         if self.inferred_clusters is None:
             msg = "release: inference has not been run on its private statistic; call `release.infer(...)` first."
             raise InputError(msg)
@@ -124,12 +124,12 @@ class ClusteredRelease(CoxRelease[MassesAndPairs]):
         return self.clustered(intensity, law, n, rng)
 
     def clustered(self, intensity: Intensity, law: ClusterLaw, n: int, rng: np.random.Generator) -> PointPattern:
-        """`n` points of clusters over an intensity, whose numbers vary as the rule of parents says."""
+        """`n` points of clusters over an intensity, the variance of whose number follows the rule of `parents`."""
         variance = self.parents(intensity).variance(law) if n and law != NO_CLUSTERS else 1.0
         return clustered_pattern(intensity, law, n, rng, variance=variance)
 
     def parents(self, intensity: Intensity) -> ParentRule:
-        """Rule by which numbers of clusters over an intensity vary; that of one is enough, patterns of one follow."""
+        """Rule by which numbers of clusters over an intensity vary; kept for the last intensity alone."""
         return self._rules.get(intensity, lambda: self._parents(intensity))
 
     @cached_property

@@ -217,7 +217,7 @@ class DrawStatistic(FieldStatistic):
 
     @property
     def support(self) -> Callable[[Floats], Any] | None:
-        """Set that the prior is restricted to: tells for fields (m, V) which lie inside."""
+        """Indicator, for fields (m, V), of the set that the prior is restricted to; None without a restriction."""
         return None
 
     def prepare(self) -> None:

@@ -116,7 +116,7 @@ class FieldStatistic(LatticeStatistic):
 
     @classmethod
     def own_fields(cls, parameters: Parameters, mechanism: str) -> dict[str, Any]:
-        """Further fields, by name."""
+        """Arguments of the constructor that a subclass adds, by name, from public parameters."""
         return {}
 
     @property

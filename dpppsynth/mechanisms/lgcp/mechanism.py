@@ -86,7 +86,7 @@ def example(
 
 
 def small_mesh(mechanism: str, domain: Any) -> Mesh:
-    """36 vertices, or streets in pieces of 100 m; in the plane alone fields of bounded slope are gentle."""
+    """Mesh of 36 vertices, or of 100 m street segments; fields of bounded slope are planar on streets too."""
     if isinstance(domain, Window):
         return regular_triangulation(domain, shape=(6, 6))
     return trace_mesh(domain, shape=(6, 6)) if mechanism == "lipschitz" else network_mesh(domain, 100.0)
@@ -130,7 +130,7 @@ def fitted(
     description: str,
     audit: Callable[[Any], Any],
 ) -> Mechanism[P, Any]:
-    """Record of a log-Gaussian Cox model behind noised numbers."""
+    """Record of a mechanism whose log-Gaussian Cox model is inferred from noised numbers."""
     return Mechanism(
         name=name,
         settings=LGCPSynthesizer,

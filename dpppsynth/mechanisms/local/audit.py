@@ -1,4 +1,4 @@
-"""Audits of local plans: trials run one client, and whole releases are held to the law of their counts.
+"""Audits of local statistics: trials run one client, and whole releases are held to the law of their counts.
 
 Trials run one client. A plan that counts anything else than what clients send, true cells say, shows in what it
 releases: where all persons have one value, every count is binomial.
@@ -70,7 +70,7 @@ class ReportCounts:
         return cls(run, (first, second), rounds, opened)
 
     def misfits(self, chance: float) -> dict[str, float]:
-        """The oddest count, with the logarithm of the probability of one as odd, if that is below the chance."""
+        """Log-probability of a count as unlikely as the least likely one, by name, if it is below that of `chance`."""
         tails = [tails_of(counts) for pattern in self.pair for counts in self._counts(pattern)]
         # Either tail of every count, of both releases.
         log_chance = float(np.concatenate(tails).min()) + math.log(2 * sum(map(len, tails)))
@@ -99,7 +99,7 @@ MOST_SHUFFLED = 500
 
 @dataclass(frozen=True, eq=False)
 class OwnReport:
-    """A number, or several, of the client's own report, which the shuffler alone sees by itself."""
+    """Features of the client's own report, which only the shuffler sees by itself."""
 
     features: Callable[[Any], ArrayLike]
 
@@ -109,7 +109,7 @@ class OwnReport:
 
 
 def among_others(target: Target, clients: Randomizer, statement: ShuffledPrivacy) -> Target:
-    """Audit of one report and, with other persons' reports around it, of the statement on as many as it is of."""
+    """Audit of one report alone, and of the shuffled guarantee for that report among other persons' reports."""
     first, second = target.pair
     other = next((value for value in range(clients.inputs) if value not in (first, second)), second)
     own = tuple(replace(each, features=OwnReport(each.features)) for each in target.statistics)
@@ -138,7 +138,7 @@ class ReportsAudit(StatisticAudit):
 
     @property
     def clients(self) -> Randomizer:
-        """Law with the largest epsilon of the rounds in which there is anything to tell apart."""
+        """Law of the round with the largest epsilon, among those with more than one value."""
         return max(self.rounds, key=lambda randomizer: (randomizer.inputs > 1, randomizer.spent))
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
@@ -146,7 +146,7 @@ class ReportsAudit(StatisticAudit):
         self._unknown("what its counts are of", "counts")
 
     def smaller(self) -> AreaStatistic | GridStatistic | DisplacementStatistic | None:
-        """The statistic for so few persons that a release is quick; None where there is none."""
+        """The same statistic for so few persons that a release is quick; None where there is no such statistic."""
         return replace(self.plan, n=self.few, shuffle=None)  # type: ignore[type-var]
 
     @property
@@ -220,7 +220,7 @@ class GridAudit(ReportsAudit):
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveGridAudit(GridAudit):
-    """Reports about rectangles of a coarse grid, and of others about those of a finer one made from their counts."""
+    """Reports about rectangles of a coarse grid and, by other persons, of a finer grid made from the first counts."""
 
     plan: AdaptiveGridStatistic
 

@@ -82,7 +82,7 @@ class CountedReports:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The integers of reports as they are, whatever they mean: seeds, words, cells that no client should send."""
+    """The integers of reports, uninterpreted: seeds, words, cells that no client should send."""
 
     def __call__(self, reports: Any) -> Floats:
         """(columns,) sums over the reports (k, columns)."""
@@ -91,7 +91,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Bits:
-    """Every bit of the first integers of reports: what depends on the value may be in the last one of a seed."""
+    """Every bit of the first integers of reports, as a leak may show only in the last bit of a seed."""
 
     def __call__(self, reports: Any) -> Ints:
         """(m,) sums over the reports (k, columns)."""
@@ -229,7 +229,7 @@ def cell_distance(randomizer: Law, values: Values) -> float:
 
 
 def held_to(spent: float, guarantee: Guarantee | None) -> float:
-    """Epsilon that clients are held to: what their integers certify, or a claim that is less."""
+    """Epsilon by which clients are judged: the one that their integers certify, or a smaller claim."""
     return spent if guarantee is None else min(spent, guarantee.epsilon())
 
 

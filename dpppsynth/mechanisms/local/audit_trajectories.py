@@ -87,7 +87,7 @@ class TranscriptRatio:
 
 @dataclass(frozen=True, eq=False)
 class PartRatios:
-    """Log-likelihood ratio of each part alone: a leak in one report drowns in the noise of hundreds."""
+    """Log-likelihood ratio of each part alone, since the noise of hundreds of reports hides a leak in one."""
 
     parts: tuple[Differing, ...]
 

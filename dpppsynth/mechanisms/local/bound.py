@@ -58,7 +58,7 @@ def local_report(randomizer: Randomizer, user: str | None = None) -> Guarantee:
 
 
 def square_grid(randomizer: Any) -> int:
-    """Cells along each side of the square grid that a client mechanism's values are; InputError where they are none."""
+    """Cells along each side of the square grid of a client mechanism's values; InputError where there is no grid."""
     cells = getattr(randomizer, "cells", None)
     if cells is None:
         msg = f"randomizer: the values of {randomizer.kind} are not the cells of a square grid; take UniformGrid."
@@ -67,7 +67,7 @@ def square_grid(randomizer: Any) -> int:
 
 
 def local_rounds(epsilon: float, randomizers: Sequence[Any], user: str | None = None) -> Guarantee:
-    """Guarantee of several rounds in each of which other persons report.
+    """Guarantee of several rounds, each with reports of different persons.
 
     Parameters
     ----------

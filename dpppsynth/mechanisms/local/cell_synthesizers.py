@@ -57,7 +57,7 @@ class AreaMechanism(CellMechanism):
 
 @dataclass(frozen=True)
 class DiskAreaMechanism(AreaMechanism):
-    """Disk area mechanism: all cells in a disk around the person's are equally likely, by `e^epsilon` more than others.
+    """Disk area mechanism: cells in a disk around the person's are equally likely, `e^epsilon` times as much as others.
 
     Parameters
     ----------

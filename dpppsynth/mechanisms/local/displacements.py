@@ -136,7 +136,7 @@ class DisplacementStatistic(OneRoundStatistic, WalksStatistic):
 
 
 def trajectory_values(law: DisplacementLaw, walks: GridTrajectories) -> Ints:
-    """(T,) values of trajectories: their first cell, and the way from there to their last."""
+    """(T,) values of trajectories: their first cell, and the displacement from there to their last."""
     first, last = walks.values[walks.offsets[:-1]], walks.values[walks.offsets[1:] - 1]
     way = np.stack(np.divmod(last, law.cells), axis=1) - np.stack(np.divmod(first, law.cells), axis=1)
     return np.asarray(first * law.displacements + displacement_of(way, law.reach))
@@ -144,7 +144,7 @@ def trajectory_values(law: DisplacementLaw, walks: GridTrajectories) -> Ints:
 
 @dataclass(frozen=True)
 class LineTrace(OfTrajectories, LocalMechanism):
-    """Synthetic trajectories from one report of each person, about where theirs starts or how it ends from there.
+    """Synthetic trajectories from one report of each person, about the start or the displacement of theirs.
 
     Each device draws one of the two questions and answers it with the whole budget: the cell of the start by the disk
     area mechanism, or the direction and distance from start to end by the best frequency oracle. Synthetic trajectories
@@ -235,7 +235,7 @@ class LineTrace(OfTrajectories, LocalMechanism):
         return self.counts(self.trajectory_values(trajectories), rng, fast=False)
 
     def estimate(self, counts: Counts) -> LineModel:
-        """The straight lines behind counts, wherever the window is."""
+        """Model of straight lines estimated from counts, which does not depend on where the window is."""
         own = self.own(counts)
         starts, moves = self.randomizer.parts(own.values, own.n)
         inside: Any = np.ones(self.cells**2, dtype=bool)

@@ -1,4 +1,4 @@
-"""Log-Gaussian field behind the estimates of a grid's cells: free post-processing of the same reports.
+"""Log-Gaussian field inferred from the estimates of a grid's cells: free post-processing of the same reports.
 
 The field has a value for every piece of an even grid. Its exponential, times the part of the piece that lies in the
 window, is the mass there, and every cell of either level has the masses of its pieces, in proportion to area. Reports
@@ -100,7 +100,7 @@ def log_intensity(masses: NormalCounts, mesh: Mesh, longest: float, start: Float
 
 
 def own_masses(levels: Sequence[GridLevel], expected: Sequence[Floats], n: int) -> Floats:
-    """(T,) persons in the finest cells themselves, from numbers that a field expects in the cells of each level.
+    """(T,) estimated persons in the finest cells, from their reports and a field's expectations on each level.
 
     A Poisson number has the mean and variance m. By normal laws the estimate of a cell takes it from there, and then
     that of the cell of the level above takes all cells within it.
@@ -119,7 +119,7 @@ def own_masses(levels: Sequence[GridLevel], expected: Sequence[Floats], n: int) 
 
 
 def even_pieces(window: Window, cells: int) -> Rectangles:
-    """Pieces of a window's bounding box, as many along both sides, by the number of cells of a grid.
+    """Equal pieces of a window's bounding box, as many along x as along y, by the number of cells of a grid.
 
     Examples
     --------

@@ -75,7 +75,7 @@ class GridLevel(NamedTuple):
         return self.clients.frequencies(self.counts, self.reports)
 
     def variances(self, expected: Floats, n: int) -> Floats:
-        """(T,) variances of n times the shares, where so many (T,) of n persons are expected in the cells.
+        """(T,) variances of n times the shares, with `expected` (T,) of n persons in the cells.
 
         From the reports, and from who among n persons reports on this level.
         """
@@ -144,7 +144,7 @@ class GridStatistic(ReportsStatistic):
         return self.report_rows(self.randomizers[0].parameters())
 
     def places(self, pattern: PointPattern) -> Floats:
-        """(n, 2) coordinates of a pattern that matches the plan. As sensitive as the points."""
+        """(n, 2) coordinates of a pattern that matches the statistic. As sensitive as the points."""
         require_no_marks(instance("pattern", pattern, PointPattern))
         require_match(pattern, self.domain, self.n)
         return np.asarray(self.domain.coordinates(pattern.positions))
@@ -225,7 +225,7 @@ class UniformGridStatistic(OneRoundStatistic, GridStatistic):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdaptiveGridStatistic(GridStatistic):
-    """Counts of reports on a coarse grid by some persons, and on one that follows from them by all the others.
+    """Counts of reports on a coarse grid by some persons, and by all others on a finer grid made from the first counts.
 
     Attributes
     ----------
@@ -404,7 +404,7 @@ class AdaptiveGridStatistic(GridStatistic):
         return self.counted(np.concatenate([first, second]), seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
-        """Counts of both rounds' reports, one after the other, as what was released."""
+        """Counts of both rounds' reports, one after the other, as a released statistic."""
         grid, clients = self.second_round(counts[: self.randomizers[0].size])
         settled = replace(self, cells=len(grid))
         clients.counts_of(settled.parts(counts)[1], self.reports[1])

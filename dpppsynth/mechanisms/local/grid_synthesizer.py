@@ -301,7 +301,7 @@ class AdaptiveCounts:
 
 @dataclass(frozen=True)
 class AdaptiveGrid(GridMechanism):
-    """Base of grids in two rounds: some persons report on a coarse grid, the others on one made from their answers."""
+    """Base of grids in two rounds: some persons report on a coarse grid, the others on one made from its counts."""
 
     _: KW_ONLY
     sigma: float = setting(PRIVAG.sigma, **SIGMA)
@@ -337,7 +337,7 @@ class AdaptiveGrid(GridMechanism):
         return first if after is None else self.second(first_counts(after, first, self.own_window(domain)), persons)
 
     def share(self, after: str | None) -> dict[str, str]:
-        """The persons of one round: releases of all points have another n."""
+        """Mark and value of the persons of one round, since their number is not that of all points."""
         return {ROUND: "1" if after is None else "2"}
 
     def combined(self, domain: Any, n: int | None, after: str, counts: Any) -> Any:
@@ -353,7 +353,7 @@ class AdaptiveGrid(GridMechanism):
     def settings(
         self, n: int, reports: tuple[int, int] | None = None, shuffle: Shuffle | None = None
     ) -> AdaptiveGridStatistic:
-        """Both rounds for n persons, of whom so many report in each; by default as `sigma` splits them."""
+        """Statistic of both rounds for n persons; `reports` of each round, by default as `sigma` splits the persons."""
         return AdaptiveGridStatistic(
             self.window,
             float(self.epsilon),
@@ -446,7 +446,7 @@ class AdaptiveGrid(GridMechanism):
 
 @dataclass(frozen=True)
 class PrivAG(AdaptiveGrid):
-    """Two rounds with even cuts: cells of the first round are divided the finer the more persons they seem to hold.
+    """Two rounds with even cuts: first-round cells with more estimated persons are divided more finely.
 
     Parameters
     ----------
@@ -525,5 +525,5 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
 
 
 def studied(rng: RngLike, fast: Any) -> bool:
-    """Whether a run is marked as not private."""
+    """Whether a run counts as a study, which is not private: `fast`, or with the caller's random numbers."""
     return flag("fast", fast) or rng is not None

@@ -77,7 +77,7 @@ def disk_area() -> Iterator[Example]:
 
 
 def one_square(settings: Callable[..., Any], **given: Any) -> Callable[[], Iterator[Example]]:
-    """Examples of which there is one, on a square."""
+    """One example, on a square."""
     return lambda: iter([Example("square", partial(settings, 1.0, **given), square())])
 
 

@@ -1,4 +1,4 @@
-"""One report a person: one of each person's points, drawn at random, and refusals where persons would report often.
+"""One report per person: one of each person's points, drawn at random, and refusals where persons would report often.
 
 A person's report is about one of their points, whichever is drawn with bits that nobody knows. Its law is a mixture of
 the laws of single points, so no report is likelier by more than e^epsilon for any other points of that person, however

@@ -213,7 +213,7 @@ def point_batches(
 
 
 def person_rows(source: PointFile, user: str, *, rows: int, progress: Progress) -> Ints:
-    """(n,) numbers that tell apart the persons of all rows of a file."""
+    """(n,) number of the person of each row of a file."""
     known: dict[int | str | None, int] = {}
     found = [np.empty(0, dtype=np.int32)]
     for column in source.labels(user, rows):
@@ -268,7 +268,7 @@ def walk_values(
     rows: int,
     progress: Progress,
 ) -> Iterator[tuple[Ints, float | None]]:
-    """Values of the clients with the trajectories of a file, in a random order, some at a time; and the share given.
+    """Batches of values of the clients with a file's trajectories, in random order, and the share given so far.
 
     The mechanism is a `TraceRound` or `LineTrace`. Rows and cells of all points are held in memory, not coordinates.
     """

@@ -292,7 +292,7 @@ def perturb_file(
     progress: Progress | None = None,
     permit: Callable[[int], None] | None = None,
 ) -> int:
-    """Draw one report for every person of a file of points, out of core: what their devices would have sent.
+    """Draw one report for every person of a file of points, out of core, as their devices would.
 
     With `user` a person's report is about one of their points, drawn at random, and hides all of them. Without it every
     row is a person of its own, and whoever has k rows is promised k times epsilon. Of `LineTrace`, and of a round of
@@ -421,7 +421,7 @@ def require_files(points: str | Path, reports: str | Path, window: Window, **col
 def require_place_columns(
     points: str | Path, *, user: str | None, window: Window | None = None, **layout: str | None
 ) -> PointFile:
-    """The file of points; refused, by the names of its columns and its CRS, as `perturb_file` would; InputError."""
+    """The file of points, refused by its column names and CRS where `perturb_file` would refuse it; InputError."""
     found = point_file(points, window, layout)
     require_user(found, user)
     require_told(found.columns, user, found.name)

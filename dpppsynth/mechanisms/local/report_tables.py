@@ -33,7 +33,7 @@ LONGEST_LINE = 2**24
 
 
 def table_files(paths: Any) -> list[Path]:
-    """All CSV and Parquet files that are meant, each once, by name."""
+    """The CSV and Parquet files that names, folders and patterns stand for, each once, by name."""
     given = [paths] if isinstance(paths, str | Path) else list(each(paths) or ())
     found = [file for name in given for file in _meant(name)]
     if not found:
@@ -224,7 +224,7 @@ class Label:
 def label_for(
     mechanism: LocalMechanism, *, seeded: bool, window: Window | None = None, user: str | None = None
 ) -> Label:
-    """Label of reports drawn by this mechanism's clients, of places in this window, one for each person it tells."""
+    """Label of reports by a mechanism's clients, of places in a window, one for each person that `user` tells."""
     place = None if window is None else window.fingerprint()
     return Label(mechanism.fingerprint, seeded, mechanism.randomizer.parameters(), place, user)
 
@@ -243,7 +243,7 @@ def read_label(path: Path) -> Label | None:
 def label_of(
     path: Path, mechanism: LocalMechanism, *, window: Window | None = None, labelled: bool = False
 ) -> Label | None:
-    """Label of a file of reports, which must be of this mechanism, and of this window, as far as it tells.
+    """Label of a file of reports, refused unless it is of this mechanism and, where it states one, this window.
 
     Where the mechanism's `user` tells persons, the label must say so as well.
     """
@@ -279,7 +279,7 @@ def label_of(
 
 
 def runs_of(paths: Sequence[Path], labels: Sequence[Label | None]) -> tuple[str, ...]:
-    """Random numbers of the drawings in files of reports, as far as labels tell them."""
+    """Random numbers of the runs that drew the reports in files, as far as labels state them, each once."""
     known: dict[str, Path] = {}
     for path, label in zip(paths, labels, strict=True):
         run = None if label is None else label.run
@@ -337,7 +337,7 @@ Sink = Callable[[Ints], object]
 
 
 def new_file(path: Any, suffixes: tuple[str, ...], argument: str) -> Path:
-    """Name of a file of reports or counts that may be written: of such an ending, in a folder, and new."""
+    """Name for a new file of reports or counts, with a known ending, in an existing folder."""
     target = as_path(path, argument)
     require_format(target, suffixes, argument)
     if not there(target.parent, Path.is_dir):

@@ -332,12 +332,12 @@ def _read(file: Path) -> SavedCounts:
 
 
 def is_counts(name: Any) -> bool:
-    """Whether a name or pattern is of files of counts, by how it ends."""
+    """Whether a name or pattern is of files of counts, by its ending."""
     return isinstance(name, str | Path) and str(name).lower().endswith(SUFFIX)
 
 
 def counts_files(names: Iterable[Any]) -> list[Path]:
-    """All files of counts that are meant, by name; InputError for names of anything else."""
+    """All files of counts that names and patterns stand for, by name; InputError for other files."""
     found: list[Path] = []
     for name in names:
         if not is_counts(name):

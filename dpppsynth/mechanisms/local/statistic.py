@@ -68,7 +68,7 @@ class Shuffle:
 
     @classmethod
     def of(cls, shuffled: Any, delta: Any) -> Self | None:
-        """The numbers from two settings, which go together; None where neither is given."""
+        """Shuffle with these two settings, which go together; None where neither is given."""
         if shuffled is None and delta is None:
             return None
         if shuffled is None or delta is None:
@@ -79,7 +79,7 @@ class Shuffle:
 
     @classmethod
     def stated(cls, parameters: JsonRead) -> Self | None:
-        """The numbers on a certificate; None without a shuffler."""
+        """The shuffle that a certificate states; None without a shuffler."""
         if "shuffled" not in parameters:
             return None
         return cls(**entries("shuffled", parameters["shuffled"], ("reports", "delta")))
@@ -89,7 +89,7 @@ class Shuffle:
         return {"reports": self.reports, "delta": self.delta}
 
     def require(self, n: int, least: int) -> None:
-        """Refuse more honest reports than there are (in the smaller round), and a delta that promises nothing."""
+        """Refuse more honest reports than are shuffled (in the smaller round), and a delta that promises nothing."""
         if self.reports > least:
             msg = (
                 f"shuffled: {self.reports} honest reports are more than the {least} that are shuffled together; state "
@@ -101,11 +101,11 @@ class Shuffle:
             raise InputError(msg)
 
     def one_message(self, local_epsilon: float, clones: float | None = None) -> ShuffledPrivacy:
-        """Guarantee where everybody sends one message within `local_epsilon`."""
+        """Guarantee where every person sends one message within `local_epsilon`."""
         return shuffled_reports(local_epsilon, self.reports, self.delta, clones=clones)
 
     def each_round(self, epsilons: tuple[float, ...]) -> ShuffledPrivacy:
-        """Guarantee where everybody sends one message in each round, within these epsilons."""
+        """Guarantee where every person sends one message in each round, within these epsilons."""
         return shuffled_rounds(epsilons, self.reports, self.delta)
 
 
@@ -121,7 +121,7 @@ def grid_values(mesh: Mesh, cells: int) -> Ints:
 
 
 def drawn_by(relation: Relation) -> str | None:
-    """Mark by which a relation tells persons, of each of whom one point is drawn."""
+    """Mark by which a relation identifies persons, of each of whom one point is drawn."""
     return None if relation.user_cap is None else relation.user_cap.user
 
 
@@ -175,7 +175,7 @@ class ReportsStatistic(LatticeStatistic):
 
     @property
     def together(self) -> int:
-        """Number of reports that are shuffled together; of two rounds the smaller."""
+        """Number of reports that are shuffled together: with two rounds, those of the smaller one."""
         return self.n
 
     def statement(self, shuffle: Shuffle) -> ShuffledPrivacy:
@@ -256,7 +256,7 @@ class OneRoundStatistic(ReportsStatistic):
         return self.counted(counts, seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
-        """Counts (size,) of n reports as what was released."""
+        """Counts (size,) of n reports as a released statistic."""
         return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), randomness_name(seeded), seeded)
 
 
@@ -329,7 +329,7 @@ class AreaStatistic(OneRoundStatistic):
 
     @cached_property
     def inside(self) -> Any:
-        """(inputs,) whether enough of a cell lies in the window to hold anybody."""
+        """(inputs,) whether the part of a cell inside the window is large enough for persons."""
         inside = np.zeros(self.randomizer.inputs, dtype=bool)
         inside[self.element_values[held(self.mesh.element_measure)]] = True
         return inside

@@ -78,14 +78,14 @@ class ReportSettings(Settings):
 
     @classmethod
     def require_size(cls, options: ParsedOptions, n: int | None, by: str | None) -> None:
-        """Refuse marks, which a report at a level would tell; InputError."""
+        """Refuse a mark of levels, which a report by level would reveal; InputError."""
         if by is not None:
             msg = "by: local methods have one report for each person, and no marks; leave --by out"
             raise InputError(msg)
 
     @classmethod
     def require_columns(cls, options: ParsedOptions, columns: Iterable[str], name: str) -> None:
-        """Refuse a file with a column that may tell persons, where nobody says whether it does; InputError."""
+        """Refuse a file with a column that may identify persons, unless the options say whether it does; InputError."""
         require_told(columns, cls.user_column(options), name)
 
     @classmethod
@@ -128,11 +128,11 @@ class ReportSettings(Settings):
         return promised
 
     def reporters(self, asked: Any, user: str) -> str:
-        """Sentence on the reports of persons told apart by a column."""
+        """Sentence on the reports of persons identified by a column."""
         return f"One report for each person of the column {user!r}, whatever points they have."
 
     def both_rounds(self) -> Guarantee | None:
-        """Guarantee of both rounds together, where everybody reports in each; None otherwise."""
+        """Guarantee of both rounds together, where every person reports in each; None otherwise."""
         return None
 
     def share(self, after: str | None) -> dict[str, str]:
@@ -157,7 +157,7 @@ AUTO = "auto"
 
 
 class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
-    """Base of local mechanisms: clients that need nobody else's data, an aggregator that sees nothing but reports."""
+    """Base of local mechanisms: clients that need nobody else's data, an aggregator that receives only reports."""
 
     counts_kind: ClassVar[type[Counts]] = Counts
     # Mark that tells persons, of each of whom one point is reported; None where every point is a person.
@@ -178,7 +178,7 @@ class LocalMechanism(ReportSettings, Synthesizer[LocalRelease | GridRelease]):
         return fingerprint(self.identity())
 
     def value(self, place: Any) -> int:
-        """The client's value for where a person is; each mechanism says how places are given."""
+        """The client's value for a person's place, given as each mechanism states."""
         raise NotImplementedError
 
     def neighbouring(self) -> Relation:

@@ -75,7 +75,7 @@ class WalksStatistic(ReportsStatistic):
         return inside
 
     def model(self, lattice: Ints) -> WalkModel:
-        """Trajectories behind the counts, as many as there were."""
+        """Model of trajectories estimated from the counts, with as many trajectories as were reported."""
         raise NotImplementedError
 
     def walks(self, pattern: PointPattern) -> GridTrajectories:
@@ -227,7 +227,7 @@ class TraceStatistic(WalksStatistic):
         return self.counted(lengths, reports(self.protocol.announced(lengths)), seeded=rng is not None)
 
     def counted(self, lengths: TraceCounts, mobility: TraceCounts, *, seeded: bool) -> PrivateStatistic[Self]:
-        """Counts of both rounds as what was released; InputError where they are not those of this plan."""
+        """Counts of both rounds as a released statistic; InputError where they are not those of this statistic."""
         if (lengths.n, mobility.n) != self.clients:
             msg = "clients: the counts are not those of so many persons; plan with their numbers."
             raise InputError(msg)
@@ -236,7 +236,7 @@ class TraceStatistic(WalksStatistic):
         return PrivateStatistic(settled, both, randomness_name(seeded), seeded)
 
     def counts(self, lattice: Ints) -> tuple[TraceCounts, TraceCounts]:
-        """The counts of both rounds, from what was released; InputError where they do not belong together."""
+        """The counts of both rounds, from a released statistic; InputError where they do not belong together."""
         return self.protocol.counts(lattice, self.clients, self.longest)
 
     def model(self, lattice: Ints) -> TraceModel:
@@ -250,7 +250,7 @@ def number_of_trajectories(pattern: PointPattern, user: str | None) -> int:
 
 
 def checked_user(user: Any) -> str | None:
-    """Name of the mark that tells trajectories; None where every point is one."""
+    """Name of the mark that identifies trajectories; None where every point is a trajectory."""
     if user is not None and not instance("user", user, str, "it names the mark that tells trajectories apart"):
         msg = "user: needs the name of a mark, got an empty text; it names the mark that tells trajectories apart."
         raise InputError(msg)

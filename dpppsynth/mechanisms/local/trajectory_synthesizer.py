@@ -94,7 +94,7 @@ class TraceRound(LocalMechanism):
         return Reports(self.fingerprint, self.law.columns, rows, rng is not None)
 
     def simulate(self, trajectories: GridTrajectories, rng: RngLike = None, *, fast: bool = False) -> Counts:
-        """Counts of what so many clients would report, with little memory.
+        """Counts of the reports of clients with these trajectories, with little memory.
 
         Parameters
         ----------
@@ -146,13 +146,13 @@ class OfTrajectories(ReportSettings, Synthesizer[TraceRelease]):
         return self.shuffled or 1
 
     def number_of(self, pattern: PointPattern) -> int:
-        """The number of trajectories of a pattern with the mark `user` and no other, in the order of their visits."""
+        """Number of trajectories of a pattern with rows in the order of visits, whose only mark is `user`."""
         return number_of_trajectories(pattern, self.user)
 
 
 @dataclass(frozen=True)
 class LDPTrace(OfTrajectories):
-    """Synthetic trajectories from clients who randomise their reports on their own, in two rounds.
+    """Synthetic trajectories from clients who each randomise their own reports, in two rounds.
 
     Where real clients report, `first` is what they are asked, then `second(longest(counts))`; both have `clients` and
     `aggregate`, and `combine` makes a release of the counts. A custodian who holds the points runs `release(pattern)`.
@@ -254,7 +254,7 @@ class LDPTrace(OfTrajectories):
         return first, _answers("mobility", mobility, self.protocol.announced(first))
 
     def estimate(self, lengths: Counts, mobility: Counts) -> TraceModel:
-        """The model behind the counts of the two rounds; InputError where the second is not the one announced."""
+        """The model estimated from the counts of both rounds; InputError where the second is not the one announced."""
         return self.protocol.model(*self.answers(lengths, mobility))
 
     def combine(self, lengths: Counts, mobility: Counts, n: int | None = None) -> "CombinedTraces":
@@ -329,7 +329,7 @@ class CombinedTraces:
 
     @property
     def model(self) -> TraceModel:
-        """The walks behind the counts, wherever the window is."""
+        """Model of random walks estimated from the counts, which does not depend on where the window is."""
         return self.mechanism.protocol.model(*self.mechanism.answers(self.lengths, self.mobility), n=self.n)
 
     def release(self, domain: Any) -> TraceRelease:

@@ -57,7 +57,7 @@ def marks_sensitivity(mesh: Mesh, marks: Marks, relation: CappedRelation, *, rea
 
 
 def time_on_clock(times: Times | None, relation: MovedPoint) -> float:
-    """Largest change of a time as it is measured, where so much time passes as the relation allows.
+    """Largest change of a measured time under the relation, changes of the clock's offset included.
 
     A clock that is t + o(t) at the instant t, with offsets o, changes by at most |t - t'| and the largest difference of
     its offsets.
@@ -76,7 +76,7 @@ def times_sensitivity(times: Times | None, reach: float) -> int:
 
 
 def change_of_marks(marks: Marks, relation: CappedRelation) -> float:
-    """Points by which masses change at most where a point keeps its place and changes its marks, before rounding."""
+    """Largest change of the masses, in points, where a point keeps its place and changes its marks, before rounding."""
     if isinstance(relation, AddRemove):
         return 0.0
     moved = require_told(relation, marks)

@@ -1,4 +1,4 @@
-"""`MarkedInference`: a field over places, times and types behind noised masses."""
+"""`MarkedInference`: a field over places, times and types inferred from noised masses."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -44,17 +44,17 @@ def tents() -> Iterator[Example]:
 
 
 def marks(n: int) -> Mapping[str, ArrayLike]:
-    """Types and hours of so many points."""
+    """Types and hours of n points."""
     return {**types(n), "hour": np.linspace(0.0, 23.5, n)}
 
 
 def types(n: int) -> Mapping[str, ArrayLike]:
-    """Types of so many points."""
+    """Types of n points."""
     return {"offence": np.where(np.arange(n) % 3 == 0, "burglary", "theft")}
 
 
 def times(n: int) -> Mapping[str, ArrayLike]:
-    """Years of so many points."""
+    """Years of n points."""
     return {"year": np.linspace(2010.0, 2020.0, n)}
 
 

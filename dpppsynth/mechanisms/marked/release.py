@@ -68,7 +68,7 @@ class MarkedRelease(CoxRelease[MarkedMasses]):
 
     @property
     def model(self) -> MarkedInference:
-        """Field behind the noised masses."""
+        """Field inferred from the noised masses."""
         return cast(MarkedInference, self.estimator)
 
     def marginal(self, mark: str, level: float = 0.9) -> Any:

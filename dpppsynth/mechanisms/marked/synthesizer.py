@@ -72,7 +72,7 @@ def tents_by_rule(domain: Domain, marks: Marks, n: float, epsilon: float, relati
 
 
 def field_mesh(tents: Mesh, marks: Marks, *, explained: bool = False) -> Mesh:
-    """Mesh of the field behind tents: their regular mesh, refined twice where that makes at most 8 000 values.
+    """Mesh of the field inferred from tents: their regular mesh, refined twice where that makes at most 8 000 values.
 
     With covariates, which it blurs, it is refined four times where that makes no more.
     """

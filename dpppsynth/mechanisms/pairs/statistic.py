@@ -121,7 +121,7 @@ class PairSumsStatistic(PairsStatistic):
 
     @cached_property
     def pairs(self) -> NoisedPairs:
-        """Sums and noise."""
+        """Pair sums and their noise."""
         statistic = PairStatistic(self.region, self.radii, self.caps, self.steps)
         return NoisedPairs(statistic, self.relation, self.epsilons)
 
@@ -205,7 +205,7 @@ class PairSumsStatistic(PairsStatistic):
         return pair_table(self.radii, self.caps, self.masses(lattice), self.pairs.noise_sd)
 
     def rehearsal_run(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
-        """One release: error of the sums in shares of the exact ones, and that of no sums at all."""
+        """One release: mean relative error of the sums, and 1, the error of zeros, for comparison."""
         made: Any = release(pattern, rng)
         exact, released = self.masses(self.exact_numbers(pattern)), self.masses(made.statistic.lattice)
         return Trial(None, distances=(float(np.mean(np.abs(released - exact) / np.maximum(exact, 1))), 1.0))

@@ -44,7 +44,7 @@ NO_PATTERNS = "pair sums are numbers, and no pattern can be drawn from them"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairSumsRelease(StatisticRelease[PairSumsStatistic], PatternRelease):
-    """Result of adding up pairs: everything in it is public. It holds numbers and no patterns."""
+    """Release of sums over pairs: everything in it is public. It holds numbers and no patterns."""
 
     @property
     def radii(self) -> tuple[float, ...]:
@@ -63,7 +63,7 @@ class PairSumsRelease(StatisticRelease[PairSumsStatistic], PatternRelease):
 
     @property
     def noise_sd(self) -> tuple[float, ...]:
-        """(L,) standard deviations of their noise."""
+        """(L,) standard deviations of the sums' noise."""
         return self.statistic.definition.pairs.noise_sd
 
     @property
@@ -86,7 +86,7 @@ def _for_persons(options: ParsedOptions) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class PairSums(Synthesizer[PairSumsRelease]):
-    """Private second-order statistic: how many pairs of points are near each other, at several radii.
+    """Private second-order statistic: sums over pairs of near points, at several radii.
 
     Every pair at a distance d below a radius r adds `1 - d / r` to the sum of that radius; distances are straight on a
     window and along the streets of a network. What one point adds, or one person with all their points, is capped, so

@@ -89,7 +89,7 @@ def track_ratio(rows: PersonRows, released: Any) -> float:
 
 
 def farthest(rows: PersonRows, released: Any) -> Floats:
-    """(2,) longest ways of the person's rows from the places of the first pattern, and from those of the second.
+    """(2,) largest distances of the person's rows from the places of the first pattern, and from those of the second.
 
     Wherever the noise ends, what is farther off is not from that pattern.
     """
@@ -169,7 +169,7 @@ class MovedAudit(MovesAudit):
     plan: MovedPoints
 
     def pair(self, relation: Relation) -> Pair:
-        """The hardest move; the moved points come first in the second pattern, whose rows are turned round.
+        """The hardest move; the moved points come first in the second pattern, whose rows are reversed.
 
         The order of the rows is not protected, so it must not differ between the patterns; that of a track is.
         """
@@ -197,7 +197,7 @@ class MovedAudit(MovesAudit):
         return self.plan.bound
 
     def weakened(self, pair: Pair) -> Weakened | None:
-        """Simulated, where it is known which point is moved to which place."""
+        """Simulated law of the likelihood ratio, where it is known which point is moved to which place."""
         shifts = self.shifts(pair)
         return None if shifts is None else partial(shorter_moves, shifts, self.plan.rate * self.plan.bound)
 
@@ -209,11 +209,11 @@ class MovedAudit(MovesAudit):
         return self.plan.size
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """Logarithm of the largest probability of all points' places on their grid, at most."""
+        """Upper bound on the log-probability of any places of all points on their grid."""
         plan, count = self.plan, self.numbers if first is None else first
         kept = float(gammainc(2, plan.rate * plan.bound))
         return count // 2 * min(0.0, math.log((plan.rate * plan.step) ** 2 / (2 * math.pi * kept)))
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        """No laws: which released row is whose is not known."""
+        """No laws: it is not known which released row is of which point."""
         return ()

@@ -8,7 +8,7 @@ from dpppsynth.spatial.domains import Window
 
 
 def require_visible(window: Window, max_error: float) -> float:
-    """The bound on moves, unless the public grid that points are rounded to is as coarse: then an InputError."""
+    """The bound on moves, refused with an InputError unless it is well above the public grid's spacing."""
     if positive("max_error", max_error) <= 4 * window.resolution:
         unit = f"{window.resolution:g} {window.unit}"
         msg = f"max_error: must be well above the public grid of {unit}, got {max_error:g}; take a larger bound."

@@ -56,7 +56,7 @@ class PointRelease(StatisticRelease[MovedPoints], PatternRelease):
     def filter(
         self, *, step: Any = "likely", particles: int = 1000, resample: bool = True, rng: RngLike = None
     ) -> Filtered:
-        """Track that a particle filter finds behind the raw positions; free, since it sees nothing else.
+        """Track estimated from the raw positions by a particle filter; free, since it uses nothing else.
 
         It helps where a person moves little between two positions, beside the noise. The error of a filtered position
         may be twice `max_error`, and it may lie outside the window.

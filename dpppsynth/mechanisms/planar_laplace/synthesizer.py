@@ -108,7 +108,7 @@ class PlanarLaplaceSynthesizer(PointSynthesizer[PointRelease]):
         return relation
 
     def require_levels(self) -> None:
-        """Refuse tracks: a person would have one in every level, and pay for each of them."""
+        """Refuse tracks by levels: a person would have a track, and a privacy cost, at each level."""
         super().require_levels()
         if self.track:
             msg = (

@@ -41,7 +41,7 @@ def require_bound_delta(value: Any, *, least: float = 0.0, otherwise: str = "") 
 
 
 def require_whole(name: str, value: Any, least: int, *, remedy: str = "") -> int:
-    """The number as an int, unless it is no whole number from `least` to 2^60: then an InputError."""
+    """The number as an int; InputError unless it is a whole number from `least` to 2^60."""
     number = whole(name, value, least, remedy=remedy)
     if number > LARGEST:
         msg = f"{name}: must be at most 2^60, got {shown(number)}{'; ' if remedy else ''}{remedy}."
@@ -50,7 +50,7 @@ def require_whole(name: str, value: Any, least: int, *, remedy: str = "") -> int
 
 
 def whole_bound(value: Any, least: int = 1, *, remedy: str = "") -> int:
-    """A `max_error` as an int, 30 for 30.0 as well, unless it is no whole number from `least` to 2^60."""
+    """A `max_error` as an int, 30 for 30.0 as well; InputError unless it is a whole number from `least` to 2^60."""
     number = whole_number(value)
     return require_whole("max_error", value if number is None else number, least, remedy=remedy)
 

@@ -77,7 +77,7 @@ class TruncatedGeometric:
 
     @property
     def rate(self) -> float:
-        """`1 / scale`, where that makes a difference within the bounds allowed."""
+        """Decay rate `1 / scale`, where that makes a difference within the bounds allowed."""
         return _rate(1 / self.scale)
 
     @property

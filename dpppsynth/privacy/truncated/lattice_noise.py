@@ -60,7 +60,7 @@ class LatticeNoise:
         return self.reach < SHORT
 
     def lengths(self, words: Ints) -> tuple[Floats, Floats, Floats]:
-        """Proposals from words (3, m): lengths in steps, bounds on their errors, and margins of what is taken.
+        """Proposals from words (3, m): lengths in steps, bounds on their errors, and margins of acceptance.
 
         A margin is above 0 where the offset is taken, below 0 where it is redrawn, and 0 where floating point
         arithmetic cannot tell.

@@ -10,7 +10,7 @@ from dpppsynth.spatial.mesh import Floats
 
 
 def geometric_sum(rate: float, terms: int) -> float:
-    """`1 + q + ... + q^(terms - 1)`."""
+    """Sum `1 + q + ... + q^(terms - 1)`."""
     return math.expm1(-rate * terms) / math.expm1(-rate) if rate else float(terms)
 
 

@@ -192,7 +192,7 @@ class TruncatedLaplace:
 def in_range(
     name: str, value: Any, least: float = SMALLEST, most: float = LARGEST, *, remedy: str = "choose another unit"
 ) -> float:
-    """The number as a float, unless it is outside the range: then an InputError."""
+    """The number as a float; InputError where it is outside the range."""
     rule = f"be a number from {least:g} to {most:g}"
     number = float(positive(name, value, rule=rule, most=most))
     if number < least:
@@ -202,7 +202,7 @@ def in_range(
 
 
 def numbers(name: str, values: Any, least: float = -math.inf, most: float = math.inf) -> Floats:
-    """The values as an array of floats of their shape; an InputError where one is outside the range, or no number."""
+    """The values as an array of floats; InputError where one is outside the range, or not a number."""
     given = plain_array(values)
     array = None if given is None or given.dtype.kind not in "iuf" else given.astype(float)
     if array is None or not ((array >= least) & (array <= most)).all():
@@ -212,7 +212,7 @@ def numbers(name: str, values: Any, least: float = -math.inf, most: float = math
 
 
 def draws_shape(size: Any) -> tuple[int, ...]:
-    """The shape that a size asks draws for, unless it is none or too large: then an InputError."""
+    """Shape of an array of draws for a size; InputError where the size is invalid or too large."""
     found = elements(size)
     shape = tuple(whole("size", side, 0, most=MOST_DRAWS) for side in ([size] if found is None else found))
     if math.prod(shape) > MOST_DRAWS or len(shape) > 32:

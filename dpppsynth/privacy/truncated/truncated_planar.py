@@ -24,18 +24,18 @@ SMALLEST_LENGTH, LARGEST_LENGTH = 1e-60, 1e60
 
 
 def bounded(name: str, value: Any) -> float:
-    """The bound, which may be infinite, unless it is none: then an InputError."""
+    """A positive number, which may be infinite, as a bound; InputError for anything else."""
     infinite = isinstance(value, float) and value == math.inf
     return math.inf if infinite else scaled(name, value)
 
 
 def scaled(name: str, value: Any) -> float:
-    """The number, unless products of such numbers may overflow or vanish: then an InputError."""
+    """The number as a float; InputError where products of such numbers may overflow or vanish."""
     return in_range(name, value, SMALLEST_LENGTH, LARGEST_LENGTH, remedy="choose a larger unit of length")
 
 
 def points_in_plane(name: str, points: Any) -> Floats:
-    """An array of shape (n, 2), unless it is none or a coordinate is too large to square: then an InputError."""
+    """An array of shape (n, 2); InputError for another shape, or coordinates too large to square."""
     given = plain_array(points)
     array = None if given is None or given.dtype.kind not in "iuf" else given.astype(float)
     if array is None or array.ndim != 2 or array.shape[1] != 2 or not (np.abs(array) <= LARGEST_LENGTH).all():

@@ -97,7 +97,7 @@ def read_layer(path: str | Path, content: str, *, crs: CRSLike | None = None) ->
 
 
 def as_path(path: str | Path, argument: str = "path") -> Path:
-    """Refuse an invalid file name."""
+    """The path of a file name; InputError for an invalid one."""
     try:
         return Path(path)
     except TypeError:
@@ -111,7 +111,7 @@ def is_csv(path: Path) -> bool:
 
 
 def checked_path(path: str | Path) -> Path:
-    """Refuse a file that does not exist or whose format is unknown."""
+    """The path of a file, refused if it does not exist or its format is unknown."""
     source = as_path(path)
     if source.suffix.lower() not in SUFFIXES and not is_csv(source):
         msg = f"path: the format must be one of {', '.join(SUFFIXES)}; got {source.suffix[:20] or 'no suffix'!r}"

@@ -40,7 +40,7 @@ RUN = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", G
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns and signs of a CSV file, or the layer of a GeoPackage; None or the default where nothing was said.
+    """Columns and signs of a CSV file, or the layer of a GeoPackage; None or the default where not given.
 
     Coordinate columns of a CSV file are "x" and "y" unless given; a comma, a semicolon, a tab or a bar separates its
     cells, and decimals begin with a point or a comma.
@@ -74,7 +74,7 @@ class Layout:
             raise InputError(msg)
 
     def pointed(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Cells of a column of numbers with a decimal point; a point that is none makes a cell no number."""
+        """Cells of a column of numbers with decimal points; any other point makes a cell no number."""
         if self.decimal == ".":
             return texts
         import pyarrow.compute as pc
@@ -82,7 +82,7 @@ class Layout:
         return pc.replace_substring(pc.replace_substring(texts, ".", NO_POINT), self.decimal, ".")
 
     def pointed_cell(self, cell: Any) -> Any:
-        """The same of a cell that may be a number; any other as it is."""
+        """One cell as by `pointed`, if it may be a number; any other cell unchanged."""
         if self.decimal == "." or not isinstance(cell, str) or not NUMERIC.fullmatch(cell):
             return cell
         return cell.replace(".", NO_POINT).replace(self.decimal, ".")
@@ -113,7 +113,7 @@ class Columns(Mapping[str, NDArray[Any]]):
 
 
 class AnyColumn(Mapping[str, NDArray[Any]]):
-    """Columns of a file without rows, in which alone they are named: every name is one, without a cell; none is listed.
+    """Columns of a file without rows, where only rows name them: any name is an empty column, and none is listed.
 
     Whether a file has rows may be secret, and a refusal of a column would tell it.
     """

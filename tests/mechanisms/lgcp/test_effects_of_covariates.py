@@ -214,7 +214,8 @@ class TestRisk:
         run("plot", folder, "--out", tmp_path / "pictures")
         assert (tmp_path / "pictures" / "risk.png").stat().st_size > 10_000
         assert release.has_risk
-        assert not LGCPSynthesizer(1.0, alpha=20.0, prior="sparse").release(pattern(200, 1)).has_risk
+        plain = LGCPSynthesizer(1.0, alpha=20.0, mesh=MESH, length_scale=300.0, inference="laplace")
+        assert not plain.release(pattern(200, 1)).has_risk
 
     @pytest.mark.slow
     def test_refused(self, release):

@@ -104,7 +104,7 @@ def kim_lim_36(
     delta: float,
     patterns: int = 1,
 ) -> Guarantee:
-    """Kim & Lim's Theorem 3.6; it holds for moves of all points at once, so the cap on points per person is free.
+    """Kim & Lim's Theorem 3.6, which holds for moves of all points at once, and so for any cap on points per person.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def checked_queries(rectangles: Any) -> Floats:
 
 
 def users(name: str, n: Any) -> int:
-    """A number of users: at least one, and such that it is a float."""
+    """A number of users, at least one and within the range of floats."""
     return whole(name, n, 1, most=2**53, remedy="it counts users")
 
 
@@ -109,7 +109,7 @@ def interval(lines: Floats, values: Floats) -> Ints:
 
 
 def interval_among(lines: Floats, first: Ints, number: Ints, values: Floats) -> Ints:
-    """(n,) the same, each value among `number` intervals of its own, whose lines begin at `first`."""
+    """(n,) number of the interval of each value among `number` intervals of its own, whose lines begin at `first`."""
     low, length = first.copy(), number.copy()
     while (length > 1).any():
         half = length // 2
@@ -390,7 +390,7 @@ def nested(grid: Rectangles, lines: Sequence[tuple[Any, Any]]) -> Rectangles:
 
 
 def one_level(grid: Any) -> Rectangles:
-    """The grid, unless its cells are already cut: then an InputError."""
+    """The grid of one level; InputError where its cells are already cut."""
     instance("grid", grid, Rectangles, "uniform_grid() makes one")
     if grid.inner:
         msg = "grid: its cells are already cut; `grid.first` is its first level."

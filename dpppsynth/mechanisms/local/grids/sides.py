@@ -1,4 +1,4 @@
-"""Grid sizes that balance the noise of a query against non-uniformity inside cells, and who reports on which level.
+"""Grid sizes that balance the noise of a query against non-uniformity inside cells, and the split of users by level.
 
 Under local privacy, `n` reports and budget epsilon, a reference query over half the width and half the height meets
 noise that grows with the side g and cells cut by its border that shrink with it; the minimum of the sum of their
@@ -155,7 +155,7 @@ def clipped_frequencies(counts: Any, reports: int) -> Floats:
 
 
 def rounded_sides(sides: Any, rounding: str) -> Ints:
-    """(K,) whole sides of at least 1, as many cells in all as fit into a grid.
+    """(K,) whole sides of at least 1, with no more cells in all than fit into a grid.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def rounded_sides(sides: Any, rounding: str) -> Ints:
 
 
 def report_signal(epsilon: float) -> float:
-    """`(e^eps - 1) / sqrt(e^eps)`: two over the deviation of an estimated count, per report of somebody else."""
+    """Signal `(e^eps - 1) / sqrt(e^eps)`: two over the deviation of an estimated count, per report of somebody else."""
     number = real(epsilon)
     if number is None or not LEAST_EPSILON <= number <= LARGEST_EPSILON:
         msg = f"epsilon: must lie between {LEAST_EPSILON:g} and {LARGEST_EPSILON}, got {shown(epsilon)}; {SMALL}."

@@ -184,12 +184,12 @@ class AreaRandomizer(CellRandomizer):
 
     @property
     def member(self) -> np.ndarray:
-        """(2 radius + 1, 2 radius + 1) truth values: offsets whose cells are outputs for every value."""
+        """(2 radius + 1, 2 radius + 1) mask of the offsets whose cells are outputs, whatever the value."""
         return reached(*offsets(self.radius), self.radius)
 
     @property
     def exponent(self) -> float:
-        """Logarithm of the largest weight: epsilon, except for what is not private."""
+        """Logarithm of the largest weight: epsilon, except in mechanisms that are not private."""
         return self.epsilon
 
     @property

@@ -60,7 +60,7 @@ class DisplacementLaw(QuestionsLaw):
 
     @property
     def displacements(self) -> int:
-        """Number of displacements: to stay, or eight directions and so many distances."""
+        """Number of displacements: staying, or one of `reach` distances in one of eight directions."""
         return 1 + len(DIRECTIONS) * self.reach
 
     @property
@@ -85,7 +85,7 @@ class DisplacementLaw(QuestionsLaw):
         return np.asarray(np.divmod(values, self.displacements)[question])
 
     def louder(self, epsilon: float) -> Self:
-        """The same laws with another epsilon, without a new choice of parameters."""
+        """These laws with another epsilon, without a new choice of parameters."""
         made = replace(self, epsilon=epsilon)
         start, displacement = (replace(each, epsilon=epsilon) for each in self.oracles)
         made.__dict__.update(start=start, displacement=displacement, oracles=(start, displacement))
@@ -95,7 +95,7 @@ class DisplacementLaw(QuestionsLaw):
         return known_settings(given)
 
     def parts(self, counts: Ints, n: int, *, inside: Any = None) -> tuple[Floats, Floats]:
-        """Estimated shares of the starts (cells**2,), and of the displacements; even where nobody reports on either.
+        """Estimated shares of the starts (cells**2,), and of the displacements; even shares where there are no reports.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class DisplacementLaw(QuestionsLaw):
 
 
 def displacement_of(way: Ints, reach: int) -> Ints:
-    """(n,) numbers of displacements (n, 2) in cells: the nearest of eight directions, and how far along either axis.
+    """(n,) numbers of displacements (n, 2) in cells: the nearest of eight directions, and steps along either axis.
 
     Examples
     --------

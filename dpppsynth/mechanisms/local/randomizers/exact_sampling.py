@@ -34,7 +34,7 @@ LOST = 1e-9
 
 
 class Split(NamedTuple):
-    """Decoded draws from [0, 2^62): `output` (n,) where it does not depend on the value, else -1; `near` (n,)."""
+    """Decoded draws from [0, 2^62): `output` (n,), or -1 where it depends on the value, then by `near` (n,)."""
 
     output: Ints
     near: Ints
@@ -159,7 +159,7 @@ def draws(rng: np.random.Generator, n: int, *, bits: int = BITS) -> Ints:
 
 
 def with_likelier(counts: Ints, weights: Ints) -> tuple[Ints, Floats]:
-    """(size + 1,) counts, and their chances, of reports with the given weights (size,) out of 2^62.
+    """(size + 1,) counts, and chances, of reports with weights (size,) out of 2^62; the last is of all likelier ones.
 
     A report counts once, so those of the likelier ones together are binomial, too: less is lost in many cells.
     """
@@ -274,7 +274,7 @@ def uniform_below(bounds: Ints, rng: np.random.Generator) -> Ints:
 
 
 def distinct(sizes: Ints, taken: Ints, rng: np.random.Generator) -> Ints:
-    """(n, k) distinct positions: uniform subsets of two runs of positions, by Floyd's method, in no order.
+    """(n, k) distinct positions, in no order: uniform subsets of two ranges of positions, by Floyd's method.
 
     References
     ----------
@@ -312,7 +312,7 @@ def _shared(at: int, far: int, k: int) -> Choice:
 
 
 def groups(keys: Ints) -> list[tuple[int, Ints]]:
-    """Keys that occur among (n,), each with the places where it does.
+    """Distinct keys among (n,), each with the indices where it occurs.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def checked_budget(epsilon: Any, domain: Any) -> tuple[float, int]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FrequencyOracle(Randomizer):
-    """Base of oracles for any finite list of values, none of them nearer to another.
+    """Base of oracles for any finite list of values, without distances between them.
 
     Attributes
     ----------
@@ -223,12 +223,12 @@ class DesignLaw:
 
     @property
     def coins(self) -> BinaryLaw:
-        """Coins that come up where the block lacks the own value."""
+        """Law of a coin that comes up where the block lacks the client's value."""
         return BinaryLaw(TOTAL - self.keep)
 
     @cached_property
     def spent(self) -> float:
-        """Logarithm of the ratio of a block's probabilities with and without the own value in it, rounded up."""
+        """Logarithm of the ratio of a block's probabilities with and without the client's value in it, rounded up."""
         without = (TOTAL - self.keep) * self.odds.numerator
         return log_ratio(self.keep * self.odds.denominator, without)
 
@@ -264,7 +264,7 @@ class DesignOracle(FrequencyOracle):
 
     @cached_property
     def law(self) -> DesignLaw:
-        """Whether a report's block holds the own value."""
+        """Law of whether a report's block holds the client's value."""
         one, _ = self.shares
         return design_law(self.epsilon, one / (1 - one))
 
@@ -282,7 +282,7 @@ class DesignOracle(FrequencyOracle):
         return self.p * both / one + (1 - self.p) * (one - both) / (1 - one)
 
     def kept(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """(n,) whether blocks hold the own value of their clients."""
+        """(n,) whether blocks hold their clients' values."""
         return ~self.law.coins.flips(rng, n)
 
 
@@ -302,7 +302,7 @@ def ideal_variance(epsilon: float, domain: int, one: float, both: float) -> floa
 
 
 def total_variance(oracle: FrequencyOracle) -> float:
-    """Sum over all values of the variance of the estimated number of clients, per client; whatever values they have.
+    """Sum over all values of the variance of the estimated number of clients, per client; the same for all true values.
 
     Of n clients c_v have value v, which adds `c_v own + (n - c_v) other`. Over all values that is
     `n (own + (domain - 1) other)`.

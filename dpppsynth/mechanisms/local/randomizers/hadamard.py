@@ -16,7 +16,7 @@ from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HadamardResponse(FrequencyOracle):
-    """One-bit Hadamard response: a uniform row of a Hadamard matrix, and the sign in the own value's column.
+    """One-bit Hadamard response: a uniform row of a Hadamard matrix, and the sign in the column of the client's value.
 
     With K the smallest power of two that is not below the number of values, the sign in row r and column v is the
     parity of `r & v`; the client flips it with probability `1 / (e^epsilon + 1)`. Two columns agree in half of the

@@ -193,7 +193,7 @@ class RangeHierarchyLaw(QuestionsLaw):
         return tuple(best_oracle(self.epsilon, side**2) for side in self.sides)
 
     def louder(self, epsilon: float) -> Self:
-        """The same laws of all levels with another epsilon, without a new choice of parameters."""
+        """These laws of all levels with another epsilon, without a new choice of parameters."""
         made = replace(self, epsilon=epsilon)
         made.__dict__["oracles"] = tuple(replace(oracle, epsilon=epsilon) for oracle in self.oracles)
         return made
@@ -225,7 +225,7 @@ class RangeHierarchyLaw(QuestionsLaw):
         return _spread(quadtree_shares(levels, inside=summed(square / 1.0, coarse) > 0, shrink=False), square)
 
     def level_shares(self, counts: Ints, n: int) -> list[LevelShares]:
-        """Unbiased estimates of each level on which anybody reports, and their variances; at least one."""
+        """Unbiased estimates of each level that has reports, and their variances; at least one level."""
         reports, parts = self.by_question(self.counts_of(counts, n))
         found = []
         for side, oracle, part, here in zip(self.sides, self.oracles, parts, reports.tolist(), strict=True):

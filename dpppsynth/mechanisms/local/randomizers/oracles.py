@@ -66,7 +66,7 @@ MOST_HASHED = 8
 
 
 class ResponseOracle(FrequencyOracle):
-    """Base of oracles whose reports end with randomised response on a few outputs: the own one, or else any.
+    """Base of oracles that apply randomised response to a few outputs: the client's output is likelier than any other.
 
     The law in integers is the same for every value; outputs differ by less than 2^-62 in it.
     """
@@ -90,7 +90,7 @@ class ResponseOracle(FrequencyOracle):
 
     @property
     def other(self) -> Fraction:
-        """Probability of an output that is not the own one."""
+        """Probability of each output other than the client's."""
         return Fraction(TOTAL - self._excess, self.outputs * TOTAL)
 
     @property
@@ -114,7 +114,7 @@ class ResponseOracle(FrequencyOracle):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RandomizedResponse(ResponseOracle):
-    """Generalised randomized response: the own value, or else any other one.
+    """Generalised randomized response: the client's value, or else any other one.
 
     Best of all where values are few: `domain < 3 e^epsilon + 2`. Counts are the reports of each value, estimated
     numbers of clients sum to the number of reports, and `fast_counts` have exactly the law of counts of reports.
@@ -187,7 +187,7 @@ def hash_range_rule(epsilon: float) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LocalHashing(ResponseOracle):
-    """Optimized local hashing: a random hash function, and randomized response on the class of the own value.
+    """Optimized local hashing: a random hash function, and randomized response on the class of the client's value.
 
     A report is the function's seed, drawn independently of the value, and a class. It supports all values that the
     function maps to the class; counts are supports, by work proportional to reports times values. `fast_counts` have
@@ -224,7 +224,7 @@ class LocalHashing(ResponseOracle):
         return Fraction(1, self.hash_range)
 
     def matrix(self) -> Floats:
-        """(functions x classes, domain) probabilities for all functions alike probable, classes fastest; few values."""
+        """(functions x classes, domain) probabilities, functions equally likely, classes fastest; for few values."""
         if self.domain > MOST_HASHED:
             msg = f"domain: the matrix has a row for each function of {self.domain} values; {MOST_HASHED} at most."
             raise InputError(msg)

@@ -1,4 +1,4 @@
-"""Projective geometry response: a report is one point, and the own value's hyperplane has the likelier ones.
+"""Projective geometry response: a report is one point, likelier if in the hyperplane of the client's value.
 
 A point is a vector of `dimension` numbers modulo the order whose first one that is not zero is 1. Read as digits, these
 vectors are the numbers from `order^m` up to, without, `2 order^m` for m = 0, 1, ..., and points are numbered in their
@@ -161,7 +161,7 @@ def _shares(order: int, dimension: int) -> tuple[Fraction, Fraction]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProjectiveResponse(DesignOracle):
-    """Projective geometry response: values are hyperplanes, reports points, those in the own one likelier.
+    """Projective geometry response: values are hyperplanes, reports points, those in the client's hyperplane likelier.
 
     A point of the own hyperplane is `e^epsilon` times as likely as another one. Its variance is nearly that of subset
     selection, and a report is one number. Counts are those of the points; `fast_counts` have exactly the law of counts

@@ -83,7 +83,7 @@ class Randomizer:
 
     @property
     def spent(self) -> float:
-        """Epsilon that the integer weights certify: at most `epsilon`, and all but a billionth of it."""
+        """Epsilon that the integer weights certify: `epsilon`, or less by at most a billionth of it."""
         raise NotImplementedError
 
     @property
@@ -129,7 +129,7 @@ class Randomizer:
         return counts
 
     def fast_tally(self, values: Ints, rng: np.random.Generator) -> Ints:
-        """(size,) counts of such reports drawn at once from their law, in floating point: for studies, never private.
+        """(size,) counts of reports drawn at once from their law, in floating point: for studies, never private.
 
         One by one where the counts have no multinomial law for each value.
         """
@@ -144,11 +144,11 @@ class Randomizer:
         return np.asarray(np.sum(drawn, axis=0), dtype=np.int64)
 
     def count(self, reports: Ints) -> Ints:
-        """(size,) counts of reports (n, columns), additive over reports; InputError for what no client sends."""
+        """(size,) counts of reports (n, columns), additive over reports; InputError for impossible reports."""
         raise NotImplementedError
 
     def reported(self, counts: Ints) -> int | None:
-        """Number of reports behind such counts, where they tell; InputError for counts of no reports."""
+        """Number of reports behind counts; None where they do not tell it, an InputError where no reports have them."""
         raise NotImplementedError
 
     def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
@@ -189,7 +189,7 @@ class Randomizer:
         return ClientAudit(self)
 
     def at_once(self, most: int) -> int:
-        """Reports that are held at once: at most so many, and fewer where each is long, as those of unary encodings."""
+        """Number of reports held at once: `most`, or fewer where each report is long, as in unary encodings."""
         return max(1, min(most, ROOM // max(1, len(self.columns))))
 
     def parameters(self) -> dict[str, Any]:
@@ -288,7 +288,7 @@ class CellRandomizer(Randomizer):
 
     @property
     def channel(self) -> Channel:
-        """Probabilities of what is counted given the cell."""
+        """Probabilities of the reports, as they are counted, given the cell."""
         raise NotImplementedError
 
     @property
@@ -301,7 +301,7 @@ class CellRandomizer(Randomizer):
         raise NotImplementedError
 
     def places(self, reports: Ints) -> Ints:
-        """(n,) places in the order of counts of reports (n, columns); InputError for what no client sends."""
+        """(n,) places in the order of counts of reports (n, columns); InputError for reports that no client sends."""
         raise NotImplementedError
 
     def count(self, reports: Ints) -> Ints:

@@ -66,7 +66,7 @@ class Shells:
 
     @cached_property
     def beyond(self) -> Ints:
-        """(B, A + 1) how many cells are at least as far from a cell of the orbit as each distance; none in the end."""
+        """(B, A + 1) numbers of cells at least as far as each distance from a cell of each orbit; 0 at the end."""
         width = len(self.squares)
         shell = np.arange(len(self.first))[:, None] * width + self.rank[self.first]
         sizes = np.bincount(shell.ravel(), minlength=len(self.first) * width).reshape(-1, width)
@@ -74,7 +74,7 @@ class Shells:
 
     @cached_property
     def nearest(self) -> Ints:
-        """(B, B) places among `squares` of the least distance between cells of two orbits."""
+        """(B, B) indices in `squares` of the least distance between cells of two orbits."""
         order = np.argsort(self.orbit, kind="stable")
         starts = np.searchsorted(self.orbit[order], np.arange(len(self.first)))
         return np.minimum.reduceat(self.rank[self.first][:, order], starts, axis=1)
@@ -85,7 +85,7 @@ class Shells:
         return np.argsort(self.rank, axis=1, kind="stable")
 
     def places(self, subsets: npt.NDArray[np.integer]) -> Ints:
-        """(n, m) places of the distances between subsets and cells in the list of distances."""
+        """(n, m) indices in the list of distances, for the distances between subsets and cells."""
         found = self.rank[subsets[:, 0]]
         for column in subsets.T[1:]:
             found = np.minimum(found, self.rank[column])
@@ -93,7 +93,7 @@ class Shells:
 
 
 def shells(cells: int) -> Shells:
-    """Shells of a grid with so many cells along a side, 1 to 64.
+    """Shells of a grid with `cells` cells along a side, 1 to 64.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class SubsetLaw:
 
     @cached_property
     def log_empty(self) -> tuple[Decimal, ...]:
-        """Logarithms of the weights of the empty report relative to the total; () where nobody sends it."""
+        """Logarithms of the weights of the empty report relative to the total; () where it is never sent."""
         return _logarithms(self.empty, self.total) if any(self.empty) else ()
 
     @cached_property
@@ -212,7 +212,7 @@ class SubsetLaw:
 
 
 def subset_law(epsilon: float, shells: Shells, subset: int) -> SubsetLaw:
-    """Whole-number law for subsets of so many cells, geo-indistinguishable with epsilon per cell side."""
+    """Whole-number law for subsets of `subset` cells, geo-indistinguishable with epsilon per cell side."""
     bits = ACCURACY + epsilon * float(shells.distances[-1]) / math.log(2)
     if bits > MOST_BITS or epsilon < LEAST_EPSILON:
         raise InputError(_beyond(epsilon, shells.cells))

@@ -100,7 +100,7 @@ class BitOracle(FrequencyOracle):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnaryOracle(BitOracle):
-    """Base of unary encodings: the own bit and the others with their probabilities of being set.
+    """Base of unary encodings: the bit of the client's value, and the others, with their probabilities of being set.
 
     Counts are the reports with each bit set. `fast_counts` have exactly their law.
     """
@@ -147,7 +147,7 @@ class UnaryOracle(BitOracle):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OptimizedUnary(UnaryOracle):
-    """Optimized unary encoding: the own bit is a fair coin, each other bit is set with probability 1/(e^epsilon + 1).
+    """Optimized unary encoding: the client's bit is a fair coin, each other is set with probability 1/(e^epsilon + 1).
 
     Examples
     --------
@@ -222,7 +222,7 @@ def selected_size(epsilon: float, domain: int) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SubsetSelection(DesignOracle, BitOracle):
-    """Subset selection: of all subsets of k values those with the own one are `e^epsilon` times as likely.
+    """Subset selection: subsets of k values that hold the client's value are `e^epsilon` times as likely as others.
 
     No oracle has a smaller total variance; reports are long, one bit for each value. With k = 1 it is randomised
     response. Counts are supports. `fast_counts` have exactly the law of counts of reports.

@@ -114,7 +114,7 @@ def starts(lengths: Ints) -> Ints:
 
 
 def checked_offsets(offsets: Any, size: int) -> Ints:
-    """(T + 1,) offsets that part so many points; InputError otherwise."""
+    """(T + 1,) offsets that divide `size` points into trajectories; InputError otherwise."""
     array = plain_array(offsets)
     flat = array is not None and array.ndim == 1 and len(array) > 1 and array.dtype.kind in "iu"
     if array is None or not flat or array[0] != 0 or array[-1] != size or not (array[1:] > array[:-1]).all():

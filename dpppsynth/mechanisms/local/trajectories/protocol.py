@@ -38,7 +38,7 @@ CHUNK = 2**20
 
 
 class RoundPart(NamedTuple):
-    """Reports of one kind that every client makes in a round: what they are about, how many, and their law."""
+    """Reports of one kind that every client makes in a round: their subject, number and law."""
 
     name: str
     times: int
@@ -196,7 +196,7 @@ class RoundLaw(Randomizer):
 
 
 class TraceCounts(NamedTuple):
-    """Counts (size,) of one round, and the number of clients behind them."""
+    """Counts (size,) of one round, and the number of clients who were counted."""
 
     law: RoundLaw
     values: Ints
@@ -321,7 +321,7 @@ class TraceProtocol:
     def model(
         self, lengths: TraceCounts, mobility: TraceCounts, *, n: int | None = None, inside: Any = None
     ) -> TraceModel:
-        """The model behind the counts of the two rounds.
+        """The model estimated from the counts of the two rounds.
 
         Parameters
         ----------

@@ -1,0 +1,222 @@
+"""The default and its named mechanisms beside private histograms, moved points smoothed or deconvolved, and limits.
+
+Of each set half of the points, chosen at random, or a part of that half is released, and the other half judges, by two
+measures: the mean over its points of log(.99 q A + .01), with q the normalised intensity and A the area of the window,
+and the earth mover's distance from the normalised intensity to its points, on 64 x 64 cells and for the l1 distance.
+
+Rivals know more than a release may: all know the number of points, and what their papers leave open (sides of grids,
+bandwidths, steps, what becomes of negative masses) is chosen on the judging half itself, anew for each measure.
+
+Scores of all are kept in a file where one is named, and what stands there is not run again.
+
+    OMP_NUM_THREADS=1 python benchmarks/rivals.py --data FOLDER --out docs/results/rivals.md
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rival_methods
+import rival_tables
+from baselines.histograms import blocks
+from held_out import Raster, halves, score, sets
+from measuring import timed
+from pages import command_line, fill
+
+import dpppsynth as dps
+from dpppsynth.evaluation import grid_wasserstein
+
+# Sets, and points that are released; the whole half where no number stands.
+SETS = {
+    "france": (None, 1000),
+    "airports": (None,),
+    "bei": (None, 200),
+    "clmfires": (None,),
+    "shapley": (None,),
+    "city, simulated": (50_000, 10_000),
+    "tight spots, simulated": (None,),
+}
+CITY = 100_000
+EPSILONS = (0.1, 0.3, 1.0, 3.0)
+ALPHAS = {"alpha 1 %": 0.01, "alpha .5 %": 0.005}
+ANYWHERE = {"replace one": dps.ReplaceOne(), "add/remove": dps.AddRemove()}
+RELATIONS = (*ALPHAS, *ANYWHERE)
+# Noise of the field on the points themselves: epsilon at an alpha of a hundredth.
+LIMIT = (0.01, 1000.0)
+# Cells along each side for the distance that is told, and for the one that chooses among candidates.
+CELLS, ROUGH = 64, 32
+# Shares of an even intensity with which private rivals may be mixed before they are scored.
+EVEN = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A set of which some points are released and others judge."""
+
+    name: str
+    known: dps.PointPattern
+    judging: np.ndarray
+
+    @cached_property
+    def rasters(self) -> dict[int, Raster]:
+        """Rasters by their pixels along each side."""
+        return {pixels: Raster(self.known.domain, (pixels, pixels)) for pixels in rival_methods.RESOLUTIONS}
+
+    def distance(self, masses: np.ndarray, cells: int) -> float:
+        """Earth mover's distance in shares of sqrt(A)."""
+        raster = Raster(self.known.domain, (cells, cells))
+        spacing = raster.sides / self.known.domain.extent
+        return grid_wasserstein(blocks(masses, cells), raster.counts(self.judging), (spacing[0], spacing[1]))
+
+    def best(
+        self, candidates: Iterable[tuple[Raster, np.ndarray]], even: Iterable[float] = (0.0,)
+    ) -> tuple[float, float]:
+        """Best score, with any of these shares of an even intensity, and distance of the candidate nearest roughly."""
+        scores, distances, area = [], [], self.known.domain.area
+        for raster, masses in candidates:
+            density = raster.density(masses, self.judging)
+            scores += [score((1 - share) * density + share / area, area) for share in even]
+            near = self.distance(masses, ROUGH)
+            if near <= min(distances, default=np.inf):
+                chosen = masses
+            distances.append(near)
+        return max(scores), self.distance(chosen, CELLS)
+
+    def released(self, epsilon: float, **how: Any) -> tuple[float, float, str]:
+        """Score and distance of a release's intensity, and the mechanism that it names."""
+        guess = {"expected_n": float(f"{len(self.known):.0e}")} if how.get("relation") == dps.AddRemove() else {}
+        release = _release(dps.LGCPSynthesizer(epsilon, **how), self.known, guess)
+        intensity, window = release.intensity, self.known.domain
+        raster = self.rasters[rival_methods.FINE]
+        within = window.contains(raster.centres.reshape(-1, 2)).reshape(raster.shape)
+        masses = np.zeros(raster.shape)
+        masses[within] = intensity(raster.centres[within]) * raster.inside[within]
+        distance = self.distance(masses, CELLS)
+        return score(intensity(self.judging) / intensity.total, window.area), distance, release.mechanism
+
+
+def _release(synthesizer: dps.LGCPSynthesizer, known: dps.PointPattern, guess: dict[str, float]) -> dps.CoxRelease:
+    rng = np.random.default_rng(1)
+    try:
+        return synthesizer.release(known, rng, **guess)
+    except dps.QualityError as error:
+        # As a user would: infer again from the same private statistic, at no privacy cost.
+        return error.release.infer(rng)
+
+
+class Kept:
+    """Results by key, kept in a file of JSON lines where one is named."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        lines = path.read_text().splitlines() if path and path.exists() else []
+        self.found = {tuple(key): result for key, result in map(json.loads, lines)}
+
+    def get(self, key: tuple[Any, ...], run: Callable[[], Any]) -> Any:
+        """The result of a key, run unless it is there, with its CPU seconds at the end."""
+        if key not in self.found:
+            result, seconds = timed(run, time.process_time)
+            self.found[key] = [*result, seconds]
+            print(*key, *(f"{each:.4f}" if isinstance(each, float) else each for each in self.found[key]), flush=True)
+            if self.path:
+                with self.path.open("a") as stream:
+                    stream.write(json.dumps([key, self.found[key]]) + "\n")
+        return self.found[key]
+
+
+def cases(folder: Path | None, wanted: list[str] | None) -> Iterator[Case]:
+    """All sets with all numbers of points."""
+    found = dict(sets(folder, points=CITY))
+    for name, sizes in SETS.items():
+        if name in found and (not wanted or name.partition(",")[0] in wanted):
+            yield from (Case(name, *halves(found[name], most)) for most in sizes)
+
+
+def limits(case: Case, kept: Kept) -> dict[str, list]:
+    """Results that need no privacy."""
+    known, alpha = case.known, LIMIT[0] * case.known.domain.extent
+    kernels = partial(rival_methods.kernels, known.xy, case.rasters)
+    return {
+        "kernel, not private": kept.get((case.name, len(known), "kernel, not private"), lambda: case.best(kernels())),
+        "field, not private": kept.get(
+            (case.name, len(known), "field, not private"),
+            lambda: case.released(LIMIT[1], alpha=alpha, mechanism="moved"),
+        ),
+    }
+
+
+def histograms(case: Case, epsilon: float, sensitivity: float, kept: Kept) -> dict[str, list]:
+    """Results of all histograms."""
+    return {
+        name: kept.get(
+            (case.name, len(case.known), f"sensitivity {sensitivity:g}", epsilon, name),
+            lambda name=name: case.best(
+                rival_methods.histograms(name, case.known, case.rasters, epsilon, sensitivity), EVEN
+            ),
+        )
+        for name in rival_methods.HISTOGRAMS
+    }
+
+
+def ours(case: Case, relation: str, epsilon: float, kept: Kept) -> dict[str, list]:
+    """Results of the default, and of the mechanisms that may be asked for by name, of which the default is one."""
+    alpha = ALPHAS.get(relation)
+    how = {"relation": ANYWHERE[relation]} if alpha is None else {"alpha": alpha * case.known.domain.extent}
+
+    def run(mechanism: str) -> list:
+        key = case.name, len(case.known), relation, epsilon, mechanism
+        return kept.get(key, lambda: case.released(epsilon, mechanism=mechanism, **how))
+
+    default = run("auto")
+    named = ("tents",) if alpha is None else ("tents", "moved")
+    return {"auto": default} | {each: default if default[2] == f"lgcp-{each}" else run(each) for each in named}
+
+
+def jitters(case: Case, relation: str, epsilon: float, kept: Kept) -> dict[str, list]:
+    """Results of points moved by planar Laplace noise, where neighbours differ by a move."""
+    if relation not in ALPHAS:
+        return {}
+    given = case.known, case.rasters, ALPHAS[relation], epsilon
+    ways = {"jitter, kernel": rival_methods.jitter_kernels, "jitter, deconvolved": rival_methods.deconvolved}
+    return {
+        name: kept.get(
+            (case.name, len(case.known), relation, epsilon, name), lambda way=way: case.best(way(*given), EVEN)
+        )
+        for name, way in ways.items()
+    }
+
+
+def row(case: Case, relation: str, epsilon: float, kept: Kept) -> rival_tables.Row:
+    """Results of one setting."""
+    sensitivity = 1.0 if relation == "add/remove" else 2.0
+    setting = case.name, len(case.known), relation, epsilon
+    return rival_tables.Row(
+        *setting,
+        ours(case, relation, epsilon, kept),
+        histograms(case, epsilon, sensitivity, kept),
+        jitters(case, relation, epsilon, kept),
+        limits(case, kept),
+    )
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz; simulated sets alone without it")
+    parser.add_argument("--sets", nargs="+", help="names of sets, instead of all")
+    parser.add_argument("--kept", type=Path, help="file of results that are not run again; made where it is missing")
+    args = parser.parse_args()
+    kept, rows = Kept(args.kept), []
+    for case in cases(args.data, args.sets):
+        for relation in RELATIONS:
+            rows.extend(row(case, relation, epsilon, kept) for epsilon in EPSILONS)
+            for name, lines in rival_tables.tables(rows):
+                fill(args.out, name, lines)
+
+
+if __name__ == "__main__":
+    main()

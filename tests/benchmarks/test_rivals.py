@@ -1,0 +1,89 @@
+"""Scores, distances, kept results and tables of the comparison with rivals."""
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpppsynth as dps
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def rivals():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCHMARKS))
+        yield importlib.import_module("rivals")
+
+
+@pytest.fixture(scope="module")
+def case(rivals):
+    """Points of a 4 x 4 square whose judges all lie in the middle of one of 64 x 64 cells."""
+    window = dps.Window.rectangle(0, 0, 4, 4)
+    known = dps.PointPattern(np.random.default_rng(1).uniform(0, 4, (50, 2)), window)
+    return rivals.Case("square", known, np.full((3, 2), 1 / 32))
+
+
+class TestCase:
+    def test_distance_is_that_of_the_mass_to_the_judges(self, case):
+        masses = np.zeros((128, 128))
+        masses[64, 32] = 2.0
+        # Half of the side along one axis and a quarter along the other.
+        assert case.distance(masses, 64) == pytest.approx(0.75)
+
+    def test_each_measure_has_its_own_best_candidate(self, rivals, case):
+        raster = case.rasters[rivals.rival_methods.COARSE]
+        near, even = np.zeros(raster.shape), np.ones(raster.shape)
+        near[2, 2] = 1.0
+        score, distance = case.best([(raster, even), (raster, near)])
+        assert score == pytest.approx(0)
+        assert distance == pytest.approx(1 / 32)
+
+    def test_an_even_share_is_added_where_it_helps(self, rivals, case):
+        raster = case.rasters[rivals.rival_methods.COARSE]
+        empty = np.ones(raster.shape)
+        empty[:3, :3] = 0.0
+        assert case.best([(raster, empty)])[0] == pytest.approx(np.log(0.01))
+        assert case.best([(raster, empty)], (0.0, 0.4))[0] == pytest.approx(np.log(0.99 * 0.4 + 0.01))
+
+
+def test_kept_results_are_not_run_again(rivals, tmp_path):
+    path = tmp_path / "kept.jsonl"
+    first = rivals.Kept(path).get(("set", 3), lambda: (0.25, "tents"))
+    again = rivals.Kept(path).get(("set", 3), lambda: pytest.fail("run again"))
+    assert again == json.loads(json.dumps(first))
+    assert first[:2] == [0.25, "tents"]
+
+
+class TestTables:
+    @pytest.fixture
+    def rows(self, rivals):
+        """A win over a histogram that is lost to a jitter, and a loss to the histogram by distance."""
+        ours = {"auto": [0.5, 0.02, "lgcp-tents"], "tents": [0.5, 0.02, "lgcp-tents"]}
+        histograms = {"UG": [0.4, 0.03], "AG": [0.3, 0.01]}
+        limits = {"kernel, not private": [0.8, 0.01], "field, not private": [0.9, 0.01]}
+        jitters = {"jitter, kernel": [0.6, 0.04], "jitter, deconvolved": [0.1, 0.05]}
+        make = rivals.rival_tables.Row
+        return [
+            make("set", 100, "alpha 1 %", 1.0, ours, histograms, jitters, limits),
+            make("set", 100, "add/remove", 1.0, ours, histograms, {}, limits),
+        ]
+
+    def test_wins_are_counted_by_measure_and_by_rivals(self, rivals, rows):
+        *_, moved, added, both = rivals.rival_tables.summary(rows)
+        assert moved == "| alpha 1 % | 1 | 1 | 1 | 0 of 1 | 0 | 0 | 1 of 1 | 0 | 0.300 | 2.00 |"
+        assert added == "| add/remove | 1 | 1 | 1 |  | 1 | 0 |  | 0 | 0.300 | 2.00 |"
+        assert both == "| all |  | 2 | 2 | 0 of 1 | 1 | 0 | 1 of 1 | 0 | 0.300 | 2.00 |"
+
+    def test_losses_name_the_rival_and_its_lead(self, rivals, rows):
+        *_, moved, added = rivals.rival_tables.losses(rows)
+        assert moved == "| set | 100 | alpha 1 % | 1: jitter, kernel, 0.100 | 1: AG, 100 % |"
+        assert added == "| set | 100 | add/remove |  | 1: AG, 100 % |"
+
+    def test_the_best_of_each_setting_is_bold(self, rivals, rows):
+        *_, moved, added = rivals.rival_tables.results(rows, rivals.rival_tables.DISTANCE)
+        assert moved.endswith("| **1.00** AG | 4.00 | 5.00 | 2.00 |  | 2.00 | tents | 1.00 |")
+        assert added.endswith("| **1.00** AG |  |  | 2.00 |  | 2.00 | tents | 1.00 |")
