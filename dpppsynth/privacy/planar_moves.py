@@ -22,8 +22,9 @@ RELATION = "the bound grows with the distance, so it needs AlphaNeighbours(alpha
 SMALLEST_DELTA = 1e-250
 # More than a product of three floats is rounded by, relative.
 ROUNDING = 2.0**-51
-# Points of the curve of epsilon by distance.
-CURVE = 40
+# Distances at which epsilon is stated: so many in equal ratios, from an eighth of alpha on, and multiples of alpha.
+# Between two of them the longer one's epsilon is read.
+CURVE, MULTIPLES = 40, np.array([0.25, 0.5, 1.0, 2.0, 3.0, 4.0])
 
 
 def moved_points(
@@ -58,7 +59,8 @@ def moved_points(
     profile = ApproximateDP(level, slack) if slack > 0 else PureDP(level)
     own = (NOISE, REDRAWN) if bound < math.inf else (NOISE,)
     reach = min(farthest, alpha) if slack > 0 else farthest
-    lengths = np.linspace(0, reach, CURVE + 1)[1:]
+    ratios, multiples = np.geomspace(min(alpha / 8, reach / 2), reach, CURVE), alpha * MULTIPLES
+    lengths = np.union1d(ratios, multiples[multiples <= reach])
     curve = on_ground(((d, rate * d * (1 + ROUNDING)) for d in lengths), domain)
     return Guarantee(relation, profile, "moved-points", assumptions(relation, own, domain=domain), curve)
 
