@@ -25,8 +25,9 @@ SMALLEST_DELTA = 1e-250
 ROUNDING = 2.0**-51
 # Share of the largest coordinate, and of the longest edge, by which coordinates found along edges are off, at most.
 ALONG_EDGES = 2.0**-40
-# Points of the curve of epsilon by distance.
-CURVE = 40
+# Distances at which epsilon is stated: so many in equal ratios, from an eighth of alpha on, and multiples of alpha.
+# Between two of them the longer one's epsilon is read.
+CURVE, MULTIPLES = 40, np.array([0.25, 0.5, 1.0, 2.0, 3.0, 4.0])
 
 
 def moved_points(
@@ -61,7 +62,8 @@ def moved_points(
     profile = ApproximateDP(level, slack) if slack > 0 else PureDP(level)
     own = (NOISE, REDRAWN) if bound < math.inf else (NOISE,)
     reach = min(farthest, alpha) if slack > 0 else farthest
-    lengths = np.linspace(0, reach, CURVE + 1)[1:]
+    ratios, multiples = np.geomspace(min(alpha / 8, reach / 2), reach, CURVE), alpha * MULTIPLES
+    lengths = np.union1d(ratios, multiples[multiples <= reach])
     curve = on_ground(((d, rate * (d + _off(domain)) * (1 + ROUNDING)) for d in lengths), domain)
     return Guarantee(relation, profile, "moved-points", assumptions(relation, own, domain=domain), curve)
 
