@@ -83,6 +83,7 @@ def _part_json(plan: ReleasePlan) -> dict[str, Any]:
     statistic, estimator = plan.statistic, plan.estimator
     return {
         "mechanism": plan.mechanism,
+        **({"reason": plan.reason} if plan.reason else {}),
         "parameters": statistic.parameters() | ({} if estimator is None else {"estimator": estimator.to_dict()}),
         **statistic.details(),
     }
@@ -110,6 +111,7 @@ def _promise(guarantee: "Guarantee", plan: ReleasePlan) -> list[tuple[str, str]]
     return [
         ("network" if isinstance(plan.domain, LinearNetwork) else "window", repr(plan.domain)),
         ("mechanism", plan.mechanism),
+        *plan.reasons,
         ("theorem", guarantee.theorem_text),
         ("relation", relation.name),
         *radius,

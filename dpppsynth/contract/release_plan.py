@@ -22,6 +22,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
 from dpppsynth.core.progress import ProgressLike, announced, require_progress
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.wording import Rows
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain, canonical_json
@@ -52,11 +53,14 @@ class ReleasePlan:
         What the budget will be spent on: a noised statistic, a posterior draw, moved points or patterns.
     estimator : Estimator or None
         How the intensity will be made from it; None where patterns are all that is released.
+    reason : str
+        Why a public rule took this mechanism, in words; empty where it was asked for.
     """
 
     mechanism: str
     statistic: Statistic
     estimator: AnyEstimator | None
+    reason: str = ""
 
     def __post_init__(self) -> None:
         # Validate public parameters here, before a ledger or a point is touched.
@@ -67,12 +71,17 @@ class ReleasePlan:
         require_kept_cap(type(self.statistic), self.guarantee.relation)
 
     def _repr_html_(self) -> str:
-        rows = [("mechanism", self.mechanism), ("domain", repr(self.domain))]
+        rows = [("mechanism", self.mechanism), *self.reasons, ("domain", repr(self.domain))]
         return html_card("ReleasePlan", rows) + self.guarantee._repr_html_()
 
     def __repr__(self) -> str:
         made = "" if self.estimator is None else f", {self.estimator!r}"
         return f"ReleasePlan({self.mechanism}, {self.statistic!r}{made})"
+
+    @property
+    def reasons(self) -> Rows:
+        """Row of a table that says why a rule took this mechanism; none where it was asked for."""
+        return [("chosen", f"by a public rule, as {self.reason}")] if self.reason else []
 
     @property
     def parts(self) -> "dict[str, ReleasePlan]":

@@ -90,17 +90,21 @@ class TestCheck:
         said = spoken(run("check", *LGCP, *SQUARE, *CRS, "--n", 392, "--verbose"))
         for words in (
             "The guarantee holds",
-            catalogue.text("tents"),
+            catalogue.text("moved-points"),
             "It is assumed that: (1)",
             "privacy radius 25 metre",
-            "49 vert",
+            "82 x 82 nodes",
+            "short beside the mean distance between points",
         ):
             assert words in said
         assert "392" not in said
 
     def test_prints_one_json_object(self):
-        said = json.loads(run("check", *LGCP, *SQUARE, *CRS, "--n", 392, "--json").stdout)
-        expected = dps.LGCPSynthesizer(1.0, alpha=25.0).plan(dps.datasets.soho_deaths().domain, n=392)
+        tents = ["--mechanism", "lgcp-tents", *LGCP[2:]]
+        said = json.loads(run("check", *tents, *SQUARE, *CRS, "--n", 392, "--json").stdout)
+        expected = dps.LGCPSynthesizer(1.0, alpha=25.0, mechanism="tents").plan(
+            dps.datasets.soho_deaths().domain, n=392
+        )
         assert said["guarantee"] == expected.guarantee.to_dict()
         assert said["parameters"]["scale"] == expected.statistic.scale
         assert said["mechanism"] == "lgcp-tents"

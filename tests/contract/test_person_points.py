@@ -110,7 +110,7 @@ class TestMechanisms:
         "make",
         [
             lambda relation: dps.LaplaceSynthesizer(1.0, relation=relation, basis="tents"),
-            lambda relation: dps.LGCPSynthesizer(1.0, relation=relation, inference="laplace"),
+            lambda relation: dps.LGCPSynthesizer(1.0, relation=relation, mechanism="tents", inference="laplace"),
             lambda relation: dps.BoundedErrorSynthesizer(epsilon=1.0, max_error=60, relation=relation, spacing=250.0),
             lambda relation: dps.PairSums(1.0, radii=[50.0], cap=5, relation=relation),
             lambda relation: dps.KernelSynthesizer(20.0, delta=1e-3, relation=relation),

@@ -115,7 +115,7 @@ class TestTentsShape:
         relation = AlphaNeighbours(25.0)
         assert rules.tents_shape(SOHO, 392, 1.0, relation, scale=rules.length_scale(SOHO, 392)) == (7, 7)
         assert rules.tents_shape(SOHO, 392, 1.0, relation) == (11, 11)
-        plan = LGCPSynthesizer(1.0, alpha=25.0).plan(SOHO, n=392)
+        plan = LGCPSynthesizer(1.0, alpha=25.0, mechanism="tents").plan(SOHO, n=392)
         assert plan.statistic.mesh.recipe["shape"] == [7, 7]
         assert plan.statistic.scale / 2**20 == pytest.approx(0.633, abs=1e-3)
 

@@ -38,6 +38,8 @@ MOVED_SPACING, MOVED_SIDES, MOVED_NODES, MOVED_SIGMAS = 3.0, (32, 640), 192**2, 
 # Standard deviations of details of such a field, of an eighth of its range.
 MOVED_DETAILS = (0.0, 0.5, 1.0, 2.0)
 MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
+# Points in a square of the noise's scale, on average, up to which moved points tell more than tents.
+MOVED_POINTS = 0.7
 # Smaller standard deviations of a field beside a population: risk varies less than numbers of points do.
 RISK_SIGMAS = (1.0, 0.5, 0.25)
 
@@ -166,6 +168,20 @@ def moved_mesh(window: Window, scale: float) -> Mesh:
     most = math.floor(min(most, math.sqrt(MOVED_NODES * long / short)))
     wanted = 1 + math.ceil(min(MOVED_SPACING * long / scale, most))
     return regular_triangulation(window, shape=shape(window, min(max(wanted, least), most)))
+
+
+def moves_tell(window: Window, n: float, scale: float) -> bool:
+    """Whether moved points tell more of an intensity than tents: where `n scale^2 / |S| <= 0.7`.
+
+    Parameters
+    ----------
+    window : Window
+    n : float
+        Number of points.
+    scale : float
+        Of the noise, as in `moved_mesh`.
+    """
+    return n * scale**2 <= MOVED_POINTS * window.area
 
 
 def moved_ranges(counts: Mesh, scale: float) -> tuple[float, ...]:

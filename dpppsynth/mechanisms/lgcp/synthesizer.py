@@ -40,6 +40,7 @@ from dpppsynth.contract.synthesizer import (
 )
 from dpppsynth.core.arguments import elements, one_of, positive, probability, real
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.units import lengths_in
 from dpppsynth.core.wording import mention
 from dpppsynth.inference.field_by_rule import field_by_rule
 from dpppsynth.inference.lgcp_inference import ENGINES, INFERENCES, LGCPInference
@@ -56,6 +57,7 @@ from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.catalogue import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.planar_moves import rate
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, gaussian_mu
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
 from dpppsynth.release.cox import CoxRelease
@@ -111,8 +113,9 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         Private quantity. "tents": P1 masses with discrete Laplace noise, delta = 0; "cells": counts along the streets
         of a network, with the same; "moved": counts of points that were each moved by planar Laplace noise, delta = 0,
         for windows and moves by alpha; "field": smooth functionals of the points with discrete Gaussian noise; all are
-        followed by Bayesian inference at no privacy cost. "auto" is "tents", or "cells" on a large network with
-        enough points to tell its streets apart.
+        followed by Bayesian inference at no privacy cost. "auto" takes one of these three by a public rule: "moved"
+        in windows where alpha / epsilon is short beside the mean distance between points, "cells" on large networks
+        with enough points to tell streets apart, and "tents" otherwise; `check` says which, and why.
         "posterior-draw": one draw from the posterior, whose own randomness protects; "lipschitz": one under a prior of
         bounded slope, delta = 0. "kim-lim-...": the paper's own, private on average over its model only.
     delta : float
@@ -300,13 +303,11 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         self.require_delta(self.delta, n, expected_n)
         offset = None if self.offset is None else self.offset.on(domain)
         s, size = self if offset is self.offset else replace(self, offset=offset), need_size(known)
-        if s.mechanism in MASSES:
-            cells = s.mechanism == "cells" or (s.mechanism == "auto" and _counts_tell(s, domain, size))
-            return (_cells if cells else _tents)(s, domain, n, size)
-        if s.mechanism == "field":
-            return _field(s, domain, n, size)
-        planners: Mapping[str, Callable[..., ReleasePlan]] = registry.loaded(PLANNERS[s.mechanism])
-        return planners[s.mechanism](s, domain, n, size)
+        mechanism, reason = choice(s, domain, size) if s.mechanism == "auto" else (s.mechanism, "")
+        own: Mapping[str, Callable[..., ReleasePlan]] = {"tents": _tents, "cells": _cells, "field": _field}
+        planners = own if mechanism in own else registry.loaded(PLANNERS[mechanism])
+        plan: ReleasePlan = planners[mechanism](replace(s, mechanism=mechanism), domain, n, size)
+        return replace(plan, reason=reason) if reason else plan
 
     def plan_by(
         self,
@@ -320,16 +321,15 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
     ) -> StratifiedPlan:
         """Make the plan of one release for each level of a public mark, all of the same mechanism.
 
-        Parameters as in `PointSynthesizer.plan_by`; "auto" is "cells" where it would be so for every level.
+        Parameters as in `PointSynthesizer.plan_by`; "auto" takes "tents" where levels would have different mechanisms.
         """
         given = {"by": by, "levels": levels, "n": n, "expected_n": expected_n, **options}
-        if self.mechanism != "auto" or isinstance(domain, Window):
-            return super().plan_by(domain, **given)
         names = level_names(levels)
         counts = zip(sizes(names, n, "n").values(), sizes(names, expected_n, "expected_n").values(), strict=True)
-        plans = [self.plan(domain, n=one, expected_n=guess, **options) for one, guess in counts]
-        cells = all(getattr(plan.statistic, "basis", "") == "cells" for plan in plans)
-        return replace(self, mechanism="cells" if cells else "tents").plan_by(domain, **given)
+        plans = (self.plan(domain, n=one, expected_n=guess, **options) for one, guess in counts)
+        if self.mechanism == "auto" and len({plan.mechanism for plan in plans}) > 1:
+            return replace(self, mechanism="tents").plan_by(domain, **given)
+        return super().plan_by(domain, **given)
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
         most = super().ceiling(domain, **options)
@@ -543,12 +543,30 @@ def _is_free(s: LGCPSynthesizer) -> bool:
     return unset and s.prior == "auto" and s.inference != "nuts"
 
 
-def _counts_tell(s: LGCPSynthesizer, domain: Domain, size: float) -> bool:
+def choice(s: LGCPSynthesizer, domain: Domain, size: float) -> tuple[str, str]:
+    """Mechanism that "auto" takes, and why, in words."""
+    if isinstance(domain, LinearNetwork):
+        if _counts_tell(s, domain, size):
+            return "cells", "the network is large, and there are points enough to tell its streets apart"
+        return "tents", "the network is small, or there are too few points to tell its streets apart"
+    if s.clusters:
+        return "tents", "sums over pairs are measured beside them"
+    relation = s.neighbouring()
+    if not isinstance(relation, AlphaNeighbours) or not isinstance(domain, Window):
+        return "tents", "this relation hides more than where nearby a point was"
+    if not _is_free(s):
+        return "tents", "a mesh, a prior or a sampler is asked for that goes with them"
+    scale = 1 / rate(relation, float(s.epsilon), domain)
+    length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
+    if rules.planar_rules.moves_tell(domain, size, scale):
+        return "moved", f"{length} is short beside the mean distance between points"
+    return "tents", f"{length} is long beside the mean distance between points"
+
+
+def _counts_tell(s: LGCPSynthesizer, domain: LinearNetwork, size: float) -> bool:
     """Whether "auto" takes counts along streets: on large networks whose streets these tell apart."""
     rule = rules.network_rules
-    if not isinstance(domain, LinearNetwork) or s.mesh is not None or s.covariance is not None:
-        return False
-    if rule.fits_along(domain):
+    if s.mesh is not None or s.covariance is not None or rule.fits_along(domain):
         return False
     tell = _is_free(s) and rule.streets_tell(domain, size, mass_epsilon(s), s.neighbouring())
     return tell or s.prior == "sparse" or s.covariates is not None

@@ -36,7 +36,7 @@ def uneven(n, seed=0):
 
 
 def released(pattern, inference="laplace", **settings):
-    settings = {"alpha": 25.0} | settings
+    settings = {"alpha": 25.0, "mechanism": "tents"} | settings
     return LGCPSynthesizer(1.0, inference=inference, **settings).release(pattern, 3)
 
 

@@ -136,14 +136,6 @@ class TestChoice:
         made = plan(self.LARGE, 5000, **settings)
         assert (made.mechanism, type(made.estimator)) == ("lgcp-tents", LGCPInference)
 
-    def test_on_windows_nothing_changes(self):
-        square = Window.rectangle(0, 0, 1000, 1000)
-        for n in (100, 5000):
-            one, other = (plan(square, n, mechanism=mechanism) for mechanism in ("auto", "tents"))
-            assert one.mechanism == "lgcp-tents"
-            assert one.statistic.parameters() == other.statistic.parameters()
-            assert one.estimator.to_dict() == other.estimator.to_dict()
-
     def test_a_sparse_prior_is_along_streets(self):
         assert plan(prior="sparse").mechanism == "lgcp-cells"
         behind = plan(prior="sparse", mechanism="tents")

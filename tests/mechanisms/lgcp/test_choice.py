@@ -1,0 +1,96 @@
+"""What "auto" takes: public parameters alone decide, and a named mechanism is kept."""
+
+import math
+from functools import partial
+
+import pytest
+import shapely
+
+import dpppsynth as dps
+from dpppsynth.contract.rules import planar_rules
+from dpppsynth.models import regular_triangulation
+
+SQUARE = dps.Window.rectangle(0, 0, 1000, 1000)
+# Points of which somewhat less, and more, than .7 lie in a square of the noise's scale, alpha / epsilon = 20 m.
+FEW, MANY = 1740, 1760
+Settings = partial(dps.LGCPSynthesizer, 1.0)
+
+
+def plan(n=FEW, alpha=20.0, **settings):
+    return Settings(alpha=alpha, **settings).plan(SQUARE, n=n)
+
+
+def test_points_are_moved_where_the_noise_is_short_beside_their_distance():
+    assert plan().mechanism == "lgcp-moved"
+    assert plan(MANY).mechanism == "lgcp-tents"
+    # The scale of a point is that of a person over the cap; and it falls with epsilon.
+    capped = dps.AlphaNeighbours(20.0, max_points_per_person=2)
+    assert Settings(relation=capped).plan(SQUARE, n=FEW // 4).mechanism == "lgcp-moved"
+    assert Settings(relation=capped).plan(SQUARE, n=MANY // 4).mechanism == "lgcp-tents"
+    assert dps.LGCPSynthesizer(2.0, alpha=20.0).plan(SQUARE, n=4 * FEW).mechanism == "lgcp-moved"
+
+
+def test_the_mean_distance_is_that_in_the_window():
+    """Not in its box: half of this one is no window."""
+    triangle = dps.Window.polygon(shapely.Polygon([(0, 0), (1000, 0), (0, 1000)]))
+    assert Settings(alpha=20.0).plan(triangle, n=FEW // 2).mechanism == "lgcp-moved"
+    assert Settings(alpha=20.0).plan(triangle, n=MANY // 2).mechanism == "lgcp-tents"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"mechanism": "tents"},
+        {"clusters": 0.3},
+        {"prior": "dense"},
+        {"prior": "sparse"},
+        {"inference": "nuts"},
+        {"length_scale": 200.0},
+        {"mesh": regular_triangulation(SQUARE, shape=(9, 9))},
+    ],
+)
+def test_what_goes_with_tents_keeps_them(settings):
+    assert isinstance(plan(**settings).statistic, type(plan(MANY).statistic))
+
+
+@pytest.mark.parametrize("relation", [dps.ReplaceOne(), dps.AddRemove()])
+def test_relations_that_hide_more_keep_tents(relation):
+    size = {"n": 100} if relation.n_is_public else {"expected_n": 100}
+    assert Settings(relation=relation).plan(SQUARE, **size).mechanism == "lgcp-tents"
+
+
+def test_a_reason_is_given_for_what_a_rule_took_alone():
+    for n, word in ((FEW, "short"), (MANY, "long")):
+        assert word in plan(n).reason
+        assert str(n) not in plan(n).reason
+        assert plan(n).reason in plan(n)._repr_html_()
+    assert plan(clusters=0.3).reason
+    assert not plan(mechanism="moved").reason
+    assert not plan(MANY, mechanism="tents").reason
+
+
+def test_a_plan_is_that_of_the_mechanism_by_name():
+    for n, name in ((FEW, "moved"), (MANY, "tents")):
+        one, other = plan(n), plan(n, mechanism=name)
+        assert one.fingerprint == other.fingerprint
+        assert one.estimator.to_dict() == other.estimator.to_dict()
+
+
+@pytest.mark.parametrize(("other", "mechanism"), [(FEW, "lgcp-moved"), (MANY, "lgcp-tents")])
+def test_levels_share_a_mechanism(other, mechanism):
+    """Where they differ all have tents."""
+    together = Settings(alpha=20.0).plan_by(SQUARE, by="kind", levels=["a", "b"], n={"a": FEW, "b": other})
+    assert {each.mechanism for each in together.parts.values()} == {mechanism}
+
+
+def test_noise_of_any_length_is_planned():
+    """The rule refuses nothing that tents take."""
+    for epsilon, alpha in ((1e-6, 1e-6), (1e-6, 500.0), (50.0, 1e-6), (50.0, 1e-3), (1.0, 1e-9)):
+        dps.LGCPSynthesizer(epsilon, alpha=alpha).plan(SQUARE, n=100)
+
+
+def test_the_rule_is_that_of_the_documents():
+    for window in (SQUARE, dps.Window.rectangle(0, 0, 9000, 10)):
+        scale = math.sqrt(0.7 * window.area / 500)
+        assert planar_rules.moves_tell(window, 500, 0.999 * scale)
+        assert not planar_rules.moves_tell(window, 500, 1.001 * scale)
