@@ -87,10 +87,18 @@ class Case:
             distances.append(near)
         return max(scores), self.distance(chosen, CELLS)
 
+    def guess(self, relation: Any = None) -> dict[str, float]:
+        """A public guess of the number of points, of one digit, where their number is secret."""
+        return {"expected_n": float(f"{len(self.known):.0e}")} if relation == dps.AddRemove() else {}
+
+    def choice(self, epsilon: float, **how: Any) -> str:
+        """The mechanism that the default takes."""
+        size = self.guess(how.get("relation")) or {"n": len(self.known)}
+        return dps.LGCPSynthesizer(epsilon, **how).plan(self.known.domain, **size).mechanism.removeprefix("lgcp-")
+
     def released(self, epsilon: float, **how: Any) -> tuple[float, float, str]:
         """Score and distance of a release's intensity, and the mechanism that it names."""
-        guess = {"expected_n": float(f"{len(self.known):.0e}")} if how.get("relation") == dps.AddRemove() else {}
-        release = _release(dps.LGCPSynthesizer(epsilon, **how), self.known, guess)
+        release = _release(dps.LGCPSynthesizer(epsilon, **how), self.known, self.guess(how.get("relation")))
         intensity, window = release.intensity, self.known.domain
         raster = self.rasters[rival_methods.FINE]
         within = window.contains(raster.centres.reshape(-1, 2)).reshape(raster.shape)
@@ -164,17 +172,20 @@ def histograms(case: Case, epsilon: float, sensitivity: float, kept: Kept) -> di
 
 
 def ours(case: Case, relation: str, epsilon: float, kept: Kept) -> dict[str, list]:
-    """Results of the default, and of the mechanisms that may be asked for by name, of which the default is one."""
+    """Results of the mechanisms that may be asked for by name, and those of the default, whose plan takes one of them.
+
+    A release depends on its plan and on the generator alone, so that one is not run twice.
+    """
     alpha = ALPHAS.get(relation)
     how = {"relation": ANYWHERE[relation]} if alpha is None else {"alpha": alpha * case.known.domain.extent}
-
-    def run(mechanism: str) -> list:
-        key = case.name, len(case.known), relation, epsilon, mechanism
-        return kept.get(key, lambda: case.released(epsilon, mechanism=mechanism, **how))
-
-    default = run("auto")
-    named = ("tents",) if alpha is None else ("tents", "moved")
-    return {"auto": default} | {each: default if default[2] == f"lgcp-{each}" else run(each) for each in named}
+    named = {
+        mechanism: kept.get(
+            (case.name, len(case.known), relation, epsilon, mechanism),
+            lambda mechanism=mechanism: case.released(epsilon, mechanism=mechanism, **how),
+        )
+        for mechanism in (("tents",) if alpha is None else ("tents", "moved"))
+    }
+    return {"auto": named[case.choice(epsilon, **how)]} | named
 
 
 def jitters(case: Case, relation: str, epsilon: float, kept: Kept) -> dict[str, list]:
