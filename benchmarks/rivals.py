@@ -96,10 +96,11 @@ class Case:
         size = self.guess(how.get("relation")) or {"n": len(self.known)}
         return dps.LGCPSynthesizer(epsilon, **how).plan(self.known.domain, **size).mechanism.removeprefix("lgcp-")
 
-    def released(self, epsilon: float, **how: Any) -> tuple[float, float, str]:
-        """Score and distance of a release's intensity, and the mechanism that it names."""
+    def released(self, epsilon: float, source: str = "median", **how: Any) -> tuple[float, float, str]:
+        """Score and distance of a release's intensity, or of its posterior mean, and the mechanism that it names."""
         release = _release(dps.LGCPSynthesizer(epsilon, **how), self.known, self.guess(how.get("relation")))
-        intensity, window = release.intensity, self.known.domain
+        (intensity,) = release.intensities(1, np.random.default_rng(1), source=source)
+        window = self.known.domain
         raster = self.rasters[rival_methods.FINE]
         within = window.contains(raster.centres.reshape(-1, 2)).reshape(raster.shape)
         masses = np.zeros(raster.shape)
@@ -176,16 +177,27 @@ def ours(case: Case, relation: str, epsilon: float, kept: Kept) -> dict[str, lis
 
     A release depends on its plan and on the generator alone, so that one is not run twice.
     """
-    alpha = ALPHAS.get(relation)
-    how = {"relation": ANYWHERE[relation]} if alpha is None else {"alpha": alpha * case.known.domain.extent}
+    how = neighbours(case, relation)
     named = {
         mechanism: kept.get(
             (case.name, len(case.known), relation, epsilon, mechanism),
             lambda mechanism=mechanism: case.released(epsilon, mechanism=mechanism, **how),
         )
-        for mechanism in (("tents",) if alpha is None else ("tents", "moved"))
+        for mechanism in (("tents", "moved") if relation in ALPHAS else ("tents",))
     }
     return {"auto": named[case.choice(epsilon, **how)]} | named
+
+
+def mean(case: Case, relation: str, epsilon: float, kept: Kept) -> list:
+    """Results of the default's posterior mean, instead of the median that it releases."""
+    key, how = (case.name, len(case.known), relation, epsilon, "mean"), neighbours(case, relation)
+    return kept.get(key, lambda: case.released(epsilon, source="mean", **how))
+
+
+def neighbours(case: Case, relation: str) -> dict[str, Any]:
+    """Settings of a synthesizer that state a relation."""
+    alpha = ALPHAS.get(relation)
+    return {"relation": ANYWHERE[relation]} if alpha is None else {"alpha": alpha * case.known.domain.extent}
 
 
 def jitters(case: Case, relation: str, epsilon: float, kept: Kept) -> dict[str, list]:
@@ -212,6 +224,7 @@ def row(case: Case, relation: str, epsilon: float, kept: Kept) -> rival_tables.R
         histograms(case, epsilon, sensitivity, kept),
         jitters(case, relation, epsilon, kept),
         limits(case, kept),
+        mean(case, relation, epsilon, kept) if epsilon == rival_tables.MAIN else None,
     )
 
 
