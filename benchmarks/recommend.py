@@ -22,18 +22,20 @@ import pandas as pd
 from network_rules import Town, geometric, towns
 from pages import command_line, fill, write_rows
 from pages import table as tabled
+from scipy.ndimage import gaussian_filter
 from utility import apart, truths
 
 import dpppsynth as dps
 from dpppsynth import PoissonRelease
 from dpppsynth.contract import rules
+from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.experiments import Scenario, Study
 from dpppsynth.evaluation.recommendation.evidence import (
     ADD_REMOVE,
     ANYWHERE,
     CANDIDATES,
     DELTA,
-    MARGIN,
+    JITTER,
     REPLACE_ONE,
     UNIFORM,
     Case,
@@ -52,8 +54,10 @@ SIZES = (80, 400, 2000)
 SHARES = (0.02, 1 / 14, 0.25)
 BUDGETS = (0.1, 0.5, 1.0, 2.0, 10.0)
 FACTORS = (0.5, 2.0)
-# Margins of the tie rule, and by how much a step that cannot help must seem to help before it is counted.
-MARGINS, LUCKY = (1.0, 1.05, 1.1, 1.2), 0.07
+# By how much a step that cannot help must seem to help before it is counted.
+LUCKY = 0.07
+# Pixels along a side, and bandwidths in shares of it, of kernels on points moved by hand.
+PIXELS, BANDWIDTHS = 128, np.geomspace(0.01, 1.0, 25)
 # Points and originals of each truth of the comparison of posterior means with draws, and draws of each release.
 DRAWN_SIZE, DRAWN_REPEATS, DRAWN = 100, 4, 20
 COLUMNS = ("kind", "mechanism", "relation", "n", "epsilon", "distance")
@@ -214,9 +218,38 @@ def ruled(mechanism: str, scenario: Posed, epsilon: float, _: float, n: int) -> 
     return planned(mechanism, domain_of(scenario.place), scenario.word, epsilon, n)
 
 
+@dataclass(frozen=True)
+class Moved:
+    """Points of the square moved by planar Laplace noise, put back into it, as custodians do by hand."""
+
+    scale: float
+
+    def release(self, pattern: dps.PointPattern, rng: Any = None, **_: Any) -> np.ndarray:
+        generator = np.random.default_rng(rng)
+        length, angle = generator.gamma(2.0, self.scale, len(pattern)), generator.uniform(0, 2 * np.pi, len(pattern))
+        moved = pattern.xy + length[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+        return np.clip(moved, 0, SIDE)
+
+
+def by_hand(scenario: Posed, epsilon: float, *_: Any) -> Moved:
+    if scenario.alpha is None:
+        msg = "alpha: points are moved by hand where a radius is given; take another relation."
+        raise InputError(msg)
+    return Moved(scenario.alpha / epsilon)
+
+
+def smoothed(where: Place, moved: np.ndarray) -> float:
+    """Distance of the best Gaussian kernel; what would leave the square is reflected at its border."""
+    counts = np.histogram2d(*moved.T, bins=PIXELS, range=[(0, SIDE)] * 2)[0]
+    i, j = np.minimum((where.xy / SIDE * PIXELS).astype(int), PIXELS - 1).T
+    return min(where.distance(gaussian_filter(counts, width * PIXELS, mode="reflect")[i, j]) for width in BANDWIDTHS)
+
+
 def distance(outcome: Any) -> float:
     """Total variation distance to the truth."""
     where, release = place(outcome.scenario.place), outcome.release
+    if isinstance(release, np.ndarray):
+        return smoothed(where, release)
     if isinstance(release, PoissonRelease):
         return where.distance(release.statistic.definition.density(outcome.original, where.xy))
     return where.distance(release.intensity(where.xy))
@@ -228,6 +261,7 @@ MECHANISMS = {each.mechanism: partial(ruled, each.mechanism) for each in CANDIDA
 def study(kind: str, repeats: int) -> Study:
     """Every mechanism; but not the kernel on networks, where one plan takes a minute to verify."""
     made = {name: each for name, each in MECHANISMS.items() if (kind, name) != ("network", "kernel")}
+    made |= {JITTER: by_hand} if kind == "window" else {}
     return Study(scenarios(kind), made, BUDGETS, [DELTA], repeats, {"distance": distance}, 0, 6)
 
 
@@ -339,7 +373,7 @@ def case(row: Any, delta: float) -> Case:
 KEYS = ["kind", "truth", "relation", "n", "epsilon"]
 
 
-def regrets(scores: pd.DataFrame, delta: float, margin: float = MARGIN) -> pd.DataFrame:
+def regrets(scores: pd.DataFrame, delta: float) -> pd.DataFrame:
     """Distance of a recommendation over the best in hindsight, on a truth that the table has or has not seen."""
     seen, rows = Evidence(tuple(averaged(scores))), []
     unseen = {t: Evidence(tuple(averaged(scores[scores["truth"] != t]))) for t in scores["truth"].unique()}
@@ -348,23 +382,12 @@ def regrets(scores: pd.DataFrame, delta: float, margin: float = MARGIN) -> pd.Da
         measured = dict(zip(part["mechanism"], part["distance"], strict=True))
         asked = case(part.iloc[0], delta)
         picks = {
-            "recommended": rank(unseen[key[1]], asked, margin)[0].candidate.mechanism,
-            "recommended, truth seen": rank(seen, asked, margin)[0].candidate.mechanism,
+            "recommended": rank(unseen[key[1]], asked)[0].candidate.mechanism,
+            "recommended, truth seen": rank(seen, asked)[0].candidate.mechanism,
         } | {f"always {each}": each for each in admitted if each in measured}
         best = min(measured.values())
         rows += [(*key, who, measured[m] / best) for who, m in picks.items()]
     return pd.DataFrame(rows, columns=[*KEYS, "who", "ratio"])
-
-
-def margin_lines(scores: pd.DataFrame) -> list[str]:
-    """Held-out regrets of recommendations by other margins of the tie rule."""
-    tables = [(k, d) for k in scores["kind"].unique() for d in (0.0, DELTA)]
-    lines = []
-    for margin in MARGINS:
-        found = [regrets(scores[scores["kind"] == k], d, margin) for k, d in tables]
-        cells = [f"{geometric(each[each['who'] == 'recommended']['ratio']):.2f}" for each in found]
-        lines.append([f"{margin - 1:.0%}", *cells])
-    return tabled(["level within", *(f"{k}s, delta = {d:g}" for k, d in tables)], lines)
 
 
 def luck(rows: list[dict[str, str]]) -> tuple[int, int]:
@@ -462,7 +485,6 @@ def fill_all(page: Path, table: pd.DataFrame, beside: list[pd.DataFrame]) -> Non
     for each in scores["kind"].unique():
         fill(page, each, chosen_lines(rows, each))
     fill(page, "misses", regret_lines(scores))
-    fill(page, "ties", margin_lines(scores))
     fill(page, "draws", drawn_lines())
     fill(page, "between", interpolation_lines(scores))
     fill(page, "rules", ratios(beside))

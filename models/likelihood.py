@@ -19,6 +19,13 @@ Law = Callable[[Floats, Floats, float], tuple[float, Floats]]
 # Laplace noise has a corner, where Newton's method stalls: so much of a normal law is added to a scale of 1. Of the
 # information of the noise, 1, this is left.
 SMOOTHING, SMOOTHED_INFORMATION = 0.5, 0.5886182530368859
+# Of the law of counts in Laplace noise: places at which a score is looked at between two means, arguments below which
+# its terms would overflow, means in scales of the noise that pass for zero, and standard deviations of a count from
+# which on the score is that of the noise.
+PLACES, LEAST_ARGUMENT, EMPTY, STEEP = 16, -25.0, 1e-9, 4.0
+# Rate at which noise loses the information of its law as means grow, in roots of means over its scale.
+LAPLACE_BEND = 1.25
+NODES, WEIGHTS = (half[:, None] / 2 for half in np.polynomial.legendre.leggauss(PLACES))
 
 
 class Evaluation(NamedTuple):
@@ -49,6 +56,39 @@ def smoothed_laplace(m: Floats, observed: Floats, shift: float) -> tuple[float, 
     above = scipy.special.log_ndtr(residual / SMOOTHING - SMOOTHING) - residual
     below = scipy.special.log_ndtr(-residual / SMOOTHING - SMOOTHING) + residual
     return np.logaddexp(above, below).sum(), np.tanh((above - below) / 2)
+
+
+def counts_score(m: Floats, observed: Floats, scale: float) -> Floats:
+    """(..., K) slope in m of the log-density of `observed`: Laplace noise about a normal count of mean and variance m.
+
+    The variance is held: what it would tell of m by itself, a Poisson count does not. The slope lies within
+    `1 / scale`. With little noise it is that of a Poisson count, with few points that of the noise.
+    """
+    spread, far = np.sqrt(m / 2) / scale, (observed - m) / np.sqrt(2 * m)
+    above = scipy.special.erfcx(np.maximum(spread - far, LEAST_ARGUMENT))
+    below = scipy.special.erfcx(np.maximum(spread + far, LEAST_ARGUMENT))
+    return np.asarray((above - below) / (above + below) / scale)
+
+
+def counts_in_laplace_noise(m: Floats, observed: Floats, shift: float) -> tuple[float, Floats]:
+    """Quasi-log-likelihood of means m given counts in Laplace noise, up to a constant, and its gradient in m.
+
+    `shift` is the noise's scale. The value is the integral of `counts_score` to m, from what is observed, or from the
+    scale if that is larger.
+    """
+    scale, m = shift, np.maximum(m, EMPTY * shift)
+    first = np.maximum(observed, scale)
+    # Means below, from which so much must be noise that the score is all but 1 / scale.
+    steep = 2 * (1 + 1 / scale)
+    least = ((np.sqrt(STEEP**2 + 2 * steep * np.maximum(observed, 0.0)) - STEEP) / steep) ** 2
+    last = np.maximum(m, least)
+    # Equal steps on a scale on which means below `bend` lie evenly, and larger ones their logarithms.
+    bend = scale * np.sqrt(first)
+    length = np.log((last + bend) / (first + bend))
+    between = (first + bend) * np.exp((NODES + 0.5) * length)
+    scores = counts_score(np.maximum(between - bend, EMPTY * scale), observed, scale)
+    value = (WEIGHTS * scores * between * length).sum() - (last - m).sum() / scale
+    return float(value), counts_score(m, observed, scale)
 
 
 def mass_log_density(
@@ -207,6 +247,39 @@ class NoisyMasses(MassLikelihood):
 
     def precision(self, means: Floats) -> Floats:
         return 1 / (means + self.noise_variance)
+
+    @property
+    def own_law(self) -> "NoisyMasses":
+        """The same masses with the law of their noise, where that is known to be of Laplace."""
+        known = self.own_variance is None and self.noise_scale > 0
+        return MassesInLaplaceNoise(*self.fields) if known else self
+
+    @property
+    def fields(self) -> tuple[Floats, float, Floats, Floats, float | None]:
+        """Masses, scale of the noise, measure, tents and n."""
+        return self.masses, self.noise_scale, self.measure, self.tents, self.n
+
+
+@dataclass(frozen=True, eq=False)
+class MassesInLaplaceNoise(NoisyMasses):
+    """Tent masses plus Laplace noise, whose law is told from a normal one (docs/theory/sparse_field.md, section 2).
+
+    Where tents hold few points, Laplace noise tells twice as much of their means as a normal law of its variance, and
+    a single large number less. Without noise this is the Poisson likelihood, as of `NoisyMasses`.
+    """
+
+    law = staticmethod(counts_in_laplace_noise)
+
+    @property
+    def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
+        observed, measure, tents, n, shift = super().arguments
+        return observed - shift, measure, tents, n, self.noise_scale
+
+    def precision(self, means: Floats) -> Floats:
+        """(K,) information of `counts_score`, to two parts in a hundred."""
+        scale = self.noise_scale
+        told = np.exp(-LAPLACE_BEND * np.sqrt(np.maximum(means, 0.0)) / scale)
+        return np.asarray(1 / (means + scale**2 * (2 - told)))
 
 
 @dataclass(frozen=True, eq=False)

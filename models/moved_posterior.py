@@ -16,12 +16,14 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
+import scipy
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.models.channel_likelihood import FootprintChannel, Multinomial, ReportLikelihood, WithRest
+from dpppsynth.models.channel_likelihood import Channel, FootprintChannel, Multinomial, ReportLikelihood, WithRest
 from dpppsynth.models.planar_kernel import lattice_kernel
 from dpppsynth.models.spectral_fields import SpectralField, Unknowns
+from dpppsynth.models.whitened_fields import WhitenedField
 
 # Newton decrement at which to stop, most steps and halvings, and the longest step on the log scale.
 TOLERANCE, STEPS, HALVINGS, LONGEST = 0.05, 100, 30, 4.0
@@ -30,6 +32,8 @@ ENOUGH = 0.2
 # Residuals at which conjugate gradients stop, of Newton steps and of draws, relative to the right-hand side, and their
 # most steps.
 ROUGH, FINE, GRADIENTS = 0.3, 0.1, 1000
+# Either has a number of unknowns, products with the field's map and its transpose, and white draws.
+MovedPrior = SpectralField | WhitenedField
 # Share of the information that is guessed for draws.
 GUESSED = 0.03
 # Scales of the noise by which nodes that are told apart reach beyond the window: one move in two thousand is longer.
@@ -58,6 +62,66 @@ class MovedLikelihood(ReportLikelihood):
 
 
 @dataclass(frozen=True, eq=False)
+class PlacedChannel(Channel):
+    """Channel of segments of streets: where each lies on a lattice, and the channel of that.
+
+    Attributes
+    ----------
+    lattice : Channel
+    placed : sparse (nodes, V)
+        Shares of the segments at the nodes.
+    """
+
+    lattice: Channel
+    placed: "scipy.sparse.csr_array"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """All segments, as a grid of one row."""
+        return int(self.placed.shape[1]), 1
+
+    def forward(self, values: Floats) -> Floats:
+        """(..., K) products with the matrix."""
+        return self.lattice.forward((self.placed @ values.T).T)
+
+    def backward(self, numbers: Floats) -> Floats:
+        """(..., V) products of numbers (..., K) with its transpose."""
+        return np.asarray((self.placed.T @ self.lattice.backward(numbers).T).T)
+
+
+def street_likelihood(
+    counts: Ints,
+    measure: Floats,
+    placed: "scipy.sparse.csr_array",
+    *,
+    rate: float,
+    spacing: tuple[float, float],
+    extension: int,
+    side: int = 1,
+) -> MovedLikelihood:
+    """Likelihood of a field on segments (V,) of streets given counts of points that were moved off them.
+
+    Parameters
+    ----------
+    counts : (nx + 2 r, ny + 2 r) array
+    measure : (V,) array
+        Of the segments.
+    placed : sparse (nx ny, V)
+        Shares of the segments at the nodes of the lattice, in C order.
+    rate, spacing, extension, side
+        As in `moved_likelihood`.
+    """
+    nx, ny = (nodes - 2 * extension for nodes in counts.shape)
+    masses = (placed @ measure).reshape(nx, ny)
+    lattice = moved_likelihood(counts, masses, rate=rate, spacing=spacing, extension=extension, side=side)
+    i, j = np.divmod(np.arange(nx * ny), ny)
+    block = i // side * lattice.channel.shape[1] + j // side
+    ones = np.ones(nx * ny)
+    together = scipy.sparse.csr_array((ones, (block, np.arange(nx * ny))), shape=(len(lattice.measure), nx * ny))
+    return replace(lattice, channel=PlacedChannel(lattice.channel, (together @ placed).tocsr()), measure=measure)
+
+
+@dataclass(frozen=True, eq=False)
 class VertexMasses:
     """Masses of n points at vertices of a measure (V,), in proportion to it times exp of a field."""
 
@@ -77,13 +141,13 @@ class LatticePosterior:
     Attributes
     ----------
     likelihood : MovedLikelihood
-    prior : SpectralField
+    prior : SpectralField or WhitenedField
     mode : (size,) array
         Mode of the unknowns.
     """
 
     likelihood: MovedLikelihood
-    prior: SpectralField
+    prior: MovedPrior
     mode: Unknowns
 
     @cached_property
@@ -98,9 +162,8 @@ class LatticePosterior:
         everywhere. Newton steps go with few coefficients, and are found sooner without.
         """
         likelihood, prior = self.likelihood, self.prior
-        shares = likelihood.shares(self.field)
-        weight = guessed * likelihood.counts.sum() * float(shares @ shares)
-        return solved(self.precision(), prior.dot, right, 1 + weight * prior.seen(likelihood.scale), residual)
+        masses = likelihood.counts.sum() * likelihood.shares(self.field)
+        return solved(self.precision(), prior.dot, right, prior.near(masses, likelihood.scale, guessed), residual)
 
     def precision(self) -> Callable[[Unknowns], Unknowns]:
         """Products (..., size) with the precision of the unknowns."""
@@ -112,7 +175,7 @@ class LatticePosterior:
         likelihood, prior = self.likelihood, self.prior
         shares = likelihood.shares(self.field)
         root = np.sqrt(likelihood.counts.sum() / likelihood.chances(shares))
-        parts = [np.empty((0, prior.size), dtype=complex)]
+        parts: list[Unknowns] = [np.empty((0, prior.size), dtype=prior.number)]
         batch = max(1, TOGETHER // prior.size)
         for size in (min(batch, k - start) for start in range(0, k, batch)):
             pull = likelihood.channel.backward(root * rng.standard_normal((size, len(root))))
@@ -194,7 +257,7 @@ def in_blocks(values: Floats | Ints, first: tuple[int, int], shape: tuple[int, .
     return padded.reshape(shape[0], side, shape[1], side).sum(axis=(1, 3))
 
 
-def lattice_mode(likelihood: MovedLikelihood, prior: SpectralField, start: Unknowns | None = None) -> LatticePosterior:
+def lattice_mode(likelihood: MovedLikelihood, prior: MovedPrior, start: Unknowns | None = None) -> LatticePosterior:
     """Mode by Newton steps with expected information, whose systems are solved by conjugate gradients.
 
     Raises
@@ -202,7 +265,7 @@ def lattice_mode(likelihood: MovedLikelihood, prior: SpectralField, start: Unkno
     QualityError
         When it is not found.
     """
-    unknowns = np.zeros(prior.size, dtype=complex) if start is None else start
+    unknowns = np.zeros(prior.size, dtype=prior.number) if start is None else start
     value = _height(likelihood, prior, unknowns)
     for _ in range(STEPS):
         here = LatticePosterior(likelihood, prior, unknowns)
@@ -225,7 +288,7 @@ def lattice_mode(likelihood: MovedLikelihood, prior: SpectralField, start: Unkno
     raise QualityError(msg)
 
 
-def _height(likelihood: ReportLikelihood, prior: SpectralField, unknowns: Unknowns) -> float:
+def _height(likelihood: ReportLikelihood, prior: MovedPrior, unknowns: Unknowns) -> float:
     """Log-posterior, up to a constant."""
     return likelihood.log_density(prior.field(unknowns)) - float(prior.dot(unknowns, unknowns)) / 2
 
@@ -234,7 +297,7 @@ def solved(
     system: Callable[[Unknowns], Unknowns],
     dot: Callable[[Unknowns, Unknowns], Floats],
     right: Unknowns,
-    diagonal: Floats,
+    near: Callable[[Unknowns], Unknowns],
     residual: float,
 ) -> Unknowns:
     """(..., size) solutions of systems by conjugate gradients.
@@ -246,15 +309,15 @@ def solved(
     dot : callable
         Inner products of unknowns.
     right : (..., size) array
-    diagonal : (size,) array
-        Of a matrix near it.
+    near : callable
+        Product with the inverse of a matrix near it.
     residual : float
         Norm of what may be left of each right-hand side, relative to it.
     """
     solution, rest = np.zeros_like(right), right.copy()
     enough, square = residual**2 * dot(right, right), dot(right, right)
-    near = rest / diagonal
-    along, height = near, dot(rest, near)
+    step = near(rest)
+    along, height = step, dot(rest, step)
     for _ in range(GRADIENTS):
         if (square <= enough).all():
             break
@@ -262,9 +325,9 @@ def solved(
         length = (height / np.maximum(dot(along, moved), TINY))[..., None]
         solution += length * along
         rest -= length * moved
-        near, square = rest / diagonal, dot(rest, rest)
-        before, height = height, dot(rest, near)
-        along = near + (height / np.maximum(before, TINY))[..., None] * along
+        step, square = near(rest), dot(rest, rest)
+        before, height = height, dot(rest, step)
+        along = step + (height / np.maximum(before, TINY))[..., None] * along
     return solution
 
 
@@ -291,7 +354,7 @@ class Halves:
         one, other = (replace(likelihood, counts=each, law=Multinomial(float(each.sum()))) for each in (counts, rest))
         return cls(one, other)
 
-    def judge(self, prior: SpectralField, near: "Judged | None" = None) -> "Judged":
+    def judge(self, prior: MovedPrior, near: "Judged | None" = None) -> "Judged":
         """Log-likelihood of each half at the mode of the other, summed; the search starts at the modes of `near`.
 
         Of very many points one half is foretold alone, and counts twice.
@@ -308,7 +371,7 @@ class Judged:
     """Score of a prior, and modes of both halves."""
 
     score: float
-    prior: SpectralField
+    prior: MovedPrior
     modes: tuple[Unknowns, ...]
 
 

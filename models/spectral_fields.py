@@ -5,8 +5,10 @@ the nodes is that of the plane, but for what wraps around, or would be negative 
 covariates are unknowns as well, the last ones.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,8 @@ DETAIL = 1 / 8
 # Times the torus is as wide as the lattice, at least.
 WIDER = 1.5
 
-Unknowns = npt.NDArray[np.complex128]
+# Complex numbers here; those of other fields are real.
+Unknowns = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,7 @@ class SpectralField:
     range: float
     detail: float = 0.0
     columns: Floats | None = None
+    number: ClassVar[type] = complex
 
     @property
     def effects(self) -> int:
@@ -93,11 +97,27 @@ class SpectralField:
         """(..., p) effects, in their prior's standard deviations."""
         return np.asarray(unknowns[..., self.root.size :].real)
 
-    def like(self, other: "SpectralField", unknowns: Unknowns) -> Unknowns:
+    def like(self, other: Any, unknowns: Unknowns) -> Unknowns:
         """(size,) unknowns with the same field as those of another prior on the same lattice, as far as possible."""
         both = (self.root > 0) & (other.root > 0)
         ratio = np.divide(other.root, self.root, out=np.zeros(both.shape), where=both)
         return unknowns * np.append(ratio.ravel(), np.ones(self.effects))
+
+    def near(self, masses: Floats, scale: float, guessed: float) -> Callable[[Unknowns], Unknowns]:
+        """Product with the inverse of a matrix near the posterior precision, diagonal in the coefficients.
+
+        Parameters
+        ----------
+        masses : (V,) array
+            Expected numbers of points.
+        scale : float
+            Of the noise that moved them.
+        guessed : float
+            Share of the information at places of many points that is taken for granted everywhere.
+        """
+        total = masses.sum()
+        diagonal = 1 + (guessed * float(masses @ masses) / total if total else 0.0) * self.seen(scale)
+        return lambda unknowns: unknowns / diagonal
 
     def seen(self, scale: float) -> Floats:
         """(size,) variances of the coefficients after blurring by planar Laplace noise of a scale; 0 for effects."""

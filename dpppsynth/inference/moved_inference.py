@@ -7,48 +7,24 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.rules import planar_rules
 from dpppsynth.contract.statistic import mesh_words, require
 from dpppsynth.core.arguments import flag, one_of
-from dpppsynth.core.errors import InputError
-from dpppsynth.core.progress import Progress, Step
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.inference.field_inference import (
-    EVEN,
-    NO_RANGE,
-    FieldInference,
-    apportion,
-    field_mesh,
-    opened_values,
-    require_somewhere,
-)
-from dpppsynth.inference.posterior import FitNotes, Posterior
-from dpppsynth.inference.sparse_inference import (
-    CHECKED,
-    FEWEST_DRAWS,
-    INFERENCES,
-    LONGEST,
-    POINTS,
-    SHORTEST,
-    require_increasing,
-)
+from dpppsynth.inference.field_inference import NO_RANGE, field_mesh, opened_values, require_somewhere
+from dpppsynth.inference.judged_inference import JudgedInference
+from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, POINTS, SHORTEST, require_increasing
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
-from dpppsynth.models.laplace_approximation import check_approximation
-from dpppsynth.models.matern_search import FORGOTTEN
 from dpppsynth.models.moved_posterior import (
-    Halves,
-    Judged,
     LatticePosterior,
     MovedLikelihood,
+    Place,
     VertexMasses,
-    climbed,
     in_blocks,
-    lattice_mode,
     moved_likelihood,
 )
 from dpppsynth.models.regular_meshes import regular_triangulation
@@ -59,17 +35,13 @@ from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, gauss_rule
 from dpppsynth.spatial.offset import Offset
 
-# Draws at most, numbers of a saved posterior, about, and priors that are averaged over.
-MOST_DRAWS, KEPT_NUMBERS, MOST_PRIORS = 200, 3_000_000, 4
-# Nodes along a side up to which priors are judged on all of them, and not on blocks.
-FEW = 100
 # Sides of the tents whose masses draws keep, in scales of the noise, and in nodes at least.
 BENT_SCALES, BENT_NODES = 6.0, 2.0
 TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MovedInference(FieldInference):
+class MovedInference(JudgedInference):
     """Prior of a Matern field of smoothness 1, chosen by how well one half of the moved points predicts the other.
 
     Attributes
@@ -126,10 +98,13 @@ class MovedInference(FieldInference):
     def __repr__(self) -> str:
         return f"MovedInference({self.mesh!r}, ranges={self.ranges}, sigmas={self.sigmas}, details={self.details})"
 
-    def require(self, plan: LatticeStatistic) -> None:
-        if not all(hasattr(plan, name) for name in ("rate", "extension", "shape")):
-            msg = "prior: this field stands behind counts of moved points alone; take mechanism 'moved'."
-            raise InputError(msg)
+    @property
+    def lists(self) -> dict[str, tuple[float, ...]]:
+        return {"range": self.ranges, "sigma": self.sigmas, "details": self.details}
+
+    @property
+    def first(self) -> Place:
+        return len(self.ranges) // 2, len(self.sigmas) // 2, 0
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic], side: int = 1) -> MovedLikelihood:
         """Likelihood of the field at the nodes of the lattice, or at blocks of side x side nodes."""
@@ -169,15 +144,11 @@ class MovedInference(FieldInference):
         lattice[self.nodes] = values
         return lattice.reshape(self.shape)
 
-    def priors(self, likelihood: MovedLikelihood) -> list[SpectralField]:
-        """Priors of the field at the nodes of a likelihood, in the order of `scales`."""
+    def prior_at(self, likelihood: MovedLikelihood, number: int) -> SpectralField:
+        even = number == len(self.combined)
+        range_, sigma, detail = (self.ranges[0], 0.0, 0.0) if even else self.combined[number]
         shape, columns = likelihood.channel.shape, self._columns(likelihood)
-        found = [
-            SpectralField(shape, likelihood.spacing, sigma, range_, detail, columns)
-            for range_, sigma, detail in self.combined
-        ]
-        even = SpectralField(shape, likelihood.spacing, 0.0, self.ranges[0], 0.0, columns)
-        return [*found, even] if self.even else found
+        return SpectralField(shape, likelihood.spacing, sigma, range_, detail, columns)
 
     def _columns(self, likelihood: MovedLikelihood) -> Floats | None:
         """Covariates at the nodes of a likelihood, times the standard deviation of their effects; means over blocks."""
@@ -189,58 +160,7 @@ class MovedInference(FieldInference):
         masses = (self.on_lattice(self.measure * column) for column in opened_values(design).T * design.prior_sd)
         return np.column_stack([in_blocks(mass, (0, 0), shape, side).ravel() / weight for mass in masses])
 
-    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
-        self.require(statistic.definition)
-        likelihood = self.likelihood(statistic)
-        side = 2 if max(self.shape) > FEW and cast(Any, statistic.definition).extension > 1 else 1
-        scores = self._scores(likelihood if side == 1 else self.likelihood(statistic, side), rng, say)
-        kept = sorted(scores, key=scores.__getitem__, reverse=True)[:MOST_PRIORS]
-        kept = [place for place in kept if scores[place] - scores[kept[0]] >= FORGOTTEN]
-        pairs = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS)) // 2
-        weights = scipy.special.softmax(np.array([scores[place] for place in kept]))
-        notes, priors = FitNotes.unknown(self.scales), self.priors(likelihood)
-        notes.weight[:] = 0.0
-        fields: list[NDArray[np.float32]] = []
-        effects: list[Floats] = []
-        counts = apportion(weights, pairs)
-        for place, k in zip(kept, counts, strict=True):
-            say(Step("draws", 0.5 + sum(map(len, fields)) / (4 * pairs)))
-            fit = lattice_mode(likelihood, priors[place])
-            moves = fit.deviations(int(k), rng)
-            drawn, own = self._drawn(fit, moves)
-            fields.append(self.normalise(drawn, statistic.definition.n))
-            effects.append(own)
-            notes.weight[place] = k / pairs
-            if place == kept[0]:
-                notes.add(place, check_approximation(fit, likelihood, len(likelihood.measure), CHECKED, rng, moves))
-        scales = np.repeat([self.scales[place] for place in kept], 2 * counts)
-        told = np.concatenate(effects)[None] if self.covariates else None
-        return Posterior(np.concatenate(fields)[None], scales[None], notes, told).mixed(rng)
-
-    def _scores(self, likelihood: MovedLikelihood, rng: np.random.Generator, say: Progress) -> dict[int, float]:
-        """Logarithms of the weights of priors that were tried, up to a constant, by their places in `scales`."""
-        halves, priors, tried = Halves.of(likelihood, rng), self.priors(likelihood), 0
-        lengths = len(self.ranges), len(self.sigmas), len(self.details)
-
-        def judge(place: tuple[int, ...], near: Judged | None) -> Judged:
-            nonlocal tried
-            tried += 1
-            prior = priors[np.ravel_multi_index(place, lengths)]
-            words = f"field of range {prior.range:.4g}, sigma {prior.sigma:.3g}, details {prior.detail:.3g}"
-            say(Step(words, min(0.5, tried / 40)))
-            return halves.judge(prior, near)
-
-        found = climbed(judge, lengths, (lengths[0] // 2, lengths[1] // 2, 0))
-        scores = {int(np.ravel_multi_index(place, lengths)): each.score for place, each in found.items()}
-        if self.even:
-            scores[len(priors) - 1] = halves.judge(priors[-1]).score + float(np.log(EVEN))
-        return scores
-
-    def _drawn(self, fit: LatticePosterior, moves: Unknowns) -> tuple[Floats, Floats]:
-        """(2 k, V) draws of the field at the vertices, and their (2 k, p) effects, from (size, k) moves off the mode.
-
-        Every move is taken forth and back: so the draws' median is that of the approximation.
-        """
+    def drawn(self, fit: LatticePosterior, moves: Unknowns) -> tuple[Floats, Floats]:
         unknowns = fit.mode + np.concatenate([moves.T, -moves.T])
         mode, fields = (fit.prior.field(each)[..., self.nodes] for each in (fit.mode, unknowns))
         scale = 1.0 if self.covariates is None else self.covariates.prior_sd

@@ -97,6 +97,13 @@ class SparseInference(FieldInference):
             effects.append(own)
         return np.concatenate(fields), np.concatenate(effects)
 
+    def behind(
+        self, plan: LatticeStatistic, statistic: PrivateStatistic[LatticeStatistic], shares: "scipy.sparse.csr_array"
+    ) -> NoisyMasses:
+        """Likelihood of the field given noised counts or tents, in which it has these shares."""
+        # Noised counts and tents have this likelihood.
+        return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares)).own_law
+
     def to_dict(self) -> JsonObject:
         return super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
 
@@ -283,8 +290,7 @@ class PrecisionInference(SparseInference):
             raise QualityError(msg)
         plan = statistic.definition
         self.require(plan)
-        # Noised tents have this likelihood.
-        likelihood = cast(NoisyMasses, plan.likelihood(statistic, self.measure, self.mesh.shares(plan.mesh)))
+        likelihood = self.behind(plan, statistic, self.mesh.shares(plan.mesh))
         say("field of a given precision")
         fit = sparse_posterior(likelihood, self._prior(plan), self.centre(plan))
         say("draws")

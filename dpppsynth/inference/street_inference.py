@@ -149,12 +149,15 @@ class StreetInference(AveragedInference):
         return kept_masses(likelihood, mode, fields, self._placed.T.tocsr(), whole)
 
     def prior(self, plan: LatticeStatistic, values: tuple[float, ...]) -> SparseField:
+        level = [] if plan.n is not None else [constant(len(self.mesh.elements), INTERCEPT_SD)]
+        return self.field_with(values, *level)
+
+    def field_with(self, values: tuple[float, ...], *level: SparseField) -> SparseField:
+        """Prior with these settings, and effects of covariates."""
         range_, street_sigma, detour, street_range = values
         plane = moved(self._plane_prior(range_).on(self.grid), self._placed)
         streets = scaled(self._streets(detour, street_range), street_sigma)
-        parts = [plane, streets]
-        level = [] if plan.n is not None else [constant(len(self.mesh.elements), INTERCEPT_SD)]
-        return self.explained(summed(*parts, *level))
+        return self.explained(summed(plane, streets, *level))
 
     def _streets(self, detour: float, street_range: float) -> SparseField:
         """The field along streets with unit variance, whose variances take time and are found once."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import instance, positive, real, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.guarantee import Guarantee, on_ground, on_map
 from dpppsynth.privacy.profiles import ApproximateDP, PureDP
@@ -22,8 +23,11 @@ RELATION = "the bound grows with the distance, so it needs AlphaNeighbours(alpha
 SMALLEST_DELTA = 1e-250
 # More than a product of three floats is rounded by, relative.
 ROUNDING = 2.0**-51
-# Points of the curve of epsilon by distance.
-CURVE = 40
+# Share of the largest coordinate, and of the longest edge, by which coordinates found along edges are off, at most.
+ALONG_EDGES = 2.0**-40
+# Distances at which epsilon is stated: so many in equal ratios, from an eighth of alpha on, and multiples of alpha.
+# Between two of them the longer one's epsilon is read.
+CURVE, MULTIPLES = 40, np.array([0.25, 0.5, 1.0, 2.0, 3.0, 4.0])
 
 
 def moved_points(
@@ -40,12 +44,12 @@ def moved_points(
         Largest distance of a move, on the map; infinite where there is none, and delta is 0.
     farthest : float
         Distance on the map up to which `by_distance` tells what can be told apart, where there is no bound.
-    domain : Window, optional
-        Where the points lie; without it lengths are true ones.
+    domain : Window or LinearNetwork, optional
+        Where the points lie; without it lengths are true ones. Along streets no path is shorter than a straight line.
     """
     instance("relation", relation, AlphaNeighbours, RELATION)
     rate, farthest = positive("rate", rate), positive("farthest", farthest)
-    k, alpha = relation.max_points_per_person, on_map(relation, domain).reach
+    k, alpha = relation.max_points_per_person, moved_reach(relation, domain)
     level = k * rate * alpha * (1 + ROUNDING)
     slack = moved_delta(relation, rate=rate, bound=bound, domain=domain)
     bound = float(bound)
@@ -58,8 +62,9 @@ def moved_points(
     profile = ApproximateDP(level, slack) if slack > 0 else PureDP(level)
     own = (NOISE, REDRAWN) if bound < math.inf else (NOISE,)
     reach = min(farthest, alpha) if slack > 0 else farthest
-    lengths = np.linspace(0, reach, CURVE + 1)[1:]
-    curve = on_ground(((d, rate * d * (1 + ROUNDING)) for d in lengths), domain)
+    ratios, multiples = np.geomspace(min(alpha / 8, reach / 2), reach, CURVE), alpha * MULTIPLES
+    lengths = np.union1d(ratios, multiples[multiples <= reach])
+    curve = on_ground(((d, rate * (d + _off(domain)) * (1 + ROUNDING)) for d in lengths), domain)
     return Guarantee(relation, profile, "moved-points", assumptions(relation, own, domain=domain), curve)
 
 
@@ -74,7 +79,7 @@ def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float, domain:
         raise InputError(msg)
     if float(bound) == math.inf:
         return 0.0
-    one = float(planar_laplace_delta(rate, bound, on_map(relation, domain).reach))
+    one = float(planar_laplace_delta(rate, bound, moved_reach(relation, domain)))
     return min(1.0, at_least_one([one], relation.max_points_per_person) * (1 + 1e-12))
 
 
@@ -83,9 +88,21 @@ def smallest_move_bound(relation: AlphaNeighbours, *, rate: float, delta: float,
     instance("relation", relation, AlphaNeighbours, RELATION)
     delta = require_bound_delta(delta, least=SMALLEST_DELTA)
     one = -math.expm1(math.log1p(-delta) / relation.max_points_per_person) * (1 - 1e-9)
-    return float(planar_laplace_bound(positive("rate", rate), one, on_map(relation, domain).reach))
+    return float(planar_laplace_bound(positive("rate", rate), one, moved_reach(relation, domain)))
 
 
 def rate(relation: AlphaNeighbours, epsilon: float, domain: Domain | None = None) -> float:
     """Epsilon of one point per unit of length on the map, rounded down."""
-    return epsilon / (relation.max_points_per_person * on_map(relation, domain).reach) * (1 - 2 * ROUNDING)
+    return epsilon / (relation.max_points_per_person * moved_reach(relation, domain)) * (1 - 2 * ROUNDING)
+
+
+def moved_reach(relation: AlphaNeighbours, domain: Domain | None) -> float:
+    """Largest distance on the map, in a straight line, of coordinates of a point that moves by alpha."""
+    return on_map(relation, domain).reach + _off(domain)
+
+
+def _off(domain: Domain | None) -> float:
+    """Most by which coordinates found from positions along edges change a distance, in floating point."""
+    if not isinstance(domain, LinearNetwork):
+        return 0.0
+    return ALONG_EDGES * (float(np.abs(domain.bounds).max()) + float(domain.lengths.max()))

@@ -22,7 +22,7 @@ import numpy as np
 from dpppsynth import local
 from dpppsynth.core.errors import InformationWarning
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.models import Matern, regular_triangulation
+from dpppsynth.models import Matern, regular_triangulation, trace_mesh
 from dpppsynth.privacy import AlphaNeighbours, Guarantee, ReplaceOne
 from dpppsynth.release import CoxRelease
 from dpppsynth.spatial.domains import Domain, Window
@@ -132,6 +132,10 @@ RELEASES: dict[str, Described] = {
         LGCPSynthesizer(1.0, alpha=20.0, clusters=0.3, mechanism="cells", mesh=ALONG), STREETS
     ),
     "lgcp-moved": Described(LGCPSynthesizer(1.0, alpha=25.0, mechanism="moved", length_scale=400.0, mesh=MESH)),
+    "lgcp-moved-streets": Described(
+        LGCPSynthesizer(1.0, alpha=25.0, mechanism="moved", length_scale=400.0, mesh=trace_mesh(STREETS, shape=(4, 4))),
+        STREETS,
+    ),
     "lgcp-field": Described(LGCPSynthesizer(1.0, alpha=25.0, mechanism="field", delta=1e-6, **ON_MESH)),
     "lgcp-field-streets": Described(
         LGCPSynthesizer(1.0, alpha=20.0, mechanism="field", delta=1e-6, **ON_STREETS), STREETS

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.models import (
@@ -19,6 +20,7 @@ from dpppsynth.models import (
     refine,
     regular_triangulation,
 )
+from dpppsynth.models.likelihood import MassesInLaplaceNoise, counts_in_laplace_noise, counts_score
 from dpppsynth.models.nuts import FieldDensity
 from dpppsynth.spatial.domains import Window
 
@@ -79,6 +81,76 @@ class TestDerivatives:
         root = base.evaluate(w).root
         information = root.T @ root
         assert np.abs(np.cov(score.T) - information).max() < 0.12 * information.max()
+
+
+def log_of_both(distance, sd, scale):
+    """Log-density of a normal variable plus a Laplace one, by adding up."""
+    at = np.linspace(-40 * scale, 40 * scale, 80_001)
+    inner = scipy.stats.norm.pdf(distance - at, scale=sd) * np.exp(-np.abs(at) / scale) / (2 * scale)
+    return np.log(inner.sum() * (at[1] - at[0]))
+
+
+class TestLawOfLaplaceNoise:
+    @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
+    def test_score_is_the_slope_in_the_mean_of_the_law_of_both(self, scale):
+        for m, observed in [(0.5, 3.0), (2.0, 1.0), (20.0, 31.0), (3.0, -4.0)]:
+            sd, step = np.sqrt(m), 1e-3 * scale
+            slope = log_of_both(observed - m - step, sd, scale) - log_of_both(observed - m + step, sd, scale)
+            found = counts_score(np.array([m]), np.array([observed]), scale)[0]
+            assert found == pytest.approx(slope / (2 * step), rel=1e-3, abs=1e-4 / scale)
+
+    def test_without_points_the_score_is_that_of_the_noise_and_with_many_that_of_a_poisson_count(self):
+        observed, m = np.array([-9.0, 9.0, 1e4]), np.array([1e-6, 1e-6, 1e4 + 30])
+        np.testing.assert_allclose(counts_score(m, observed, 2.0)[:2], [-0.5, 0.5], rtol=1e-6)
+        assert counts_score(m, observed, 2.0)[2] == pytest.approx(-30 / (1e4 + 30 + 2 * 2.0**2), rel=1e-3)
+        assert counts_score(m, observed, 1e-3)[2] == pytest.approx(-30 / (1e4 + 30), rel=1e-4)
+
+    @pytest.mark.parametrize("scale", [0.3, 2.0, 20.0])
+    def test_value_is_the_integral_of_the_score(self, scale):
+        """Also far from what is observed, where its slope is that of the noise."""
+        observed = np.array([-5.0, 0.2, 3.0, 40.0, 900.0])
+        for low, high in [(1e-3, 0.5), (0.5, 8.0), (8.0, 100.0), (100.0, 2000.0)]:
+            between = np.geomspace(low, high, 20_001)
+            for each in observed:
+                found = counts_in_laplace_noise(np.array([high]), np.array([each]), scale)[0]
+                found -= counts_in_laplace_noise(np.array([low]), np.array([each]), scale)[0]
+                exact = np.trapezoid(counts_score(between, each, scale), between)
+                assert found == pytest.approx(exact, rel=0.002, abs=0.002)
+
+    @pytest.mark.parametrize("scale", [0.5, 3.0])
+    def test_precision_is_the_information_of_the_score(self, scale):
+        """Up to twice that of a normal law of the noise's variance, where there are few points."""
+        for m in (0.02, 0.7, 4.0, 30.0, 400.0):
+            sd, step = np.sqrt(m), 1e-3 * scale
+            at = np.arange(-12 * sd - 25 * scale, 12 * sd + 25 * scale, step)
+            law = scipy.signal.fftconvolve(
+                scipy.stats.norm.pdf(at, scale=sd), np.exp(-np.abs(at - at.mean()) / scale), "same"
+            )
+            told = np.average(counts_score(np.full(len(at), m), m + at, scale) ** 2, weights=law)
+            likelihood = MassesInLaplaceNoise(np.zeros(1), scale, np.ones(1), np.eye(1), None)
+            assert likelihood.precision(np.array([m]))[0] == pytest.approx(told, rel=0.03)
+        assert likelihood.precision(np.zeros(1))[0] == pytest.approx(1 / scale**2)
+
+    @pytest.mark.parametrize("n", [40, None])
+    def test_gradient_is_the_slope(self, n):
+        likelihood, w = make(n)
+        own = likelihood.own_law
+        slope = central_differences(lambda x: own.evaluate(x).value, w)
+        np.testing.assert_allclose(own.evaluate(w).gradient, slope, atol=1e-3 * np.abs(slope).max())
+
+    def test_a_single_large_number_pulls_no_more_than_noise_may(self):
+        """The normal law takes it for a hundred points."""
+        masses = np.full(16, 2.0)
+        masses[5] = 100.0
+        likelihood, _ = make(None, noise=5.0, masses=masses)
+        slope = [each.log_density(np.zeros(len(FIELD.vertices)))[1].max() for each in (likelihood.own_law, likelihood)]
+        assert slope[0] < slope[1] / 2
+
+    def test_other_noise_and_none_keep_their_law(self):
+        masses, measure = np.ones(16), FIELD.measure
+        assert type(NoisyMasses(masses, 2.0, measure, B, None, own_variance=3.0).own_law) is NoisyMasses
+        assert type(NoisyMasses(masses, 0.0, measure, B, None).own_law) is NoisyMasses
+        assert type(NoisyMasses(masses, 2.0, measure, B, None).own_law) is MassesInLaplaceNoise
 
 
 def test_public_n_makes_the_level_irrelevant():

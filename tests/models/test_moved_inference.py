@@ -12,7 +12,7 @@ import shapely
 from dpppsynth import Window
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.core.errors import InputError
-from dpppsynth.inference import moved_inference
+from dpppsynth.inference import judged_inference
 from dpppsynth.inference.moved_inference import MovedInference
 from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.spatial.covariates import Covariates
@@ -62,7 +62,7 @@ def test_intervals_cover_what_was_drawn_from_the_prior():
     held, below, above = [], [], []
     for seed in range(30):
         nodes = SimpleNamespace(channel=SimpleNamespace(shape=model.shape), spacing=model.spacing)
-        prior = model.priors(nodes)[0]
+        prior = model.prior_at(nodes, 0)
         truth = model.normalise(prior.field(prior.white(1, rng))[:, model.nodes], 1000)
         xy = binomial_pattern(LogLinear(MESH, truth[0].astype(float), None), 1000, rng).positions
         drawn = squares(model.fit(counted(xy, seed=seed), rng).flat)
@@ -166,7 +166,7 @@ def test_blocks_choose_about_as_nodes_do(monkeypatch):
     xy = np.vstack([rng.normal((250, 400), 60, (1500, 2)), rng.uniform(0, 1, (500, 2)) * (1000, 600)])
     statistic = counted(xy)
     whole = squares(inference().fit(statistic, 1).flat).mean(axis=0)
-    monkeypatch.setattr(moved_inference, "FEW", 10)
+    monkeypatch.setattr(judged_inference, "FEW", 10)
     blocks = squares(inference().fit(statistic, 1).flat).mean(axis=0)
     np.testing.assert_allclose(blocks, whole, atol=25.0)
 

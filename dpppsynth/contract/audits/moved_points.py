@@ -106,7 +106,7 @@ class MovesAudit(StatisticAudit):
 
     def separation(self, first: Floats, second: Floats) -> Floats:
         """(P,) distances, and among equal ones those that change both coordinates."""
-        along = np.abs(second - first)
+        along = np.abs(self.plan.domain.coordinates(second) - self.plan.domain.coordinates(first))
         return np.asarray(np.hypot(*along.T) + ASLANT * along.min(axis=1))
 
     def as_stated(self, pair: Pair, claim: Profile) -> Profile:

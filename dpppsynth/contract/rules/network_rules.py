@@ -42,6 +42,11 @@ STREETS_HOLD, STREETS_HOLD_POINTS, EDGES, STREET_SEGMENT = 0.3, 0.1, 2.0, 0.02
 STREET_PLANE_SIDE, PLANE_RANGES = 30, (0.1, 0.25, 0.6, 1.5)
 # Standard deviations of the field along streets; its ranges, and detours that a turn counts as, in extents.
 STREET_SIGMAS, STREET_RANGES, DETOURS = (0.1, 0.4, 1.2), (2.0,), (0.0, 2.0, 60.0)
+# Of points moved off the streets: nodes of the lattice in a scale of the noise, 1 / rate, and along the longer side of
+# the box at least and at most; segments of the field in a scale, and most of them, but for edges; shortest range.
+MOVED_SPACING, MOVED_SIDES, MOVED_SEGMENTS, MOST_SEGMENTS = 2.0, (32, 400), 1.0, 3000
+MOVED_RANGES, MOVED_STREET_SIGMAS = (0.04, 0.1, 0.25, 0.6, 1.5), (0.1, 0.4, 1.2, 2.5)
+MOVED_STREET_RANGES = (0.1, 0.5, 2.0)
 # Spacing of tents behind a posterior, in length scales of the drawn field, at least.
 SPACING = 0.13
 
@@ -133,6 +138,31 @@ def streets_tell(network: LinearNetwork, n: float, epsilon: float, relation: Cap
 def _street_points(epsilon: float, relation: CappedRelation) -> float:
     """Points that a segment of counts holds at least on average."""
     return max(STREETS_HOLD_POINTS, STREETS_HOLD * math.sqrt(2) * _moved(relation, math.inf) / epsilon)
+
+
+def moved_mesh(network: LinearNetwork, scale: float) -> Mesh:
+    """Mesh over the network's box at whose nodes points moved by planar Laplace noise are counted.
+
+    Parameters
+    ----------
+    network : LinearNetwork
+    scale : float
+        Of the noise, alpha / epsilon for persons with one point: a length on the map.
+    """
+    x0, y0, x1, y1 = around(network)
+    least, most = MOVED_SIDES
+    wanted = 1 + math.ceil(min(MOVED_SPACING * max(x1 - x0, y1 - y0) / scale, most))
+    return trace_mesh(network, shape=box_shape(around(network), min(max(wanted, least), most)))
+
+
+def moved_cells(network: LinearNetwork, scale: float) -> NetworkMesh:
+    """Segments of the field behind points that were moved off the streets.
+
+    None is longer than 0.02 extents, nor than the noise's scale or what makes some 3000 of them, where that is longer.
+    """
+    return network_mesh(
+        network, min(STREET_SEGMENT * network.extent, max(scale / MOVED_SEGMENTS, network.length / MOST_SEGMENTS))
+    )
 
 
 def street_plane(network: LinearNetwork) -> tuple[int, int]:

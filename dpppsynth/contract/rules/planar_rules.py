@@ -6,7 +6,7 @@ import numpy as np
 
 from dpppsynth.models.recipes import triangles_within
 from dpppsynth.models.regular_meshes import refine, regular_squares, regular_triangulation
-from dpppsynth.privacy.relations import AddRemove, CappedRelation
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Mesh
 
@@ -19,9 +19,10 @@ DRAW_SIDE, KIM_LIM_SIDE = 21, 11
 FITTED_SIGMA = 2.0
 # Spacing of the field's mesh in units of sqrt(area), and vertices per side beyond which tents are not refined.
 FIELD_SPACING, FIELD_SIDE = 0.06, 31
-# Tents behind a Matern field, with an expected n: at most `MATERN_TENTS n^0.4`, each holding at least one point and
-# `MATERN_HOLDS` standard deviations of its noise; cells of the field's mesh along the side of a tent.
-MATERN_TENTS, MATERN_HOLDS, MATERN_REFINED = 45.0, 3.0, 3
+# Tents behind a Matern field, with an expected n: at most `MATERN_TENTS n^MATERN_POWER`, each holding at least one
+# point and `MATERN_HOLDS` standard deviations of its noise, or `MATERN_HOLDS_NEAR` where that grows as tents are finer;
+# cells of the field's mesh along the side of a tent.
+MATERN_TENTS, MATERN_POWER, MATERN_HOLDS, MATERN_HOLDS_NEAR, MATERN_REFINED = 250.0, 0.3, 1.5, 2.0, 3
 # Of cells with a Matern field behind them: standard deviations of the noise that each holds, their number at most,
 # `CELLS_MOST n^0.4` and not above `CELLS_LIMIT`, and parts of a cell's side.
 CELLS_HOLD, CELLS_MOST, CELLS_LIMIT, CELLS_REFINED = 1.0, 90.0, 11_000, 2
@@ -112,9 +113,10 @@ def tents_shape(
 
 
 def matern_tents_shape(window: Window, n: float, epsilon: float, relation: CappedRelation) -> tuple[int, int]:
-    """Finest mesh of tents from which a Matern field is inferred: at most `45 n^0.4` vertices.
+    """Finest mesh of tents from which a Matern field is inferred: at most `250 n^0.3` vertices.
 
-    Each holds at least `max(1, 3 sqrt2 Delta / epsilon)` points. The field, finer than the tents, sees within them.
+    Each holds at least `max(1, c sqrt2 Delta / epsilon)` points, c = 1.5, or 2 under `AlphaNeighbours`.
+    The field, finer than the tents, sees within them.
 
     Returns
     -------
@@ -122,11 +124,12 @@ def matern_tents_shape(window: Window, n: float, epsilon: float, relation: Cappe
         Vertices along x and y, at least three along the longer side.
     """
     best = shape(window, 3)
+    holds = MATERN_HOLDS_NEAR if isinstance(relation, AlphaNeighbours) else MATERN_HOLDS
     for m in range(4, MOST_VERTICES + 1):
         candidate = shape(window, m)
         _, delta, vertices = _geometry(window, candidate, relation)
-        need = max(1.0, MATERN_HOLDS * math.sqrt(2) * delta / epsilon)
-        if vertices <= MATERN_TENTS * n**0.4 and n / vertices >= need:
+        need = max(1.0, holds * math.sqrt(2) * delta / epsilon)
+        if vertices <= MATERN_TENTS * n**MATERN_POWER and n / vertices >= need:
             best = candidate
     return best
 

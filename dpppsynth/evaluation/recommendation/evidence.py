@@ -27,6 +27,8 @@ DELTA = 1e-6
 ANYWHERE = 1.0
 # Values of the table's column `relation` that are not a privacy radius.
 REPLACE_ONE, ADD_REMOVE, UNIFORM = "replace-one", "add-remove", "uniform"
+# Row of points moved by planar Laplace noise and smoothed by the best kernel, as nobody knows it before.
+JITTER = "jitter"
 # The study's windows are squares: a longer bounding box, or one that is filled less, is no longer like them.
 LONGEST, EMPTIEST = 2.0, 0.5
 
@@ -146,7 +148,27 @@ def _grid(rows: list[Mapping[str, str]]) -> Grid:
     (shares, i), (sizes, j), (budgets, k) = (np.unique(axis, return_inverse=True) for axis in keys.T)
     distance = np.full((len(shares), len(sizes), len(budgets)), np.nan)
     distance[i, j, k] = [float(row["distance"]) for row in rows]
-    return Grid(shares, sizes, budgets, distance)
+    return Grid(shares, sizes, budgets, monotone(distance))
+
+
+def monotone(distance: Floats) -> Floats:
+    """Distances that neither more points nor more budget raise, nor a larger privacy radius lowers.
+
+    A release of less can be had for more, so where a study shows the opposite it shows its noise. Means of the largest
+    such distances below and the smallest above; what is missing stays NaN.
+    """
+    above, below = distance, distance
+    for axis, rises in enumerate((True, False, False)):
+        above, below = (_so_far(each, take, axis, rises) for each, take in ((above, np.fmax), (below, np.fmin)))
+    return np.where(np.isnan(distance), np.nan, (above + below) / 2)
+
+
+def _so_far(values: Floats, take: np.ufunc, axis: int, rises: bool) -> Floats:
+    """Largest values up to each place where they shall rise, smallest from each on; the other way where they fall."""
+    ahead = rises == (take is np.fmax)
+    turned = values if ahead else np.flip(values, axis)
+    found = take.accumulate(turned, axis)
+    return found if ahead else np.flip(found, axis)
 
 
 def _along_first(axis: Floats, values: Floats, at: float) -> Floats:
@@ -225,9 +247,10 @@ class Candidate:
 
 
 # Those of the study whose table comes with the package; others would need a study of their own.
-# In the order in which they are preferred where the study cannot tell them apart: a promise without delta and a
-# posterior first, then either, then neither.
+# In the order in which they are preferred at equal distances: a promise without delta and a posterior first, then
+# either, then neither.
 CANDIDATES = (
+    Candidate("lgcp-moved", "moved points with a posterior behind them", {"mechanism": "moved"}, False, True),
     Candidate("lgcp-tents", "noisy tent masses with a posterior behind them", {"mechanism": "tents"}, False, True),
     Candidate("laplace-tents", "noisy tent masses with a field behind them", {"basis": "tents"}, False, True),
     Candidate("laplace-cells", "noisy counts with a field behind them", {"basis": "cells"}, False, True),
@@ -237,11 +260,6 @@ CANDIDATES = (
     Candidate("lgcp-posterior-draw", "one posterior draw", {"mechanism": "posterior-draw"}, True, False, True),
     Candidate("kernel", "patterns around the points", {}, True, False),
 )
-
-
-# Expected distances within this ratio of the smallest count as equal: the study's own error is about as large, and a
-# smaller margin follows its noise (docs/results/recommend.md).
-MARGIN = 1.1
 
 
 @dataclass(frozen=True)
@@ -288,19 +306,11 @@ class Ranked:
 def rank(evidence: Evidence, case: Case) -> list[Ranked]:
     """Candidates that the budget admits, best first; those that the study has not measured are left out.
 
-    Candidates within the margin of the smallest distance are as good, and among these the order of `CANDIDATES`
-    decides: no delta spent first, then a posterior.
+    The order of `CANDIDATES` decides between equal distances. So the smallest distance is monotone as all are.
     """
-    found = []
-    for candidate in CANDIDATES:
-        if not (candidate.spends_delta and case.budget.delta == 0):
-            answer = case.ask(evidence, candidate)
-            if math.isfinite(answer.distance):
-                found.append(Ranked(candidate, answer))
-    found.sort(key=lambda each: each.distance)
-    level = [each for each in found if each.distance <= MARGIN * found[0].distance]
-    level.sort(key=lambda each: CANDIDATES.index(each.candidate))
-    return level + found[len(level) :]
+    admitted = (each for each in CANDIDATES if not (each.spends_delta and case.budget.delta == 0))
+    found = [Ranked(each, case.ask(evidence, each)) for each in admitted]
+    return sorted((each for each in found if math.isfinite(each.distance)), key=lambda each: each.distance)
 
 
 def _other_delta(candidate: Candidate, budget: PrivacyTerms) -> tuple[Outside, ...]:

@@ -15,7 +15,7 @@ from dpppsynth.evaluation.recommendation.evidence import (
     CANDIDATES,
     DELTA,
     DOCUMENT,
-    MARGIN,
+    JITTER,
     Answer,
     Candidate,
     Case,
@@ -166,11 +166,14 @@ CLUSTERS_FROM = 100
 NUTS_ON_WINDOWS = ("lgcp-tents", "lgcp-field")
 
 
-def reasons(chosen: Ranked, others: Sequence[Ranked], uniform: float, domain: Domain, case: Case) -> tuple[str, ...]:
+def reasons(
+    chosen: Ranked, others: Sequence[Ranked], evidence: Evidence, domain: Domain, case: Case
+) -> tuple[str, ...]:
     """Reasons for the chosen mechanism, and the basis of the figure."""
     return (
-        _verdict(chosen.answer, uniform),
+        _verdict(chosen.answer, evidence.uniform[case.kind]),
         *_compared(chosen, others),
+        *_jitter(evidence, case),
         *(f"Outside the study: {each}; the nearest row was used." for each in chosen.answer.outside),
         *_approximations(chosen.candidate, domain, case),
         *_clusters(chosen.candidate, case),
@@ -182,12 +185,10 @@ def passed_over(chosen: Ranked, others: Sequence[Ranked]) -> Iterator[Alternativ
     """Admissible mechanisms that the study finds no better."""
     for each in others:
         ratio = each.distance / chosen.distance
-        if ratio <= MARGIN:
-            why = f"level with it{_in_nearest_row(chosen, each)}, but {_lacks(each.candidate, chosen.candidate)}"
-        elif _in_nearest_row(chosen, each):
-            why = f"{ratio:.2g} times as far from the truth{_in_nearest_row(chosen, each)}"
+        if _in_nearest_row(chosen, each):
+            why = f"{ratio:.3g} times as far from the truth{_in_nearest_row(chosen, each)}"
         else:
-            why = f"expected to be {ratio:.2g} times as far from the truth"
+            why = f"expected to be {ratio:.3g} times as far from the truth"
         yield Alternative(each.candidate.mechanism, each.distance, why + _own(each.answer, chosen), each.answer.reading)
 
 
@@ -226,18 +227,20 @@ def _verdict(answer: Answer, uniform: float) -> str:
 
 
 def _compared(chosen: Ranked, others: Sequence[Ranked]) -> Iterator[str]:
-    better = [each for each in others if each.distance < chosen.distance]
-    if better:
-        best = min(better, key=lambda each: each.distance)
-        near = _in_nearest_row(chosen, best)
-        yield (
-            f"{best.candidate.mechanism} {'came' if near else 'is expected to come'} closer by less than "
-            f"{MARGIN - 1:.0%}{near}, which the study cannot tell apart, but "
-            f"{_lacks(best.candidate, chosen.candidate)}."
-        )
-    elif others:
+    if others:
         near = _in_nearest_row(chosen, *others)
         yield f"No other mechanism that the budget admits {'came' if near else 'is expected to come'} closer{near}."
+
+
+def _jitter(evidence: Evidence, case: Case) -> Iterator[str]:
+    """What points moved by hand would give, where the study has measured it."""
+    terms = case.budget
+    known = evidence.expect(JITTER, case.kind, case.share, case.n, terms.epsilon / terms.relation.max_points_per_person)
+    if math.isfinite(known.distance):
+        yield (
+            "Points moved by planar Laplace noise of the same epsilon and alpha, and smoothed by the kernel that is "
+            f"best in hindsight, come to {figure(known.distance, known.reading)}."
+        )
 
 
 def _in_nearest_row(*compared: Ranked) -> str:
@@ -248,15 +251,6 @@ def _in_nearest_row(*compared: Ranked) -> str:
 def _own(answer: Answer, chosen: Ranked) -> str:
     """Properties that put an alternative outside the study, but not the recommended mechanism."""
     return "".join(f"; outside the study: {each}" for each in answer.outside if each not in chosen.answer.outside)
-
-
-def _lacks(other: Candidate, chosen: Candidate) -> str:
-    """Reason for the choice between two mechanisms of equal distance."""
-    if other.spends_delta and not chosen.spends_delta:
-        return "it spends a delta"
-    if chosen.has_posterior and not other.has_posterior:
-        return "it has no posterior behind it"
-    return f"{chosen.what} are preferred"
 
 
 def _approximations(candidate: Candidate, domain: Domain, case: Case) -> Iterator[str]:
@@ -364,7 +358,7 @@ def recommend(
             reading=each.answer.reading,
             uniform=evidence.uniform[case.kind],
             alternatives=(*refused, *passed_over(each, ranked[k + 1 :]), *left_out(evidence, case)),
-            reasons=reasons(each, ranked[k + 1 :], evidence.uniform[case.kind], domain, case),
+            reasons=reasons(each, ranked[k + 1 :], evidence, domain, case),
         )
     msg = f"epsilon: no mechanism can make a release here: {'; '.join(map(str, refused))}"
     raise InputError(msg)
@@ -440,7 +434,7 @@ def settings(plan: ReleasePlan) -> dict[str, Any]:
     --------
     >>> from dpppsynth.spatial.domains import Window
     >>> from dpppsynth.synthesizers import LGCPSynthesizer
-    >>> plan = LGCPSynthesizer(1.0, alpha=25.0).plan(Window.rectangle(0, 0, 670, 670), n=392)
+    >>> plan = LGCPSynthesizer(1.0, alpha=25.0, mechanism="tents").plan(Window.rectangle(0, 0, 670, 670), n=392)
     >>> {name: value for name, value in settings(plan).items() if name in ("vertices", "spacing", "field_sigma")}
     {'vertices': 49, 'spacing': (111.66666666666667, 111.66666666666667), 'field_sigma': 2.0}
     """

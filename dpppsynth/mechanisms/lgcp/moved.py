@@ -7,29 +7,34 @@ from typing import Any, cast
 from dpppsynth.contract.examples import RELATIONS, Example, Refusal, ring, square, streets
 from dpppsynth.contract.registry import HOME, later
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.rules import planar_rules
+from dpppsynth.contract.rules import network_rules, planar_rules
 from dpppsynth.contract.synthesizer import covering
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.inference.moved_inference import MovedInference
+from dpppsynth.inference.moved_street_inference import MovedStreetInference
 from dpppsynth.inference.sparse_inference import LONGEST, SHORTEST
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.mechanisms.lgcp.mechanism import fitted, quarters, small_mesh
 from dpppsynth.mechanisms.lgcp.moved_statistic import MovedCounts
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
+from dpppsynth.models.recipes import window
 from dpppsynth.privacy.planar_moves import rate
 from dpppsynth.privacy.relations import AlphaNeighbours
-from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.domains import Domain
 
 
 def planned(s: LGCPSynthesizer, domain: Domain, n: int, _size: float) -> ReleasePlan:
     """Plan of counts of moved points, and of a field inferred from them by the law of the moves."""
-    if not isinstance(domain, Window):
-        msg = "mechanism: 'moved' moves points in the plane; along streets take 'tents' or 'cells'."
-        raise InputError(msg)
     # Other relations are refused with the settings, and under this one n is public.
     relation, epsilon = cast(AlphaNeighbours, s.neighbouring()), float(s.epsilon)
     scale = 1 / rate(relation, epsilon, domain)
-    mesh = planar_rules.moved_mesh(domain, scale) if s.mesh is None else covering(domain, s.mesh)
+    if isinstance(domain, LinearNetwork):
+        mesh = network_rules.moved_mesh(domain, scale) if s.mesh is None else covering(domain, s.mesh)
+        return ReleasePlan("lgcp-moved", MovedCounts(mesh, relation, int(n), epsilon), _street_field(s, domain, scale))
+    space = window(domain)
+    mesh = planar_rules.moved_mesh(space, scale) if s.mesh is None else covering(domain, s.mesh)
     statistic = MovedCounts(mesh, relation, int(n), epsilon)
     ranges = (_range(s.length_scale, domain),) if s.length_scale else planar_rules.moved_ranges(mesh, scale)
     settings: dict[str, Any] = {
@@ -44,12 +49,30 @@ def planned(s: LGCPSynthesizer, domain: Domain, n: int, _size: float) -> Release
     return ReleasePlan("lgcp-moved", statistic, MovedInference(mesh, ranges, sigmas, **settings))
 
 
-def _range(length_scale: float, window: Window) -> float:
+def _street_field(s: LGCPSynthesizer, network: LinearNetwork, scale: float) -> MovedStreetInference:
+    """The field of the plane plus one along streets."""
+    rule, extent = network_rules, network.extent
+    cells = SegmentCells.of(rule.moved_cells(network, scale))
+    return MovedStreetInference(
+        cells,
+        rule.street_plane(network),
+        (_range(s.length_scale, network),) if s.length_scale else tuple(extent * each for each in rule.MOVED_RANGES),
+        rule.MOVED_STREET_SIGMAS,
+        tuple(extent * each for each in rule.MOVED_STREET_RANGES),
+        tuple(extent * each for each in rule.DETOURS),
+        offset=s.offset,
+        even=s.length_scale is None,
+        covariates=None if s.covariates is None else s.covariates.on(cells, s.offset),
+    )
+
+
+def _range(length_scale: float, domain: Domain) -> float:
     """The range asked for, refused where its field would be even, or have no neighbours."""
-    most = LONGEST * window.extent
+    most = LONGEST * domain.extent
     if not SHORTEST * most <= length_scale <= most:
+        kind = "network" if isinstance(domain, LinearNetwork) else "window"
         msg = (
-            f"length_scale: must lie between {SHORTEST * most:g} and {most:g} in this window, got {length_scale!r}; "
+            f"length_scale: must lie between {SHORTEST * most:g} and {most:g} in this {kind}, got {length_scale!r}; "
             f"leave {mention('length_scale')} out for a public rule."
         )
         raise InputError(msg)
@@ -72,14 +95,13 @@ def examples() -> Iterator[Example | Refusal]:
     rule = r"^relation: mechanism 'moved' hides where nearby a point was"
     for relation in RELATIONS[2:]:
         yield Refusal(relation, partial(build, relation=relation), square(), rule)
-    along = partial(build, relation=RELATIONS[0])
-    yield Refusal(RELATIONS[0], along, streets(), r"^mechanism: 'moved' moves points in the plane")
+    yield Example("streets", partial(build, alpha=25.0, length_scale=200.0), streets())
 
 
 MOVED = fitted(
     "lgcp-moved",
     MovedCounts,
-    (MovedInference,),
+    (MovedInference, MovedStreetInference),
     examples,
     "were each moved at random, by a distance and in a direction of their own, and the moved points were counted on a "
     "public lattice.",

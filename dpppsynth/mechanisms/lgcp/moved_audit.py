@@ -26,7 +26,7 @@ SEED, RUNS, MOST_MOVES = 20261201, 4000, 4_000_000
 
 def node_chances(plan: MovedCounts, place: Floats) -> Floats:
     """(size,) probability that a point at a place (2,) is counted at each node, by the stated law of its noise."""
-    low = np.array(plan.window.bounds[:2])
+    low = np.array(plan.box[:2])
     edges = []
     for axis, (count, step) in enumerate(zip(plan.sides, plan.spacing, strict=True)):
         inner = low[axis] - place[axis] + (np.arange(1, count) - plan.extension - 0.5) * step
@@ -61,8 +61,8 @@ class PlacesRatio:
     @classmethod
     def at(cls, plan: MovedCounts, pair: Pair) -> Self:
         """The ratio for a pair of patterns."""
-        gone, came = changed(pair)
-        others = np.unique(unchanged(pair), axis=0)
+        gone, came = ends_of(pair)
+        others = np.unique(plan.domain.coordinates(unchanged(pair)), axis=0)
         own = [_mean_chances(plan, places) + LEAST for places in (gone, came)]
         if not len(others):
             return cls(np.log(own[0]), np.log(own[1]), len(gone), alone=True)
@@ -78,6 +78,12 @@ class PlacesRatio:
 
     def __call__(self, released: ReleasedLattice) -> float:
         return float(self.of(released.lattice @ self.first, released.lattice @ self.second))
+
+
+def ends_of(pair: Pair) -> tuple[Floats, Floats]:
+    """Coordinates (k, 2) of the points of the first pattern alone, and (l, 2) of the second alone."""
+    gone, came = (pair[0].domain.coordinates(each) for each in changed(pair))
+    return gone, came
 
 
 def _mean_chances(plan: MovedCounts, places: Floats) -> Floats:
@@ -101,7 +107,7 @@ def simulated(plan: MovedCounts, pair: Pair, ratio: PlacesRatio, factor: float) 
     sides = []
     for pattern in pair:
         first, second = np.zeros(RUNS), np.zeros(RUNS)
-        for place in pattern.positions:
+        for place in plan.domain.coordinates(pattern.positions):
             length, turn = rng.gamma(2, 1 / rate, RUNS), 2 * np.pi * rng.random(RUNS)
             node = plan.node_of(place + length[:, None] * np.column_stack([np.cos(turn), np.sin(turn)]))
             first += ratio.first[node]
@@ -126,12 +132,12 @@ class MovedCountsAudit(MovesAudit):
         return self.plan.rate
 
     def shifts(self, pair: Pair) -> Floats | None:
-        return shifts_between(*changed(pair), self.rate)
+        return shifts_between(*ends_of(pair), self.rate)
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """The likelihood ratio; counts at the nodes of the person's places and around them; the mean of all points."""
         plan = self.plan
-        places = np.concatenate([np.unique(each, axis=0) for each in changed(pair)])
+        places = np.concatenate([np.unique(each, axis=0) for each in ends_of(pair)])
         here, around = (nodes_near(plan, places, reach) for reach in (0.0, 1 / plan.rate))
         return (
             AuditStatistic("likelihood ratio", PlacesRatio.at(plan, pair)),
@@ -159,12 +165,12 @@ class MovedCountsAudit(MovesAudit):
 
         Of m points, the others given, any counts have the probability `m! p^m` at most, with p that of the likeliest
         node of any point. Noise is likeliest in a cell, or in a strip beyond the border, about whose middle it is; a
-        corner of the window's box is in the middle of its own cell, and nearest to the border.
+        corner of the box is in the middle of its own cell, and nearest to the border.
         """
         if first is not None:
             return 0.0
         plan = self.plan
-        likeliest = node_chances(plan, np.array(plan.window.bounds[:2])).max()
+        likeliest = node_chances(plan, np.array(plan.box[:2])).max()
         m = np.arange(1, min(plan.n, RUNS) + 1)
         return min(0.0, float((gammaln(m + 1) + m * np.log(likeliest)).min()))
 

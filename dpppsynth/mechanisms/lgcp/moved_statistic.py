@@ -1,6 +1,7 @@
 """`MovedCounts`: counts of points that were each moved by planar Laplace noise, on a public lattice.
 
-The moved points are private by Theorem M (docs/theory/bounded_error.md); counting them looks at nothing else.
+The moved points are private by Theorem M (docs/theory/bounded_error.md), along streets as well (moved_points.md);
+counting them looks at nothing else.
 """
 
 import math
@@ -20,12 +21,13 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.rounding import multiples
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows
-from dpppsynth.models.recipes import mesh_from_recipe, window
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.models.recipes import around, mesh_from_recipe
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.planar_moves import RELATION, moved_points
 from dpppsynth.privacy.planar_noise import PlanarNoise, moves_name
 from dpppsynth.privacy.relations import AlphaNeighbours, Relation
-from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -39,15 +41,15 @@ BATCH = 2**20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MovedCounts(LatticeStatistic):
-    """Counts of moved points at the nodes of a lattice over the window's box, and of its extension on every side.
+    """Counts of moved points at the nodes of a lattice over the domain's box, and of its extension on every side.
 
     Every point is moved by planar Laplace noise and counted at the nearest node. The extension holds all but one move
-    in a million, or is as wide as the window's extent where that is less; what lies further is counted at its border.
+    in a million, or is as wide as the domain's extent where that is less; what lies further is counted at its border.
 
     Attributes
     ----------
     mesh : Mesh
-        Regular triangulation of a window: its vertices are nodes of the lattice.
+        Regular triangulation of a window, or of a network's box: its vertices are nodes of the lattice.
     relation : AlphaNeighbours
     n : int
         Public number of points.
@@ -57,7 +59,7 @@ class MovedCounts(LatticeStatistic):
     Raises
     ------
     InputError
-        Where points of the window cannot be moved exactly, or the lattice has too many nodes.
+        Where points of the domain cannot be moved exactly, or the lattice has too many nodes.
     """
 
     mesh: Mesh
@@ -97,14 +99,14 @@ class MovedCounts(LatticeStatistic):
         return f"MovedCounts({self.mesh!r}, {self.relation!r}, epsilon={self.epsilon:g})"
 
     @property
-    def window(self) -> Window:
-        """Public window."""
-        return window(self.mesh.domain)
+    def box(self) -> tuple[float, float, float, float]:
+        """Bounds (x0, y0, x1, y1) of the lattice without its extension."""
+        return around(self.domain) if isinstance(self.domain, LinearNetwork) else self.domain.bounds
 
     @cached_property
     def noise(self) -> PlanarNoise:
         """The noise on every point."""
-        return PlanarNoise(self.window, self.relation, self.epsilon)
+        return PlanarNoise(self.domain, self.relation, self.epsilon)
 
     @property
     def rate(self) -> float:
@@ -113,21 +115,21 @@ class MovedCounts(LatticeStatistic):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Nodes along x and y over the window's box."""
+        """Nodes along x and y over the box."""
         nx, ny = self.mesh.recipe["shape"]
         return int(nx), int(ny)
 
     @property
     def spacing(self) -> tuple[float, float]:
         """Distance of one node from the next along x and y."""
-        x0, y0, x1, y1 = self.window.bounds
+        x0, y0, x1, y1 = self.box
         nx, ny = self.shape
         return (x1 - x0) / (nx - 1), (y1 - y0) / (ny - 1)
 
     @cached_property
     def extension(self) -> int:
-        """Nodes beyond the window's box on every side."""
-        return max(1, math.ceil(min(LONGEST / self.rate, self.window.extent) / max(self.spacing)))
+        """Nodes beyond the box on every side."""
+        return max(1, math.ceil(min(LONGEST / self.rate, self.domain.extent) / max(self.spacing)))
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -141,8 +143,8 @@ class MovedCounts(LatticeStatistic):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        lengths = {"rate": self.rate, "bound": math.inf, "farthest": self.window.diameter}
-        return moved_points(self.relation, **lengths, domain=self.window)
+        lengths = {"rate": self.rate, "bound": math.inf, "farthest": self.domain.diameter}
+        return moved_points(self.relation, **lengths, domain=self.domain)
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
@@ -152,12 +154,12 @@ class MovedCounts(LatticeStatistic):
         # Before a mesh is made of them.
         require(sides and math.prod(shape) <= MOST_NODES, f"the lattice has at most {MOST_NODES} nodes")
         near: AlphaNeighbours = instance("relation", relation, AlphaNeighbours, RELATION)
-        return cls(mesh_from_recipe(p["mesh"], window(domain)), near, p["n"], p["epsilon"])
+        return cls(mesh_from_recipe(p["mesh"], domain), near, p["n"], p["epsilon"])
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         secret, seeded = generator(rng), rng is not None
         pattern = self.admitted(pattern, secret if seeded else None)
-        moved = self.apply_noise(self.noise.sampler(secret), pattern.positions)
+        moved = self.apply_noise(self.noise.sampler(secret), self.domain.coordinates(pattern.positions))
         return PrivateStatistic(self, self.counted(moved), self.noise_name(seeded=seeded), seeded)
 
     def counted(self, moved: Ints) -> Ints:
@@ -170,7 +172,7 @@ class MovedCounts(LatticeStatistic):
 
     def node_of(self, positions: Floats) -> Ints:
         """(n,) nearest nodes of positions (n, 2), in C order: along x first, y running faster."""
-        i, j = (np.rint((positions - self.window.bounds[:2]) / self.spacing) + self.extension).T
+        i, j = (np.rint((positions - self.box[:2]) / self.spacing) + self.extension).T
         nx, ny = self.sides
         column, row = np.clip(i, 0, nx - 1).astype(np.int64), np.clip(j, 0, ny - 1).astype(np.int64)
         return column * ny + row
@@ -180,7 +182,7 @@ class MovedCounts(LatticeStatistic):
         """(size, 2) positions of the nodes, in C order."""
         lines = (
             low + (np.arange(count) - self.extension) * step
-            for low, count, step in zip(self.window.bounds[:2], self.sides, self.spacing, strict=True)
+            for low, count, step in zip(self.box[:2], self.sides, self.spacing, strict=True)
         )
         return np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2)
 
@@ -192,22 +194,22 @@ class MovedCounts(LatticeStatistic):
         require(bool((lattice >= 0).all()) and sum(lattice.tolist()) == self.n, "counts are of n points, none negative")
 
     def table_rows(self) -> Rows:
-        (nx, ny), unit = self.shape, short_unit(self.window.unit)
+        (nx, ny), unit = self.shape, short_unit(self.domain.unit)
+        kind = "streets" if isinstance(self.domain, LinearNetwork) else "window"
         apart = " x ".join(f"{side:.4g}" for side in self.spacing)
         return [
             ("measured", f"counts of moved points at {nx} x {ny} nodes, {apart} {unit} apart"),
-            ("beyond the window", f"{self.extension} more nodes on every side"),
+            (f"beyond the {kind}", f"{self.extension} more nodes on every side"),
             ("noise", self.noise.words),
         ]
 
 
 def require_lattice(mesh: Mesh) -> None:
-    """Refuse a mesh whose vertices are no nodes of a lattice over a window's box, with an InputError."""
+    """Refuse a mesh whose vertices are no nodes of a lattice over a domain's box, with an InputError."""
     instance("mesh", mesh, Mesh, "models.regular_triangulation(window, spacing=100.0) makes one")
-    instance("domain", mesh.domain, Window, "points on a network are not moved by planar noise")
-    if mesh.recipe.get("builder") != "regular" or mesh.kind != "triangle":
+    if mesh.recipe.get("builder") not in ("regular", "trace") or mesh.kind != "triangle":
         msg = (
             "mesh: moved points are counted at the vertices of regular triangles, such as "
-            "models.regular_triangulation(window, spacing=100.0) makes."
+            "models.regular_triangulation(window, spacing=100.0) makes, and trace_mesh(network, spacing=100.0)."
         )
         raise InputError(msg)

@@ -112,7 +112,7 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
     mechanism : {"auto", "tents", "cells", "moved", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", ...}
         Private quantity. "tents": P1 masses with discrete Laplace noise, delta = 0; "cells": counts along the streets
         of a network, with the same; "moved": counts of points that were each moved by planar Laplace noise, delta = 0,
-        for windows and moves by alpha; "field": smooth functionals of the points with discrete Gaussian noise; all are
+        for moves by alpha; "field": smooth functionals of the points with discrete Gaussian noise; all are
         followed by Bayesian inference at no privacy cost. "auto" takes one of these three by a public rule: "moved"
         in windows where alpha / epsilon is short beside the mean distance between points, "cells" on large networks
         with enough points to tell streets apart, and "tents" otherwise; `check` says which, and why.

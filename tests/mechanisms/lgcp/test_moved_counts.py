@@ -26,7 +26,6 @@ from dpppsynth.auditing import audit
 from dpppsynth.auditing.targets import audit_of, target_of
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.rules import planar_rules
-from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.lgcp.moved_audit import node_chances
 from dpppsynth.mechanisms.lgcp.moved_statistic import MOST_NODES, MovedCounts
 from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
@@ -230,9 +229,6 @@ class TestGuarantee:
             counts()
 
 
-NETWORK = LinearNetwork([[0, 0], [400, 0], [800, 0]], [[0, 1], [1, 2]])
-
-
 class TestRefusals:
     """Before the points are touched, each with a remedy that works."""
 
@@ -266,13 +262,6 @@ class TestRefusals:
         assert mended.check(SQUARE, n=20).epsilon() == pytest.approx(1.0)
         if "relation" in settings:
             assert LGCPSynthesizer(1.0, mechanism="tents", **settings).neighbouring() == settings["relation"]
-
-    def test_of_networks(self):
-        moved = LGCPSynthesizer(1.0, alpha=25.0, mechanism="moved")
-        with pytest.raises(InputError, match=r"^mechanism: 'moved' moves points in the plane; .* 'tents' or 'cells'"):
-            moved.check(NETWORK, n=20)
-        for mechanism in ("tents", "cells"):
-            assert replace(moved, mechanism=mechanism).check(NETWORK, n=20).epsilon() <= 1
 
     @pytest.mark.parametrize(
         "mesh",

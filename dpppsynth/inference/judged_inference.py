@@ -1,0 +1,118 @@
+"""`JudgedInference`: fields behind moved points, of a prior by which half of the points foretells the rest best.
+
+Points are moved independently of each other, so that they can be halved at random (docs/theory/moved_points.md).
+"""
+
+from typing import Any, cast
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import Progress, Step
+from dpppsynth.inference.field_inference import EVEN, FieldInference, apportion
+from dpppsynth.inference.posterior import FitNotes, Posterior
+from dpppsynth.inference.sparse_inference import CHECKED, FEWEST_DRAWS
+from dpppsynth.models.laplace_approximation import check_approximation
+from dpppsynth.models.matern_search import FORGOTTEN
+from dpppsynth.models.moved_posterior import (
+    Halves,
+    Judged,
+    LatticePosterior,
+    MovedLikelihood,
+    MovedPrior,
+    Place,
+    climbed,
+    lattice_mode,
+)
+from dpppsynth.models.spectral_fields import Unknowns
+from dpppsynth.spatial.mesh import Floats
+
+# Draws at most, numbers of a saved posterior, about, and priors that are averaged over.
+MOST_DRAWS, KEPT_NUMBERS, MOST_PRIORS = 200, 3_000_000, 4
+# Nodes along a side of the lattice up to which priors are judged on all of them, and not on blocks.
+FEW = 100
+
+
+class JudgedInference(FieldInference):
+    """Base of estimators by a field behind counts of moved points."""
+
+    @property
+    def lists(self) -> dict[str, tuple[float, ...]]:
+        """Values of each setting of a prior; priors are all combinations, in the order of `scales`, and an even one."""
+        raise NotImplementedError
+
+    @property
+    def first(self) -> Place:
+        """The prior that is tried first."""
+        raise NotImplementedError
+
+    def likelihood(self, statistic: PrivateStatistic[LatticeStatistic], side: int = 1) -> MovedLikelihood:
+        """Likelihood of the field, with the lattice's nodes or blocks of side x side of them told apart."""
+        raise NotImplementedError
+
+    def prior_at(self, likelihood: MovedLikelihood, number: int) -> MovedPrior:
+        """The prior with a number in `scales`."""
+        raise NotImplementedError
+
+    def drawn(self, fit: LatticePosterior, moves: Unknowns) -> tuple[Floats, Floats]:
+        """(2 k, V) draws of the field, and their (2 k, p) effects, from (size, k) moves off the mode.
+
+        Every move is taken forth and back: so the draws' median is that of the approximation.
+        """
+        raise NotImplementedError
+
+    def require(self, plan: LatticeStatistic) -> None:
+        if not all(hasattr(plan, name) for name in ("rate", "extension", "shape")):
+            msg = "prior: this field stands behind counts of moved points alone; take mechanism 'moved'."
+            raise InputError(msg)
+
+    def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:
+        plan = cast(Any, statistic.definition)
+        self.require(plan)
+        likelihood = self.likelihood(statistic)
+        side = 2 if max(plan.shape) > FEW and plan.extension > 1 else 1
+        scores = self._scores(likelihood if side == 1 else self.likelihood(statistic, side), rng, say)
+        kept = sorted(scores, key=scores.__getitem__, reverse=True)[:MOST_PRIORS]
+        kept = [place for place in kept if scores[place] - scores[kept[0]] >= FORGOTTEN]
+        pairs = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS)) // 2
+        weights = scipy.special.softmax(np.array([scores[place] for place in kept]))
+        notes = FitNotes.unknown(self.scales)
+        notes.weight[:] = 0.0
+        fields: list[NDArray[np.float32]] = []
+        effects: list[Floats] = []
+        counts = apportion(weights, pairs)
+        for place, k in zip(kept, counts, strict=True):
+            say(Step("draws", 0.5 + sum(map(len, fields)) / (4 * pairs)))
+            fit = lattice_mode(likelihood, self.prior_at(likelihood, place))
+            moves = fit.deviations(int(k), rng)
+            drawn, own = self.drawn(fit, moves)
+            fields.append(self.normalise(drawn, plan.n))
+            effects.append(own)
+            notes.weight[place] = k / pairs
+            if place == kept[0]:
+                notes.add(place, check_approximation(fit, likelihood, len(likelihood.measure), CHECKED, rng, moves))
+        scales = np.repeat([self.scales[place] for place in kept], 2 * counts)
+        told = np.concatenate(effects)[None] if self.covariates else None
+        return Posterior(np.concatenate(fields)[None], scales[None], notes, told).mixed(rng)
+
+    def _scores(self, likelihood: MovedLikelihood, rng: np.random.Generator, say: Progress) -> dict[int, float]:
+        """Logarithms of the weights of priors that were tried, up to a constant, by their numbers in `scales`."""
+        halves, tried = Halves.of(likelihood, rng), 0
+        lengths = tuple(map(len, self.lists.values()))
+
+        def judge(place: Place, near: Judged | None) -> Judged:
+            nonlocal tried
+            tried += 1
+            values = (f"{name} {each[k]:.4g}" for (name, each), k in zip(self.lists.items(), place, strict=True))
+            say(Step(f"field of {', '.join(values)}", min(0.5, tried / 40)))
+            return halves.judge(self.prior_at(likelihood, int(np.ravel_multi_index(place, lengths))), near)
+
+        found = climbed(judge, lengths, self.first)
+        scores = {int(np.ravel_multi_index(place, lengths)): each.score for place, each in found.items()}
+        if self.even:
+            last = len(self.scales) - 1
+            scores[last] = halves.judge(self.prior_at(likelihood, last)).score + float(np.log(EVEN))
+        return scores
