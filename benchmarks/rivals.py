@@ -38,8 +38,7 @@ SETS = {
     "bei": (None, 200),
     "clmfires": (None,),
     "shapley": (None,),
-    "city, simulated": (50_000, 10_000),
-    "tight spots, simulated": (None,),
+    "city, simulated": (50_000,),
 }
 CITY = 100_000
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
