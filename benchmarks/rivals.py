@@ -45,6 +45,8 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0)
 ALPHAS = {"alpha 1 %": 0.01, "alpha .5 %": 0.005}
 ANYWHERE = {"replace one": dps.ReplaceOne(), "add/remove": dps.AddRemove()}
 RELATIONS = (*ALPHAS, *ANYWHERE)
+# Relations whose posterior means are looked at, at one budget.
+MEANS = ("alpha .5 %", "add/remove")
 # Noise of the field on the points themselves: epsilon at an alpha of a hundredth.
 LIMIT = (0.01, 1000.0)
 # Cells along each side for the distance that is told, and for the one that chooses among candidates.
@@ -223,7 +225,7 @@ def row(case: Case, relation: str, epsilon: float, kept: Kept) -> rival_tables.R
         histograms(case, epsilon, sensitivity, kept),
         jitters(case, relation, epsilon, kept),
         limits(case, kept),
-        mean(case, relation, epsilon, kept) if epsilon == rival_tables.MAIN else None,
+        mean(case, relation, epsilon, kept) if epsilon == rival_tables.MAIN and relation in MEANS else None,
     )
 
 
