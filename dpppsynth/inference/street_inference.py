@@ -114,7 +114,7 @@ class StreetInference(AveragedInference):
         require_somewhere(self.measure)
 
     def __repr__(self) -> str:
-        return f"StreetInference({self.mesh!r}, plane={self.plane!r}, ranges={self.ranges})"
+        return f"{type(self).__name__}({self.mesh!r}, plane={self.plane!r}, ranges={self.ranges})"
 
     @cached_property
     def grid(self) -> Mesh:

@@ -30,7 +30,7 @@ from dpppsynth.core.errors import InputError, ReleaseBlocked
 from dpppsynth.core.randomness import generator
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.mechanisms.local.statistic import ReportsStatistic
-from dpppsynth.models import regular_triangulation
+from dpppsynth.models import regular_triangulation, trace_mesh
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.privacy.bounds import laplace_scale
@@ -97,7 +97,8 @@ def synthesizer(mechanism, relation, epsilon, domain):
         case "lgcp-clusters":
             return lgcp("tents", relation, epsilon, mesh, clusters=0.3)
         case "lgcp-moved":
-            return LGCPSynthesizer(epsilon, relation=relation, mechanism="moved", mesh=mesh)
+            lattice = trace_mesh(STREET, shape=(9, 9)) if domain is STREET else mesh
+            return LGCPSynthesizer(epsilon, relation=relation, mechanism="moved", mesh=lattice)
         case "lgcp-cells":
             return LGCPSynthesizer(epsilon, relation=relation, mechanism="cells", mesh=mesh)
         case _:
@@ -113,7 +114,7 @@ def target(mechanism, relation, epsilon=1.0, domain=STREET, n=N):
 
 
 def supports(mechanism, relation, domain):
-    elsewhere = ("kernel", STREET), ("kernel-diffusion", SQUARE), ("lgcp-cells", SQUARE), ("lgcp-moved", STREET)
+    elsewhere = ("kernel", STREET), ("kernel-diffusion", SQUARE), ("lgcp-cells", SQUARE)
     if (mechanism, domain) in elsewhere or (mechanism == "lgcp-moved" and not isinstance(relation, AlphaNeighbours)):
         return False
     if relation.n_is_public:

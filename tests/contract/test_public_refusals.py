@@ -166,8 +166,7 @@ def of_fields():
             if mechanism in ("tents", "cells", "field", "posterior-draw"):
                 yield from secret(name, make, window)
         yield from of_clusters(window, coarse)
-        if not streets:
-            yield from of_moved(window, coarse, fine)
+        yield from of_moved(window, trace_mesh(window, shape=(5, 5)) if streets else coarse, [] if streets else [fine])
         near = functools.partial(LGCPSynthesizer, 1.0, alpha=25.0, mesh=coarse, length_scale=400.0)
         yield from varied("lgcp-tents", near, window, engine=("nutpie", "pymc"), inference=("nuts", "laplace"))
         draw = functools.partial(near, mechanism="posterior-draw", delta=1e-6)
@@ -198,7 +197,7 @@ def of_moved(window, coarse, fine):
     caps = [AlphaNeighbours(25.0, max_points_per_person=cap) for cap in (FEW, 10**9, 10**18)]
     lists = {"epsilon": EPSILONS, "alpha": ENDS, "length_scale": (TINY, 1e-3, 400.0, 1e100), "offset": (AWAY, VAST)}
     given = functools.partial(near, length_scale=400.0)
-    yield from varied("lgcp-moved", given, window, mesh=(None, fine), **lists)
+    yield from varied("lgcp-moved", given, window, mesh=(None, *fine), **lists)
     yield from varied("lgcp-moved", functools.partial(given, alpha=None), window, relation=caps)
     yield from sized("lgcp-moved", given, window)
 
