@@ -90,7 +90,11 @@ def main():
     import dpppsynth as dps
 
     deaths = dps.datasets.soho_deaths()
-    traced("lgcp-tents in Python", lambda: dps.LGCPSynthesizer(epsilon=1, alpha=25).release(deaths), show=show)
+    traced(
+        "lgcp-tents in Python",
+        lambda: dps.LGCPSynthesizer(epsilon=1, alpha=25, mechanism="tents").release(deaths),
+        show=show,
+    )
     traced(
         "kernel in Python", lambda: dps.KernelSynthesizer(epsilon=10, delta=1e-6, alpha=25).release(deaths), show=show
     )

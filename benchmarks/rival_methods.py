@@ -31,10 +31,10 @@ HISTOGRAMS: dict[str, tuple[Callable[..., Cells], dict[str, tuple[Any, ...]]]] =
     "Fourier": (fourier, WAVES),
     "Privelet": (privelet, SIDES),
 }
-# Pixels along each side for deconvolution, fine where moves are short, shares of the box of the longest short ones, and
+# Pixels along each side for deconvolution, shares of the box of the longest moves for which the finest are tried, and
 # most steps, of which those that are powers of two are candidates.
-COARSE, FINE, SHORT, STEPS = 128, 256, 0.012, 128
-RESOLUTIONS = (COARSE, FINE, PIXELS)
+COARSEST, COARSE, FINE, SHORT, STEPS = 64, 128, 256, 0.012, 128
+RESOLUTIONS = (COARSEST, COARSE, FINE, PIXELS)
 Rasters = Mapping[int, Raster]
 Candidates = Iterator[tuple[Raster, np.ndarray]]
 
@@ -62,11 +62,12 @@ def jitter_kernels(known: dps.PointPattern, rasters: Rasters, alpha: float, epsi
 
 
 def deconvolved(known: dps.PointPattern, rasters: Rasters, alpha: float, epsilon: float) -> Candidates:
-    """Moved points deconvolved, after 1, 2, 4, ... steps."""
+    """Moved points deconvolved on several grids, after 1, 2, 4, ... steps."""
     moved, scale = jittered(known, alpha, epsilon), alpha * known.domain.extent / epsilon
-    raster = rasters[FINE if alpha / epsilon < SHORT else COARSE]
-    kernel = planar_laplace_kernel(scale, raster.sides, raster.shape)
-    counts = raster.counts(moved, margin=(kernel.shape[0] // 2, kernel.shape[1] // 2))
-    for step, shares in enumerate(richardson_lucy(counts, raster.inside, kernel, STEPS), 1):
-        if step & (step - 1) == 0:
-            yield raster, shares
+    for pixels in (COARSEST, COARSE, FINE) if alpha / epsilon < SHORT else (COARSEST, COARSE):
+        raster = rasters[pixels]
+        kernel = planar_laplace_kernel(scale, raster.sides, raster.shape)
+        counts = raster.counts(moved, margin=(kernel.shape[0] // 2, kernel.shape[1] // 2))
+        for step, shares in enumerate(richardson_lucy(counts, raster.inside, kernel, STEPS), 1):
+            if step & (step - 1) == 0:
+                yield raster, shares

@@ -26,6 +26,7 @@ class Row:
     histograms: dict[str, list]
     jitters: dict[str, list]
     limits: dict[str, list]
+    mean: list | None = None
 
     @property
     def setting(self) -> list[str]:
@@ -58,6 +59,7 @@ def tables(rows: list[Row]) -> Iterator[tuple[str, list[str]]]:
     """All tables by the names of their places."""
     yield "summary", summary(rows)
     yield "main", main_settings(rows)
+    yield "means", means(rows)
     yield "losses", losses(rows)
     yield "methods", methods(rows)
     yield "scores", results(rows, SCORE)
@@ -114,6 +116,22 @@ def main_settings(rows: list[Row]) -> list[str]:
     return table(heads, told)
 
 
+def means(rows: list[Row]) -> list[str]:
+    """The posterior median, which the default releases, and the posterior mean, at the main budget."""
+    heads = ["set", "n", "neighbours", "it is", "score: median", "mean", "best rival", "distance: median", "mean"]
+    told = []
+    for row in rows:
+        if row.mean is None:
+            continue
+        cells = [*row.setting[:3], row.chosen]
+        for measure, unit, digits in ((SCORE, 1, 3), (DISTANCE, 100, 2)):
+            rival, value = row.best(row.rivals, measure)
+            cells += [f"{unit * each[measure]:.{digits}f}" for each in (row.ours["auto"], row.mean)]
+            cells.append(f"{unit * value:.{digits}f} {rival}")
+        told.append(cells)
+    return table([*heads, "best rival"], told)
+
+
 def losses(rows: list[Row]) -> list[str]:
     """Settings in which a private rival is ahead by more than a draw of noise makes."""
     heads = ["set", "n", "neighbours", "score: eps, rival and its lead", "distance: eps, rival and its lead"]
@@ -140,15 +158,17 @@ def _lost(row: Row, measure: int, tell: Callable[[float], str]) -> str:
 
 
 def methods(rows: list[Row]) -> list[str]:
-    """Strength of each histogram: settings in which it is the best of them, and what it loses against the default."""
-    heads = ["histogram", "best histogram by score", "by distance", "median score below the default"]
-    heads += ["median distance over the default's"]
+    """Strength of each histogram beside the others and beside the default."""
+    heads = ["histogram", "best histogram by score", "by distance", "default ahead of it by score", "by distance"]
+    heads += ["median score below the default", "median distance over the default's"]
     told = []
     for name in rows[0].histograms if rows else ():
+        alone = [({name: row.histograms[name]}, row) for row in rows]
         best = [sum(row.best(row.histograms, measure)[0] == name for row in rows) for measure in (SCORE, DISTANCE)]
-        below = np.median([row.ours["auto"][SCORE] - row.histograms[name][SCORE] for row in rows])
-        over = np.median([row.histograms[name][DISTANCE] / row.ours["auto"][DISTANCE] for row in rows])
-        told.append([name, *map(str, best), f"{below:.3f}", f"{over:.2f}"])
+        won = [sum(row.won(one, measure) for one, row in alone) for measure in (SCORE, DISTANCE)]
+        below = np.median([row.ahead(one, SCORE) for one, row in alone])
+        over = np.exp(np.median([row.ahead(one, DISTANCE) for one, row in alone]))
+        told.append([name, *map(str, best + won), f"{below:.3f}", f"{over:.2f}"])
     return table(heads, told)
 
 

@@ -47,7 +47,7 @@ class Run:
         The same distance for a uniform intensity or map, which needs no data.
     pareto_k, coverage : float or None
         Worst Pareto k of a Laplace approximation, and coverage of its nominal 90 % intervals
-        (`dpppsynth.inference.posterior.FitNotes`).
+        (`dpppsynth.inference.field_inference.FitNotes`).
     """
 
     surrogate: str

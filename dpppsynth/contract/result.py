@@ -241,7 +241,7 @@ class FitSummary(NamedTuple):
     rhat, ess : float or None
         Largest R-hat and smallest effective sample size of NUTS.
     pareto_k, coverage : float or None
-        Of Laplace approximations, as `dpppsynth.inference.posterior.FitNotes` has them.
+        Of Laplace approximations, as `dpppsynth.inference.field_inference.FitNotes` has them.
     """
 
     rhat: float | None = None

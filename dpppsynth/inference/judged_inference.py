@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
-from dpppsynth.inference.field_inference import EVEN, FieldInference, apportion
-from dpppsynth.inference.posterior import FitNotes, Posterior
+from dpppsynth.inference.field_inference import EVEN, FieldInference, FitNotes, Posterior, apportion
 from dpppsynth.inference.sparse_inference import CHECKED, FEWEST_DRAWS
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.matern_search import FORGOTTEN

@@ -20,12 +20,13 @@ from dpppsynth.inference.field_inference import (
     INTERCEPT_SD,
     NO_RANGE,
     FieldInference,
+    FitNotes,
+    Posterior,
     apportion,
     field_mesh,
     require_few,
     require_somewhere,
 )
-from dpppsynth.inference.posterior import FitNotes, Posterior
 from dpppsynth.models import nuts
 from dpppsynth.models.covariances import (
     Covariance,

@@ -18,11 +18,11 @@ from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
     INTERCEPT_SD,
     NO_RANGE,
+    Posterior,
     field_mesh,
     require_few,
     require_somewhere,
 )
-from dpppsynth.inference.posterior import Posterior
 from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses

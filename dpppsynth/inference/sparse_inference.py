@@ -25,11 +25,12 @@ from dpppsynth.inference.field_inference import (
     INTERCEPT_SD,
     NO_RANGE,
     FieldInference,
+    FitNotes,
+    Posterior,
     apportion,
     opened_values,
     require_somewhere,
 )
-from dpppsynth.inference.posterior import FitNotes, Posterior
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.matern_search import FORGOTTEN, climb_grid

@@ -19,8 +19,7 @@ from dpppsynth.core.progress import Progress, ProgressLike, announced
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import JsonObject
 from dpppsynth.inference.array_files import covariates_file
-from dpppsynth.inference.field_inference import FieldInference
-from dpppsynth.inference.posterior import FitNotes, Posterior
+from dpppsynth.inference.field_inference import FieldInference, FitNotes, Posterior
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release.offset_file import write_offset
 from dpppsynth.release.release import StatisticRelease
@@ -132,7 +131,7 @@ class CoxRelease(StatisticRelease[L]):
     def posterior(self) -> Any:
         """`xarray.Dataset` of posterior draws in ArviZ layout, for `arviz.summary` and others; no observed data in it.
 
-        Its attributes hold what is known of the fits (`dpppsynth.inference.posterior.FitNotes`), a number each prior.
+        Its attributes hold what is known of the fits (`FitNotes` of `dpppsynth.inference`), a number each prior.
         """
         mesh = self._field_model().mesh
         return self._require_draws().to_xarray(mesh)
@@ -191,7 +190,7 @@ class CoxRelease(StatisticRelease[L]):
 
     @property
     def diagnostics(self) -> Any:
-        """`pandas.DataFrame` of diagnostics of the fits (`dpppsynth.inference.posterior.FitNotes`), a row for each."""
+        """`pandas.DataFrame` of diagnostics of the fits (`FitNotes` of `dpppsynth.inference`), a row for each."""
         import pandas as pd
 
         fits = self._require_draws().fits or FitNotes.unknown(self._field_model().scales)

@@ -83,6 +83,11 @@ class TestTables:
         assert moved == "| set | 100 | alpha 1 % | 1: jitter, kernel, 0.100 | 1: AG, 100 % |"
         assert added == "| set | 100 | add/remove |  | 1: AG, 100 % |"
 
+    def test_each_histogram_stands_beside_the_default_alone(self, rivals, rows):
+        *_, grid, adaptive = rivals.rival_tables.methods(rows)
+        assert grid == "| UG | 2 | 0 | 2 | 2 | 0.100 | 1.50 |"
+        assert adaptive == "| AG | 0 | 2 | 2 | 0 | 0.200 | 0.50 |"
+
     def test_the_best_of_each_setting_is_bold(self, rivals, rows):
         *_, moved, added = rivals.rival_tables.results(rows, rivals.rival_tables.DISTANCE)
         assert moved.endswith("| **1.00** AG | 4.00 | 5.00 | 2.00 |  | 2.00 | tents | 1.00 |")

@@ -12,7 +12,7 @@ from support.subclasses import recast
 from dpppsynth.contract.rehearsal import Rehearsal, Run
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.core.errors import InputError, QualityError, ReleaseBlocked
-from dpppsynth.inference.posterior import FitNotes
+from dpppsynth.inference.field_inference import FitNotes
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import AddRemove
 from dpppsynth.spatial.domains import Window

@@ -15,6 +15,7 @@ from dpppsynth.evaluation.recommendation.evidence import (
     CANDIDATES,
     DELTA,
     DOCUMENT,
+    MARGIN,
     Case,
     Evidence,
     PrivacyTerms,
@@ -162,6 +163,13 @@ class TestRank:
     def test_the_smallest_distance_comes_first(self):
         found = rank(table(lgcp_tents=0.3, laplace_tents=0.2, laplace_cells=0.25), Case("window", 1.0, 400, budget()))
         assert [each.candidate.mechanism for each in found] == ["laplace-tents", "laplace-cells", "lgcp-tents"]
+
+    @pytest.mark.parametrize(("ratio", "first"), [(MARGIN * 0.999, "lgcp-tents"), (MARGIN * 1.001, "lgcp-field")])
+    def test_within_the_margin_no_delta_is_spent(self, ratio, first):
+        """And the smallest distance is what may be expected."""
+        case = Case("window", 1.0, 400, budget(delta=1e-6))
+        found = rank(table(lgcp_tents=0.2 * ratio, lgcp_field=0.2), case)[0]
+        assert (found.candidate.mechanism, found.distance) == (first, 0.2)
 
     @pytest.mark.parametrize("kind", ["window", "network"])
     @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -325,11 +333,15 @@ class TestRecommend:
     def test_says_why_the_others_are_not_recommended(self, planted):
         planted(lgcp_tents=0.2, laplace_tents=0.205, laplace_cells=0.4, lgcp_field=0.1, kernel=0.198)
         why = {each.mechanism: each for each in recommend(SQUARE, 400, 1.0).alternatives}
-        assert "1.02 times as far" in why["laplace-tents"].why_not
+        assert "level" in why["laplace-tents"].why_not
         assert "2 times" in why["laplace-cells"].why_not
         assert "delta = 1e-06" in why["lgcp-field"].why_not
         assert why["lgcp-field"].expected == pytest.approx(0.1)
         assert why["lgcp-posterior-draw"].expected is None
+        planted(lgcp_tents=0.2, kernel=0.198)
+        advice = recommend(SQUARE, 400, 1.0, 1e-6)
+        assert (advice.mechanism, advice.expected) == ("lgcp-tents", pytest.approx(0.198))
+        assert any("kernel" in reason and "10%" in reason for reason in advice.reasons)
 
     def test_says_what_points_moved_by_hand_would_give(self, planted):
         planted(lgcp_tents=0.2, jitter=0.31)

@@ -12,7 +12,7 @@ from support.seams import chance_for_nuts
 
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError
-from dpppsynth.inference.posterior import FitNotes, Posterior, read_posterior
+from dpppsynth.inference.field_inference import FitNotes, Posterior, read_posterior
 from dpppsynth.models import regular_triangulation
 from dpppsynth.release import load_release
 from dpppsynth.spatial.domains import Window

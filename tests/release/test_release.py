@@ -14,7 +14,7 @@ import shapely
 from dpppsynth import KernelSynthesizer
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.inference import Projection
-from dpppsynth.inference.posterior import FitNotes
+from dpppsynth.inference.field_inference import FitNotes
 from dpppsynth.io import read_pattern
 from dpppsynth.privacy import AddRemove, verify
 from dpppsynth.release import CoxRelease, append_patterns, certificate, load_release

@@ -39,8 +39,9 @@ MOVED_SPACING, MOVED_SIDES, MOVED_NODES, MOVED_SIGMAS = 3.0, (32, 640), 192**2, 
 # Standard deviations of details of such a field, of an eighth of its range.
 MOVED_DETAILS = (0.0, 0.5, 1.0, 2.0)
 MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
-# Points in a square of the noise's scale, on average, up to which moved points tell more than tents.
-MOVED_POINTS = 0.7
+# Points in a square of the noise's scale, on average, up to which moved points tell more than tents, and points from
+# which on they do: of fewer, tents with a dense field behind them tell more where intensities are smooth.
+MOVED_POINTS, MOVED_FROM = 0.7, 1000
 # Smaller standard deviations of a field beside a population: risk varies less than numbers of points do.
 RISK_SIGMAS = (1.0, 0.5, 0.25)
 
@@ -174,7 +175,7 @@ def moved_mesh(window: Window, scale: float) -> Mesh:
 
 
 def moves_tell(window: Window, n: float, scale: float) -> bool:
-    """Whether moved points tell more of an intensity than tents: where `n scale^2 / |S| <= 0.7`.
+    """Whether moved points tell more of an intensity than tents: where `n scale^2 / |S| <= 0.7`, from n = 1000 on.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def moves_tell(window: Window, n: float, scale: float) -> bool:
     scale : float
         Of the noise, as in `moved_mesh`.
     """
-    return n * scale**2 <= MOVED_POINTS * window.area
+    return n >= MOVED_FROM and n * scale**2 <= MOVED_POINTS * window.area
 
 
 def moved_ranges(counts: Mesh, scale: float) -> tuple[float, ...]:

@@ -4,7 +4,7 @@ import csv
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -247,11 +247,11 @@ class Candidate:
 
 
 # Those of the study whose table comes with the package; others would need a study of their own.
-# In the order in which they are preferred at equal distances: a promise without delta and a posterior first, then
-# either, then neither.
+# In the order in which they are preferred where the study cannot tell them apart: a promise without delta and a
+# posterior first, then either, then neither.
 CANDIDATES = (
-    Candidate("lgcp-moved", "moved points with a posterior behind them", {"mechanism": "moved"}, False, True),
     Candidate("lgcp-tents", "noisy tent masses with a posterior behind them", {"mechanism": "tents"}, False, True),
+    Candidate("lgcp-moved", "moved points with a posterior behind them", {"mechanism": "moved"}, False, True),
     Candidate("laplace-tents", "noisy tent masses with a field behind them", {"basis": "tents"}, False, True),
     Candidate("laplace-cells", "noisy counts with a field behind them", {"basis": "cells"}, False, True),
     Candidate(
@@ -260,6 +260,11 @@ CANDIDATES = (
     Candidate("lgcp-posterior-draw", "one posterior draw", {"mechanism": "posterior-draw"}, True, False, True),
     Candidate("kernel", "patterns around the points", {}, True, False),
 )
+
+
+# Expected distances within this ratio of the smallest count as equal: the study's own error is about as large, and a
+# smaller margin follows its noise (docs/results/recommend.md).
+MARGIN = 1.1
 
 
 @dataclass(frozen=True)
@@ -306,11 +311,15 @@ class Ranked:
 def rank(evidence: Evidence, case: Case) -> list[Ranked]:
     """Candidates that the budget admits, best first; those that the study has not measured are left out.
 
-    The order of `CANDIDATES` decides between equal distances. So the smallest distance is monotone as all are.
+    Candidates within the margin of the smallest distance are as good, so they have that one, and among these the order
+    of `CANDIDATES` decides: no delta spent first, then a posterior. The smallest distance is monotone as all are.
     """
     admitted = (each for each in CANDIDATES if not (each.spends_delta and case.budget.delta == 0))
-    found = [Ranked(each, case.ask(evidence, each)) for each in admitted]
-    return sorted((each for each in found if math.isfinite(each.distance)), key=lambda each: each.distance)
+    asked = (Ranked(each, case.ask(evidence, each)) for each in admitted)
+    found = sorted((each for each in asked if math.isfinite(each.distance)), key=lambda each: each.distance)
+    level = [each for each in found if each.distance <= MARGIN * found[0].distance]
+    equal = [Ranked(each.candidate, replace(each.answer, distance=found[0].distance)) for each in level]
+    return sorted(equal, key=lambda each: CANDIDATES.index(each.candidate)) + found[len(level) :]
 
 
 def _other_delta(candidate: Candidate, budget: PrivacyTerms) -> tuple[Outside, ...]:

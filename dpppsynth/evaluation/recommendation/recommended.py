@@ -16,6 +16,7 @@ from dpppsynth.evaluation.recommendation.evidence import (
     DELTA,
     DOCUMENT,
     JITTER,
+    MARGIN,
     Answer,
     Candidate,
     Case,
@@ -185,10 +186,12 @@ def passed_over(chosen: Ranked, others: Sequence[Ranked]) -> Iterator[Alternativ
     """Admissible mechanisms that the study finds no better."""
     for each in others:
         ratio = each.distance / chosen.distance
-        if _in_nearest_row(chosen, each):
-            why = f"{ratio:.3g} times as far from the truth{_in_nearest_row(chosen, each)}"
+        if ratio == 1:
+            why = f"level with it{_in_nearest_row(chosen, each)}, but {_lacks(each.candidate, chosen.candidate)}"
+        elif _in_nearest_row(chosen, each):
+            why = f"{ratio:.2g} times as far from the truth{_in_nearest_row(chosen, each)}"
         else:
-            why = f"expected to be {ratio:.3g} times as far from the truth"
+            why = f"expected to be {ratio:.2g} times as far from the truth"
         yield Alternative(each.candidate.mechanism, each.distance, why + _own(each.answer, chosen), each.answer.reading)
 
 
@@ -227,7 +230,11 @@ def _verdict(answer: Answer, uniform: float) -> str:
 
 
 def _compared(chosen: Ranked, others: Sequence[Ranked]) -> Iterator[str]:
-    if others:
+    level = [each.candidate.mechanism for each in others if each.distance == chosen.distance]
+    if level:
+        near = _in_nearest_row(chosen, *others[: len(level)])
+        yield f"The study cannot tell {' and '.join(level)} from it{near}: they differ by less than {MARGIN - 1:.0%}."
+    elif others:
         near = _in_nearest_row(chosen, *others)
         yield f"No other mechanism that the budget admits {'came' if near else 'is expected to come'} closer{near}."
 
@@ -251,6 +258,15 @@ def _in_nearest_row(*compared: Ranked) -> str:
 def _own(answer: Answer, chosen: Ranked) -> str:
     """Properties that put an alternative outside the study, but not the recommended mechanism."""
     return "".join(f"; outside the study: {each}" for each in answer.outside if each not in chosen.answer.outside)
+
+
+def _lacks(other: Candidate, chosen: Candidate) -> str:
+    """Reason for the choice between two mechanisms of equal distance."""
+    if other.spends_delta and not chosen.spends_delta:
+        return "it spends a delta"
+    if chosen.has_posterior and not other.has_posterior:
+        return "it has no posterior behind it"
+    return f"{chosen.what} are preferred"
 
 
 def _approximations(candidate: Candidate, domain: Domain, case: Case) -> Iterator[str]:

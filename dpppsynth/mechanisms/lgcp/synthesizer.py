@@ -114,8 +114,9 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         of a network, with the same; "moved": counts of points that were each moved by planar Laplace noise, delta = 0,
         for moves by alpha; "field": smooth functionals of the points with discrete Gaussian noise; all are
         followed by Bayesian inference at no privacy cost. "auto" takes one of these three by a public rule: "moved"
-        in windows where alpha / epsilon is short beside the mean distance between points, "cells" on large networks
-        with enough points to tell streets apart, and "tents" otherwise; `check` says which, and why.
+        in windows with 1000 points and more where alpha / epsilon is short beside the mean distance between points,
+        "cells" on large networks with enough points to tell streets apart, and "tents" otherwise; `check` says which,
+        and why.
         "posterior-draw": one draw from the posterior, whose own randomness protects; "lipschitz": one under a prior of
         bounded slope, delta = 0. "kim-lim-...": the paper's own, private on average over its model only.
     delta : float
@@ -560,7 +561,8 @@ def choice(s: LGCPSynthesizer, domain: Domain, size: float) -> tuple[str, str]:
     length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
     if rules.planar_rules.moves_tell(domain, size, scale):
         return "moved", f"{length} is short beside the mean distance between points"
-    return "tents", f"{length} is long beside the mean distance between points"
+    few = f"there are fewer than {rules.planar_rules.MOVED_FROM} points, or "
+    return "tents", f"{few}{length} is long beside the mean distance between points"
 
 
 def _counts_tell(s: LGCPSynthesizer, domain: LinearNetwork, size: float) -> bool:

@@ -17,10 +17,10 @@ from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
     INTERCEPT_SD,
+    Posterior,
     field_mesh,
     require_somewhere,
 )
-from dpppsynth.inference.posterior import Posterior
 from dpppsynth.inference.sparse_inference import (
     INFERENCES,
     LONGEST,

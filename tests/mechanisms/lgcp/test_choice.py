@@ -24,17 +24,22 @@ def test_points_are_moved_where_the_noise_is_short_beside_their_distance():
     assert plan().mechanism == "lgcp-moved"
     assert plan(MANY).mechanism == "lgcp-tents"
     # The scale of a point is that of a person over the cap; and it falls with epsilon.
-    capped = dps.AlphaNeighbours(20.0, max_points_per_person=2)
-    assert Settings(relation=capped).plan(SQUARE, n=FEW // 4).mechanism == "lgcp-moved"
-    assert Settings(relation=capped).plan(SQUARE, n=MANY // 4).mechanism == "lgcp-tents"
+    capped = dps.AlphaNeighbours(10.0, max_points_per_person=2)
+    assert Settings(relation=capped).plan(SQUARE, n=FEW).mechanism == "lgcp-moved"
+    assert Settings(relation=capped).plan(SQUARE, n=MANY).mechanism == "lgcp-tents"
     assert dps.LGCPSynthesizer(2.0, alpha=20.0).plan(SQUARE, n=4 * FEW).mechanism == "lgcp-moved"
 
 
 def test_the_mean_distance_is_that_in_the_window():
     """Not in its box: half of this one is no window."""
     triangle = dps.Window.polygon(shapely.Polygon([(0, 0), (1000, 0), (0, 1000)]))
-    assert Settings(alpha=20.0).plan(triangle, n=FEW // 2).mechanism == "lgcp-moved"
-    assert Settings(alpha=20.0).plan(triangle, n=MANY // 2).mechanism == "lgcp-tents"
+    for n, mechanism in ((2 * FEW, "lgcp-moved"), (2 * MANY, "lgcp-tents")):
+        assert Settings(alpha=10.0).plan(triangle, n=n).mechanism == mechanism
+
+
+def test_of_few_points_none_is_moved():
+    assert plan(1000, 1.0).mechanism == "lgcp-moved"
+    assert plan(999, 1.0).mechanism == "lgcp-tents"
 
 
 @pytest.mark.parametrize(
@@ -91,6 +96,6 @@ def test_noise_of_any_length_is_planned():
 
 def test_the_rule_is_that_of_the_documents():
     for window in (SQUARE, dps.Window.rectangle(0, 0, 9000, 10)):
-        scale = math.sqrt(0.7 * window.area / 500)
-        assert planar_rules.moves_tell(window, 500, 0.999 * scale)
-        assert not planar_rules.moves_tell(window, 500, 1.001 * scale)
+        scale = math.sqrt(0.7 * window.area / 5000)
+        assert planar_rules.moves_tell(window, 5000, 0.999 * scale)
+        assert not planar_rules.moves_tell(window, 5000, 1.001 * scale)
