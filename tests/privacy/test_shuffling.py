@@ -3,7 +3,9 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, combinations_with_replacement
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -202,19 +204,18 @@ class TestBinomialTails:
 class TestProof:
     """Verification that compares epsilons to a digit, or that lets an epsilon pass which is too small."""
 
-    @pytest.fixture(
-        scope="class",
-        params=[
-            lambda: shuffled_reports(2.0, 10_000, 1e-8),
-            lambda: shuffled_reports(1.0, 500, 1e-6, clones=0.5),
-            lambda: shuffled_reports(1e-7, 10, 1e-6),
-            lambda: shuffled_reports(2.0, 1, 1e-8),
-            lambda: shuffled_rounds((0.2, 1.8), 5000, 1e-6),
-        ],
-        ids=["all laws", "own clones", "next to nothing", "alone", "rounds"],
-    )
+    # Computed where a test asks for them: at import, every process would.
+    MADE: ClassVar = {
+        "all laws": cache(lambda: shuffled_reports(2.0, 10_000, 1e-8)),
+        "own clones": cache(lambda: shuffled_reports(1.0, 500, 1e-6, clones=0.5)),
+        "next to nothing": cache(lambda: shuffled_reports(1e-7, 10, 1e-6)),
+        "alone": cache(lambda: shuffled_reports(2.0, 1, 1e-8)),
+        "rounds": cache(lambda: shuffled_rounds((0.2, 1.8), 5000, 1e-6)),
+    }
+
+    @pytest.fixture(params=list(MADE))
     def own(self, request):
-        return request.param()
+        return self.MADE[request.param]()
 
     def test_what_another_machine_rounds_up_elsewhere_follows(self, own):
         assert own.proves(shuffled_from_dict(own.to_dict()))
