@@ -76,7 +76,7 @@ def environment(place):
 
 @pytest.fixture(scope="module")
 def run(place):
-    """What a process with the mechanism says to the words of a command, or to a script."""
+    """Output of a process that knows the mechanism, for the words of a command, or for a script."""
     errors = place / "errors.txt"
     with (
         errors.open("w") as stderr,

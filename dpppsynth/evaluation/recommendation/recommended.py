@@ -240,7 +240,7 @@ def _compared(chosen: Ranked, others: Sequence[Ranked]) -> Iterator[str]:
 
 
 def _jitter(evidence: Evidence, case: Case) -> Iterator[str]:
-    """What points moved by hand would give, where the study has measured it."""
+    """Sentence on what points moved by hand would give, where the study has measured it."""
     terms = case.budget
     known = evidence.expect(JITTER, case.kind, case.share, case.n, terms.epsilon / terms.relation.max_points_per_person)
     if math.isfinite(known.distance):

@@ -1,4 +1,4 @@
-"""What "auto" takes: public parameters alone decide, and a named mechanism is kept."""
+"""Choice of "auto": public parameters alone decide, and a named mechanism is kept."""
 
 import math
 from functools import partial
@@ -83,7 +83,7 @@ def test_a_plan_is_that_of_the_mechanism_by_name():
 
 @pytest.mark.parametrize(("other", "mechanism"), [(FEW, "lgcp-moved"), (MANY, "lgcp-tents")])
 def test_levels_share_a_mechanism(other, mechanism):
-    """Where they differ all have tents."""
+    """All levels have tents where they differ."""
     together = Settings(alpha=20.0).plan_by(SQUARE, by="kind", levels=["a", "b"], n={"a": FEW, "b": other})
     assert {each.mechanism for each in together.parts.values()} == {mechanism}
 

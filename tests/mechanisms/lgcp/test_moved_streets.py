@@ -267,7 +267,7 @@ class TestAudit:
         assert audit(replace(made, run=weak), trials=trials).violated
 
     def test_tries_a_straight_move_by_alpha(self):
-        """Of all moves the straightest costs most; positions along edges are no coordinates."""
+        """The straightest of all moves costs most; positions along edges are no coordinates."""
         first, second = self.target().pair
         away = NETWORK.coordinates(first.positions[-1:]) - NETWORK.coordinates(second.positions[-1:])
         assert np.hypot(*away[0]) == pytest.approx(300.0, rel=1e-6)
