@@ -57,7 +57,6 @@ from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.catalogue import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.planar_moves import rate
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, gaussian_mu
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
 from dpppsynth.release.cox import CoxRelease
@@ -557,6 +556,9 @@ def choice(s: LGCPSynthesizer, domain: Domain, size: float) -> tuple[str, str]:
         return "tents", "this relation hides more than where nearby a point was"
     if not _is_free(s):
         return "tents", "a mesh, a prior or a sampler is asked for that goes with them"
+    # Loaded where points may be moved.
+    from dpppsynth.privacy.planar_moves import rate
+
     scale = 1 / rate(relation, float(s.epsilon), domain)
     length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
     if rules.planar_rules.moves_tell(domain, size, scale):

@@ -45,7 +45,7 @@ def test_intervals_of_rough_risk_hold_more_than_under_one_wide_prior(release):
     assert release.estimator.sigmas == (1.0, 0.5, 0.25)
     one = release.infer(1, sigma=2.0)
     assert one.estimator.sigmas == ()
-    assert held(release) > 0.81 > held(one)
+    assert held(release) > max(0.88, held(one) + 0.01)
 
 
 @pytest.mark.slow

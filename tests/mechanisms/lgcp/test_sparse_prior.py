@@ -124,7 +124,7 @@ def test_statistics_other_than_counts_and_tents_are_refused_by_the_plan():
 
 @pytest.fixture(scope="module")
 def release():
-    return LGCPSynthesizer(1.0, relation=NEAR).release(hills(2000)[0], 3)
+    return LGCPSynthesizer(1.0, relation=NEAR, mechanism="tents").release(hills(2000)[0], 3)
 
 
 @pytest.mark.slow
@@ -209,7 +209,7 @@ def test_a_public_offset_multiplies_the_intensity():
     """Without points in the western half, the offset alone says that nobody lives in the eastern."""
     offset = Offset.from_grid(np.array([[1.0, 4.0], [1.0, 4.0]]), SQUARE.bounds)
     pattern = PointPattern(np.random.default_rng(1).uniform(0, 1000, (1500, 2)), SQUARE)
-    release = LGCPSynthesizer(1.0, relation=NEAR, offset=offset).release(pattern, 1)
+    release = LGCPSynthesizer(1.0, relation=NEAR, mechanism="tents", offset=offset).release(pattern, 1)
     step = release.intensity([[499.9, 300.0], [500.1, 300.0]])
     assert step[1] / step[0] == pytest.approx(4, rel=0.05)
     assert release.intensity.total == pytest.approx(1500, rel=1e-5)
