@@ -30,7 +30,7 @@ TENTS = regular_triangulation(SQUARE, shape=(5, 5))
 def release():
     rng = np.random.default_rng(1)
     mass = PEOPLE(PLACES) * RISK
-    xy = PLACES[rng.choice(len(mass), 3000, p=mass / mass.sum())] + rng.uniform(-12.5, 12.5, (3000, 2))
+    xy = PLACES[rng.choice(len(mass), 1200, p=mass / mass.sum())] + rng.uniform(-12.5, 12.5, (1200, 2))
     return LGCPSynthesizer(10.0, alpha=100.0, offset=PEOPLE, prior="sparse").release(PointPattern(xy, SQUARE), rng)
 
 
@@ -45,7 +45,7 @@ def test_intervals_of_rough_risk_hold_more_than_under_one_wide_prior(release):
     assert release.estimator.sigmas == (1.0, 0.5, 0.25)
     one = release.infer(1, sigma=2.0)
     assert one.estimator.sigmas == ()
-    assert held(release) > max(0.88, held(one) + 0.01)
+    assert held(release) > 0.81 > held(one)
 
 
 @pytest.mark.slow

@@ -209,7 +209,7 @@ def test_a_public_offset_multiplies_the_intensity():
     """Without points in the western half, the offset alone says that nobody lives in the eastern."""
     offset = Offset.from_grid(np.array([[1.0, 4.0], [1.0, 4.0]]), SQUARE.bounds)
     pattern = PointPattern(np.random.default_rng(1).uniform(0, 1000, (1500, 2)), SQUARE)
-    release = LGCPSynthesizer(1.0, relation=NEAR, mechanism="tents", offset=offset).release(pattern, 1)
+    release = LGCPSynthesizer(1.0, relation=NEAR, prior="sparse", mesh=TENTS, offset=offset).release(pattern, 1)
     step = release.intensity([[499.9, 300.0], [500.1, 300.0]])
     assert step[1] / step[0] == pytest.approx(4, rel=0.05)
     assert release.intensity.total == pytest.approx(1500, rel=1e-5)
