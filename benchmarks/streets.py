@@ -2,9 +2,10 @@
 
 A city has crossings 100 m apart, jittered by 20 m; the intensity is that of Gaussian hot spots of 400 m with weights
 uniform on the simplex, and a tenth of it anywhere, times a factor exp(N(0, s^2)) of each street (a row or a column).
-Other cities have equal streets, few wide spots, or narrow ones. The shipped streets are those of Soho and of a town in
-Arizona, with the published points smoothed over a tenth of the extent, and a factor for each stretch of street between
-bends of more than 45 degrees. Total variation distance on edges, privacy radius 30 m (shipped streets: an extent / 40).
+Other cities have equal streets, few wide spots, narrow ones, or a factor exp(N(0, 1)) of each edge's own. The shipped
+streets are those of Soho and of a town in Arizona, with the published points smoothed over a tenth of the extent, and a
+factor for each stretch of street between bends of more than 45 degrees. Total variation distance on edges, privacy
+radius 30 m (shipped streets: an extent / 40).
 
     python benchmarks/streets.py --out docs/results/streets.md
 """
@@ -29,7 +30,10 @@ CITIES = {
     "few wide spots": (60, 4, 1000.0, 0.6),
     "narrow spots": (60, 60, 150.0, 0.6),
     "50 000 edges": (159, 120, 400.0, 1.2),
+    "own factors": (16, 8, 160.0, 0.0),
 }
+# Standard deviation of a factor of each edge's own.
+OWN = {"own factors": 1.0}
 RUNS: list[tuple[str, int, float]] = [
     ("city", 5_000, 1.0),
     ("city", 50_000, 1.0),
@@ -37,7 +41,8 @@ RUNS: list[tuple[str, int, float]] = [
     ("city", 500_000, 1.0),
     *((name, 20_000, 1.0) for name in ("equal streets", "few wide spots", "narrow spots")),
     ("50 000 edges", 100_000, 1.0),
-    *((name, n, 1.0) for name in ("Soho", "Arizona") for n in (2000, 50_000)),
+    *(("own factors", n, 1.0) for n in (300, 2000, 8000, 30_000)),
+    *((name, n, 1.0) for name in ("Soho", "Arizona") for n in (500, 2000, 8000, 50_000)),
 ]
 HEADS = ("city", "edges", "n", "eps", "uniform", "plain counts", "before", "default", "cells", "mechanism")
 HEADS += ("counts, not private", "seconds", "MB")
@@ -61,7 +66,8 @@ def city(name: str, seed: int) -> tuple[LinearNetwork, np.ndarray]:
     for centre, share in zip(centres, shares, strict=True):
         hills += share * np.exp(-((middle - centre) ** 2).sum(axis=1) / (2 * width**2))
     level = 0.9 * hills / (hills @ network.lengths) + 0.1 / network.length
-    mass = level * np.concatenate([factor[0][street], factor[1][street]]) * network.lengths
+    own = np.exp(OWN.get(name, 0.0) * rng.standard_normal(len(level)))
+    mass = level * own * np.concatenate([factor[0][street], factor[1][street]]) * network.lengths
     return network, mass / mass.sum()
 
 
@@ -141,13 +147,14 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--seed", type=int, default=17)
     parser.add_argument("--most", type=int, default=10**6, help="points at most")
+    parser.add_argument("--cities", nargs="+", help="names of cities, instead of all")
     parser.add_argument("--case", help="for its own processes")
     given = parser.parse_args()
     if given.case:
         return run_case(given.case, run)
     rows = []
     for each in RUNS:
-        if each[1] <= given.most:
+        if each[1] <= given.most and (not given.cities or each[0] in given.cities):
             rows.append(row(*each, given.seed))
             print(rows[-1], flush=True)
     lines = table(HEADS, rows)

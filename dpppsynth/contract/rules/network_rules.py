@@ -38,6 +38,11 @@ POSTERIOR_HOLDS, TENTS_HOLD, CELLS_HOLD = 1.0, 3.0, 4.0
 # Of counts with a field along streets behind them: points that a segment holds at least on average, in standard
 # deviations of the noise and in points, and the longest segment, in mean edges, so that most are not cut, and extents.
 STREETS_HOLD, STREETS_HOLD_POINTS, EDGES, STREET_SEGMENT = 0.3, 0.1, 2.0, 0.02
+# Standard deviations of the noise that a segment holds where edges are cut shorter than LONGEST extents.
+SETTLED, LONGEST = 16.0, 0.1
+# Longest segment that is to be told apart, in extents, and times as many points that one holds on networks on which
+# a field along streets stands behind tents as well.
+TOLD, SMALL = 0.05, 3.0
 # Vertices of the field of the plane beneath it along the longer side, and its ranges, in extents.
 STREET_PLANE_SIDE, PLANE_RANGES = 30, (0.1, 0.25, 0.6, 1.5)
 # Standard deviations of the field along streets; its ranges, and detours that a turn counts as, in extents.
@@ -47,6 +52,10 @@ STREET_SIGMAS, STREET_RANGES, DETOURS = (0.1, 0.4, 1.2), (2.0,), (0.0, 2.0, 60.0
 MOVED_SPACING, MOVED_SIDES, MOVED_SEGMENTS, MOST_SEGMENTS = 2.0, (32, 400), 1.0, 3000
 MOVED_RANGES, MOVED_STREET_SIGMAS = (0.04, 0.1, 0.25, 0.6, 1.5), (0.1, 0.4, 1.2, 2.5)
 MOVED_STREET_RANGES = (0.1, 0.5, 2.0)
+# Moved points are taken on streets where a square of the noise's scale holds fewer points than this, on average over
+# the extent's square, and on so many edges at most: their field takes minutes on more.
+MOVED_POINTS, MOVED_EDGES = 0.15, 10_000
+UNMOVED = f"there are more than {MOVED_EDGES} edges, or more than {MOST_MEETING} meet"
 # Spacing of tents behind a posterior, in length scales of the drawn field, at least.
 SPACING = 0.13
 
@@ -106,11 +115,19 @@ def field_mesh(tents: Mesh) -> Mesh:
 def street_cells(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> NetworkMesh:
     """Segments of counts from which a field along streets is inferred.
 
-    None is longer than two mean edges or 0.02 extents, or than what holds `max(0.1, 0.3 sqrt2 Delta / epsilon)`
-    points on average where that is longer.
+    None is longer than two mean edges or 0.02 extents, but edges are not cut shorter than to a tenth of the extent
+    unless a segment holds 16 times the noise's standard deviation on average, and no segment is shorter than what holds
+    `max(0.1, 0.3 sqrt2 Delta / epsilon)` points.
     """
-    shortest = min(STREET_SEGMENT * network.extent, EDGES * network.length / len(network.edges))
-    return network_mesh(network, max(shortest, network.length * _street_points(epsilon, relation) / n))
+    deviation, point = math.sqrt(2) * _moved(relation, math.inf) / epsilon, network.length / n
+    return network_mesh(
+        network,
+        max(
+            min(STREET_SEGMENT * network.extent, EDGES * network.length / len(network.edges)),
+            min(SETTLED * deviation * point, LONGEST * network.extent),
+            _street_points(epsilon, relation) * point,
+        ),
+    )
 
 
 def fits_along(network: LinearNetwork) -> bool:
@@ -126,13 +143,34 @@ def has_streets(network: LinearNetwork) -> bool:
 def streets_tell(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> bool:
     """Whether counts in street segments are more informative than tents over the streets.
 
-    So it is where the dense field does not fit along the edges, and segments no longer than two mean edges hold
-    enough points: `n / segments >= max(0.1, 0.3 sqrt2 Delta / epsilon)`.
+    So it is where segments no longer than two mean edges, nor than a twentieth of the extent, hold enough points:
+    `n / segments >= h`, with `h = max(0.1, 0.3 sqrt2 Delta / epsilon)` where no dense field fits along the edges; where
+    one does, and a field along streets stands behind tents as well, three times as many. Nowhere where too many
+    streets meet for such a field.
     """
-    if fits_along(network):
+    if most_meeting(network) > MOST_MEETING:
         return False
-    coarse = network_mesh(network, EDGES * network.length / len(network.edges))
-    return n / len(coarse.elements) >= _street_points(epsilon, relation)
+    coarse = network_mesh(network, min(EDGES * network.length / len(network.edges), TOLD * network.extent))
+    times = SMALL if fits_along(network) else 1.0
+    return n / len(coarse.elements) >= times * _street_points(epsilon, relation)
+
+
+def moves_tell(network: LinearNetwork, n: float, scale: float) -> bool:
+    """Whether moved points tell more than tents or counts: where `n scale^2 / E^2 <= 0.15`.
+
+    Never on networks of more than MOVED_EDGES edges, and where too many streets meet for a field along them.
+
+    Parameters
+    ----------
+    network : LinearNetwork
+    n : float
+        Number of points.
+    scale : float
+        Of the noise, as in `moved_mesh`.
+    """
+    if len(network.edges) > MOVED_EDGES or most_meeting(network) > MOST_MEETING:
+        return False
+    return n * scale**2 <= MOVED_POINTS * network.extent**2
 
 
 def _street_points(epsilon: float, relation: CappedRelation) -> float:

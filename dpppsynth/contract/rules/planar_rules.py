@@ -42,6 +42,7 @@ MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
 # Points in a square of the noise's scale, on average, up to which moved points tell more than tents, and points from
 # which on they do: of fewer, tents with a dense field behind them tell more where intensities are smooth.
 MOVED_POINTS, MOVED_FROM = 0.7, 1000
+UNMOVED = f"there are fewer than {MOVED_FROM} points"
 # Smaller standard deviations of a field beside a population: risk varies less than numbers of points do.
 RISK_SIGMAS = (1.0, 0.5, 0.25)
 

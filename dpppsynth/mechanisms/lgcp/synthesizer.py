@@ -112,10 +112,10 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         Private quantity. "tents": P1 masses with discrete Laplace noise, delta = 0; "cells": counts along the streets
         of a network, with the same; "moved": counts of points that were each moved by planar Laplace noise, delta = 0,
         for moves by alpha; "field": smooth functionals of the points with discrete Gaussian noise; all are
-        followed by Bayesian inference at no privacy cost. "auto" takes one of these three by a public rule: "moved"
-        in windows with 1000 points and more where alpha / epsilon is short beside the mean distance between points,
-        "cells" on large networks with enough points to tell streets apart, and "tents" otherwise; `check` says which,
-        and why.
+        followed by Bayesian inference at no privacy cost. "auto" takes one of the first three by a public rule:
+        "moved" where alpha / epsilon is short beside the mean distance between points, in windows with 1000 points
+        and more, "cells" on networks with enough points to tell streets apart, and "tents" otherwise; `check` says
+        which, and why.
         "posterior-draw": one draw from the posterior, whose own randomness protects; "lipschitz": one under a prior of
         bounded slope, delta = 0. "kim-lim-...": the paper's own, private on average over its model only.
     delta : float
@@ -545,35 +545,41 @@ def _is_free(s: LGCPSynthesizer) -> bool:
 
 def choice(s: LGCPSynthesizer, domain: Domain, size: float) -> tuple[str, str]:
     """Mechanism that "auto" takes, and why, in words."""
-    if isinstance(domain, LinearNetwork):
+    mechanism, reason = _moves(s, domain, size)
+    if mechanism == "tents" and isinstance(domain, LinearNetwork):
         if _counts_tell(s, domain, size):
-            return "cells", "the network is large, and there are points enough to tell its streets apart"
-        return "tents", "the network is small, or there are too few points to tell its streets apart"
+            return "cells", "there are points enough to tell the streets apart"
+        return "tents", f"there are too few points to tell the streets apart by counts, and {reason}"
+    return mechanism, reason
+
+
+def _moves(s: LGCPSynthesizer, domain: Domain, size: float) -> tuple[str, str]:
+    """Moved points, or tents, and why."""
     if s.clusters:
         return "tents", "sums over pairs are measured beside them"
     relation = s.neighbouring()
-    if not isinstance(relation, AlphaNeighbours) or not isinstance(domain, Window):
+    if not isinstance(relation, AlphaNeighbours):
         return "tents", "this relation hides more than where nearby a point was"
     if not _is_free(s):
         return "tents", "a mesh, a prior or a sampler is asked for that goes with them"
     # Loaded where points may be moved.
     from dpppsynth.privacy.planar_moves import rate
 
-    scale = 1 / rate(relation, float(s.epsilon), domain)
+    rule, scale = rules.BY_DOMAIN[type(domain)], 1 / rate(relation, float(s.epsilon), domain)
     length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
-    if rules.planar_rules.moves_tell(domain, size, scale):
+    if rule.moves_tell(domain, size, scale):
         return "moved", f"{length} is short beside the mean distance between points"
-    few = f"there are fewer than {rules.planar_rules.MOVED_FROM} points, or "
-    return "tents", f"{few}{length} is long beside the mean distance between points"
+    return "tents", f"{rule.UNMOVED}, or {length} is long beside the mean distance between points"
 
 
 def _counts_tell(s: LGCPSynthesizer, domain: LinearNetwork, size: float) -> bool:
-    """Whether "auto" takes counts along streets: on large networks whose streets these tell apart."""
-    rule = rules.network_rules
-    if s.mesh is not None or s.covariance is not None or rule.fits_along(domain):
+    """Whether "auto" takes counts along streets: where these tell the streets apart."""
+    if s.mesh is not None or s.covariance is not None:
         return False
-    tell = _is_free(s) and rule.streets_tell(domain, size, mass_epsilon(s), s.neighbouring())
-    return tell or s.prior == "sparse" or s.covariates is not None
+    asked = s.prior == "sparse" or s.covariates is not None
+    if asked and not rules.network_rules.fits_along(domain):
+        return True
+    return _is_free(s) and rules.network_rules.streets_tell(domain, size, mass_epsilon(s), s.neighbouring())
 
 
 def _require_no_nuts(s: LGCPSynthesizer) -> None:

@@ -7,13 +7,16 @@ import pytest
 import shapely
 
 import dpppsynth as dps
-from dpppsynth.contract.rules import planar_rules
+from dpppsynth.contract.rules import network_rules, planar_rules
+from dpppsynth.datasets import soho_streets
+from dpppsynth.linear_network import network_mesh
 from dpppsynth.models import regular_triangulation
 
 SQUARE = dps.Window.rectangle(0, 0, 1000, 1000)
 # Points of which somewhat less, and more, than .7 lie in a square of the noise's scale, alpha / epsilon = 20 m.
 FEW, MANY = 1740, 1760
 Settings = partial(dps.LGCPSynthesizer, 1.0)
+SOHO = soho_streets()
 
 
 def plan(n=FEW, alpha=20.0, **settings):
@@ -99,3 +102,40 @@ def test_the_rule_is_that_of_the_documents():
         scale = math.sqrt(0.7 * window.area / 5000)
         assert planar_rules.moves_tell(window, 5000, 0.999 * scale)
         assert not planar_rules.moves_tell(window, 5000, 1.001 * scale)
+
+
+class TestStreets:
+    """On Soho's streets."""
+
+    def taken(self, n, share, epsilon=1.0, **settings):
+        """Mechanism, where alpha is a share of the extent."""
+        made = dps.LGCPSynthesizer(epsilon, alpha=share * SOHO.extent, **settings).plan(SOHO, n=n)
+        return made.mechanism.removeprefix("lgcp-")
+
+    def test_points_are_moved_where_the_noise_is_short(self):
+        for n, epsilon in ((200, 1.0), (200, 3.0), (20_000, 1.0)):
+            share = epsilon * math.sqrt(0.15 / n)
+            assert self.taken(n, 0.999 * share, epsilon) == "moved"
+            assert self.taken(n, 1.001 * share, epsilon) != "moved"
+
+    def test_counts_are_taken_where_their_noise_is_small(self):
+        """Of half a hundred metres of street, a twentieth of the extent, against noise of 2 sqrt2 points."""
+        segments = len(network_mesh(SOHO, 0.05 * SOHO.extent).elements)
+        least = 3 * 0.3 * 2 * math.sqrt(2) * segments
+        for n, epsilon in ((least, 1.0), (2 * least, 0.5)):
+            assert self.taken(math.floor(n), 0.03, epsilon) == "tents"
+            assert self.taken(math.ceil(n), 0.03, epsilon) == "cells"
+
+    def test_networks_of_many_edges_keep_counts_and_tents(self, monkeypatch):
+        monkeypatch.setattr(network_rules, "MOVED_EDGES", len(SOHO.edges))
+        assert self.taken(200, 0.001) == "moved"
+        monkeypatch.setattr(network_rules, "MOVED_EDGES", len(SOHO.edges) - 1)
+        assert self.taken(200, 0.001) == "tents"
+
+    def test_what_goes_with_tents_keeps_them(self):
+        assert self.taken(200, 0.001, prior="dense") == self.taken(200, 0.001, length_scale=200.0) == "tents"
+        assert self.taken(200, 0.001, clusters=0.3) == "clusters"
+
+    def test_noise_of_any_length_is_planned(self):
+        for n, share, epsilon in ((1, 1e-9, 1e-6), (100, 1e-6, 50.0), (100, 0.5, 1e-6), (1, 1e-4, 1.0)):
+            self.taken(n, share, epsilon)
