@@ -40,9 +40,8 @@ POSTERIOR_HOLDS, TENTS_HOLD, CELLS_HOLD = 1.0, 3.0, 4.0
 STREETS_HOLD, STREETS_HOLD_POINTS, EDGES, STREET_SEGMENT = 0.3, 0.1, 2.0, 0.02
 # Standard deviations of the noise that a segment holds where edges are cut shorter than LONGEST extents.
 SETTLED, LONGEST = 16.0, 0.1
-# Longest segment that is to be told apart, in extents, and times as many points that one holds on networks on which
-# a field along streets stands behind tents as well.
-TOLD, SMALL = 0.05, 3.0
+# Times as many points that one holds on networks on which a field along streets stands behind tents as well.
+SMALL = 2.0
 # Vertices of the field of the plane beneath it along the longer side, and its ranges, in extents.
 STREET_PLANE_SIDE, PLANE_RANGES = 30, (0.1, 0.25, 0.6, 1.5)
 # Standard deviations of the field along streets; its ranges, and detours that a turn counts as, in extents.
@@ -143,14 +142,14 @@ def has_streets(network: LinearNetwork) -> bool:
 def streets_tell(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> bool:
     """Whether counts in street segments are more informative than tents over the streets.
 
-    So it is where segments no longer than two mean edges, nor than a twentieth of the extent, hold enough points:
+    So it is where segments no longer than two mean edges, nor than 0.075 extents, hold enough points:
     `n / segments >= h`, with `h = max(0.1, 0.3 sqrt2 Delta / epsilon)` where no dense field fits along the edges; where
-    one does, and a field along streets stands behind tents as well, three times as many. Nowhere where too many
+    one does, and a field along streets stands behind tents as well, twice as many. Nowhere where too many
     streets meet for such a field.
     """
     if most_meeting(network) > MOST_MEETING:
         return False
-    coarse = network_mesh(network, min(EDGES * network.length / len(network.edges), TOLD * network.extent))
+    coarse = network_mesh(network, min(EDGES * network.length / len(network.edges), FIELD_SEGMENT * network.extent))
     times = SMALL if fits_along(network) else 1.0
     return n / len(coarse.elements) >= times * _street_points(epsilon, relation)
 

@@ -119,9 +119,9 @@ class TestStreets:
             assert self.taken(n, 1.001 * share, epsilon) != "moved"
 
     def test_counts_are_taken_where_their_noise_is_small(self):
-        """Of half a hundred metres of street, a twentieth of the extent, against noise of 2 sqrt2 points."""
-        segments = len(network_mesh(SOHO, 0.05 * SOHO.extent).elements)
-        least = 3 * 0.3 * 2 * math.sqrt(2) * segments
+        """Of segments of .075 extents at most, against noise of 2 sqrt2 points."""
+        segments = len(network_mesh(SOHO, 0.075 * SOHO.extent).elements)
+        least = 2 * 0.3 * 2 * math.sqrt(2) * segments
         for n, epsilon in ((least, 1.0), (2 * least, 0.5)):
             assert self.taken(math.floor(n), 0.03, epsilon) == "tents"
             assert self.taken(math.ceil(n), 0.03, epsilon) == "cells"
