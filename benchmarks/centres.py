@@ -1,4 +1,4 @@
-"""Intensities that patterns may be drawn from, compared: posterior draws, mean and median.
+"""Intensities that patterns may be drawn from, compared: the released one, posterior mean, posterior draws.
 
 For geography: total variation distance to the truth of each intensity, on the four intensities of `utility.py`, with
 other seeds, and their geometric mean. For interaction: how often a test of complete spatial randomness at 5 % calls a
@@ -63,7 +63,7 @@ def main() -> None:
         print(rows[-1], flush=True)
     found = called_clustered(10 * given.repeats)
     rows.append(["uniform original called clustered", *(f"{100 * found[source]:.0f} %" for source in SOURCES)])
-    lines = table(("", *(f"posterior {source.removesuffix('s')}" for source in SOURCES)), rows)
+    lines = table(("", "released", "posterior mean", "posterior draw"), rows)
     print("\n".join(lines))
     fill(given.out, "sources", lines)
 

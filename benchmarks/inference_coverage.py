@@ -207,12 +207,12 @@ def called_clustered(repeats: int, rng: np.random.Generator) -> list[str]:
     for _ in range(repeats):
         release = synthesizer.release(uniform(rng), rng)
         for even, each in ((True, release), (False, release.infer(rng, even=False))):
-            for source in ("median", "mean", "draws"):
+            for source in ("released", "mean", "draws"):
                 pattern = each.sample(1, rng, source=source, fixed_n=True)[0]
                 found.setdefault((even, source), []).append(excess(pattern, FINE).max() > largest)
     rows = [
         (source, *(f"{100 * np.mean(found[even, source]):.0f} %" for even in (False, True)))
-        for source in ("median", "mean", "draws")
+        for source in ("released", "mean", "draws")
     ]
     return table(["patterns from the posterior", "without an even field", "with one"], rows)
 

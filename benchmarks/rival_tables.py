@@ -26,7 +26,6 @@ class Row:
     histograms: dict[str, list]
     jitters: dict[str, list]
     limits: dict[str, list]
-    mean: list | None = None
 
     @property
     def setting(self) -> list[str]:
@@ -59,7 +58,6 @@ def tables(rows: list[Row]) -> Iterator[tuple[str, list[str]]]:
     """All tables by the names of their places."""
     yield "summary", summary(rows)
     yield "main", main_settings(rows)
-    yield "means", means(rows)
     yield "losses", losses(rows)
     yield "methods", methods(rows)
     yield "scores", results(rows, SCORE)
@@ -114,22 +112,6 @@ def main_settings(rows: list[Row]) -> list[str]:
         first, *more = ("" if each is None else f"{each[SCORE]:.3f}" for each in cells)
         told.append([*row.setting[:3], f"{first} {name}", *more[:3], row.chosen, *more[3:]])
     return table(heads, told)
-
-
-def means(rows: list[Row]) -> list[str]:
-    """The posterior median, which the default releases, and the posterior mean, at the main budget."""
-    heads = ["set", "n", "neighbours", "it is", "score: median", "mean", "best rival", "distance: median", "mean"]
-    told = []
-    for row in rows:
-        if row.mean is None:
-            continue
-        cells = [*row.setting[:3], row.chosen]
-        for measure, unit, digits in ((SCORE, 1, 3), (DISTANCE, 100, 2)):
-            rival, value = row.best(row.rivals, measure)
-            cells += [f"{unit * each[measure]:.{digits}f}" for each in (row.ours["auto"], row.mean)]
-            cells.append(f"{unit * value:.{digits}f} {rival}")
-        told.append(cells)
-    return table([*heads, "best rival"], told)
 
 
 def losses(rows: list[Row]) -> list[str]:

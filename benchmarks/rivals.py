@@ -30,6 +30,7 @@ from pages import command_line, fill
 
 import dpppsynth as dps
 from dpppsynth.evaluation import grid_wasserstein
+from dpppsynth.spatial.intensity import Intensity
 
 # Sets, and points that are released; the whole half where no number stands.
 SETS = {
@@ -45,8 +46,6 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0)
 ALPHAS = {"alpha 1 %": 0.01, "alpha .5 %": 0.005}
 ANYWHERE = {"replace one": dps.ReplaceOne(), "add/remove": dps.AddRemove()}
 RELATIONS = (*ALPHAS, *ANYWHERE)
-# Relations whose posterior means are looked at, at one budget.
-MEANS = ("alpha .5 %", "add/remove")
 # Noise of the field on the points themselves: epsilon at an alpha of a hundredth.
 LIMIT = (0.01, 1000.0)
 # Cells along each side for the distance that is told, and for the one that chooses among candidates.
@@ -97,17 +96,23 @@ class Case:
         size = self.guess(how.get("relation")) or {"n": len(self.known)}
         return dps.LGCPSynthesizer(epsilon, **how).plan(self.known.domain, **size).mechanism.removeprefix("lgcp-")
 
-    def released(self, epsilon: float, source: str = "median", **how: Any) -> tuple[float, float, str]:
-        """Score and distance of a release's intensity, or of its posterior mean, and the mechanism that it names."""
-        release = _release(dps.LGCPSynthesizer(epsilon, **how), self.known, self.guess(how.get("relation")))
-        (intensity,) = release.intensities(1, np.random.default_rng(1), source=source)
+    def release(self, epsilon: float, **how: Any) -> dps.CoxRelease:
+        """A release of the known points."""
+        return _release(dps.LGCPSynthesizer(epsilon, **how), self.known, self.guess(how.get("relation")))
+
+    def released(self, epsilon: float, **how: Any) -> tuple[float, float, str]:
+        """Score and distance of a release's intensity, and the mechanism that it names."""
+        release = self.release(epsilon, **how)
+        return *self.judged(release.intensity), release.mechanism
+
+    def judged(self, intensity: Intensity) -> tuple[float, float]:
+        """Score and distance of an intensity."""
         window = self.known.domain
         raster = self.rasters[rival_methods.FINE]
         within = window.contains(raster.centres.reshape(-1, 2)).reshape(raster.shape)
         masses = np.zeros(raster.shape)
         masses[within] = intensity(raster.centres[within]) * raster.inside[within]
-        distance = self.distance(masses, CELLS)
-        return score(intensity(self.judging) / intensity.total, window.area), distance, release.mechanism
+        return score(intensity(self.judging) / intensity.total, window.area), self.distance(masses, CELLS)
 
 
 def _release(synthesizer: dps.LGCPSynthesizer, known: dps.PointPattern, guess: dict[str, float]) -> dps.CoxRelease:
@@ -189,12 +194,6 @@ def ours(case: Case, relation: str, epsilon: float, kept: Kept) -> dict[str, lis
     return {"auto": named[case.choice(epsilon, **how)]} | named
 
 
-def mean(case: Case, relation: str, epsilon: float, kept: Kept) -> list:
-    """Results of the default's posterior mean, instead of the median that it releases."""
-    key, how = (case.name, len(case.known), relation, epsilon, "mean"), neighbours(case, relation)
-    return kept.get(key, lambda: case.released(epsilon, source="mean", **how))
-
-
 def neighbours(case: Case, relation: str) -> dict[str, Any]:
     """Settings of a synthesizer that state a relation."""
     alpha = ALPHAS.get(relation)
@@ -225,7 +224,6 @@ def row(case: Case, relation: str, epsilon: float, kept: Kept) -> rival_tables.R
         histograms(case, epsilon, sensitivity, kept),
         jitters(case, relation, epsilon, kept),
         limits(case, kept),
-        mean(case, relation, epsilon, kept) if epsilon == rival_tables.MAIN and relation in MEANS else None,
     )
 
 

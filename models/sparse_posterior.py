@@ -6,10 +6,11 @@ standard normal e and f, solving it for `R e + J' W^1/2 f` gives a vector of the
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.core.workers import in_threads
@@ -308,15 +309,30 @@ def kept_masses(
         if likelihood.n is not None:
             moved -= np.outer(moved.sum(axis=1) / likelihood.n, at_mode)
         wanted = np.maximum(masses + (tents @ moved.T).T, LEAST * masses)
-        for _ in range(ROUNDS):
-            found = (tents @ integrals(some, rule, likelihood.n).T).T
-            # Tents that only touch the domain have no mass.
-            ratio = np.divide(wanted, found, out=np.ones_like(found), where=found > 0)
-            some = some + (tents.T @ np.log(ratio, out=np.zeros_like(ratio), where=ratio > 0).T).T
-        return some
+        return with_masses(some, wanted, tents, rule, likelihood.n)
 
-    parts = [fields[start : start + TOGETHER] for start in range(0, len(fields), TOGETHER)]
-    return np.concatenate([fields[:0], *in_threads(bent, parts)])
+    return np.concatenate([fields[:0], *in_threads(bent, in_parts(fields))])
+
+
+def in_parts(fields: NDArray[Any]) -> list[NDArray[Any]]:
+    """Fields (k, V) in parts that are handled at once."""
+    return [fields[start : start + TOGETHER] for start in range(0, len(fields), TOGETHER)]
+
+
+def with_masses(
+    fields: Floats,
+    wanted: Floats,
+    tents: "scipy.sparse.csr_array",
+    rule: "tuple[scipy.sparse.csr_array, Floats]",
+    total: float | None,
+) -> Floats:
+    """(k, V) fields, corrected tent by tent to masses (k, K) or (K,), nearly; integrals as `integrals` has them."""
+    for _ in range(ROUNDS):
+        found = (tents @ integrals(fields, rule, total).T).T
+        # Tents that only touch the domain have no mass.
+        ratio = np.divide(wanted, found, out=np.ones_like(found), where=found > 0)
+        fields = fields + (tents.T @ np.log(ratio, out=np.zeros_like(ratio), where=ratio > 0).T).T
+    return fields
 
 
 def integrals(fields: Floats, rule: "tuple[scipy.sparse.csr_array, Floats]", total: float | None) -> Floats:

@@ -47,7 +47,7 @@ class Engine(StrEnum):
 class Source(StrEnum):
     """Sources of further patterns."""
 
-    MEDIAN = "median"
+    RELEASED = "released"
     MEAN = "mean"
     DRAWS = "draws"
 
@@ -120,8 +120,8 @@ FixedNOption = Annotated[bool, option("Give each pattern exactly the public numb
 SourceOption = Annotated[
     Source,
     option(
-        "With a posterior: its median, nearest to the truth, or its mean for all patterns; or a draw for each, to "
-        "combine them for inference.",
+        "With a posterior: the released intensity, nearest to the truth, or the posterior mean for all patterns; or a "
+        "draw for each, to combine them for inference.",
         WRITING,
     ),
 ]

@@ -16,7 +16,7 @@ def resume(
     release: o.ReleaseArgument,
     patterns: o.WrittenPatternsOption = 1,
     fixed_n: o.FixedNOption = False,
-    source: o.SourceOption = o.Source.MEDIAN,
+    source: o.SourceOption = o.Source.RELEASED,
     inference: AgainOption = None,
     no_limit: o.NoLimitOption = False,
     json: o.JsonOption = False,

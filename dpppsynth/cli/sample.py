@@ -41,7 +41,7 @@ def sample(
     release: o.ReleaseArgument,
     patterns: o.PatternsOption = 1,
     fixed_n: o.FixedNOption = False,
-    source: o.SourceOption = o.Source.MEDIAN,
+    source: o.SourceOption = o.Source.RELEASED,
     inference: AgainOption = None,
     engine: o.EngineOption = None,
     seed: SeedOption = None,

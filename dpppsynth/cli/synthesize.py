@@ -55,7 +55,7 @@ def synthesize(
     snap: o.SnapOption = None,
     patterns: o.WrittenPatternsOption = 1,
     fixed_n: o.FixedNOption = False,
-    source: o.SourceOption = o.Source.MEDIAN,
+    source: o.SourceOption = o.Source.RELEASED,
     ledger: o.LedgerOption = None,
     subset: o.SubsetOption = None,
     yes: o.YesOption = False,
@@ -83,7 +83,7 @@ def synthesize(
     if fixed_n:
         _require_free_number(method, known=known)
     method.settings.require_patterns(method.options, patterns)
-    if method.settings.paid and source is not o.Source.MEDIAN:
+    if method.settings.paid and source is not o.Source.RELEASED:
         msg = f"source: {method.settings.paid}; leave --source out"
         raise InputError(msg)
     require_new_folder(out, "out")

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 import threadpoolctl
 from numpy.typing import NDArray
 
@@ -28,7 +29,7 @@ from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.intensity import Intensity, LogLinear, LogLinearMean
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, integrate_exp
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, gauss_rule, integrate_exp
 from dpppsynth.spatial.offset import Offset, nowhere
 
 # Standard deviation of the intercept's prior where n is secret (log scale).
@@ -40,6 +41,8 @@ EVEN = 0.05
 NO_RANGE = 0.0
 # Length scales, or ranges, that one model may average over.
 MOST_SCALES = 16
+# Points along a side of an element at which draws are integrated.
+POINTS = 2
 # Group of the posterior's file.
 GROUP = "posterior"
 # Share of the draws from which a fit counts among the worst, and probability of the intervals that are checked.
@@ -280,6 +283,11 @@ class FieldInference(Estimator[LatticeStatistic]):
         """Pieces over which intensities integrate."""
         return self.mesh.weighted_pieces(self.offset)
 
+    @cached_property
+    def rule(self) -> "tuple[scipy.sparse.csr_array, Floats]":
+        """Rule of integration over the domain, times the offset."""
+        return gauss_rule(self.mesh, self.pieces, POINTS)
+
     def centre(self, plan: LatticeStatistic) -> float:
         """Prior mean of the field: 0 where n is public, as any value will do, else the level of the guess of n."""
         return 0.0 if plan.n is not None else float(np.log((plan.expected_n or 1.0) / self.measure.sum()))
@@ -319,20 +327,27 @@ class FieldInference(Estimator[LatticeStatistic]):
         return fields.astype(np.float32)
 
     def intensity(self, statistic: PrivateStatistic[LatticeStatistic]) -> Intensity:
-        return self.posterior_median(self.fit(statistic), statistic.definition.n)
+        return self.released(self.fit(statistic), statistic.definition)
 
     def posterior_mean(self, posterior: Posterior) -> LogLinearMean:
         """Posterior mean intensity, from which single draws can be taken."""
         return LogLinearMean(self.mesh, posterior.flat.astype(float), self.offset)
 
-    def posterior_median(self, posterior: Posterior, n: int | None) -> LogLinear:
-        """The released intensity: exp of the median of the log-intensity, with the public total, or that of the mean.
+    def released(self, posterior: Posterior, plan: LatticeStatistic) -> Intensity:
+        """The released intensity: exp of the middle log-intensity, with the public total, or that of the mean."""
+        return LogLinear(self.mesh, self.released_field(posterior, plan), self.offset)
+
+    def released_field(self, posterior: Posterior, plan: LatticeStatistic) -> Floats:
+        """(V,) logarithm of the released intensity at the vertices."""
+        total = self.posterior_mean(posterior).total if plan.n is None else float(plan.n)
+        return self.normalise(self.middle(posterior, plan)[None], total)[0].astype(float)
+
+    def middle(self, posterior: Posterior, plan: LatticeStatistic) -> Floats:
+        """(V,) median of the log-intensity.
 
         Where places are empty, the mean of exp of a field lies far above what is there.
         """
-        median = np.median(posterior.flat, axis=0, keepdims=True).astype(float)
-        total = self.posterior_mean(posterior).total if n is None else float(n)
-        return LogLinear(self.mesh, self.normalise(median, total)[0].astype(float), self.offset)
+        return np.median(posterior.flat, axis=0).astype(float)
 
     @property
     def following(self) -> dict[str, FileCheck]:

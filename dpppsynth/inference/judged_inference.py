@@ -26,6 +26,7 @@ from dpppsynth.models.moved_posterior import (
     climbed,
     lattice_mode,
 )
+from dpppsynth.models.sparse_posterior import in_parts, integrals, with_masses
 from dpppsynth.models.spectral_fields import Unknowns
 from dpppsynth.spatial.mesh import Floats
 
@@ -56,7 +57,22 @@ class JudgedInference(FieldInference):
         """The prior with a number in `scales`."""
         raise NotImplementedError
 
-    def drawn(self, fit: LatticePosterior, moves: Unknowns) -> tuple[Floats, Floats]:
+    def tents(self, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
+        """(K, V) shares of the vertices in tents several scales of the noise wide, whose masses are well known."""
+        raise NotImplementedError
+
+    def middle(self, posterior: Posterior, plan: LatticeStatistic) -> Floats:
+        """(V,) median of the log-intensity, corrected tent by tent to the masses of the posterior mean.
+
+        A field's median lies below its mean by its variance, which is not the same everywhere: masses would shift from
+        spots that are known in all but their places to what is known better.
+        """
+        tents = self.tents(plan)
+        drawn = sum(integrals(part.astype(float), self.rule, None).sum(axis=0) for part in in_parts(posterior.flat))
+        masses = tents @ drawn / len(posterior.flat)
+        return with_masses(super().middle(posterior, plan)[None], masses, tents, self.rule, None)[0]
+
+    def drawn(self, fit: LatticePosterior, moves: Unknowns, tents: "scipy.sparse.csr_array") -> tuple[Floats, Floats]:
         """(2 k, V) draws of the field, and their (2 k, p) effects, from (size, k) moves off the mode.
 
         Every move is taken forth and back: so the draws' median is that of the approximation.
@@ -80,14 +96,14 @@ class JudgedInference(FieldInference):
         weights = scipy.special.softmax(np.array([scores[place] for place in kept]))
         notes = FitNotes.unknown(self.scales)
         notes.weight[:] = 0.0
-        fields: list[NDArray[np.float32]] = []
+        tents, fields = self.tents(plan), list[NDArray[np.float32]]()
         effects: list[Floats] = []
         counts = apportion(weights, pairs)
         for place, k in zip(kept, counts, strict=True):
             say(Step("draws", 0.5 + sum(map(len, fields)) / (4 * pairs)))
             fit = lattice_mode(likelihood, self.prior_at(likelihood, place))
             moves = fit.deviations(int(k), rng)
-            drawn, own = self.drawn(fit, moves)
+            drawn, own = self.drawn(fit, moves, tents)
             fields.append(self.normalise(drawn, plan.n))
             effects.append(own)
             notes.weight[place] = k / pairs

@@ -17,7 +17,7 @@ from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import NO_RANGE, field_mesh, opened_values, require_somewhere
 from dpppsynth.inference.judged_inference import JudgedInference
-from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, POINTS, SHORTEST, require_increasing
+from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, require_increasing
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.moved_posterior import (
     LatticePosterior,
@@ -32,11 +32,11 @@ from dpppsynth.models.sparse_posterior import kept_masses
 from dpppsynth.models.spectral_fields import SpectralField, Unknowns
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, gauss_rule
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset
 
-# Sides of the tents whose masses draws keep, in scales of the noise, and in nodes at least.
-BENT_SCALES, BENT_NODES = 6.0, 2.0
+# Sides of the tents whose masses are kept, in scales of the noise, and in nodes at least.
+WIDE_SCALES, WIDE_NODES = 6.0, 2.0
 TINY = 1e-300
 
 
@@ -160,25 +160,20 @@ class MovedInference(JudgedInference):
         masses = (self.on_lattice(self.measure * column) for column in opened_values(design).T * design.prior_sd)
         return np.column_stack([in_blocks(mass, (0, 0), shape, side).ravel() / weight for mass in masses])
 
-    def drawn(self, fit: LatticePosterior, moves: Unknowns) -> tuple[Floats, Floats]:
+    def drawn(self, fit: LatticePosterior, moves: Unknowns, tents: "scipy.sparse.csr_array") -> tuple[Floats, Floats]:
         unknowns = fit.mode + np.concatenate([moves.T, -moves.T])
         mode, fields = (fit.prior.field(each)[..., self.nodes] for each in (fit.mode, unknowns))
         scale = 1.0 if self.covariates is None else self.covariates.prior_sd
         masses = VertexMasses(self.measure, fit.likelihood.law.n)
-        bent = kept_masses(masses, mode, fields, self._tents(fit), self._rule)
+        bent = kept_masses(masses, mode, fields, tents, self.rule)
         return bent, fit.prior.effects_of(unknowns) * scale
 
-    def _tents(self, fit: LatticePosterior) -> "scipy.sparse.csr_array":
-        """Shares of the vertices in tents whose masses are well known, as wide as several scales of the noise."""
-        spacing = max(BENT_SCALES * fit.likelihood.scale, BENT_NODES * max(self.spacing))
+    def tents(self, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
+        spacing = max(WIDE_SCALES / cast(Any, plan).rate, WIDE_NODES * max(self.spacing))
         window = cast(Window, self.mesh.domain)
         x0, y0, x1, y1 = window.bounds
         tents = regular_triangulation(window, spacing=min(spacing, x1 - x0, y1 - y0))
         return scipy.sparse.csr_array(tents.basis(self.mesh.vertices).T)
-
-    @cached_property
-    def _rule(self) -> "tuple[scipy.sparse.csr_array, Floats]":
-        return gauss_rule(self.mesh, self.pieces, POINTS)
 
     def table_rows(self) -> Rows:
         sigmas = " or ".join(f"{each:g}" for each in self.sigmas)

@@ -9,7 +9,7 @@ import scipy
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.inference.field_inference import INTERCEPT_SD
 from dpppsynth.inference.judged_inference import JudgedInference
-from dpppsynth.inference.moved_inference import BENT_NODES, BENT_SCALES
+from dpppsynth.inference.moved_inference import WIDE_NODES, WIDE_SCALES
 from dpppsynth.inference.street_inference import StreetInference
 from dpppsynth.models.moved_posterior import (
     LatticePosterior,
@@ -67,15 +67,14 @@ class MovedStreetInference(JudgedInference, StreetInference):
             return WhitenedField(self.explained(constant(len(self.measure), INTERCEPT_SD)))
         return WhitenedField(self.field_with(self.combined[number]))
 
-    def drawn(self, fit: LatticePosterior, moves: Unknowns) -> tuple[Floats, Floats]:
+    def drawn(self, fit: LatticePosterior, moves: Unknowns, tents: "scipy.sparse.csr_array") -> tuple[Floats, Floats]:
         unknowns = fit.mode + np.concatenate([moves.T, -moves.T])
         masses = VertexMasses(self.measure, fit.likelihood.law.n)
-        whole = scipy.sparse.eye_array(len(self.measure), format="csr"), self.measure
-        fields = kept_masses(masses, fit.field, fit.prior.field(unknowns), self._tents(fit.likelihood), whole)
+        fields = kept_masses(masses, fit.field, fit.prior.field(unknowns), tents, self.rule)
         return fields, fit.prior.effects_of(unknowns)
 
-    def _tents(self, likelihood: MovedLikelihood) -> "scipy.sparse.csr_array":
-        """Shares of the segments in tents whose masses are well known, as wide as several scales of the noise."""
-        spacing = max(BENT_SCALES * likelihood.scale, BENT_NODES * max(likelihood.spacing))
+    def tents(self, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
+        moved = cast(Any, plan)
+        spacing = max(WIDE_SCALES / moved.rate, WIDE_NODES * max(moved.spacing))
         x0, y0, x1, y1 = around(self.mesh.domain)
         return self.mesh.shares(trace_mesh(self.mesh.domain, spacing=min(spacing, x1 - x0, y1 - y0)))

@@ -37,7 +37,7 @@ from dpppsynth.models.matern_search import FORGOTTEN, climb_grid
 from dpppsynth.models.sparse_fields import SparseField, constant, field_of_precision, with_effects
 from dpppsynth.models.sparse_posterior import SparsePosterior, kept_masses, sparse_posterior
 from dpppsynth.spatial.domains import canonical_json
-from dpppsynth.spatial.mesh import Floats, Mesh, gauss_rule
+from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset
 
 # NUTS would take hours with so many unknowns.
@@ -48,8 +48,6 @@ KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000
 LONGEST, SHORTEST = 2.0, 1e-6
 # Draws by which the approximation is checked: a twentieth of the time of a release.
 CHECKED = 40
-# Points along a side of an element at which draws are integrated.
-POINTS = 2
 # Draws that are made at once.
 BATCH = 64
 
@@ -133,11 +131,6 @@ class SparseInference(FieldInference):
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
         """(k, V) draws about a mode (V,), corrected to the tent masses that the approximation predicts."""
         return kept_masses(likelihood, mode, fields, likelihood.tents, self.rule)
-
-    @cached_property
-    def rule(self) -> "tuple[scipy.sparse.csr_array, Floats]":
-        """Rule of integration over the domain, times the offset."""
-        return gauss_rule(self.mesh, self.pieces, POINTS)
 
 
 # Newton decrement at which the search over settings leaves a posterior; the evidence is right to half of it.

@@ -145,8 +145,12 @@ class StreetInference(AveragedInference):
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares))
 
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
-        whole = scipy.sparse.eye_array(len(mode), format="csr"), self.measure
-        return kept_masses(likelihood, mode, fields, self._placed.T.tocsr(), whole)
+        return kept_masses(likelihood, mode, fields, self._placed.T.tocsr(), self.rule)
+
+    @cached_property
+    def rule(self) -> "tuple[scipy.sparse.csr_array, Floats]":
+        """Segments as they are: the field is constant along each."""
+        return scipy.sparse.eye_array(len(self.measure), format="csr"), self.measure
 
     def prior(self, plan: LatticeStatistic, values: tuple[float, ...]) -> SparseField:
         level = [] if plan.n is not None else [constant(len(self.mesh.elements), INTERCEPT_SD)]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 L = TypeVar("L", bound=LatticeStatistic)
 # Intensities that patterns are drawn from; the first is the released one.
-SOURCES = ("median", "mean", "draws")
+SOURCES = ("released", "mean", "draws")
 FAILED = (
     "inference: it ended in an error. Nothing is lost: the private statistic is kept on this error; "
     "`error.release.infer()` tries again with other settings, `error.release.save(path, patterns=0)` keeps it"
@@ -117,9 +117,9 @@ class CoxRelease(StatisticRelease[L]):
 
     @cached_property
     def intensity(self) -> Intensity:
-        """Private intensity per unit area or length, callable at points (n, 2): the median of a posterior, if any."""
+        """Private intensity per unit area or length, callable at points (n, 2): of a posterior its middle."""
         if self.estimator.has_posterior:
-            return self._field_model().posterior_median(self._require_draws(), self.statistic.definition.n)
+            return self._field_model().released(self._require_draws(), self.statistic.definition)
         return self.estimator.intensity(self.statistic)
 
     @property
@@ -212,7 +212,7 @@ class CoxRelease(StatisticRelease[L]):
         return CredibleInterval(lower, upper, level)
 
     def sample(
-        self, m: int = 1, rng: RngLike = None, *, source: str = "median", fixed_n: bool = False
+        self, m: int = 1, rng: RngLike = None, *, source: str = "released", fixed_n: bool = False
     ) -> list[PointPattern]:
         """Draw synthetic patterns; free, because the release is already private.
 
@@ -222,9 +222,9 @@ class CoxRelease(StatisticRelease[L]):
             Number of patterns.
         rng : None, int or Generator
             May be seeded freely.
-        source : {"median", "mean", "draws"}
-            With a posterior: its median, which is the released intensity and nearest to the truth; its mean; or m
-            different draws, for patterns that are combined for inference (docs/inference.md). Without a posterior all
+        source : {"released", "mean", "draws"}
+            With a posterior: the released intensity, which is nearest to the truth; the posterior mean; or m different
+            draws, for patterns that are combined for inference (docs/inference.md). Without a posterior all
             are the intensity itself.
         fixed_n : bool
             Give every pattern exactly the public number of points instead of a Poisson number.
@@ -245,14 +245,11 @@ class CoxRelease(StatisticRelease[L]):
         """One pattern of an intensity with n points, or with a Poisson number."""
         return poisson_pattern(intensity, rng) if n is None else binomial_pattern(intensity, n, rng)
 
-    def intensities(self, m: int, rng: np.random.Generator, *, source: str = "median") -> Sequence[Intensity]:
+    def intensities(self, m: int, rng: np.random.Generator, *, source: str = "released") -> Sequence[Intensity]:
         """The intensities that `sample` draws m patterns from, for studies that compare patterns with their own."""
-        if not self.estimator.has_posterior:
+        if source == "released" or not self.estimator.has_posterior:
             return [self.intensity] * m
-        model, draws = self._field_model(), self._require_draws()
-        if source == "median":
-            return [model.posterior_median(draws, self.statistic.definition.n)] * m
-        mean = model.posterior_mean(draws)
+        mean = self._field_model().posterior_mean(self._require_draws())
         if source == "mean":
             return [mean] * m
         total = len(mean.fields)
@@ -298,7 +295,7 @@ class CoxRelease(StatisticRelease[L]):
         *,
         patterns: int = 1,
         rng: RngLike = None,
-        source: str = "median",
+        source: str = "released",
         fixed_n: bool = False,
         progress: ProgressLike = None,
     ) -> Path:
@@ -311,7 +308,7 @@ class CoxRelease(StatisticRelease[L]):
         patterns : int
             Number of synthetic patterns to draw and write.
         rng : None, int or Generator
-        source : {"median", "mean", "draws"}
+        source : {"released", "mean", "draws"}
             As in `sample`; names of the files tell "mean" and "draws".
         fixed_n : bool
             As in `sample`.

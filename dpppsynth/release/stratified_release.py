@@ -166,7 +166,7 @@ class StratifiedRelease:
         *,
         patterns: int = 1,
         rng: RngLike = None,
-        source: str = "median",
+        source: str = "released",
         fixed_n: bool = False,
         progress: ProgressLike = None,
     ) -> Path:

@@ -312,7 +312,7 @@ class TestRecommend:
     def test_says_what_the_figure_is_of_and_how_sure_it_is(self, planted):
         planted(lgcp_tents=0.2, uniform=0.5)
         said = " ".join(recommend(SQUARE, 400, 1.0).reasons)
-        for words in ("median", "source='draws'", "10 to 20 %"):
+        for words in ("middle", "source='draws'", "10 to 20 %"):
             assert words in said
         assert "NUTS" in said
         planted(laplace_tents=0.2, uniform=0.5)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from dpppsynth import Window
 from dpppsynth.models import NoisyMasses, refine, regular_triangulation
-from dpppsynth.models.sparse_posterior import LEAST, integrals, kept_masses
+from dpppsynth.models.sparse_posterior import LEAST, integrals, kept_masses, with_masses
 from dpppsynth.spatial.mesh import gauss_rule, integrate_exp
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
@@ -40,6 +40,18 @@ def test_masses_are_those_of_the_first_order(n):
     # Within a tent the field is as rough as it was.
     inside = (bent - rough).std(axis=0) / (rough - mode).std(axis=0)
     assert np.median(inside) < 0.6
+
+
+def test_masses_are_as_wanted():
+    """In tents that do not overlap exactly; other places of a tent move with it, and nothing where masses are right."""
+    halves = sp.csr_array(np.stack([FINE.vertices[:, 0] < 500, FINE.vertices[:, 0] >= 500]).astype(float))
+    fields = np.random.default_rng(9).normal(size=(2, len(FINE.vertices)))
+    wanted = np.array([[3.0, 1.0], [2.0, 5.0]])
+    found = with_masses(fields, wanted, halves, LUMPED, None)
+    np.testing.assert_allclose((halves @ integrals(found, LUMPED, None).T).T, wanted, rtol=1e-12)
+    for part in halves.toarray() > 0:
+        assert np.ptp((found - fields)[:, part], axis=1).max() < 1e-12
+    np.testing.assert_allclose(with_masses(found, wanted, halves, LUMPED, None), found, atol=1e-12)
 
 
 def test_small_changes_stay_as_they_are():

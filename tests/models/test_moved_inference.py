@@ -13,10 +13,13 @@ from dpppsynth import Window
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.inference import judged_inference
+from dpppsynth.inference.field_inference import Posterior
 from dpppsynth.inference.moved_inference import MovedInference
 from dpppsynth.models.regular_meshes import regular_triangulation
+from dpppsynth.models.sparse_posterior import integrals
 from dpppsynth.spatial.covariates import Covariates
 from dpppsynth.spatial.intensity import LogLinear
+from dpppsynth.spatial.mesh import gauss_rule
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.sampling import binomial_pattern
 
@@ -82,7 +85,7 @@ def test_shapes_are_recovered(extension):
     spot = np.array([800.0, 150.0]) + rng.normal(0, 25, (6000, 2))
     xy = np.vstack([spot, rng.uniform(0, 1, (4000, 2)) * (1000, 600)])
     statistic = counted(xy, extension=extension)
-    found = inference().posterior_median(inference().fit(statistic, 1), 10_000)
+    found = inference().released(inference().fit(statistic, 1), statistic.definition)
     ticks = np.stack(np.meshgrid(np.arange(10.0, 1000, 20), np.arange(10.0, 600, 20), indexing="ij"), axis=-1)
     at = ticks.reshape(-1, 2)
     mass = found(at) * 400
@@ -114,9 +117,10 @@ def test_offsets_are_known():
     truth = LogLinear(MESH, np.zeros(len(MESH.vertices)), offset)
     xy = binomial_pattern(truth, 4000, np.random.default_rng(5)).positions
     model = inference(offset=offset, even=True)
-    told = model.fit(counted(xy), 1)
+    statistic = counted(xy)
+    told = model.fit(statistic, 1)
     assert np.ptp(np.median(told.flat, axis=0)) < 0.5
-    found = model.posterior_median(told, 4000)
+    found = model.released(told, statistic.definition)
     corners = np.array([[250.0, 150], [250, 450], [750, 150], [750, 450]])
     exact = truth(corners) / truth.total * 4000
     np.testing.assert_allclose(found(corners), exact, rtol=0.2)
@@ -155,10 +159,36 @@ def test_holes_stay_empty():
     statistic = counted(xy, mesh)
     given = model.likelihood(statistic)
     assert given.shares(np.zeros(31 * 19)).reshape(31, 19)[13, 9] == 0
-    found = model.posterior_median(model.fit(statistic, 1), len(xy))
+    found = model.released(model.fit(statistic, 1), statistic.definition)
     # About the hole, where whoever does not know of the moves sees a third less; a standard error is about .04.
     near = xy[shapely.contains_xy(hole.buffer(30), *xy.T)]
     assert found(near).mean() * window.area / len(xy) == pytest.approx(1.0, abs=0.2)
+
+
+@pytest.mark.parametrize("grid", [None, [[1.0, 4.0], [2.0, 0.5]]])
+def test_released_masses_of_wide_tents_are_those_of_the_mean(grid):
+    """The field is certain in the west and uncertain in the east, where the median alone lacks mass."""
+    window = Window.polygon(shapely.box(0, 0, 1000, 600).difference(shapely.box(300, 150, 600, 450)))
+    mesh = regular_triangulation(window, shape=(31, 19))
+    model = inference(mesh, offset=None if grid is None else Offset.from_grid(grid, window.bounds))
+    east = mesh.vertices[:, 0] > 500
+    wide = regular_triangulation(WINDOW, spacing=100.0)
+    rough = np.random.default_rng(11).normal(0, 1.5, (400, len(wide.vertices)))
+    fields = (wide.basis(mesh.vertices) @ rough.T).T * np.where(east, 1.0, 0.01)
+    told = Posterior(model.normalise(fields, 3000)[None], np.full((1, 400), 100.0))
+    plan = counted(np.zeros((3000, 2)), mesh).definition
+    found, rule = model.released(told, plan), gauss_rule(mesh, model.pieces, 6)
+
+    def masses(fields):
+        return model.tents(plan) @ integrals(fields.astype(float), rule, 1.0).mean(axis=0)
+
+    mean, median = masses(told.flat), masses(np.median(told.flat, axis=0)[None])
+    assert np.abs(median - mean).sum() > 0.15
+    assert np.abs(masses(found.log_values[None]) - mean).sum() < 0.04
+    assert found.total == pytest.approx(3000, rel=1e-4)
+    # Draws that are all the same are released as they are.
+    same = Posterior(np.repeat(told.fields[:, :1], 5, axis=1), np.full((1, 5), 100.0))
+    np.testing.assert_allclose(model.released(same, plan).log_values, same.flat[0], atol=1e-5)
 
 
 def test_blocks_choose_about_as_nodes_do(monkeypatch):

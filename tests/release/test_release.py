@@ -177,24 +177,24 @@ class TestSample:
             cells.sample(m)
 
     def test_patterns_are_drawn_from_the_median(self, lgcp):
-        model = lgcp.estimator.posterior_median(lgcp.draws, 400)
+        model = lgcp.estimator.released(lgcp.draws, lgcp.statistic.definition)
         np.testing.assert_array_equal(lgcp.intensity(GRID), model(GRID))
-        alike = [lgcp.sample(2, rng=4, **options)[1].xy for options in ({}, {"source": "median"})]
+        alike = [lgcp.sample(2, rng=4, **options)[1].xy for options in ({}, {"source": "released"})]
         np.testing.assert_array_equal(*alike)
 
-    @pytest.mark.parametrize("source", ["median", "mean", "draws"])
+    @pytest.mark.parametrize("source", ["released", "mean", "draws"])
     @pytest.mark.parametrize("name", ["lgcp", "cells"])
     def test_names_of_files_tell_the_source(self, name, source, tmp_path):
         """Only where the source makes a difference; numbers go on over all of them."""
         path = fresh(name).save(tmp_path / "out", patterns=2, source=source)
-        append_patterns(path, release := load_release(path), release.sample(1), release.named("median"))
+        append_patterns(path, release := load_release(path), release.sample(1), release.named("released"))
         word = {"draws": "draw_", "mean": "mean_"}.get(source, "") if name == "lgcp" else ""
         names = {f"synthetic_{word}000.geojson", f"synthetic_{word}001.geojson", "synthetic_002.geojson"}
         assert {each for each in certificate.read(path)["files"] if each.startswith("synthetic")} == names
         assert len(load_release(path).statistic.values)
 
     def test_unknown_source(self, cells):
-        with pytest.raises(InputError, match=r"^source: expected one of 'median', 'mean', 'draws', got 'mode'"):
+        with pytest.raises(InputError, match=r"^source: expected one of 'released', 'mean', 'draws', got 'mode'"):
             cells.sample(1, source="mode")
 
     def test_fixed_n_needs_a_public_n(self):

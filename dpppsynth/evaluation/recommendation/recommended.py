@@ -75,7 +75,7 @@ class Recommendation:
         Length scales, mesh, spacing, bandwidth, sigma: see `settings`.
     expected : float
         Total variation distance between the true normalised intensity and the released one, between 0 and 1, that the
-        study lets expect, to about 10 to 20 %. With a posterior the study took its mean, and released is its median,
+        study lets expect, to about 10 to 20 %. With a posterior the study took its mean, and released is its middle,
         which came a little closer; single posterior draws, `sample(source="draws")`, lie farther off.
     reading : {"about", "at least", "unknown"}
         Qualification of `expected`: an estimate within the study; a lower bound beyond its bad side; unknown, the
@@ -272,7 +272,7 @@ def _lacks(other: Candidate, chosen: Candidate) -> str:
 def _approximations(candidate: Candidate, domain: Domain, case: Case) -> Iterator[str]:
     if candidate.has_posterior:
         yield (
-            "The study's figures are those of the released intensity, the posterior's median. Single posterior draws "
+            "The study's figures are those of the released intensity, the posterior's middle. Single posterior draws "
             "lie 1.3 to 1.5 times as far off, because they carry the release's uncertainty; sample() draws patterns "
             "from them with source='draws' (on the command line --source draws)."
         )

@@ -213,8 +213,8 @@ CLUSTERS = Mechanism(
         "the streets, and pairs of points near each other were added up, with a cap on what one point could add. "
         "Random noise was added to every number. A log-Gaussian Cox model with clusters, which knows the law of the "
         "noise, was fitted to these numbers alone, and the synthetic points were drawn from the model.",
-        intensity="posterior median",
-        title="Private intensity, posterior median",
+        intensity="middle of the posterior",
+        title="Private intensity, middle of the posterior",
     ),
     examples=clusters,
 )

@@ -141,8 +141,8 @@ def fitted(
         words=MechanismWords(
             description=f"The points {description} A log-Gaussian Cox model that knows the law of the noise was fitted "
             "to these numbers alone, and the synthetic points were drawn from the model.",
-            intensity="posterior median",
-            title="Private intensity, posterior median",
+            intensity="middle of the posterior",
+            title="Private intensity, middle of the posterior",
         ),
         examples=examples,
     )

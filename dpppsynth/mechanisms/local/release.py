@@ -269,7 +269,7 @@ class TraceRelease(CoxRelease[WalksStatistic]):
         return self.model.synthesize(n, rng)
 
     def sample(
-        self, m: int = 1, rng: RngLike = None, *, source: str = "median", fixed_n: bool = False
+        self, m: int = 1, rng: RngLike = None, *, source: str = "released", fixed_n: bool = False
     ) -> list[PointPattern]:
         """Draw synthetic patterns of visited points; parameters as in `CoxRelease.sample`.
 

@@ -160,11 +160,8 @@ class MarkedInference(AveragedInference):
     def posterior_mean(self, posterior: Posterior) -> MarkedMean:  # type: ignore[override]
         return MarkedMean(self.grid, posterior.flat)
 
-    def posterior_median(self, posterior: Posterior, n: int | None) -> MarkedIntensity:  # type: ignore[override]
-        median = np.median(posterior.flat, axis=0, keepdims=True).astype(float)
-        total = self.posterior_mean(posterior).total if n is None else float(n)
-        values = self.normalise(median, total)[0].astype(float)
-        return MarkedIntensity(self.grid, values.reshape(self.grid.shape))
+    def released(self, posterior: Posterior, plan: LatticeStatistic) -> MarkedIntensity:  # type: ignore[override]
+        return MarkedIntensity(self.grid, self.released_field(posterior, plan).reshape(self.grid.shape))
 
     def table_rows(self) -> Rows:
         rows = [

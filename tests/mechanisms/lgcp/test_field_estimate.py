@@ -312,7 +312,7 @@ class TestTruncatedNoise:
         for right in (True, False):
             for seed, each in enumerate(measured):
                 posterior = model.fit(each, seed)
-                found[right].append(apart(model.posterior_median(posterior, 400)(GRID), hill(GRID)))
+                found[right].append(apart(model.released(posterior, plan)(GRID), hill(GRID)))
             monkeypatch.setattr(type(plan), "noise_variance", property(lambda stated: 2 * stated.noise_scale**2))
         assert np.mean(found[True]) < 0.8 * np.mean(found[False])
 

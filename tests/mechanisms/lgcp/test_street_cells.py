@@ -238,7 +238,7 @@ class TestReleases:
         assert (release.intensity.at(mesh.locate(start), np.ones((len(start), 1)), start) == value).mean() > 0.99
 
     def test_points_fall_where_the_intensity_is(self, release):
-        pattern = release.sample(1, rng=3, source="median", fixed_n=True)[0]
+        pattern = release.sample(1, rng=3, source="released", fixed_n=True)[0]
         assert len(pattern) == 392
         count = np.bincount(release.mesh.locate(pattern.positions), minlength=len(release.mesh.elements))
         mass = (

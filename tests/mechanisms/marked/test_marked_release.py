@@ -220,7 +220,7 @@ class TestRelease:
             made().intensity(np.zeros((2, 2)), **options)
 
     @pytest.mark.exhaustive
-    @pytest.mark.parametrize("source", ["median", "mean", "draws"])
+    @pytest.mark.parametrize("source", ["released", "mean", "draws"])
     def test_patterns_have_marks_and_the_number_asked_for(self, source):
         pattern = made().sample(2, 1, source=source, fixed_n=True)[1]
         assert len(pattern) == N
