@@ -54,7 +54,6 @@ MOVED_STREET_RANGES = (0.1, 0.5, 2.0)
 # Moved points are taken on streets where a square of the noise's scale holds fewer points than this, on average over
 # the extent's square, and on so many edges at most: their field takes minutes on more.
 MOVED_POINTS, MOVED_EDGES = 0.15, 10_000
-UNMOVED = f"there are more than {MOVED_EDGES} edges, or more than {MOST_MEETING} meet"
 # Spacing of tents behind a posterior, in length scales of the drawn field, at least.
 SPACING = 0.13
 
@@ -167,9 +166,14 @@ def moves_tell(network: LinearNetwork, n: float, scale: float) -> bool:
     scale : float
         Of the noise, as in `moved_mesh`.
     """
-    if len(network.edges) > MOVED_EDGES or most_meeting(network) > MOST_MEETING:
-        return False
-    return n * scale**2 <= MOVED_POINTS * network.extent**2
+    return not unmoved(network, n) and n * scale**2 <= MOVED_POINTS * network.extent**2
+
+
+def unmoved(network: LinearNetwork, _n: float) -> str:
+    """Why points are not moved, however short the noise, in words; empty where they may be."""
+    if len(network.edges) > MOVED_EDGES:
+        return f"there are more than {MOVED_EDGES} edges"
+    return f"more than {MOST_MEETING} streets meet" if most_meeting(network) > MOST_MEETING else ""
 
 
 def _street_points(epsilon: float, relation: CappedRelation) -> float:

@@ -42,7 +42,6 @@ MOVED_SCALES, MOVED_SPACINGS, MOVED_RANGES = 1.0, 2.0, 8
 # Points in a square of the noise's scale, on average, up to which moved points tell more than tents, and points from
 # which on they do: of fewer, tents with a dense field behind them tell more where intensities are smooth.
 MOVED_POINTS, MOVED_FROM = 0.7, 1000
-UNMOVED = f"there are fewer than {MOVED_FROM} points"
 # Smaller standard deviations of a field beside a population: risk varies less than numbers of points do.
 RISK_SIGMAS = (1.0, 0.5, 0.25)
 
@@ -186,7 +185,12 @@ def moves_tell(window: Window, n: float, scale: float) -> bool:
     scale : float
         Of the noise, as in `moved_mesh`.
     """
-    return n >= MOVED_FROM and n * scale**2 <= MOVED_POINTS * window.area
+    return not unmoved(window, n) and n * scale**2 <= MOVED_POINTS * window.area
+
+
+def unmoved(_window: Window, n: float) -> str:
+    """Why points are not moved, however short the noise, in words; empty where they may be."""
+    return "" if n >= MOVED_FROM else f"there are fewer than {MOVED_FROM} points"
 
 
 def moved_ranges(counts: Mesh, scale: float) -> tuple[float, ...]:

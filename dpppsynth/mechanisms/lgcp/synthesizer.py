@@ -569,7 +569,7 @@ def _moves(s: LGCPSynthesizer, domain: Domain, size: float) -> tuple[str, str]:
     length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
     if rule.moves_tell(domain, size, scale):
         return "moved", f"{length} is short beside the mean distance between points"
-    return "tents", f"{rule.UNMOVED}, or {length} is long beside the mean distance between points"
+    return "tents", rule.unmoved(domain, size) or f"{length} is long beside the mean distance between points"
 
 
 def _counts_tell(s: LGCPSynthesizer, domain: LinearNetwork, size: float) -> bool:
