@@ -10,7 +10,7 @@ from dpppsynth.inference.matern_inference import MaternInference
 from dpppsynth.inference.projection import POSTPROCESSES as PROJECTIONS
 from dpppsynth.inference.projection import Projection
 from dpppsynth.inference.street_inference import StreetInference
-from dpppsynth.linear_network import LinearNetwork, NetworkMesh
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.covariates import Covariates
@@ -100,7 +100,7 @@ def _along_streets(
         if size is None:
             msg = "expected_n: a field along streets behind tents takes a public guess of a secret number of points."
             raise NoFieldError(msg)
-        mesh = rule.street_cells(network, size, plan.mass_epsilon, plan.relation)
+        mesh = network_mesh(network, rule.street_segments(network, size, plan.mass_epsilon, plan.relation))
     cells = SegmentCells.of(mesh)
     return StreetInference(
         cells,

@@ -64,8 +64,8 @@ class JudgedInference(FieldInference):
     def middle(self, posterior: Posterior, plan: LatticeStatistic) -> Floats:
         """(V,) median of the log-intensity, corrected tent by tent to the masses of the posterior mean.
 
-        A field's median lies below its mean by its variance, which is not the same everywhere: masses would shift from
-        spots that are known in all but their places to what is known better.
+        On the log scale exp of the median lies below the mean of exp by half the variance, about, which is not the same
+        everywhere: masses would shift from spots that are known in all but their places to what is known better.
         """
         tents = self.tents(plan)
         drawn = sum(integrals(part.astype(float), self.rule, None).sum(axis=0) for part in in_parts(posterior.flat))

@@ -110,22 +110,24 @@ def field_mesh(tents: Mesh) -> Mesh:
     return _field_mesh(tents.domain, MOST_FITTED)  # type: ignore[arg-type]
 
 
-def street_cells(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> NetworkMesh:
-    """Segments of counts from which a field along streets is inferred.
+def street_segments(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> float:
+    """Longest segment of a field along streets: two mean edges or 0.02 extents.
 
-    None is longer than two mean edges or 0.02 extents, but edges are not cut shorter than to a tenth of the extent
-    unless a segment holds 16 times the noise's standard deviation on average, and no segment is shorter than what holds
-    `max(0.1, 0.3 sqrt2 Delta / epsilon)` points.
+    Where that holds fewer than `max(0.1, 0.3 sqrt2 Delta / epsilon)` points on average, what holds so many.
     """
-    deviation, point = math.sqrt(2) * _moved(relation, math.inf) / epsilon, network.length / n
-    return network_mesh(
-        network,
-        max(
-            min(STREET_SEGMENT * network.extent, EDGES * network.length / len(network.edges)),
-            min(SETTLED * deviation * point, LONGEST * network.extent),
-            _street_points(epsilon, relation) * point,
-        ),
-    )
+    shortest = min(STREET_SEGMENT * network.extent, EDGES * network.length / len(network.edges))
+    return max(shortest, network.length * _street_points(epsilon, relation) / n)
+
+
+def street_cells(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> NetworkMesh:
+    """Segments of counts from which a field along streets is inferred, and of that field.
+
+    They may be longer than `street_segments`: as long as what holds 16 standard deviations of a count's noise, up to a
+    tenth of the extent, since cutting an edge multiplies its noise.
+    """
+    deviation = math.sqrt(2) * _moved(relation, math.inf) / epsilon
+    settled = min(SETTLED * deviation * network.length / n, LONGEST * network.extent)
+    return network_mesh(network, max(street_segments(network, n, epsilon, relation), settled))
 
 
 def fits_along(network: LinearNetwork) -> bool:
@@ -135,7 +137,12 @@ def fits_along(network: LinearNetwork) -> bool:
 
 def has_streets(network: LinearNetwork) -> bool:
     """Whether a field along streets is inferred from tents: on small networks without hubs of very many edges."""
-    return fits_along(network) and most_meeting(network) <= MOST_MEETING
+    return fits_along(network) and not crowded(network)
+
+
+def crowded(network: LinearNetwork) -> bool:
+    """Whether too many streets meet for a field along them."""
+    return most_meeting(network) > MOST_MEETING
 
 
 def streets_tell(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> bool:
@@ -146,7 +153,7 @@ def streets_tell(network: LinearNetwork, n: float, epsilon: float, relation: Cap
     one does, and a field along streets stands behind tents as well, twice as many. Nowhere where too many
     streets meet for such a field.
     """
-    if most_meeting(network) > MOST_MEETING:
+    if crowded(network):
         return False
     coarse = network_mesh(network, min(EDGES * network.length / len(network.edges), FIELD_SEGMENT * network.extent))
     times = SMALL if fits_along(network) else 1.0
@@ -156,7 +163,7 @@ def streets_tell(network: LinearNetwork, n: float, epsilon: float, relation: Cap
 def moves_tell(network: LinearNetwork, n: float, scale: float) -> bool:
     """Whether moved points tell more than tents or counts: where `n scale^2 / E^2 <= 0.15`.
 
-    Never on networks of more than MOVED_EDGES edges, and where too many streets meet for a field along them.
+    Never on networks of more than MOVED_EDGES edges, nor where too many streets meet for a field along them.
 
     Parameters
     ----------
@@ -173,7 +180,7 @@ def unmoved(network: LinearNetwork, _n: float) -> str:
     """Why points are not moved, however short the noise, in words; empty where they may be."""
     if len(network.edges) > MOVED_EDGES:
         return f"there are more than {MOVED_EDGES} edges"
-    return f"more than {MOST_MEETING} streets meet" if most_meeting(network) > MOST_MEETING else ""
+    return f"more than {MOST_MEETING} streets meet" if crowded(network) else ""
 
 
 def _street_points(epsilon: float, relation: CappedRelation) -> float:

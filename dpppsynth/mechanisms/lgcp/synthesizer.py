@@ -549,7 +549,8 @@ def choice(s: LGCPSynthesizer, domain: Domain, size: float) -> tuple[str, str]:
     if mechanism == "tents" and isinstance(domain, LinearNetwork):
         if _counts_tell(s, domain, size):
             return "cells", "there are points enough to tell the streets apart"
-        return "tents", f"there are too few points to tell the streets apart by counts, and {reason}"
+        if _is_free(s) and not rules.network_rules.crowded(domain):
+            return "tents", f"there are too few points to tell the streets apart by counts, and {reason}"
     return mechanism, reason
 
 

@@ -132,6 +132,19 @@ class TestStreets:
         monkeypatch.setattr(network_rules, "MOVED_EDGES", len(SOHO.edges) - 1)
         assert self.taken(200, 0.001) == "tents"
 
+    def test_the_reason_is_the_one_that_held(self):
+        near = dps.LGCPSynthesizer(1.0, alpha=0.03 * SOHO.extent)
+        assert "too few points" in near.plan(SOHO, n=300).reason
+        dense = dps.LGCPSynthesizer(1.0, alpha=0.03 * SOHO.extent, prior="dense").plan(SOHO, n=10**6)
+        assert dense.mechanism == "lgcp-tents"
+        assert "too few points" not in dense.reason
+
+    @pytest.mark.parametrize("relation", [dps.ReplaceOne(), dps.AddRemove(), dps.ReplaceOne(3)])
+    def test_relations_that_hide_more_move_no_point(self, relation):
+        for n, mechanism in ((100, "lgcp-tents"), (30_000, "lgcp-cells")):
+            size = {"n": n} if relation.n_is_public else {"expected_n": n}
+            assert dps.LGCPSynthesizer(1.0, relation=relation).plan(SOHO, **size).mechanism == mechanism
+
     def test_what_goes_with_tents_keeps_them(self):
         assert self.taken(200, 0.001, prior="dense") == self.taken(200, 0.001, length_scale=200.0) == "tents"
         assert self.taken(200, 0.001, clusters=0.3) == "clusters"

@@ -122,9 +122,9 @@ class TestChoice:
             (least - 1, "lgcp-tents", LGCPInference),
             (least + 1, "lgcp-cells", StreetInference),
         ):
-            made = plan(self.LARGE, int(n))
+            made = LGCPSynthesizer(1.0, relation=ReplaceOne()).plan(self.LARGE, n=int(n))
             assert (made.mechanism, type(made.estimator)) == (mechanism, estimator)
-        plenty = LGCPSynthesizer(100.0, alpha=25.0)
+        plenty = LGCPSynthesizer(100.0, relation=ReplaceOne())
         for n, mechanism in ((0.1 * count - 1, "lgcp-tents"), (0.1 * count + 1, "lgcp-cells")):
             assert plenty.plan(self.LARGE, n=int(n)).mechanism == mechanism
         halved = LGCPSynthesizer(1.0, relation=AddRemove())
@@ -162,6 +162,9 @@ class TestChoice:
 
     def test_levels_share_a_mechanism(self):
         sizes = {"a": 100, "b": 20_000}
+        one = LGCPSynthesizer(1.0, relation=ReplaceOne()).plan_by(self.LARGE, by="kind", levels=["a", "b"], n=sizes)
+        assert {each.mechanism for each in one.plans.values()} == {"lgcp-tents"}
+        # One would be moved, the other counted.
         one = LGCPSynthesizer(1.0, alpha=25.0).plan_by(self.LARGE, by="kind", levels=["a", "b"], n=sizes)
         assert {each.mechanism for each in one.plans.values()} == {"lgcp-tents"}
         sizes["a"] = 20_000
