@@ -177,7 +177,7 @@ def moves_tell(network: LinearNetwork, n: float, scale: float) -> bool:
 
 
 def unmoved(network: LinearNetwork, _n: float) -> str:
-    """Why points are not moved, however short the noise, in words; empty where they may be."""
+    """Reason why points are not moved, however short the noise; empty where they may be."""
     if len(network.edges) > MOVED_EDGES:
         return f"there are more than {MOVED_EDGES} edges"
     return f"more than {MOST_MEETING} streets meet" if crowded(network) else ""

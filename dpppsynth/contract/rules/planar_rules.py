@@ -189,7 +189,7 @@ def moves_tell(window: Window, n: float, scale: float) -> bool:
 
 
 def unmoved(_window: Window, n: float) -> str:
-    """Why points are not moved, however short the noise, in words; empty where they may be."""
+    """Reason why points are not moved, however short the noise; empty where they may be."""
     return "" if n >= MOVED_FROM else f"there are fewer than {MOVED_FROM} points"
 
 

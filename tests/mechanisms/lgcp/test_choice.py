@@ -119,7 +119,7 @@ class TestStreets:
             assert self.taken(n, 1.001 * share, epsilon) != "moved"
 
     def test_counts_are_taken_where_their_noise_is_small(self):
-        """Of segments of .075 extents at most, against noise of 2 sqrt2 points."""
+        """Segments are of .075 extents at most, and the noise of 2 sqrt2 points."""
         segments = len(network_mesh(SOHO, 0.075 * SOHO.extent).elements)
         least = 2 * 0.3 * 2 * math.sqrt(2) * segments
         for n, epsilon in ((least, 1.0), (2 * least, 0.5)):
