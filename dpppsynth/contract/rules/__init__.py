@@ -11,7 +11,7 @@ from dpppsynth.contract.rules import network_rules, planar_rules
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain, Window
 
-__all__ = ["BY_DOMAIN", "lipschitz_sigma", "network_rules", "pair_levels", "planar_rules"]
+__all__ = ["BY_DOMAIN", "lipschitz_sigma", "moves_tell", "network_rules", "pair_levels", "planar_rules"]
 
 BY_DOMAIN: dict[type[Domain], ModuleType] = {Window: planar_rules, LinearNetwork: network_rules}
 
@@ -44,6 +44,22 @@ def lipschitz_sigma(slope: float, length_scale: float, n: float, sampler: str) -
     """
     share = min(1.0, (n / 100) ** -0.5) if sampler == "exact" else 1.0
     return min(DRAW_SIGMA, 0.15 * slope * length_scale * share)
+
+
+def moves_tell(domain: Domain, n: float, scale: float) -> bool:
+    """Whether moved points tell more of an intensity than noised masses: where `n scale^2 / E^2 <= MOVED_POINTS`.
+
+    Parameters
+    ----------
+    domain : Window or LinearNetwork
+        Its extent is E, of a window the square root of its area.
+    n : float
+        Number of points.
+    scale : float
+        Of the noise, as in `moved_mesh`.
+    """
+    rule = BY_DOMAIN[type(domain)]
+    return not rule.unmoved(domain, n) and bool(n * scale**2 <= rule.MOVED_POINTS * domain.extent**2)
 
 
 def pair_levels(

@@ -160,22 +160,6 @@ def streets_tell(network: LinearNetwork, n: float, epsilon: float, relation: Cap
     return n / len(coarse.elements) >= times * _street_points(epsilon, relation)
 
 
-def moves_tell(network: LinearNetwork, n: float, scale: float) -> bool:
-    """Whether moved points tell more than tents or counts: where `n scale^2 / E^2 <= 0.15`.
-
-    Never on networks of more than MOVED_EDGES edges, nor where too many streets meet for a field along them.
-
-    Parameters
-    ----------
-    network : LinearNetwork
-    n : float
-        Number of points.
-    scale : float
-        Of the noise, as in `moved_mesh`.
-    """
-    return not unmoved(network, n) and n * scale**2 <= MOVED_POINTS * network.extent**2
-
-
 def unmoved(network: LinearNetwork, _n: float) -> str:
     """Reason why points are not moved, however short the noise; empty where they may be."""
     if len(network.edges) > MOVED_EDGES:

@@ -174,20 +174,6 @@ def moved_mesh(window: Window, scale: float) -> Mesh:
     return regular_triangulation(window, shape=shape(window, min(max(wanted, least), most)))
 
 
-def moves_tell(window: Window, n: float, scale: float) -> bool:
-    """Whether moved points tell more of an intensity than tents: where `n scale^2 / |S| <= 0.7`, from n = 1000 on.
-
-    Parameters
-    ----------
-    window : Window
-    n : float
-        Number of points.
-    scale : float
-        Of the noise, as in `moved_mesh`.
-    """
-    return not unmoved(window, n) and n * scale**2 <= MOVED_POINTS * window.area
-
-
 def unmoved(_window: Window, n: float) -> str:
     """Reason why points are not moved, however short the noise; empty where they may be."""
     return "" if n >= MOVED_FROM else f"there are fewer than {MOVED_FROM} points"

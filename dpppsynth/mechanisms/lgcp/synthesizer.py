@@ -568,7 +568,7 @@ def _moves(s: LGCPSynthesizer, domain: Domain, size: float) -> tuple[str, str]:
 
     rule, scale = rules.BY_DOMAIN[type(domain)], 1 / rate(relation, float(s.epsilon), domain)
     length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
-    if rule.moves_tell(domain, size, scale):
+    if rules.moves_tell(domain, size, scale):
         return "moved", f"{length} is short beside the mean distance between points"
     return "tents", rule.unmoved(domain, size) or f"{length} is long beside the mean distance between points"
 

@@ -7,7 +7,8 @@ import pytest
 import shapely
 
 import dpppsynth as dps
-from dpppsynth.contract.rules import network_rules, planar_rules
+from dpppsynth.contract import rules
+from dpppsynth.contract.rules import network_rules
 from dpppsynth.datasets import soho_streets
 from dpppsynth.linear_network import network_mesh
 from dpppsynth.models import regular_triangulation
@@ -100,8 +101,8 @@ def test_noise_of_any_length_is_planned():
 def test_the_rule_is_that_of_the_documents():
     for window in (SQUARE, dps.Window.rectangle(0, 0, 9000, 10)):
         scale = math.sqrt(0.7 * window.area / 5000)
-        assert planar_rules.moves_tell(window, 5000, 0.999 * scale)
-        assert not planar_rules.moves_tell(window, 5000, 1.001 * scale)
+        assert rules.moves_tell(window, 5000, 0.999 * scale)
+        assert not rules.moves_tell(window, 5000, 1.001 * scale)
 
 
 class TestStreets:
