@@ -136,6 +136,15 @@ SubsetOption = Annotated[
         PRIVACY,
     ),
 ]
+RowsArePersonsOption = Annotated[
+    bool,
+    option(
+        "Every row is a person of its own, whatever its columns are called: nothing is asked of those that look like "
+        "labels of persons.",
+        PRIVACY,
+        "--rows-are-persons",
+    ),
+]
 PopulationOption = Annotated[
     Path | None,
     option(

@@ -10,7 +10,7 @@ from dpppsynth.core.rounding import upward
 from dpppsynth.core.units import lengths_in
 from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.plotting.curves import keeps_marks, what_changes
+from dpppsynth.plotting.curves import keeps_marks, person, what_changes
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, CappedRelation, GeoIndistinguishability, Local
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
@@ -40,7 +40,9 @@ def show_plan(plan: "ReleasePlan | StratifiedPlan", *, verbose: bool = False) ->
 
 
 def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
-    """Print epsilon for one point that moves, by distance."""
+    """Print epsilon for one point that moves, by distance; and before it that of a person who may have several."""
+    if whom := person(guarantee):
+        show_text(f"Epsilon is {upward(guarantee.epsilon(), 4)} for {whom}. What follows is about one point alone.")
     pairs, relation, delta = guarantee.by_distance, guarantee.relation, guarantee.profile.at
     # Of counts it does not matter how far a point moves.
     everywhere = isinstance(guarantee.profile, PureDP | TruncatedLaplaceDP)

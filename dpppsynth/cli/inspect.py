@@ -33,13 +33,14 @@ def inspect(
     ] = None,
     count: o.CountOption = None,
     user: UserOption = None,
+    rows_are_persons: o.RowsArePersonsOption = False,
     snap: o.SnapOption = None,
     json: o.JsonOption = False,
 ) -> None:
     """Name the rules that a file of points breaks, and write the offending rows to a CONFIDENTIAL file.
 
     Where all rows break one rule, a likely reason is named, such as exchanged axes or a CRS that was forgotten; so are
-    persons and rows that are listed several times.
+    persons and rows that are listed several times, and how many labels of a column that looks like persons' are.
 
     It takes the options of `synthesize` that say how rows are read, types, times, levels and numbers of points among
     them: a file that passes is not refused there for its rows.
@@ -60,6 +61,7 @@ def inspect(
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
     columns: dict[str, Any] = {"count": count, "user": user, "described": described, **layout.reading}
+    columns["rows_are_persons"] = rows_are_persons
     found = inspect_points(points, domain, report_to=folder, **columns, **crs, snap=snap, **people.stated_of_rows())
     if json:
         report = None if found.report is None else str(found.report)

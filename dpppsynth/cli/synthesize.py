@@ -29,6 +29,7 @@ from dpppsynth.cli.method import Method
 from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.cli.resume import nothing_lost
 from dpppsynth.contract.cautions import cautions
+from dpppsynth.contract.settings import CAP
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.output_folder import require_new_folder, require_room
 
@@ -58,6 +59,7 @@ def synthesize(
     source: o.SourceOption = o.Source.RELEASED,
     ledger: o.LedgerOption = None,
     subset: o.SubsetOption = None,
+    rows_are_persons: o.RowsArePersonsOption = False,
     yes: o.YesOption = False,
     verbose: o.VerboseOption = False,
     json: o.JsonOption = False,
@@ -65,7 +67,8 @@ def synthesize(
     """Spend the budget once, and write synthetic patterns with their certificate.
 
     Domain, options, output folder, and of the file of points the names of its columns and its CRS, are checked before
-    a row is read; `inspect` with the same options finds what is wrong with the rows. Where the number of points is
+    a row is read; `inspect` with the same options finds what is wrong with the rows. A column that looks like labels of
+    persons has to be named (--user), or denied (--rows-are-persons). Where the number of points is
     public, --n may state it (--n-by with --by): the whole guarantee is then checked before the file is opened, and a
     file with another number of points is refused. Rehearse first: after this command nothing may be tried again for
     free.
@@ -109,7 +112,10 @@ def synthesize(
     if ledger is not None:
         require_readable(points)
     head = require_head(points, domain, **columns)
-    method.settings.require_columns(method.options, set(head) - _named(columns), points.name)
+    others = [name for name in head if name not in _named(columns)]
+    method.settings.require_columns(method.options, set(others), points.name)
+    if not rows_are_persons:
+        _require_persons(method, others, points.name)
     with said_of("--no-user", "user") if method.options["no_user"] else nullcontext():
         account = LedgerEntry.open(
             ledger, points, settled or _ceiling(planned.mechanism, method, people, domain, patterns), chosen
@@ -144,8 +150,19 @@ def synthesize(
 
 def _named(columns: dict[str, Any]) -> set[str]:
     """Columns that options name."""
+    described = columns["described"]
     named = {columns.get(name) for name in ("x", "y", "count")} | {"x", "y", *columns["marks"]}
+    named |= set(() if described is None else described.names)
     return {name for name in named if name is not None}
+
+
+def _require_persons(method: Method, columns: list[str], file: str) -> None:
+    """Ask, by names of columns alone, whose the rows are, unless a column of persons or a cap says so; InputError."""
+    from dpppsynth.spatial.tables.person_columns import require_settled
+
+    told = method.settings.user_column(method.options) or method.options["no_user"]
+    if not told and (method.options[CAP.name] or 1) == 1:
+        require_settled(columns, file)
 
 
 def _ceiling(mechanism: str, method: Method, people: PatternOptions, domain: "Domain", patterns: int) -> "Ceiling":

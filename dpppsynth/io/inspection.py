@@ -25,6 +25,7 @@ from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import words
 from dpppsynth.spatial.tables.formats import as_path, read_table, there
+from dpppsynth.spatial.tables.person_columns import label_remarks
 from dpppsynth.spatial.tables.points import described_columns, person_column
 from dpppsynth.spatial.tables.rows import FAR, Rows, examine_rows, require_snap
 from dpppsynth.spatial.tables.table import Table, guarded
@@ -57,7 +58,8 @@ class Inspection:
         The confidential file with the offending rows; None when there is nothing to write.
     remarks : tuple of str
         Mistakes that all rows share, such as exchanged axes, with their remedies; persons and rows that are listed
-        several times, which no rule forbids; gaps in the domain smaller than a thousandth of it.
+        several times, which no rule forbids, with how many labels of persons do; gaps in the domain smaller than a
+        thousandth of it.
     """
 
     rules: tuple[str, ...]
@@ -89,6 +91,7 @@ def inspect_points(
     by: str | None = None,
     levels: Sequence[str] = (),
     n: int | Mapping[str, int] | None = None,
+    rows_are_persons: bool = False,
 ) -> Inspection:
     """Check every row of a file, and write those that break a rule to ``CONFIDENTIAL_offending_rows.csv``.
 
@@ -106,6 +109,8 @@ def inspect_points(
         Column of a public mark, and all its values, as a release by levels takes them.
     n : int or dict of str to int, optional
         Public number of points, or of each level's, that a release will be planned for.
+    rows_are_persons : bool
+        Whether every row is a person of its own: columns that look like labels of persons are not remarked on then.
 
     Raises
     ------
@@ -133,7 +138,10 @@ def inspect_points(
     rules = (*broken, *_of_all(rows, None if mark is None else mark[rows.row], levels, n))
     report = _write_report(folder / REPORT_NAME, table, broken) if broken else None
     severed = domain.severed(NEAR * domain.diameter)
-    return Inspection(rules, report, (*remarks(table, domain, broken, users), *severed))
+    used = {count, by, x or "x", y or "y", *(() if described is None else described.names)}
+    others = () if rows_are_persons else [name for name in table.columns if name not in used]
+    labelled = label_remarks(table, user, others)
+    return Inspection(rules, report, (*remarks(table, domain, broken, users), *labelled, *severed))
 
 
 def _elsewhere(mark: NDArray[Any], rows: Rows, levels: Sequence[str]) -> NDArray[np.bool_]:

@@ -14,7 +14,14 @@ from dpppsynth.core.rounding import stated
 from dpppsynth.core.units import short_unit
 from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, new_figure, panel_axes, plain_axes, set_title
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.relations import TRAJECTORY, AddRemovePerson, GeoIndistinguishability, Local, MovedPoint
+from dpppsynth.privacy.relations import (
+    TRAJECTORY,
+    AddRemovePerson,
+    CappedRelation,
+    GeoIndistinguishability,
+    Local,
+    MovedPoint,
+)
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.second_order import Envelope, KFunction
@@ -36,8 +43,8 @@ def plot_epsilon_curve(
 ) -> Axes:
     """Draw epsilon for one point that moves, by the distance it moves.
 
-    Where the guarantee does not depend on distance the line is level; where it is made to persons, it is theirs. Under
-    geo-indistinguishability distances are in cells of the public grid.
+    Where the guarantee does not depend on distance the line is level. Where several points of a person may change, the
+    person's epsilon is a line of its own. Under geo-indistinguishability distances are in cells of the public grid.
 
     Parameters
     ----------
@@ -53,12 +60,14 @@ def plot_epsilon_curve(
     distance, values = _polyline(guarantee)
     reach = guarantee.relation.reach
     right = distance[-1] if guarantee.by_distance or not math.isfinite(reach) else 4 * reach
-    cut = _shown(guarantee, distance, values)
+    cut, persons = _shown(guarantee, distance, values), person(guarantee)
     ax.plot(distance, values, color=POINT, linewidth=2.2)
     at = f" at δ = {stated(guarantee.profile.at, 3)}" if guarantee.profile.at else ""
-    ax.set(xlim=(0, min(right, cut)), ylabel=f"ε{at} (0: cannot be told apart)")
-    top = max(float(np.interp(min(right, cut), distance, values)), guarantee.epsilon_of_one_point())
-    ax.set_ylim(0, 1.12 * top)
+    ax.set(xlim=(0, min(right, cut)), ylabel=f"ε{' of one point' if persons else ''}{at} (0: cannot be told apart)")
+    top = max(float(np.interp(min(right, cut), distance, values)), guarantee.epsilon() if persons else 0.0)
+    ax.set_ylim(0, 1.12 * max(top, guarantee.epsilon_of_one_point()))
+    if persons:
+        _mark_person(ax, guarantee, min(right, cut, reach), short_unit(unit))
     if reach <= distance[-1] and guarantee.relation.unit == "point":
         _mark_radius(ax, guarantee, float(np.interp(reach, distance, values)), short_unit(unit))
     if cut < distance[-1]:
@@ -116,6 +125,25 @@ def _mark_radius(ax: Axes, guarantee: Guarantee, at_radius: float, unit: str) ->
         also = f", {marks} changed" if marks else ""
         text = f"claimed: up to {reach:g} {unit}{also}: ε = {stated(epsilon, 3)}"
         ax.text(0.98, 0.21, text, transform=ax.transAxes, ha="right", color=LANDMARK)
+
+
+def person(guarantee: Guarantee) -> str:
+    """A person with the points that are promised about, in words; empty where each point is a person."""
+    relation = guarantee.relation
+    if not isinstance(relation, CappedRelation) or relation.unit == "point":
+        return ""
+    if relation.user is not None:
+        return "a person with all points"
+    return f"a person with up to {relation.max_points_per_person} points"
+
+
+def _mark_person(ax: Axes, guarantee: Guarantee, right: float, unit: str) -> None:
+    """The epsilon of a person as a line of its own, up to the privacy radius."""
+    epsilon, reach = guarantee.epsilon(), guarantee.relation.reach
+    ax.plot([0, right], [epsilon, epsilon], color=LANDMARK, linewidth=2.2)
+    within = f", each up to {reach:g} {unit}" if math.isfinite(reach) else ""
+    text = f"claimed: {person(guarantee)}{within}: ε = {stated(epsilon, 3)}"
+    ax.text(0.98, 0.05, text, transform=ax.transAxes, ha="right", color=LANDMARK)
 
 
 def what_changes(guarantee: Guarantee) -> str:

@@ -68,6 +68,38 @@ class TestTwice:
         assert inspect_points(tmp_path / "p.parquet", PLAIN, report_to=tmp_path).ok
 
 
+class TestPersons:
+    """Columns that look like labels of persons, of which nothing is said."""
+
+    def test_labels_that_stand_several_times(self, tmp_path):
+        text = "x,y,NHS no\n1,1,7\n2,2,8\n3,3,7\n4,4,8\n5,5,9\n"
+        said = remarks_on(tmp_path, text)
+        assert "2 labels of the column 'NHS no' stand twice or more" in said
+        assert "user='NHS no'" in said
+        assert "rows_are_persons=True" in said
+        assert not remarks_on(tmp_path, text, rows_are_persons=True)
+        assert not remarks_on(tmp_path, text, count="NHS no")
+        assert not remarks_on(tmp_path, text.replace("7", "1", 1).replace("8", "2", 1))
+
+    @pytest.mark.parametrize("labels", [("7", "007"), ("7", "7.0"), ("ann", "Ann"), ("AB 12", "ab12")])
+    def test_labels_nearly_alike(self, labels, tmp_path):
+        text = "x,y,who\n1,1,{}\n2,2,{}\n".format(*labels)
+        assert "alike but for case, blanks or the form of a number" in remarks_on(tmp_path, text, user="who")
+        assert not remarks_on(tmp_path, text.replace(labels[1], "z"), user="who")
+
+    def test_asked_before_a_row_is_read(self, tmp_path):
+        file = tmp_path / "points.csv"
+        file.write_text("x,y,patient\nno,number,7\n")
+        place = ["--window", "0,0,10,10", "--method", "laplace", "--epsilon", "1", "--alpha", "2", "--n", "100"]
+        command = ["synthesize", file, *place, "--yes", "--out", tmp_path / "public"]
+        said = spoken(run(*command, code=2))
+        assert "looks like labels of persons, 'patient'" in said
+        assert "--user patient" in said
+        assert "--rows-are-persons" in said
+        for answer in (["--rows-are-persons"], ["--max-points-per-person", "2"]):
+            assert "some rows break the rules" in spoken(run(*command, *answer, code=2))
+
+
 class TestLevels:
     def test_blank_ones_are_missing_and_others_unknown(self, tmp_path):
         rows = {"x": [1, 2, 3], "y": [1, 2, 3], "kind": ["a", "", "z"]}

@@ -126,6 +126,16 @@ class TestDotOfTheCurve:
         assert "marks kept" in said
         assert "claimed: up to 25 m, time changed: ε = 2" in said
 
+    @pytest.mark.parametrize("user", [None, "who"])
+    def test_a_person_with_several_points_has_a_line_of_their_own(self, user):
+        several = AlphaNeighbours(25.0, max_points_per_person=2, user=user)
+        ax = plot_epsilon_curve(Guarantee(several, PureDP(1.0), "t", ("a",)), unit="metre")
+        one, person = (line.get_ydata() for line in ax.get_lines())
+        assert (one.max(), person.min()) == (0.5, 1.0)
+        assert ax.get_ylim()[1] > 1
+        assert "ε of one point" in ax.get_ylabel()
+        assert any("person" in text.get_text() and "ε = 1" in text.get_text() for text in ax.texts)
+
     def test_a_claim_between_two_steps_of_the_curve_is_on_it(self):
         """The curve is proved at steps; what is claimed within them is lower than the line from one to the next."""
         steps = ((20.0, 1.5), (40.0, 3.0))
