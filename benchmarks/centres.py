@@ -14,7 +14,7 @@ from pages import command_line, fill, table
 from utility import RADIUS, apart, centres, draw, truths
 
 import dpppsynth as dps
-from dpppsynth.release.cox import SOURCES
+from dpppsynth.spatial.pattern_sources import SOURCES
 
 CASES = [(1, 0.1), (1, 1.0), (1, 10.0), (10, 1.0)]
 DRAWS = 20

@@ -113,6 +113,15 @@ WrittenPatternsOption = Annotated[
         max=MOST_PATTERNS,
     ),
 ]
+DrawsOption = Annotated[
+    int,
+    option(
+        "Number of further patterns, each of another posterior draw, to combine for inference.",
+        WRITING,
+        min=0,
+        max=MOST_PATTERNS,
+    ),
+]
 PaidPatternsOption = Annotated[
     int, option("Number of patterns: kernel pays for each of them.", PRIVACY, "--patterns", min=1, max=MOST_PATTERNS)
 ]

@@ -104,10 +104,10 @@ def plot(
 
 
 def _synthetic(found: "OpenedRelease", number: int) -> "PointPattern | None":
-    from dpppsynth.release import certificate
+    from dpppsynth.release.certificate import SYNTHETIC
 
-    name = certificate.synthetic(number)
-    return found.pattern(name) if name in found.patterns else None
+    numbered = ((name, SYNTHETIC.fullmatch(name)) for name in found.patterns)
+    return next((found.pattern(name) for name, each in numbered if each and int(each["number"]) == number), None)
 
 
 def _public(

@@ -15,6 +15,7 @@ AgainOption = Annotated[o.Inference | None, o.option("Way of inference, where th
 def resume(
     release: o.ReleaseArgument,
     patterns: o.WrittenPatternsOption = 1,
+    draws: o.DrawsOption = 0,
     fixed_n: o.FixedNOption = False,
     source: o.SourceOption = o.Source.RELEASED,
     inference: AgainOption = None,
@@ -41,7 +42,8 @@ def resume(
         else:
             opened = opened.finish(None, say)
         say("drawing and writing what is released")
-        opened.save(folder, patterns=patterns, source=str(source), fixed_n=fixed_n, progress=say)
+        kinds = {"patterns": patterns, "draws": draws, "source": str(source)}
+        opened.save(folder, **kinds, fixed_n=fixed_n, progress=say)
     files = sorted(path.name for path in folder.iterdir())
     if json:
         show_json({"out": str(folder), "files": files})

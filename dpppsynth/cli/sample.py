@@ -73,9 +73,9 @@ def sample(
         require_new_folder(out, "out")
 
     from dpppsynth.release import append_patterns, load_release
-    from dpppsynth.release.certificate import synthetic
     from dpppsynth.release.folder import release_folder
     from dpppsynth.release.folder_writing import save
+    from dpppsynth.spatial.pattern_sources import synthetic
 
     folder, failed = release_folder(release), None
     with progress() as say:
@@ -88,14 +88,14 @@ def sample(
             )
             opened = opened.infer(progress=say, **changes)
         say("drawing synthetic patterns")
-        drawn, named = opened.sample(patterns, seed, source=str(source), fixed_n=fixed_n), opened.named(str(source))
+        drawn = opened.sample(patterns, seed, source=str(source), fixed_n=fixed_n)
         if inference is not None and out is not None:
-            save(opened, out, drawn, named, progress=say)
+            save(opened, out, drawn, progress=say)
         elif out is not None:
-            names = [synthetic(k, named) for k in range(len(drawn))]
+            names = [synthetic(k, each.source) for k, each in enumerate(drawn)]
             write_patterns(names, drawn, out, opened, format, to_crs=out_crs, places=places, say=say)
         else:
-            append_patterns(folder, opened, drawn, named, progress=say)
+            append_patterns(folder, opened, drawn, progress=say)
             failed = _renew_report(folder, say, limit=not no_limit)
     if failed is not None:
         note(f"the report in {folder} is out of date, and could not be made anew: {failed}")
@@ -104,7 +104,8 @@ def sample(
         kind = format or Format.GEOJSON
         show_json({"out": str(where), "patterns": sorted(path.name for path in where.glob(f"synthetic_*.{kind}"))})
     else:
-        show_line(f"Written to {where}: {patterns} synthetic pattern{'s' if patterns > 1 else ''}")
+        use = "to combine for inference" if drawn[0].source == "draws" else "of one intensity: for maps, not to combine"
+        show_line(f"Written to {where}: {patterns} synthetic pattern{'s' if patterns > 1 else ''}, {use}")
 
 
 def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_n: bool, again: bool) -> None:

@@ -55,6 +55,7 @@ def synthesize(
     count: o.CountOption = None,
     snap: o.SnapOption = None,
     patterns: o.WrittenPatternsOption = 1,
+    draws: o.DrawsOption = 0,
     fixed_n: o.FixedNOption = False,
     source: o.SourceOption = o.Source.RELEASED,
     ledger: o.LedgerOption = None,
@@ -86,14 +87,18 @@ def synthesize(
     if fixed_n:
         _require_free_number(method, known=known)
     method.settings.require_patterns(method.options, patterns)
-    if method.settings.paid and source is not o.Source.RELEASED:
-        msg = f"source: {method.settings.paid}; leave --source out"
+    if method.settings.paid and (draws or source is not o.Source.RELEASED):
+        name = "draws" if draws else "source"
+        msg = f"{name}: {method.settings.paid}; leave --{name} out"
         raise InputError(msg)
     require_new_folder(out, "out")
     domain = place.domain()
     require_snap(domain, snap)
     settled = people.plan(method, domain, patterns) if people.stated or not known else None
     planned = settled or people.require(method, domain, patterns)
+    if draws and not all(each.estimator and each.estimator.has_posterior for each in planned.parts.values()):
+        msg = f"draws: {planned.mechanism} has no posterior; leave --draws out"
+        raise InputError(msg)
     require_room(out, sum(planned.file_sizes))
     chosen = values_of(subset)
     people.require_other_mark(chosen)
@@ -139,7 +144,12 @@ def synthesize(
                 release = spend(progress=say, ledger=account.ledger, entry=account.entry, keep=out)
                 say("drawing and writing what is released")
                 if not method.settings.paid:
-                    drawing: dict[str, Any] = {"patterns": patterns, "fixed_n": fixed_n, "source": str(source)}
+                    drawing: dict[str, Any] = {
+                        "patterns": patterns,
+                        "draws": draws,
+                        "fixed_n": fixed_n,
+                        "source": str(source),
+                    }
                     release.save(release.kept, **drawing, progress=say)
     folder: Path = release.kept
     show_release(release, folder, paid=method.settings.paid, verbose=verbose, together=account.together, json=json)

@@ -16,6 +16,7 @@ from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.network_formats import skeleton_of_table
 from dpppsynth.spatial.domains import Domain, Window, require_domain, require_polygons, unite
 from dpppsynth.spatial.mark_space import Marks
+from dpppsynth.spatial.pattern_sources import source_of
 from dpppsynth.spatial.patterns import PointPattern, pattern_of
 from dpppsynth.spatial.polygons import reprojected
 from dpppsynth.spatial.tables.formats import as_path, is_csv, json_table, read_head, read_layer, read_table
@@ -135,6 +136,8 @@ def read_synthetic(
 ) -> PointPattern:
     """Read a synthetic pattern that `write_pattern` wrote; it may be empty, and on a network lies on it to rounding.
 
+    Its `source` is that which the name of the file states, such as synthetic_draw_000.csv.
+
     Parameters
     ----------
     path : str or Path
@@ -168,7 +171,7 @@ def _synthetic(
     kept: dict[str, Any] = {"marks": marks, "described": described} if len(table) else {}
     points, rows = examined(table, domain, **kept)
     refuse_broken(rows.broken, name)
-    return PointPattern.synthetic(points.xy, domain, points.marks)
+    return PointPattern.synthetic(points.xy, domain, points.marks).told(source_of(name))
 
 
 def read_window(

@@ -27,8 +27,6 @@ COUNTS, PAIR_SUMS = "counts.geojson", "pair_sums.csv"
 DOMAIN = "domain.geojson"
 REPORT = "report.html"
 SYNTHETIC = re.compile(r"synthetic_(?P<source>draw_|mean_)?(?P<number>\d+)\.geojson")
-# Beginnings of the numbers of patterns that are not drawn from the released intensity, by source.
-OTHER_SOURCES = {"draws": "draw_", "mean": "mean_"}
 STATISTICS = re.compile(r"(level_\d+_|[\w.-]+=[\w.-]+_)?statistic\.json", re.ASCII)
 POSTERIORS = re.compile(r"(level_\d+_|[\w.-]+=[\w.-]+_)?posterior\.nc", re.ASCII)
 # Marks and levels that may stand in names of files on all systems.
@@ -48,11 +46,6 @@ def large_delta(delta: float, sizes: Iterable[Size]) -> str | None:
     if delta < void_delta(n, expected_n):
         return None
     return UNSURE_DELTA if n is None else LARGE_DELTA
-
-
-def synthetic(k: int, source: str | None = None) -> str:
-    """Name of the file of the k-th synthetic pattern, with its source unless that is the released intensity."""
-    return f"synthetic_{OTHER_SOURCES.get(source or '', '')}{k:03d}.geojson"
 
 
 def prefixes(by: str, levels: Sequence[object]) -> list[str]:

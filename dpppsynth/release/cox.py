@@ -25,6 +25,7 @@ from dpppsynth.release.offset_file import write_offset
 from dpppsynth.release.release import StatisticRelease
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mesh import Floats, Mesh
+from dpppsynth.spatial.pattern_sources import SOURCES
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern, poisson_pattern
 from dpppsynth.spatial.second_order import checked_coordinates
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from dpppsynth.inference.risk import Effects, RelativeRisk
 
 L = TypeVar("L", bound=LatticeStatistic)
-# Intensities that patterns are drawn from; the first is the released one.
-SOURCES = ("released", "mean", "draws")
 FAILED = (
     "inference: it ended in an error. Nothing is lost: the private statistic is kept on this error; "
     "`error.release.infer()` tries again with other settings, `error.release.save(path, patterns=0)` keeps it"
@@ -48,6 +47,25 @@ class CredibleInterval:
     lower: Floats
     upper: Floats
     level: float
+
+
+def both_kinds(
+    release: Any, patterns: int, draws: int, rng: RngLike, source: str, *, fixed_n: bool
+) -> list[PointPattern]:
+    """Patterns of a source to look at, and those of further posterior draws to combine; none of each where 0.
+
+    Raises
+    ------
+    InputError
+    """
+    if draws and not all(
+        getattr(part, "estimator", None) and part.estimator.has_posterior for part in release.parts.values()
+    ):
+        msg = f"draws: a {release.mechanism} release has no posterior; leave it out."
+        raise InputError(msg)
+    rng = generator(rng)
+    found = release.sample(patterns, rng, source=source, fixed_n=fixed_n) if patterns else []
+    return found + (release.sample(draws, rng, source="draws", fixed_n=fixed_n) if draws else [])
 
 
 def tails(level: float) -> Floats:
@@ -225,7 +243,7 @@ class CoxRelease(StatisticRelease[L]):
         source : {"released", "mean", "draws"}
             With a posterior: the released intensity, which is nearest to the truth; the posterior mean; or m different
             draws, for patterns that are combined for inference (docs/inference.md). Without a posterior all
-            are the intensity itself.
+            are the intensity itself. Patterns remember it as their `source`.
         fixed_n : bool
             Give every pattern exactly the public number of points instead of a Poisson number.
         """
@@ -238,8 +256,8 @@ class CoxRelease(StatisticRelease[L]):
             msg = "fixed_n: the relation keeps the number of points secret; leave it out."
             raise InputError(msg)
         rng, m = generator(rng), int(m)
-        fixed = n if fixed_n else None
-        return [self.drawn(each, fixed, rng, source) for each in self.intensities(m, rng, source=source)]
+        fixed, told = n if fixed_n else None, source if self.estimator.has_posterior else SOURCES[0]
+        return [self.drawn(each, fixed, rng, source).told(told) for each in self.intensities(m, rng, source=source)]
 
     def drawn(self, intensity: Intensity, n: int | None, rng: np.random.Generator, source: str) -> PointPattern:
         """One pattern of an intensity with n points, or with a Poisson number."""
@@ -254,10 +272,6 @@ class CoxRelease(StatisticRelease[L]):
             return [mean] * m
         total = len(mean.fields)
         return [mean.draw(int(k)) for k in rng.choice(total, size=m, replace=m > total)]
-
-    def named(self, source: str) -> str | None:
-        """Source of patterns stated in file names; None where all have the same."""
-        return source if self.estimator.has_posterior else None
 
     def infer(self, rng: RngLike = None, *, progress: ProgressLike = None, **changes: Any) -> Self:
         """Run inference again on the same private statistic, at no privacy cost.
@@ -294,6 +308,7 @@ class CoxRelease(StatisticRelease[L]):
         path: str | Path,
         *,
         patterns: int = 1,
+        draws: int = 0,
         rng: RngLike = None,
         source: str = "released",
         fixed_n: bool = False,
@@ -307,6 +322,8 @@ class CoxRelease(StatisticRelease[L]):
             The folder appears whole or not at all.
         patterns : int
             Number of synthetic patterns to draw and write.
+        draws : int
+            Number of further ones, each of another posterior draw, to be combined for inference.
         rng : None, int or Generator
         source : {"released", "mean", "draws"}
             As in `sample`; names of the files tell "mean" and "draws".
@@ -320,8 +337,7 @@ class CoxRelease(StatisticRelease[L]):
         Path
             The folder.
         """
-        drawn = self.sample(patterns, rng, source=source, fixed_n=fixed_n) if patterns else []
-        return self._save(path, drawn, self.named(source), progress=progress)
+        return self._save(path, both_kinds(self, patterns, draws, rng, source, fixed_n=fixed_n), progress=progress)
 
     def _field_model(self) -> FieldInference:
         if not self.estimator.has_posterior:

@@ -15,7 +15,8 @@ from dpppsynth.core.progress import Progress, ProgressLike, announced, part_prog
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.types import JsonObject
 from dpppsynth.release import certificate
-from dpppsynth.release.certificate import DOMAIN, SYNTHETIC, synthetic
+from dpppsynth.release.certificate import DOMAIN, SYNTHETIC
+from dpppsynth.spatial.pattern_sources import synthetic
 from dpppsynth.spatial.patterns import PointPattern
 
 # Contents of a folder that a killed process left behind: nothing is written before it is private.
@@ -34,7 +35,6 @@ def save(
     release: Writable,
     folder: Path,
     patterns: list[PointPattern],
-    source: str | None = None,
     *,
     progress: ProgressLike = None,
 ) -> Path:
@@ -47,7 +47,7 @@ def save(
     if not mine:
         require_new_folder(folder)
     with announced(progress) as say, _draft(folder) as work:
-        _fill(release, work, patterns, source, say)
+        _fill(release, work, patterns, say)
         if mine:
             _move_into(work, folder)
         else:
@@ -61,7 +61,7 @@ def keep(release: Writable, folder: Path, patterns: list[PointPattern]) -> Path:
     Where another process took the folder meanwhile, the name has a number behind it.
     """
     with _draft(folder) as work:
-        _fill(release, work, patterns, None, silent)
+        _fill(release, work, patterns, silent)
         make_durable(work)
         names = (folder.with_name(f"{folder.name}-{k}") for k in range(2, 10_000))
         for target in (folder, *names):
@@ -92,7 +92,6 @@ def append_patterns(
     folder: Path,
     release: Writable,
     patterns: list[PointPattern],
-    source: str | None = None,
     *,
     progress: ProgressLike = None,
 ) -> None:
@@ -113,7 +112,7 @@ def append_patterns(
     first = 1 + max((int(match["number"]) for match in map(SYNTHETIC.fullmatch, hashes) if match), default=-1)
     with announced(progress) as say, _draft(folder) as work:
         for k, pattern in enumerate(patterns, first):
-            path = work / synthetic(k, source)
+            path = work / synthetic(k, pattern.source)
             _write_pattern(pattern, path, part_progress(say, WRITING, k - first, len(patterns)))
             hashes[path.name] = certificate.file_hash(path)
             # Patterns without points are alike by chance.
@@ -139,11 +138,11 @@ def _draft(folder: Path) -> Iterator[Path]:
         yield work
 
 
-def _fill(release: Writable, work: Path, patterns: list[PointPattern], source: str | None, say: Progress) -> None:
+def _fill(release: Writable, work: Path, patterns: list[PointPattern], say: Progress) -> None:
     put(plain_text(release.domain.to_geojson()), work / DOMAIN)
     release.write(work)
     for k, pattern in enumerate(patterns):
-        _write_pattern(pattern, work / synthetic(k, source), part_progress(say, WRITING, k, len(patterns)))
+        _write_pattern(pattern, work / synthetic(k, pattern.source), part_progress(say, WRITING, k, len(patterns)))
     hashes = {path.name: certificate.file_hash(path) for path in sorted(work.iterdir())}
     certificate.write(certificate.build(release, hashes), work)
 

@@ -165,11 +165,10 @@ class Release:
         self,
         path: str | Path,
         patterns: list[PointPattern],
-        source: str | None = None,
         *,
         progress: ProgressLike = None,
     ) -> Path:
-        return folder_writing.save(self, Path(path), patterns, source, progress=progress)
+        return folder_writing.save(self, Path(path), patterns, progress=progress)
 
 
 class PatternRelease(Release):

@@ -18,9 +18,10 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import JsonObject
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release import certificate, folder_writing
-from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.cox import CoxRelease, both_kinds
 from dpppsynth.release.release import PatternRelease, Release, StatisticRelease
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.pattern_sources import synthetic
 from dpppsynth.spatial.patterns import PointPattern
 
 
@@ -119,10 +120,6 @@ class StratifiedRelease:
         drawn = [_free(release).sample(m, rng, **options) for release in self.releases.values()]
         return [self._join(each) for each in zip(*drawn, strict=True)]
 
-    def named(self, source: str) -> str | None:
-        """Source of patterns stated in file names; None where all have the same."""
-        return _free(self._first).named(source)
-
     def finish(self, rng: RngLike, say: Progress) -> Self:
         """The release after inference; failures at one level leave the others unchanged.
 
@@ -165,6 +162,7 @@ class StratifiedRelease:
         path: str | Path,
         *,
         patterns: int = 1,
+        draws: int = 0,
         rng: RngLike = None,
         source: str = "released",
         fixed_n: bool = False,
@@ -173,8 +171,8 @@ class StratifiedRelease:
         """Write the release to a new or empty folder; parameters as in `CoxRelease.save`."""
         if not isinstance(self._first, CoxRelease):
             return folder_writing.save(self, Path(path), self.patterns, progress=progress)
-        drawn = self.sample(patterns, rng, source=source, fixed_n=fixed_n) if patterns else []
-        return folder_writing.save(self, Path(path), drawn, self.named(source), progress=progress)
+        drawn = both_kinds(self, patterns, draws, rng, source, fixed_n=fixed_n)
+        return folder_writing.save(self, Path(path), drawn, progress=progress)
 
     def keep(self, path: Path) -> Self:
         """Write what was paid for to a new folder; as in `Release.keep`."""
@@ -186,7 +184,7 @@ class StratifiedRelease:
         from dpppsynth.io.writing import geojson_text
 
         if not isinstance(self._first, StatisticRelease):
-            return {certificate.synthetic(k): geojson_text(pattern) for k, pattern in enumerate(self.patterns)}
+            return {synthetic(k): geojson_text(pattern) for k, pattern in enumerate(self.patterns)}
         return {
             start + name: text
             for start, release in zip(self.prefixes, self.releases.values(), strict=True)
@@ -210,7 +208,7 @@ class StratifiedRelease:
         parts = list(parts)
         mark = np.repeat(np.array(self.levels), [len(part) for part in parts])
         positions = np.concatenate([part.positions for part in parts])
-        return PointPattern.at(positions, self.domain, {self.by: mark}, synthetic=True)
+        return PointPattern.at(positions, self.domain, {self.by: mark}, synthetic=True).told(parts[0].source)
 
 
 def _free(release: Release) -> CoxRelease[LatticeStatistic]:

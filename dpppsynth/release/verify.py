@@ -31,6 +31,7 @@ from dpppsynth.release.offset_file import offset_name, read_offset
 from dpppsynth.release.rederive import RederivedRelease, has_form, knows, rederive, same_values, spends, stated_budget
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.mesh import Ints
+from dpppsynth.spatial.pattern_sources import OTHER_SOURCES, synthetic
 
 # Share by which an epsilon that was rounded up to six digits may be below the one found on another machine.
 LAST_DIGIT = 2e-5
@@ -184,12 +185,12 @@ def _check_files(found: certificate.Published, derived: RederivedRelease | str) 
 def _numbered(listed: Iterable[str]) -> list[str]:
     """Names of as many synthetic patterns as are listed: their numbers go from 0 on, and carry nothing."""
     listed = list(listed)
-    sources = (None, *certificate.OTHER_SOURCES) if any(map(certificate.POSTERIORS.fullmatch, listed)) else (None,)
+    sources = (None, *OTHER_SOURCES) if any(map(certificate.POSTERIORS.fullmatch, listed)) else (None,)
     count = sum(map(bool, map(certificate.SYNTHETIC.fullmatch, listed)))
     matched = [match for match in map(certificate.SYNTHETIC.fullmatch, listed) if match]
     if len({match["number"] for match in matched}) < count:
         return []
-    return [certificate.synthetic(k, source) for k in range(count) for source in sources]
+    return [synthetic(k, source) for k in range(count) for source in sources]
 
 
 def _unchanged(found: certificate.Published, name: str, digest: str) -> bool:

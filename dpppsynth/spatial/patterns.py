@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -46,6 +46,11 @@ class PointPattern:
     marks : mapping of str to array_like, shape (n,), optional
         Attributes of the points.
 
+    Attributes
+    ----------
+    source : str or None
+        Of a synthetic pattern the intensity that it was drawn from, "released", "mean" or "draws"; None if not known.
+
     Raises
     ------
     InputError
@@ -62,6 +67,7 @@ class PointPattern:
     xy: NDArray[np.float64]
     domain: Domain
     marks: dict[str, NDArray[Any]] | None = None
+    source: str | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._settle()
@@ -113,6 +119,12 @@ class PointPattern:
         for name, value in (("xy", xy), ("domain", domain), ("marks", marks)):
             object.__setattr__(pattern, name, value)
         pattern._settle(held)
+        return pattern
+
+    def told(self, source: str | None) -> Self:
+        """The same points, with the source of what they were drawn from."""
+        pattern = object.__new__(type(self))
+        pattern.__dict__.update(self.__dict__, source=source)
         return pattern
 
     @cached_property
@@ -190,7 +202,7 @@ class PointPattern:
 
     def part(self, chosen: NDArray[np.bool_], *, synthetic: bool = False) -> PointPattern:
         """Return the points that are chosen, a boolean array (n,), without marks; a synthetic part may be empty."""
-        return PointPattern.at(self.positions[chosen], self.domain, synthetic=synthetic)
+        return PointPattern.at(self.positions[chosen], self.domain, synthetic=synthetic).told(self.source)
 
     def to_geodataframe(self) -> geopandas.GeoDataFrame:
         """Return the points and their marks as a GeoDataFrame in the CRS of the domain."""

@@ -36,7 +36,7 @@ def shown(tmp_path_factory):
         "levels": laplace.release_by(marked, by=BAD, levels=[1, 2], expected_n={1: 800, 2: 200}, rng=4),
         "ledger": ledger,
         "report": dps.evaluation.evaluate(points.unmarked(), release.sample(2, rng=5), rng=6),
-        "combined": dps.combine(shares, shares / 10),
+        "combined": dps.combine([f"synthetic_draw_{k}.csv" for k in range(len(shares))], shares, shares / 10),
     }
 
 

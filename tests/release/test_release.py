@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 import shapely
 
-from dpppsynth import KernelSynthesizer
+from dpppsynth import KernelSynthesizer, combine
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.inference import Projection
 from dpppsynth.inference.field_inference import FitNotes
 from dpppsynth.io import read_pattern
 from dpppsynth.privacy import AddRemove, verify
 from dpppsynth.release import CoxRelease, append_patterns, certificate, load_release
+from dpppsynth.release.folder import open_release
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.spatial.offset import Offset
@@ -187,11 +188,26 @@ class TestSample:
     def test_names_of_files_tell_the_source(self, name, source, tmp_path):
         """Only where the source makes a difference; numbers go on over all of them."""
         path = fresh(name).save(tmp_path / "out", patterns=2, source=source)
-        append_patterns(path, release := load_release(path), release.sample(1), release.named("released"))
+        append_patterns(path, release := load_release(path), release.sample(1))
         word = {"draws": "draw_", "mean": "mean_"}.get(source, "") if name == "lgcp" else ""
         names = {f"synthetic_{word}000.geojson", f"synthetic_{word}001.geojson", "synthetic_002.geojson"}
         assert {each for each in certificate.read(path)["files"] if each.startswith("synthetic")} == names
         assert len(load_release(path).statistic.values)
+
+    def test_both_kinds_are_kept_and_remember_their_source(self, lgcp, cells, tmp_path):
+        path = lgcp.save(tmp_path / "out", patterns=1, draws=2, rng=1)
+        with open_release(path) as opened:
+            found = [opened.pattern(name) for name in opened.patterns]
+        assert [each.source for each in found] == ["released", "draws", "draws"]
+        assert [each.source for each in lgcp.sample(1, source="mean") + cells.sample(1, source="draws")] == [
+            "mean",
+            "released",
+        ]
+        with pytest.raises(InputError, match=r"^patterns: drawn from one intensity"):
+            combine(found, [1.0, 2.0, 3.0], [1.0, 1.0, 1.0])
+        combine(found[1:], [1.0, 2.0], [1.0, 1.0])
+        with pytest.raises(InputError, match=r"^draws: a laplace-cells release has no posterior"):
+            cells.save(tmp_path / "none", draws=2)
 
     def test_unknown_source(self, cells):
         with pytest.raises(InputError, match=r"^source: expected one of 'released', 'mean', 'draws', got 'mode'"):

@@ -32,9 +32,9 @@ from dpppsynth.mechanisms.kernel.statistic import DiffusionStatistic, KernelStat
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.profiles import ApproximateDP, Profile
 from dpppsynth.privacy.relations import CappedRelation
-from dpppsynth.release.certificate import synthetic
 from dpppsynth.release.release import PatternRelease
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.pattern_sources import synthetic
 from dpppsynth.spatial.patterns import PointPattern
 
 BOUNDS = ("superposition", "kim-lim-3.6")

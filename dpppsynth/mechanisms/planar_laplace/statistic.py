@@ -30,9 +30,9 @@ from dpppsynth.privacy.planar_moves import RELATION, moved_points
 from dpppsynth.privacy.planar_noise import PlanarNoise, moves_name
 from dpppsynth.privacy.relations import AlphaNeighbours, Relation
 from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
-from dpppsynth.release.certificate import synthetic
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.pattern_sources import synthetic
 from dpppsynth.spatial.patterns import PointPattern
 
 
