@@ -217,6 +217,7 @@ class MarkOptions:
     period: str | None = declared_as(MARKS["period"])
     time_range: str | None = declared_as(MARKS["time_range"])
     time_zone: str | None = declared_as(MARKS["time_zone"])
+    date_format: str | None = declared_as(MARKS["date_format"])
 
     def described(self) -> "Marks | None":
         """Types and times; None where there are neither."""

@@ -1,5 +1,6 @@
 """Settings of types and times from plain values, and their protection."""
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 PERIODS = ("day", "week", "none")
 # Of a range without a clock, unless given.
 HATS = 8
+MONTH = re.compile(r"\d{4}-\d\d")
 WHOLE_RANGE, NOTHING = "all", "none"
 DESCRIBED = (
     Setting(
@@ -49,6 +51,14 @@ DESCRIBED = (
         name="time_zone",
         argument="zone",
         help="Time zone of clock and dates, such as Europe/London, to which instants with an offset are taken",
+    ),
+    Setting(
+        name="date_format",
+        argument="form",
+        choices=("iso", "dmy", "mdy", "month", "excel"),
+        help="How dates stand in the file: 2024-12-31 (understood always), 31.12.2024 or 31/12/2024, 12/31/2024, "
+        "2024-12 (in a range of whole months), or numbers of a spreadsheet",
+        otherwise="iso",
     ),
 )
 PROTECTION = (
@@ -137,13 +147,13 @@ def _times(values: Mapping[str, Any]) -> "Times | None":
     from dpppsynth.spatial.mark_space import Times
 
     if values["time"] is None:
-        for name in ("period", "hats", "time_range", "time_zone"):
+        for name in ("period", "hats", "time_range", "time_zone", "date_format"):
             if values[name] is not None:
                 msg = f"{name}: goes with --time, the column of times; give both"
                 raise InputError(msg)
         return None
-    more = {"hats": values["hats"]} if values["hats"] is not None else {}
-    zone = values["time_zone"] or ""
+    more: dict[str, Any] = {"hats": values["hats"]} if values["hats"] is not None else {}
+    zone, more["form"] = values["time_zone"] or "", values["date_format"] or "iso"
     if values["period"] in ("day", "week"):
         if values["time_range"] is not None:
             msg = "time_range: a clock has its own range; leave --time-range or --period out"
@@ -156,7 +166,7 @@ def _times(values: Mapping[str, Any]) -> "Times | None":
     return _line(values["time"], values["time_range"], more, zone)
 
 
-def _line(name: str, text: str, more: Mapping[str, int], zone: str) -> "Times":
+def _line(name: str, text: str, more: Mapping[str, Any], zone: str) -> "Times":
     """Range of times without a clock, between numbers or dates."""
     from dpppsynth.spatial.mark_space import Times
 
@@ -164,13 +174,15 @@ def _line(name: str, text: str, more: Mapping[str, int], zone: str) -> "Times":
     if len(ends) != 2:
         msg = f"time_range: needs two numbers or two dates with a comma between them, got {text!r}"
         raise InputError(msg)
+    more = {"hats": HATS, **more}
     if any("-" in each[1:] and "e-" not in each.lower() for each in ends):
-        return Times.between(name, ends[0], ends[1], more.get("hats", HATS), zone=zone)
+        start, end = (f"{each}-01" if MONTH.fullmatch(each) else each for each in ends)
+        return Times.between(name, start, end, **more, zone=zone)
     if zone:
         msg = "time_zone: goes with a clock or with dates; leave it out"
         raise InputError(msg)
-    start, end = _numbers("time_range", ends)
-    return Times(name, start, end, more.get("hats", HATS))
+    first, last = _numbers("time_range", ends)
+    return Times(name, first, last, **more)
 
 
 def _named(argument: str, text: str, example: str) -> tuple[str, list[str]]:

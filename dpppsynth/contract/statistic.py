@@ -20,6 +20,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.privacy.shuffling import ShuffledPrivacy
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern, require_match, require_number
@@ -155,9 +156,14 @@ class Statistic:
         return None if cap is None else cap.user
 
     @property
+    def described(self) -> Marks | None:
+        """Types and times of synthetic points; None where they have none."""
+        return None
+
+    @property
     def mark_names(self) -> tuple[str, ...]:
         """Names of the marks that synthetic points have: none unless types or times are measured."""
-        return ()
+        return () if self.described is None else self.described.names
 
     @property
     def size(self) -> int:

@@ -159,9 +159,15 @@ def read_synthetic(
     return _synthetic(table, domain, Path(path).name, marks, described)
 
 
-def parse_synthetic(content: bytes, name: str, domain: Domain, *, marks: Iterable[str] = ()) -> PointPattern:
-    """Read a synthetic pattern from the bytes of a GeoJSON file, which messages call by its name."""
-    return _synthetic(json_table(Path(name), lambda: content), domain, name, marks)
+def parse_synthetic(
+    content: bytes, name: str, domain: Domain, *, marks: Iterable[str] = (), described: Marks | None = None
+) -> PointPattern:
+    """Read a synthetic pattern from the bytes of a GeoJSON file, which messages call by its name.
+
+    Of `marks` those that are described are read so.
+    """
+    others = [mark for mark in marks if described is None or mark not in described.names]
+    return _synthetic(json_table(Path(name), lambda: content), domain, name, others, described)
 
 
 def _synthetic(

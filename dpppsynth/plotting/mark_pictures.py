@@ -298,8 +298,8 @@ def instant_text(times: Times, time: float) -> str:
     """
     time = float(time)
     if times.origin:
-        day, clock = str(times.dates([time])[0]).split("T")
-        return day if times.length > LONG or clock == "00:00:00" else f"{day} {clock[:5]}"
+        day, _, clock = str(times.dates([time])[0]).partition("T")
+        return day if times.length > LONG or not clock else f"{day} {clock}"
     if not times.periodic or times.length not in (HOURS_OF_DAY, HOURS_OF_WEEK):
         return f"{time:.6g}{f' {times.unit}' if times.unit else ''}"
     minutes = round(time * 60) % round(times.length * 60)

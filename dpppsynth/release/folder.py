@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dpppsynth.contract.estimator import AnyEstimator
 from dpppsynth.contract.registry import mechanism, stratified
+from dpppsynth.contract.result import marks_of
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.arguments import instance
@@ -24,6 +25,7 @@ from dpppsynth.release.release import Release
 from dpppsynth.release.stratified_release import StratifiedRelease
 from dpppsynth.release.verify import Verification, verify_opened
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -75,7 +77,7 @@ class OpenedRelease:
     def pattern(self, name: str, *, marked: bool = True) -> PointPattern:
         """One of the patterns that the certificate lists, marked by level if there are levels and this is asked for."""
         marks = list(self.release.mark_names) if marked else []
-        return _pattern(self.published, name, self.release.domain, marks)
+        return _pattern(self.published, name, self.release.domain, marks, marks_of(self.release) if marked else None)
 
 
 @contextmanager
@@ -241,9 +243,11 @@ class SavedPart:
             yield pattern
 
 
-def _pattern(found: Published, name: str, domain: Domain, marks: list[str]) -> PointPattern:
+def _pattern(
+    found: Published, name: str, domain: Domain, marks: list[str], described: Marks | None = None
+) -> PointPattern:
     try:
-        return parse_synthetic(found.content(name), name, domain, marks=marks)
+        return parse_synthetic(found.content(name), name, domain, marks=marks, described=described)
     except OSError:
         raise _lacking(name) from None
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from dpppsynth.contract.result import Result
+from dpppsynth.contract.result import Result, marks_of
 from dpppsynth.core.atomic_files import name_leftovers, sync_names
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.output_folder import in_use, make_durable, require_new_folder, scratch_prefix
@@ -113,7 +113,7 @@ def append_patterns(
     with announced(progress) as say, _draft(folder) as work:
         for k, pattern in enumerate(patterns, first):
             path = work / synthetic(k, pattern.source)
-            _write_pattern(pattern, path, part_progress(say, WRITING, k - first, len(patterns)))
+            _write_pattern(release, pattern, path, part_progress(say, WRITING, k - first, len(patterns)))
             hashes[path.name] = certificate.file_hash(path)
             # Patterns without points are alike by chance.
             if len(pattern) and hashes[path.name] in seen:
@@ -142,7 +142,8 @@ def _fill(release: Writable, work: Path, patterns: list[PointPattern], say: Prog
     put(plain_text(release.domain.to_geojson()), work / DOMAIN)
     release.write(work)
     for k, pattern in enumerate(patterns):
-        _write_pattern(pattern, work / synthetic(k, pattern.source), part_progress(say, WRITING, k, len(patterns)))
+        path = work / synthetic(k, pattern.source)
+        _write_pattern(release, pattern, path, part_progress(say, WRITING, k, len(patterns)))
     hashes = {path.name: certificate.file_hash(path) for path in sorted(work.iterdir())}
     certificate.write(certificate.build(release, hashes), work)
 
@@ -161,11 +162,11 @@ def _move_into(work: Path, folder: Path) -> None:
     sync_names(folder)
 
 
-def _write_pattern(pattern: PointPattern, path: Path, say: Progress) -> None:
+def _write_pattern(release: Writable, pattern: PointPattern, path: Path, say: Progress) -> None:
     # The formats of files of points are loaded where some are written: certificates are verified without them.
     from dpppsynth.io import write_pattern
 
-    write_pattern(pattern, path, progress=say)
+    write_pattern(pattern, path, described=marks_of(release), progress=say)
 
 
 def put(text: str, path: Path) -> None:

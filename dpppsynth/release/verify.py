@@ -305,7 +305,8 @@ def _require_pattern(content: bytes, name: str, derived: RederivedRelease) -> No
         for each in document["features"]
     )
     require(closed, "a pattern is a collection of points with their marks")
-    pattern = parse_synthetic(content, name, domain, marks=derived.mark_names)
+    described = derived.statistic.described
+    pattern = parse_synthetic(content, name, domain, marks=derived.mark_names, described=described)
     if len(pattern):
         derived.require_marks(pattern.marks or {})
 

@@ -9,11 +9,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arguments import elements, finite, flag, instance, real_array, shown, whole, writable
+from dpppsynth.core.arguments import elements, finite, flag, instance, one_of, real_array, shown, whole, writable
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.types import Floats, Ints, JsonObject, JsonRead
-from dpppsynth.spatial.marks import CLOCK_DATES, clock_change, days_between, is_number, later_days, words, zone_of
+from dpppsynth.spatial.marks import (
+    CLOCK_DATES,
+    STEPS,
+    clock_change,
+    days_between,
+    is_number,
+    later_days,
+    stepped_days,
+    words,
+    zone_of,
+)
 
 # Columns that files of points need for themselves.
 TAKEN = ("x", "y", "geometry", "edge", "offset")
@@ -21,6 +31,8 @@ MOST_TYPES, MOST_HATS = 1000, 10_000
 # Times are told apart to this share of a hat's width at least; coarser numbers would make hats of rounding.
 RESOLUTION = 2.0**-30
 HOURS_OF_DAY, HOURS_OF_WEEK = 24.0, 168.0
+# How dates may stand in files.
+FORMS = ("iso", "dmy", "mdy", "month", "excel")
 
 
 @dataclass(frozen=True)
@@ -160,6 +172,9 @@ class Times:
     clock_change : float, optional
         Largest difference of the zone's offsets in the range, in the unit: so much more than the time that passed may
         pass on the clock. Follows from the zone unless given; at least that. Without a zone, 0 unless given.
+    form : {"iso", "dmy", "mdy", "month", "excel"}
+        How dates stand in files that are read: 2024-12-31, which is always understood; 31.12.2024 or 31/12/2024; the
+        American 12/31/2024; 2024-12, for its middle; or the number 45657.
 
     Raises
     ------
@@ -184,6 +199,7 @@ class Times:
     origin: str = ""
     zone: str = ""
     clock_change: float | None = None
+    form: str = "iso"
     FEWEST: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
@@ -205,11 +221,22 @@ class Times:
             zone_of(self.zone)
         if instance("origin", self.origin, str):
             days_between(self.origin, self.origin)
+        self._require_form()
         object.__setattr__(self, "clock_change", self._clock_change())
         if max(abs(start), abs(end)) * np.finfo(float).eps > self.spacing * RESOLUTION:
             msg = (
                 "time: its range is too narrow for numbers of that size; count from a later start, or take fewer hats."
             )
+            raise InputError(msg)
+
+    def _require_form(self) -> None:
+        one_of("form", self.form, FORMS)
+        if self.form != "iso" and not (self.origin or self.periodic):
+            msg = "form: goes with a clock or with dates; leave it out."
+            raise InputError(msg)
+        ends = later_days(self.origin, np.array([self.start, self.end])) if self.origin else ["a clock"]
+        if self.form == "month" and not all(each.endswith("-01T00:00:00") for each in ends):
+            msg = "form: months need a range of whole months, such as from 2023-01-01 to 2024-01-01."
             raise InputError(msg)
 
     def _clock_change(self) -> float:
@@ -230,17 +257,17 @@ class Times:
         return stated
 
     @classmethod
-    def day(cls, name: str, hats: int = 8, *, zone: str = "") -> Self:
+    def day(cls, name: str, hats: int = 8, *, zone: str = "", form: str = "iso") -> Self:
         """Hour of the day, from 0 to 24."""
-        return cls(name, 0.0, HOURS_OF_DAY, hats, periodic=True, unit="hours", zone=zone)
+        return cls(name, 0.0, HOURS_OF_DAY, hats, periodic=True, unit="hours", zone=zone, form=form)
 
     @classmethod
-    def week(cls, name: str, hats: int = 14, *, zone: str = "") -> Self:
+    def week(cls, name: str, hats: int = 14, *, zone: str = "", form: str = "iso") -> Self:
         """Hour of the week, from 0 on Monday to 168."""
-        return cls(name, 0.0, HOURS_OF_WEEK, hats, periodic=True, unit="hours", zone=zone)
+        return cls(name, 0.0, HOURS_OF_WEEK, hats, periodic=True, unit="hours", zone=zone, form=form)
 
     @classmethod
-    def between(cls, name: str, start: str, end: str, hats: int = 8, *, zone: str = "") -> Self:
+    def between(cls, name: str, start: str, end: str, hats: int = 8, *, zone: str = "", form: str = "iso") -> Self:
         """Days since a date, up to another one; `dates` tells which date a number is.
 
         Parameters
@@ -249,18 +276,18 @@ class Times:
         start, end : str
             ISO dates or local instants, such as "2019-01-01"; times may lie at both.
         hats : int
-        zone : str
+        zone, form : str
 
         Examples
         --------
         >>> years = Times.between("when", "2019-01-01", "2024-01-01", hats=6)
         >>> years.end, years.dates([365.5]).tolist()
-        (1826.0, ['2020-01-01T12:00:00'])
+        (1826.0, ['2020-01-01'])
         """
-        return cls(name, 0.0, days_between(start, end), hats, unit="days", origin=start, zone=zone)
+        return cls(name, 0.0, days_between(start, end), hats, unit="days", origin=start, zone=zone, form=form)
 
     def dates(self, times: Any) -> npt.NDArray[np.str_]:
-        """(n,) ISO dates and times, to the second, of numbers of days since the origin.
+        """(n,) ISO dates of numbers of days since the origin, as fine as `step`.
 
         Raises
         ------
@@ -269,7 +296,29 @@ class Times:
         if not self.origin:
             msg = f"{self.name}: its times are not counted from a date; Times.between makes such."
             raise InputError(msg)
-        return later_days(self.origin, self.require(times))
+        return later_days(self.origin, self._inside(self.require(times)), self.step)
+
+    @property
+    def step(self) -> str:
+        """Finest part of dates that are written: "month", "day", "hour" or "minute", no finer than the hats are apart.
+
+        Hats tell nothing of what is finer. A range that begins within a day has hours or minutes.
+        """
+        if self.form == "month":
+            return "month"
+        begun = (step for step in ("day", "hour") if stepped_days(self.origin, np.zeros(1), step)[0] == 0)
+        return next((step for step in begun if STEPS[step][1] <= self.spacing), "minute")
+
+    def settled(self, times: Floats) -> Floats:
+        """(n,) times without digits of which the hats tell nothing: dates of `step`, other numbers in powers of ten."""
+        if self.origin:
+            return stepped_days(self.origin, self._inside(times), self.step)
+        digits = -int(np.floor(np.log10(self.spacing / 10)))
+        return np.clip(np.round(times, digits), self.start, self.end)
+
+    def _inside(self, times: Floats) -> Floats:
+        """Times in the last month where they are at its end, which is the first of the next."""
+        return np.minimum(times, self.end - 0.5) if self.form == "month" else times
 
     @property
     def length(self) -> float:
@@ -351,7 +400,8 @@ class Times:
         """JSON form."""
         always = ("name", "start", "end", "hats", "periodic", "unit")
         dated = ("origin", "zone", "clock_change")
-        return {name: value for name in always + dated if (value := getattr(self, name)) or name in always}
+        told = {name: value for name in always + dated if (value := getattr(self, name)) or name in always}
+        return told | ({} if self.form == "iso" else {"form": self.form})
 
 
 @dataclass(frozen=True)

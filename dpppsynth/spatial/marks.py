@@ -98,10 +98,41 @@ def days_between(start: object, end: object) -> float:
     return (_instant("end", end) - _instant("start", start)) / DAY
 
 
-def later_days(origin: str, days: npt.NDArray[np.float64]) -> npt.NDArray[np.str_]:
-    """(n,) ISO dates and times a number of days after an origin, to the second."""
+# Steps of dates from the coarsest to the finest, with their codes in numpy and lengths in days.
+STEPS = {
+    "month": ("M", 31.0),
+    "day": ("D", 1.0),
+    "hour": ("h", 1 / 24),
+    "minute": ("m", 1 / 1440),
+    "second": ("s", 0.0),
+}
+
+
+def later_days(origin: str, days: npt.NDArray[np.float64], step: str = "second") -> npt.NDArray[np.str_]:
+    """(n,) ISO dates and times a number of days after an origin, no finer than a step that they have begun.
+
+    Examples
+    --------
+    >>> [str(later_days("2019-01-01", np.array([40.7]), step)[0]) for step in ("month", "day", "hour")]
+    ['2019-02', '2019-02-10', '2019-02-10T16:00']
+    """
+    begun = _later(origin, days).astype(f"datetime64[{STEPS[step][0]}]")
+    return np.datetime_as_string(begun, unit="m" if step == "hour" else None)
+
+
+def stepped_days(origin: str, days: npt.NDArray[np.float64], step: str) -> npt.NDArray[np.float64]:
+    """(n,) days after an origin as they are read from dates of a step: their beginning, of a month its middle."""
+    begun = _later(origin, days).astype(f"datetime64[{STEPS[step][0]}]")
+    found = (begun.astype("datetime64[s]") - _later(origin, np.zeros(1))) / np.timedelta64(1, "D")
+    if step != "month":
+        return np.asarray(found)
+    after = ((begun + 1).astype("datetime64[s]") - _later(origin, np.zeros(1))) / np.timedelta64(1, "D")
+    return np.asarray((found + after) / 2)
+
+
+def _later(origin: str, days: npt.NDArray[np.float64]) -> npt.NDArray[np.datetime64]:
     first = np.datetime64(_instant("origin", origin), "s")
-    return np.datetime_as_string(first + np.rint(days * 86_400).astype("timedelta64[s]"))
+    return np.asarray(first + np.rint(np.asarray(days) * 86_400).astype("timedelta64[s]"))
 
 
 def zone_of(name: str) -> ZoneInfo | timezone:

@@ -209,19 +209,99 @@ def test_missing_columns_are_named_before_a_row_is_read(tmp_path):
         read_pattern(rows, SQUARE, described="offence")
 
 
+@pytest.mark.parametrize(
+    ("form", "values", "days"),
+    [
+        (
+            "dmy",
+            ("31.12.2019", "31/12/2019", "31-12-2019 6:00", "2019-12-31", "31/12/2019, 6 pm"),
+            (0, 0, 0.25, 0, 0.75),
+        ),
+        ("mdy", ("12/31/2019", "12/31/2019 6:00 PM", "12/31/2019 12:00 am"), (0, 0.75, 0)),
+        ("excel", ("43830", 43830.25, 43830), (0, 0.25, 0)),
+        ("iso", ("2019-12-31 06:00:00 am", pd.Timestamp("2019-12-31 18:00")), (0.25, 0.75)),
+    ],
+)
+def test_forms_of_dates(form, values, days):
+    marks = Marks(times=Times.between("when", "2019-01-01", "2024-01-01", form=form))
+    assert times_of(marks, *values) == pytest.approx(364 + np.array(days))
+
+
+def test_months_are_their_middle_and_written_as_months(tmp_path):
+    marks = Marks(times=Times.between("Month", "2024-01-01", "2025-01-01", form="month"))
+    read = times_of(marks, "2024-01", "2024-02", "2024-12")
+    assert read == [15.5, 31 + 14.5, 335 + 15.5]
+    # The end of the range is in the last month.
+    assert marks.times.settled(np.array([0.0, 31.0, 59.0, 366.0])).tolist() == [15.5, 45.5, 45.5, 350.5]
+    pattern = PointPattern.synthetic(np.full((3, 2), 50.0), SQUARE, {"Month": np.array(read)})
+    write_pattern(pattern, tmp_path / "p.csv", described=marks)
+    written = read_synthetic(tmp_path / "p.csv", SQUARE, marks=["Month"]).marks["Month"].tolist()
+    assert written == ["2024-01", "2024-02", "2024-12"]
+    assert read_synthetic(tmp_path / "p.csv", SQUARE, described=marks).marks["Month"].tolist() == read
+    with pytest.raises(InputError, match=r"^form: months need a range of whole months"):
+        Times.between("Month", "2024-01-10", "2025-01-01", form="month")
+    with pytest.raises(InputError, match=r"^form: goes with a clock or with dates"):
+        Times("when", 0, 10, hats=4, form="dmy")
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "said"),
+    [
+        ("iso", "31/12/2019", "date format dmy)"),
+        ("iso", "12/31/2019", "date format mdy)"),
+        ("iso", "01/02/2019", "date format dmy or mdy)"),
+        ("dmy", "12/31/2019", "date format mdy)"),
+        ("mdy", "31.12.2019", "date format dmy)"),
+        ("iso", "2019-12", "date format month)"),
+        ("iso", 43830, "date format excel)"),
+        ("dmy", "31.02.2019", "(not a time)"),
+        ("excel", "7", "(not a time)"),
+    ],
+)
+def test_the_likely_form_is_named(form, value, said):
+    marks = Marks(times=Times.between("when", "2019-01-01", "2024-01-01", form=form))
+    with pytest.raises(InputError) as error:
+        times_of(marks, value)
+    assert said in str(error.value)
+
+
+def test_decimal_commas_leave_dates_alone(tmp_path):
+    rows = tmp_path / "points.csv"
+    rows.write_text("x;y;when\n1,5;1;31.12.2019\n1;1;1,5\n", encoding="utf-8")
+    marks = Marks(times=Times.between("when", "2019-01-01", "2024-01-01", form="dmy"))
+    found = read_pattern(rows, SQUARE, described=marks, separator=";", decimal=",")
+    assert found.marks["when"].tolist() == [364.0, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("times", "given", "settled"),
+    [
+        (Times.between("when", "2019-01-01", "2024-01-01", hats=6), 1.7, 1.0),
+        (Times.between("when", "2019-01-01", "2019-01-03", hats=8), 1.7, 1 + 16 / 24),
+        (Times.between("when", "2019-01-01T06:00", "2019-02-01", hats=8), 0.7, 16 / 24),
+        (Times.day("when"), 17.5432, 17.5),
+        (Times("year", 2010, 2020, hats=6), 2011.234, 2011.2),
+    ],
+)
+def test_no_digits_are_invented(times, given, settled):
+    assert times.settled(np.array([given]))[0] == pytest.approx(settled, abs=1e-9)
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_synthetic_dates_come_back(tmp_path, name):
-    days = np.array([0.0, 365.5, 1826.0])
+    days = np.array([0.0, 365.0, 1826.0])
     pattern = PointPattern.synthetic(np.full((3, 2), 50.0), SQUARE, {"when": days})
     write_pattern(pattern, tmp_path / name, described=DAYS)
     assert read_pattern(tmp_path / name, SQUARE, described=DAYS).marks["when"].tolist() == days.tolist()
     raw = read_synthetic(tmp_path / name, SQUARE, marks=["when"]).marks["when"]
-    assert raw.tolist() == ["2019-01-01T00:00:00", "2020-01-01T12:00:00", "2024-01-01T00:00:00"]
+    assert raw.tolist() == ["2019-01-01", "2020-01-01", "2024-01-01"]
     write_pattern(pattern, tmp_path / name)
     assert read_synthetic(tmp_path / name, SQUARE, marks=["when"]).marks["when"].tolist() == days.tolist()
 
 
-@pytest.mark.parametrize("marks", [CLOCKS, DAYS, Marks(Types.bins("age", [0, 18, 40]))])
+@pytest.mark.parametrize(
+    "marks", [CLOCKS, DAYS, Marks(Types.bins("age", [0, 18, 40])), Marks(times=Times.day("h", form="mdy"))]
+)
 def test_descriptions_come_back_from_json(marks):
     assert Marks.from_dict(marks.to_dict()) == marks
 

@@ -160,7 +160,7 @@ def test_the_curve_by_distance_says_that_marks_are_kept(square):
         (Times.day("t"), 23.999, "00:00"),
         (Times.week("t"), 167.9999, "Mon 00:00"),
         (Times.week("t"), 30.25, "Tue 06:15"),
-        (Times.between("t", "2020-01-01", "2020-01-11"), 1.5, "2020-01-02 12:00"),
+        (Times.between("t", "2020-01-01", "2020-01-11", hats=41), 1.5, "2020-01-02 12:00"),
         (Times.between("t", "2020-01-01", "2021-01-01"), 31.5, "2020-02-01"),
         (Times("t", 2000, 2020, 5, unit="years"), 2001.5, "2001.5 years"),
     ],

@@ -105,4 +105,5 @@ class MarkedRelease(CoxRelease[MarkedMasses]):
         marked = cast(MarkedIntensity | MarkedMean, intensity)
         n = int(rng.poisson(marked.total)) if n is None else n
         positions, kinds, times = marked.draw_points(n, rng)
+        times = times if self.marks.times is None else self.marks.times.settled(times)
         return PointPattern.at(positions, self.domain, self.marks.columns(kinds, times), synthetic=True)

@@ -103,8 +103,8 @@ class MarkedMasses(LaplaceStatistic):
         return cls(mesh, marks, capped(relation), p["n"], p["expected_n"], p["epsilon"])
 
     @property
-    def mark_names(self) -> tuple[str, ...]:
-        return self.marks.names
+    def described(self) -> Marks:
+        return self.marks
 
     def require_columns(self, pattern: PointPattern) -> None:
         """Refuse a pattern in another domain, or without the marks that are measured."""

@@ -17,6 +17,17 @@ from numpy.typing import NDArray
 from dpppsynth.core.types import Floats
 from dpppsynth.spatial.mark_space import HOURS_OF_DAY, Marks, Times, Types
 from dpppsynth.spatial.marks import CLOCK_DATES, zone_of
+from dpppsynth.spatial.tables.date_forms import (
+    MISTAKEN,
+    SERIAL,
+    clock_hours,
+    in_iso,
+    looks_dated,
+    maybe_serial,
+    mistaken,
+    month_middle,
+    of_serial,
+)
 from dpppsynth.spatial.tables.table import Table, number
 
 # A cell of a number, with a decimal point.
@@ -24,7 +35,6 @@ Pointed = Callable[[Any], Any]
 INSTANT = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d)(?P<clock>[T ]\d\d:\d\d(:\d\d([.]\d+)?)?(?P<offset> ?Z| ?[+-]\d\d(:?\d\d)?)?)?"
 )
-CLOCK = re.compile(r"(?P<hours>\d?\d):(?P<minutes>[0-5]\d)(:(?P<seconds>[0-5]\d))?")
 MISSING_TYPE, UNKNOWN_TYPE = "missing type", "unknown type"
 MISSING_TIME, NO_TIME = "missing time", "not a time"
 NO_HOUR = "a date without an hour"
@@ -34,7 +44,7 @@ OUT_OF_RANGE = "time outside the range"
 SECONDS_OF_HOUR, SECONDS_OF_DAY = 3600.0, 86_400.0
 
 
-RULES = (MISSING_TYPE, UNKNOWN_TYPE, MISSING_TIME, NO_TIME, NO_HOUR, NO_ZONE, FAR, OUT_OF_RANGE)
+RULES = (MISSING_TYPE, UNKNOWN_TYPE, MISSING_TIME, NO_TIME, NO_HOUR, NO_ZONE, FAR, OUT_OF_RANGE, *MISTAKEN)
 
 
 class MarkColumns(NamedTuple):
@@ -107,7 +117,7 @@ def _times(times: Times, cells: Sequence[Any], pointed: Pointed) -> tuple[NDArra
     rule = np.full(len(cells), "", dtype=object)
     found, dates, texts = np.full(len(cells), np.nan), [], []
     for i, cell in enumerate(cells):
-        value: float | str = _time(times, pointed(cell))
+        value: float | str = _time(times, cell if looks_dated(cell) else pointed(cell))
         if isinstance(value, float):
             found[i] = value
         elif INSTANT.fullmatch(value):
@@ -119,6 +129,8 @@ def _times(times: Times, cells: Sequence[Any], pointed: Pointed) -> tuple[NDArra
         found[dates], rule[dates] = _instants(times, texts)
     outside = (rule == "") & ~((found >= times.start) & (found <= times.end))
     rule[outside] = OUT_OF_RANGE
+    if times.origin and times.form != "excel":
+        rule[outside & maybe_serial(found, times.origin, times.end)] = SERIAL
     return np.where(rule == "", found, times.start), {name: rule == name for name in RULES[2:]}
 
 
@@ -132,11 +144,21 @@ def _time(times: Times, cell: Any) -> float | str:
         cell = cell.isoformat()
     if not isinstance(cell, str):
         value = None if isinstance(cell, bool | np.bool_) else number(cell)
-        return NO_TIME if value is None else value
+        return NO_TIME if value is None else _time_of_number(times, value)
     return _time_of_text(times, cell.strip())
 
 
+def _time_of_number(times: Times, value: float) -> float | str:
+    """A number in the unit, which is a date of spreadsheets where these are stated."""
+    if times.form != "excel":
+        return value
+    return of_serial(value) or NO_TIME
+
+
 def _time_of_text(times: Times, text: str) -> float | str:
+    text = in_iso(text, times.form)
+    if times.form == "month" and (middle := month_middle(text, times.origin)) is not None:
+        return middle
     if told := INSTANT.fullmatch(text):
         clock = times.periodic and times.unit == "hours"
         if not clock and not times.origin:
@@ -144,12 +166,14 @@ def _time_of_text(times: Times, text: str) -> float | str:
         if clock and not told["clock"]:
             return NO_HOUR
         return NO_ZONE if told["offset"] and not times.zone else text
-    on_the_clock = CLOCK.fullmatch(text)
-    if on_the_clock and times.periodic and times.unit == "hours" and times.length == HOURS_OF_DAY:
-        hours, minutes, seconds = (int(on_the_clock[name] or 0) for name in ("hours", "minutes", "seconds"))
-        return hours + minutes / 60 + seconds / SECONDS_OF_HOUR
+    if times.periodic and times.unit == "hours" and times.length == HOURS_OF_DAY:
+        hours = clock_hours(text)
+        if hours is not None:
+            return hours
     value = number(text)
-    return NO_TIME if value is None else MISSING_TIME if math.isnan(value) else value
+    if value is None:
+        return mistaken(text) or NO_TIME
+    return MISSING_TIME if math.isnan(value) else _time_of_number(times, value)
 
 
 def _instants(times: Times, texts: list[str]) -> tuple[Floats, NDArray[Any]]:
