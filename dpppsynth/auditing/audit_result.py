@@ -159,6 +159,11 @@ class Audit:
             return "which find none of the faults that an audit is rated by"
         if not self.law_is_known and self.detectable == self.by_ratio:
             return f"which find no less than {self.detectable:.2f} times too little noise"
+        if self.detectable < self.by_ratio:
+            return (
+                f"whose numbers show noise of another law than is stated from {self.detectable:.2f} times too little "
+                "on, with probability 0.9"
+            )
         return f"which find {self.detectable:.2f} times too little noise with probability 0.9"
 
     def _power(self) -> str:
@@ -172,14 +177,13 @@ class Audit:
                 f"The likelihood ratio finds none of the faults that it is rated by: ask for more trials.{self._more()}"
             )
         fault = f"{self.by_ratio:.2f} times too little noise"
+        start = "Whatever the law of the noise, " if self.detectable < self.by_ratio else ""
         if self.law_is_known:
-            return (
-                f"With {fault} so many runs of it, and its likelihood ratio, refute the claim with probability 0.9."
-                f"{self._more()}"
-            )
-        return (
-            f"No audit of so many trials finds, with probability 0.9, a fault smaller than {fault}; this may need more."
-        )
+            told = f"the likelihood ratio refutes the claimed epsilon, with probability 0.9, from {fault} on."
+        else:
+            told = f"no audit of so many trials finds, with probability 0.9, a fault smaller than {fault}."
+        said = start + told
+        return f"{said[0].upper()}{said[1:]}{self._more()}"
 
     def _more(self) -> str:
         """Sentence about the number of runs that reveal half of the noise, where these are too few."""

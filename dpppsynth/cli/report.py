@@ -16,9 +16,20 @@ OutOption = Annotated[
 ]
 
 
+TitleOption = Annotated[
+    str,
+    o.option("Title: of whose points, of which area, from when, such as 'Burglaries in Camden, 2023'.", o.WRITING),
+]
+CustodianOption = Annotated[str, o.option("Who publishes the release.", o.WRITING)]
+PurposeOption = Annotated[str, o.option("For whom and for what it is published.", o.WRITING)]
+
+
 def report(
     release: o.ReleaseArgument,
     out: OutOption = None,
+    title: TitleOption = "",
+    custodian: CustodianOption = "",
+    purpose: PurposeOption = "",
     population: o.PopulationOption = None,
     population_column: o.PopulationColumnOption = None,
     crs: o.CrsOption = None,
@@ -26,7 +37,8 @@ def report(
 ) -> None:
     """Write one self-contained page: what was released, the guarantee in words and numbers, maps, how to verify.
 
-    It needs no network, opens in any browser and prints well. Only the public folder is read.
+    It needs no network, opens in any browser and prints well. Only the public folder is read. Title, custodian and
+    purpose are kept where a report is written anew.
 
     Exit code 0: written; 2: there is no readable release, or no place for the page; 3: the certificate does not hold,
     and nothing is written.
@@ -35,13 +47,15 @@ def report(
     from dpppsynth.privacy.catalogue import text
     from dpppsynth.release import certificate, load_release
     from dpppsynth.reporting import write_report
+    from dpppsynth.reporting.heading import Heading
 
     with progress() as say:
         people = None
         if population is not None:
             domain = load_release(release, limit=not no_limit).domain
             people = read_population(population, population_column, domain, crs)
-        written = write_report(release, out, population=people, progress=say, limit=not no_limit)
+        heading = Heading(title, custodian, purpose)
+        written = write_report(release, out, population=people, heading=heading, progress=say, limit=not no_limit)
     warning = certificate.read(release, limit=not no_limit)["warning"]
     if warning is not None:
         note(f"this release must not be published, and its report says so. {text(warning)}")

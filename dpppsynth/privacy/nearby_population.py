@@ -72,8 +72,8 @@ class Crowd:
         instance("guarantee", guarantee, Guarantee, "such as plan.guarantee")
         near, way = f"{self.radius:g} {self.unit}", " along the streets" if self.along_streets else ""
         people = (
-            f"Within {near}{way} of a typical inhabitant live {_people(self.typical)}; of the most isolated inhabited "
-            f"place, {_people(self.fewest)}."
+            f"Within {near}{way} of a typical inhabitant {_people(self.typical)}; around the most isolated place where "
+            f"anybody does {_people(self.fewest)}."
         )
         if AVERAGED in guarantee.assumptions:
             return f"{people} The guarantee holds on average over a model only, and bounds nobody's odds."
@@ -97,11 +97,10 @@ def _factor(epsilon: float) -> str:
 
 
 def _people(number: float) -> str:
-    if number < 1:
-        return "fewer than one person"
+    # Whoever lives there is one of them: a layer of averages may tell of less.
     if number < 1.5:
-        return "about 1 person"
-    return f"about {float(f'{number:.2g}'):,.0f} people"
+        return "lives nobody else"
+    return f"live about {float(f'{number:.2g}'):,.0f} people"
 
 
 def people_within(population: Offset, domain: Domain, radius: float) -> Crowd:

@@ -21,9 +21,11 @@ from dpppsynth.release import CoxRelease, Release, certificate
 from dpppsynth.release.folder import release_folder
 from dpppsynth.reporting import certificate_tables, promise, report_pictures
 from dpppsynth.reporting import local_privacy as local
+from dpppsynth.reporting.heading import Heading
 from dpppsynth.reporting.subject import Subject, open_subject
 from dpppsynth.spatial.offset import Offset
 
+NO_HEADING = Heading()
 TEMPLATE = "report.html.jinja"
 # Mark that identifies a file as a report.
 MARK = '<meta name="generator" content="dpppsynth report">'
@@ -37,7 +39,12 @@ CORRECTIONS = {
 }
 
 
-def page(subject: Subject, progress: Callable[[str], object] | None = None, population: Offset | None = None) -> str:
+def page(
+    subject: Subject,
+    progress: Callable[[str], object] | None = None,
+    population: Offset | None = None,
+    heading: Heading = NO_HEADING,
+) -> str:
     """Fill the template for a release; the same release gives the same text.
 
     What is no character (half of a surrogate pair, which JSON may hold) is shown by its number.
@@ -55,7 +62,12 @@ def page(subject: Subject, progress: Callable[[str], object] | None = None, popu
     with report_pictures.house_style():
         shown = _words(subject, population) | _pictures(subject, progress or (lambda _step: None))
     text = environment.from_string(template).render(
-        mark=MARK, tables=certificate_tables, local=local, texts=report_pictures, **shown
+        mark=f"{MARK}\n{heading.kept}",
+        heading=heading,
+        tables=certificate_tables,
+        local=local,
+        texts=report_pictures,
+        **shown,
     )
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -225,6 +237,7 @@ def write_report(
     out: str | Path | None = None,
     *,
     population: Offset | None = None,
+    heading: Heading = NO_HEADING,
     progress: Callable[[str], object] | None = None,
     limit: bool = True,
 ) -> Path:
@@ -239,6 +252,8 @@ def write_report(
         other file is not. Folders above it are made as needed.
     population : Offset, optional
         Public inhabitants, as counts: the page then says how many live within the privacy radius.
+    heading : Heading
+        Title, custodian and purpose; what it leaves empty is as in an earlier report that is replaced.
     progress : callable, optional
         Is told what is being done; large patterns take seconds.
     limit : bool
@@ -270,7 +285,8 @@ def write_report(
     """
     place = release_folder(folder)
     target = _place(place / REPORT if out is None else out)
-    text = render_report(place, progress, population=population, limit=limit)
+    whole = heading.over(Heading.of(target))
+    text = render_report(place, progress, population=population, heading=whole, limit=limit)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(target) as file:
@@ -287,10 +303,11 @@ def render_report(
     progress: Callable[[str], object] | None = None,
     *,
     population: Offset | None = None,
+    heading: Heading = NO_HEADING,
     limit: bool = True,
 ) -> str:
     """The page that `write_report` writes, as text; errors as there, but for those of `out`."""
-    return page(open_subject(folder, progress, limit=limit), progress, population)
+    return page(open_subject(folder, progress, limit=limit), progress, population, heading)
 
 
 def is_report(path: Path) -> bool:

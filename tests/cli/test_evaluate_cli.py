@@ -107,6 +107,16 @@ class TestRelease:
         assert shown["metrics"] == summary(tmp_path / "a")["metrics"]
         assert (shown["side"], shown["bandwidth"]) == (200, 50)
 
+    def test_the_release_brings_its_own_domain_and_coordinate_system(self, release, tmp_path):
+        west = tmp_path / "west.geojson"
+        write_pattern(dps.PointPattern(coordinates(), WINDOW), west, to_crs="EPSG:4326")
+        run(west, release / "synthetic_001.geojson", "--out", tmp_path / "private")
+        found = summary(tmp_path / "private")
+        assert found["metrics"][0]["original"] == N
+        assert found["metrics"][0]["patterns"] == [len(read_synthetic(release / "synthetic_001.geojson", WINDOW))]
+        said = spoken(run(west, release, "--user", "who", "--out", tmp_path / "other", code=2))
+        assert "--user: these patterns are of points" in said
+
     def test_levels_are_scored_without_their_mark(self, points, tmp_path):
         years = np.repeat([2021, 2022], [80, N - 80])
         marked = dps.PointPattern(coordinates(), WINDOW, {"year": years})

@@ -260,9 +260,22 @@ class TestCommandLine:
         assert verify(tmp_path / "out").guarantee.relation == MOVES
         run("verify", tmp_path / "out")
         told = spoken(run("evaluate", points, tmp_path / "out", "--out", tmp_path / "private"))
-        assert "of each person, drawn at random; all points of the original are compared" in told
+        assert "of each person, drawn at random; so is what it is compared with" in told
+        self.compared(tmp_path / "private", 27)
+        other = tmp_path / "other.csv"
+        other.write_text(points.read_text().replace("x,y,person", "x,y,who"))
+        told = spoken(run("evaluate", other, tmp_path / "out", "--out", tmp_path / "all"))
+        assert "all points of the original are compared" in told
+        self.compared(tmp_path / "all", len(XY))
+        run("evaluate", other, tmp_path / "out", "--user", "who", "--out", tmp_path / "few")
+        self.compared(tmp_path / "few", 27)
         text = spoken(run("check", *self.ASKED, *self.FEW, "--n", "27"))
         assert "of which at most 3 count" in text
+
+    @staticmethod
+    def compared(folder, number):
+        report = json.loads((folder / "CONFIDENTIAL_evaluation.json").read_text())
+        assert report["metrics"][0]["original"] == number
 
     def test_refusals(self, points, tmp_path):
         out = ("--out", tmp_path / "out")

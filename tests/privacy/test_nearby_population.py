@@ -142,6 +142,9 @@ def test_words():
     said = crowd.words(LGCPSynthesizer(1.0, alpha=100.0).check(SQUARE, n=50))
     assert "Within 100 metre of a typical inhabitant live about 130 people" in said
     assert "by a factor of at most 2.72" in said
+    alone = people_within(Offset.from_grid(np.full((4, 4), 0.5), (0, 0, SIDE, SIDE), "counts"), SQUARE, 100.0)
+    said = alone.words(LGCPSynthesizer(1.0, alpha=100.0).check(SQUARE, n=50))
+    assert "of a typical inhabitant lives nobody else" in said
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ from dpppsynth.release.verify import verify_opened
 from dpppsynth.reporting import certificate_tables, render_report, report_pictures, write_report
 from dpppsynth.reporting import report_pictures as pictures
 from dpppsynth.reporting import subject as subject_module
+from dpppsynth.reporting.heading import Heading
 from dpppsynth.reporting.page import MARK, page
 from dpppsynth.reporting.promise import exposure, guesses, not_promised, promise
 from dpppsynth.reporting.subject import open_subject
@@ -660,6 +661,19 @@ class TestFile:
         subprocess.run(arguments, env=os.environ | outside, check=True, cwd=tmp_path)
         assert first.read_bytes() == other.read_bytes()
         assert str(tmp_path).encode() not in other.read_bytes()
+
+    def test_the_heading_is_kept_where_a_report_is_made_anew(self, copy):
+        said = Heading(title='Burglaries <of> "Camden", 2023', purpose="for residents & planners")
+        page = write_report(copy, heading=said).read_text()
+        assert "<h1>Burglaries &lt;of&gt;" in page
+        assert "Purpose: for residents &amp; planners." in page
+        assert write_report(copy).read_text() == page
+        again = write_report(copy, heading=Heading(custodian="The council")).read_text()
+        assert "<h1>Burglaries &lt;of&gt;" in again
+        assert "Published by The council." in again
+        assert Heading.of(copy / "report.html") == Heading(said.title, "The council", said.purpose)
+        with pytest.raises(InputError, match=r"^title: must be one line"):
+            Heading("two\nlines")
 
     def test_only_an_earlier_report_is_replaced(self, copy, tmp_path):
         other = tmp_path / "mine.html"

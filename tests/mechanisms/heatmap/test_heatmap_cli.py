@@ -293,6 +293,7 @@ class TestRelease:
         )
         # A cap on points says nothing about persons with more of them.
         cells = ["--method", "laplace", "--epsilon", 0.1, "--relation", "add-remove", "--expected-n", 9]
+        cells.append("--rows-are-persons")
         said = spoken(run("synthesize", visits, *PLACE, *cells, "--ledger", book, "--out", tmp_path / "c", code=2))
         assert "--user: the ledger protects persons told by 'user'; take --user user (--method heatmap)." in said
         assert json.loads(run("ledger", "show", book, "--release", tmp_path / "a", "--json").stdout)["spent"] > 1.9
