@@ -24,7 +24,7 @@ from dpppsynth.core.wording import mention
 from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import words
-from dpppsynth.spatial.tables.formats import as_path, read_table, there
+from dpppsynth.spatial.tables.formats import as_path, is_csv, read_table, there
 from dpppsynth.spatial.tables.points import described_columns, person_column
 from dpppsynth.spatial.tables.rows import FAR, Rows, examine_rows, require_snap
 from dpppsynth.spatial.tables.table import Table, guarded
@@ -79,6 +79,7 @@ def inspect_points(
     y: str | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
     layer: str | None = None,
     crs: CRSLike | None = None,
     to_crs: CRSLike | None = None,
@@ -100,7 +101,7 @@ def inspect_points(
     ----------
     report_to : str or Path
         Existing folder that receives the report; one of an earlier inspection is replaced.
-    path, domain, x, y, separator, decimal, layer, crs, to_crs, count, user, snap, described
+    path, domain, x, y, separator, decimal, encoding, layer, crs, to_crs, count, user, snap, described
         As for `read_pattern`.
     by, levels : str and sequence of str, optional
         Column of a public mark, and all its values, as a release by levels takes them.
@@ -120,7 +121,8 @@ def inspect_points(
     require_domain(domain)
     require_snap(domain, snap)
     name_leftovers(folder, SCRATCH, "it holds sensitive rows.")
-    table = read_table(path, crs=crs, x=x, y=y, separator=separator, decimal=decimal, layer=layer)
+    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "encoding": encoding, "layer": layer}
+    table = read_table(path, crs=crs, **layout)
     users = None if user is None else person_column(table, user)
     unfit = described_columns(table, described).broken
     rows = examine_rows(table, domain, count=count, to_crs=to_crs, snap=snap, users=users, unfit=unfit)
@@ -133,7 +135,15 @@ def inspect_points(
     rules = (*broken, *_of_all(rows, None if mark is None else mark[rows.row], levels, n))
     report = _write_report(folder / REPORT_NAME, table, broken) if broken else None
     severed = domain.severed(NEAR * domain.diameter)
-    return Inspection(rules, report, (*remarks(table, domain, broken, users), *severed))
+    said = [*remarks(table, domain, broken, users), *severed]
+    if is_csv(as_path(path)) and any(map(_spanning, map(table.cells, table.columns))):
+        said.append(SPANNED)
+    return Inspection(rules, report, tuple(said))
+
+
+def _spanning(cells: Iterable[Any]) -> bool:
+    """Whether some cell holds a line end."""
+    return any(isinstance(cell, str) and ENDS.search(cell) for cell in cells)
 
 
 def _elsewhere(mark: NDArray[Any], rows: Rows, levels: Sequence[str]) -> NDArray[np.bool_]:
@@ -186,6 +196,11 @@ DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 PERSONS = (
     "Some persons have several rows. Where each should be listed once, repair the file; otherwise say how many points "
     "of a person may count ({most})."
+)
+ENDS = re.compile(r"[\n\r]")
+SPANNED = (
+    "Some cells hold line ends, so that the file has more lines than rows. Where such a cell is not meant, close its "
+    "quotation mark, or the rows in it are lost."
 )
 TWICE = "Some rows are alike in every column. A point that is listed twice counts twice."
 
