@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.types import Floats
 from dpppsynth.spatial.mark_space import HOURS_OF_DAY, Marks, Times, Types
-from dpppsynth.spatial.marks import CLOCK_DATES, zone_of
+from dpppsynth.spatial.marks import CLOCK_DATES, word, zone_of
 from dpppsynth.spatial.tables.table import Table, number
 
 # A cell of a number, with a decimal point.
@@ -82,14 +82,8 @@ def _types(types: Types, cells: Sequence[Any], pointed: Pointed) -> tuple[NDArra
 
 
 def _text(cell: Any) -> str:
-    """A cell as text without blanks around it; a whole number that a file keeps as 3.0 is "3"."""
-    if isinstance(cell, str):
-        return cell.strip()
-    if _missing(cell):
-        return ""
-    if isinstance(cell, float | np.floating) and float(cell).is_integer():
-        return str(int(cell))
-    return str(cell)
+    """The one text of a cell, "" where it is missing."""
+    return "" if _missing(cell) else word(cell)
 
 
 def _missing(cell: Any) -> bool:
