@@ -19,7 +19,7 @@ from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern, pattern_of
 from dpppsynth.spatial.polygons import reprojected
 from dpppsynth.spatial.tables.formats import as_path, is_csv, json_table, read_head, read_layer, read_table
-from dpppsynth.spatial.tables.mark_columns import require_columns
+from dpppsynth.spatial.tables.mark_columns import AMBIGUOUS, require_columns
 from dpppsynth.spatial.tables.points import examined, read_point_batches, read_points, refuse_broken
 from dpppsynth.spatial.tables.rows import fitting_crs, require_snap
 from dpppsynth.spatial.tables.table import Table
@@ -172,7 +172,8 @@ def _synthetic(
     # A file without points has no columns either.
     kept: dict[str, Any] = {"marks": marks, "described": described} if len(table) else {}
     points, rows = examined(table, domain, **kept)
-    refuse_broken(rows.broken, name)
+    # Numbers that were written here are days since the origin.
+    refuse_broken([rule for rule in rows.broken if rule != AMBIGUOUS], name)
     return PointPattern.synthetic(points.xy, domain, points.marks)
 
 

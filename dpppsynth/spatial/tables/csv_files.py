@@ -151,6 +151,7 @@ def _table(source: Path, texts: Texts, layout: Layout, crs: CRSLike | None) -> T
         {"wrong number of fields": ragged, "not a number": xs.text | ys.text},
         lambda name: place[name].to_pylist(),
         layout.pointed_cell,
+        (x, y),
     )
 
 

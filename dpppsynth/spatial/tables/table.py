@@ -152,7 +152,7 @@ class Table:
     Places are geometries (n,), None where a row has none, or coordinates (n, 2) of points, NaN where one is missing.
     `garbled` tells the rows (n,) that break rules of the format itself. `original` gives the cells of a row as they
     stand in the file, in the order of the header; `raw` those of a column, where `columns` holds them in another form,
-    and `pointed` such a cell with a decimal point.
+    and `pointed` such a cell with a decimal point. `axes` are the columns of coordinates, where these are columns.
     """
 
     places: NDArray[Any]
@@ -163,6 +163,7 @@ class Table:
     garbled: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     raw: Callable[[str], Sequence[Any]] | None = None
     pointed: Callable[[Any], Any] = lambda cell: cell
+    axes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.places)
