@@ -155,12 +155,12 @@ def _elsewhere(read: Read, rows: Mask) -> Iterator[str]:
             "places, or leave them out."
         )
     if isinstance(read.domain, Window):
-        beside = border_roundings(read, xy)
+        beside = border_roundings(read, read.domain, xy)
         if how_many := claimed(np.isfinite(beside)):
             width = f"{power_of_ten(float(np.nanmax(np.where(np.isfinite(beside), beside, 0))) * 10):g}"
             yield (
-                f"{how_many.capitalize()} lie outside by less than a rounding of their own digits: let points at the "
-                f"border be moved onto it ({mention('snap_to_window', width)}), a public choice."
+                f"{how_many.capitalize()} lie outside by less than a rounding of their own digits: move them onto the "
+                f"border, or take a window that is wider by {width} from public knowledge."
             )
     for fitting, words in _of_crs(read, xy):
         if how_many := claimed(fitting):
@@ -182,7 +182,10 @@ def _of_crs(read: Read, xy: Floats) -> Iterator[tuple[Mask, str]]:
     words = f"are in the CRS of the domain already: name it as theirs ({_said('crs', read.domain.crs)}), or assign it"
     yield read.near(xy), f"{words} to the file"
     if is_in_degrees(read.source):
-        yield (np.abs(xy) > 360).any(axis=1), f"are no degrees: name the CRS they are in ({mention('crs')})"
+        yield (
+            np.asarray((np.abs(xy) > 360).any(axis=1), dtype=bool),
+            f"are no degrees: name the CRS they are in ({mention('crs')})",
+        )
 
 
 def _said(argument: str, crs: Any) -> str:
@@ -197,9 +200,9 @@ def placeholders(xy: Floats) -> Mask:
     return np.asarray((xy == 0).any(axis=1) | (alike & (np.isin(xy[:, 0], (-1, 1)) | nines)), dtype=bool)
 
 
-def border_roundings(read: Read, xy: Floats) -> Floats:
+def border_roundings(read: Read, window: Window, xy: Floats) -> Floats:
     """(n,) what the last digit of coordinates (n, 2) counts in the domain, NaN where they are farther outside."""
-    size = float(np.abs(read.domain.bounds).max())
+    size = float(np.abs(window.bounds).max())
     decimals = [max(_decimals(x), _decimals(y)) for x, y in xy.tolist()]
     unit = 10.0 ** -np.array(decimals, dtype=np.float64)
     here = read.there(xy)
@@ -211,7 +214,7 @@ def border_roundings(read: Read, xy: Floats) -> Floats:
         widths = np.maximum(np.max(steps, axis=0), least) if len(xy) else np.empty(0)
         found = np.full(len(xy), np.nan)
         known = np.isfinite(here).all(axis=1) & np.isfinite(widths)
-        found[known] = read.domain.outside(here[known])
+        found[known] = window.outside(here[known])
     return np.where(found <= 1.5 * widths, widths, np.nan)
 
 
@@ -262,7 +265,7 @@ def _no_numbers(read: Read, rows: Mask) -> Iterator[str]:
     ]
     if any(cell == name for name, cell in texts):
         yield "Some repeat the header, as joined files do: leave these lines out."
-    found = {}
+    found: dict[str, None] = {}
     for name, cell in texts:
         if cell != name:
             found.setdefault(next((words for form, words in FORMS_OF_NUMBERS if form.fullmatch(cell)), ""), None)

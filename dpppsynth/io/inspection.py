@@ -211,10 +211,10 @@ TWICE = "Some rows are alike in every column. A point that is listed twice count
 def remarks(read: Read, broken: Mapping[str, NDArray[np.bool_]], users: NDArray[Any] | None) -> Iterator[str]:
     """Remarks on a table, given its `broken` rows (rows,) by rule and, where known, the persons `users` (rows,)."""
     yield from told(read, broken)
-    known = np.empty(0) if users is None else users[users != ""]
-    if len(np.unique(known)) < len(known):
+    known: list[str] = [] if users is None else users[users != ""].tolist()
+    if len(set(known)) < len(known):
         yield PERSONS.format(most=mention("max_points_per_person"))
-    if alike_labels(known.tolist()):
+    if alike_labels(known):
         yield ALIKE
     if _twice(read.table):
         yield TWICE
