@@ -198,13 +198,20 @@ class LayoutOptions:
     decimal: str | None = setting(
         None, help="Decimal sign in a CSV file", otherwise="a point", metavar="SIGN", panel=o.READING
     )
+    encoding: str | None = setting(
+        None,
+        help="Encoding of a CSV file, such as cp1252 or utf-16",
+        otherwise="utf-8",
+        metavar="NAME",
+        panel=o.READING,
+    )
     layer: str | None = setting(None, help="Layer of a GeoPackage that has several", metavar="NAME", panel=o.READING)
 
     @property
     def reading(self) -> dict[str, Any]:
         """Arguments of the readers of points."""
         separator = "\t" if self.separator in TAB else self.separator
-        return {"x": self.x, "y": self.y, "separator": separator, "decimal": self.decimal, "layer": self.layer}
+        return asdict(self) | {"separator": separator}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from dpppsynth.cli.console import note, show_checks, show_json, show_line, show_
 from dpppsynth.contract.settings import PRIVACY, Neighbours, setting
 from dpppsynth.core.errors import DpppsynthError, InputError, PrivacyCheckError
 from dpppsynth.core.rounding import downward, upward
+from dpppsynth.spatial.marks import word
 
 if TYPE_CHECKING:
     from dpppsynth.contract.account import Planned
@@ -289,8 +290,8 @@ def values_of(subset: Sequence[str] | None) -> dict[str, str] | None:
     """Marks and their values, parsed from the command line."""
     if not subset:
         return None
-    pairs = [word.partition("=") for word in subset]
-    values = {mark.strip(): value.strip() for mark, _, value in pairs}
+    pairs = [each.partition("=") for each in subset]
+    values = {mark.strip(): word(value) for mark, _, value in pairs}
     if not all(mark.strip() and value.strip() for mark, _, value in pairs) or len(values) < len(pairs):
         msg = f"subset: needs the name of each mark once, and its value, such as year=2021; got {' '.join(subset)!r}"
         raise InputError(msg)

@@ -21,11 +21,14 @@ from typer.main import get_command
 from dpppsynth.cli.method import METHOD_HELP, Method, Offer, offers, resolve_mechanism, short_forms
 from dpppsynth.contract.settings import EXPERT, METHOD, Setting, settings_of
 from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.marks import as_list, listed
 
 # The parameter of commands that names the mark whose levels are released.
 MARK = "by"
 # Where so many methods have an option, its help does not name them.
 SEVERAL = 4
+# Options of lists that may be given once for each value, and whether a name and an equals sign stand in front.
+LISTS = {"--levels": False, "--types": True}
 # Name, annotated type and default of an option.
 Declared = tuple[str, Any, Any]
 
@@ -102,6 +105,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse a second mark, which would silently replace the first."""
+        args = _joined(args)
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         if [each.name for each in order].count(MARK) > 1:
             msg = f"{MARK}: takes one mark, and was given several; join their columns into one, or release by one alone"
@@ -144,6 +148,24 @@ def _given(args: list[str], option: str) -> str | None:
     values = [after for word, after in pairwise([*args, ""]) if word == option]
     values += [word.partition("=")[2] for word in args if word.startswith(f"{option}=")]
     return values[-1] if values else None
+
+
+def _joined(args: list[str]) -> list[str]:
+    """Words of a command in which an option of a list that is given several times, each with a value, is given once."""
+    words = list(args)
+    for option, named in LISTS.items():
+        at = [k for k, (word, _) in enumerate(pairwise([*words, ""])) if word == option]
+        if len(at) < 2 or "--" in words[: at[-1]] or at[-1] + 1 == len(words):
+            continue
+        heads, values = zip(
+            *((words[k + 1].partition("=")[::2] if named else ("", words[k + 1])) for k in at), strict=True
+        )
+        if len(set(heads)) > 1:
+            continue
+        cells = [cell for value in values for cell in (listed(option, value) if value.startswith('"') else [value])]
+        words[at[0] + 1] = f"{heads[0]}=" * named + as_list(cells)
+        words = [word for k, word in enumerate(words) if k - 1 not in at[1:] and k not in at[1:]]
+    return words
 
 
 def mechanism_options(known: tuple[Offer, ...]) -> tuple[list[Declared], list[Declared]]:

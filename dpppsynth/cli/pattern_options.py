@@ -6,12 +6,14 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.method import Method
 from dpppsynth.contract.settings import PRIVACY, declared_as, setting
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
+from dpppsynth.spatial.marks import as_list, listed, word
 
 if TYPE_CHECKING:
     from dpppsynth.contract.account import Levels
@@ -36,13 +38,25 @@ class PatternOptions:
         None, help="Public mark, such as year: one release for each of its levels", metavar="COLUMN", panel=PRIVACY
     )
     levels: str | None = setting(
-        None, help="All values of --by, chosen without looking at the points", metavar="A,B,...", panel=PRIVACY
+        None,
+        help="All values of --by, chosen without looking at the points; quote those with commas, or repeat the option "
+        "for each",
+        metavar="A,B,...",
+        panel=PRIVACY,
+    )
+    levels_file: Path | None = setting(
+        None, help="Instead of --levels: a text file with one value a line", panel=PRIVACY
     )
     n_by: str | None = setting(
         None, help="Number of points of each of --levels, where it is public", metavar="N,N,...", panel=PRIVACY
     )
 
     def __post_init__(self) -> None:
+        if self.levels_file is not None:
+            if self.levels is not None:
+                msg = "levels_file: holds all values; give --levels or --levels-file, not both"
+                raise InputError(msg)
+            object.__setattr__(self, "levels", as_list(_lines(self.levels_file)))
         if (self.by is None) != (self.levels is None):
             msg = "by: goes with --levels; give both, for instance --by year --levels 2021,2022"
             raise InputError(msg)
@@ -141,7 +155,7 @@ class PatternOptions:
         return settled
 
     def _names(self) -> list[str]:
-        names = [name.strip() for name in (self.levels or "").split(",")]
+        names = [word(name) for name in listed("levels", self.levels or "")]
         if "" in names:
             msg = f"levels: needs a name before and after each comma, such as 2021,2022; got {self.levels!r}"
             raise InputError(msg)
@@ -165,3 +179,16 @@ class PatternOptions:
                 f"{self.n_by!r}"
             )
             raise InputError(msg) from None
+
+
+def _lines(path: Path) -> list[str]:
+    """Lines of a text file that are not empty."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError):
+        text = ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        msg = f"levels_file: needs a text file in UTF-8 with one value a line; {str(path)!r} is none"
+        raise InputError(msg)
+    return lines

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dpppsynth.contract.settings import PRIVACY, Setting
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.relations import PROTECTED, PUBLIC
+from dpppsynth.spatial.marks import listed
 
 if TYPE_CHECKING:
     from dpppsynth.spatial.mark_space import Marks, Times, Types
@@ -21,7 +22,8 @@ DESCRIBED = (
         name="types",
         argument="marks",
         metavar="COLUMN=A,B,...",
-        help="Column of types, and all types that points may have, chosen without looking at them",
+        help="Column of types, and all types that points may have, chosen without looking at them; quote those with "
+        "commas, or repeat the option for each",
     ),
     Setting(
         name="type_bins",
@@ -191,7 +193,7 @@ def _named(argument: str, text: str, example: str) -> tuple[str, list[str]]:
     if not name.strip() or not equals:
         msg = f"{argument}: needs a column and its values, such as {example}, got {text!r}"
         raise InputError(msg)
-    return name.strip(), [word.strip() for word in words.split(",")]
+    return name.strip(), listed(argument, words)
 
 
 def _numbers(argument: str, words: list[str]) -> list[float]:

@@ -24,7 +24,7 @@ from dpppsynth.privacy.bounds import Size, all_points
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.marks import words
+from dpppsynth.spatial.marks import word, words
 from dpppsynth.spatial.patterns import PointPattern, require_number
 
 # Name on certificates of releases by levels of a mark.
@@ -176,7 +176,7 @@ def require_other_mark(by: str, subset: object) -> None:
 
 def level_names(levels: Sequence[object]) -> list[str]:
     """Levels as the words that certificates and files use."""
-    names = [str(level) for level in levels] if isinstance(levels, Sequence) and not isinstance(levels, str) else []
+    names = words(levels).tolist() if isinstance(levels, Sequence) and not isinstance(levels, str) else []
     if not names or len(set(names)) < len(names):
         msg = f"levels: needs a list of different values, such as [2021, 2022], got {levels!r}."
         raise InputError(msg)
@@ -248,8 +248,8 @@ def sizes(levels: Sequence[str], given: object, name: str) -> dict[str, Any]:
             return dict.fromkeys(levels, given)
         msg = f"{name}: needs a dictionary with the number of points of each level, such as {{'2021': 10, '2022': 12}}."
         raise InputError(msg)
-    words = {str(level): value for level, value in given.items()}
-    if set(words) != set(levels):
+    told = {word(level): value for level, value in given.items()}
+    if set(told) != set(levels):
         msg = f"{name}: needs exactly one number for each of the levels {', '.join(levels)}."
         raise InputError(msg)
-    return words
+    return told

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.types import Floats
 from dpppsynth.core.wording import mention
+from dpppsynth.io.causes import UNKNOWN_LEVEL, Read, alike_labels, told
 from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import words
-from dpppsynth.spatial.tables.formats import as_path, read_table, there
+from dpppsynth.spatial.tables.formats import as_path, is_csv, read_table, there
 from dpppsynth.spatial.tables.person_columns import label_remarks
 from dpppsynth.spatial.tables.points import described_columns, person_column
-from dpppsynth.spatial.tables.rows import FAR, Rows, examine_rows, require_snap
+from dpppsynth.spatial.tables.rows import Rows, examine_rows, fitting_crs, require_snap
 from dpppsynth.spatial.tables.table import Table, guarded
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ class Inspection:
     report : Path or None
         The confidential file with the offending rows; None when there is nothing to write.
     remarks : tuple of str
-        Mistakes that all rows share, such as exchanged axes, with their remedies; persons and rows that are listed
-        several times, which no rule forbids, with how many labels of persons do; gaps in the domain smaller than a
-        thousandth of it.
+        Causes of broken rules, such as exchanged axes, with their remedies; persons and rows that are listed several
+        times, which no rule forbids, with how many labels of persons do; gaps in the domain smaller than a thousandth
+        of it.
     """
 
     rules: tuple[str, ...]
@@ -81,6 +81,7 @@ def inspect_points(
     y: str | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
     layer: str | None = None,
     crs: CRSLike | None = None,
     to_crs: CRSLike | None = None,
@@ -103,7 +104,7 @@ def inspect_points(
     ----------
     report_to : str or Path
         Existing folder that receives the report; one of an earlier inspection is replaced.
-    path, domain, x, y, separator, decimal, layer, crs, to_crs, count, user, snap, described
+    path, domain, x, y, separator, decimal, encoding, layer, crs, to_crs, count, user, snap, described
         As for `read_pattern`.
     by, levels : str and sequence of str, optional
         Column of a public mark, and all its values, as a release by levels takes them.
@@ -125,7 +126,8 @@ def inspect_points(
     require_domain(domain)
     require_snap(domain, snap)
     name_leftovers(folder, SCRATCH, "it holds sensitive rows.")
-    table = read_table(path, crs=crs, x=x, y=y, separator=separator, decimal=decimal, layer=layer)
+    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "encoding": encoding, "layer": layer}
+    table = read_table(path, crs=crs, **layout)
     users = None if user is None else person_column(table, user)
     unfit = described_columns(table, described).broken
     rows = examine_rows(table, domain, count=count, to_crs=to_crs, snap=snap, users=users, unfit=unfit)
@@ -133,15 +135,25 @@ def inspect_points(
     broken = dict(rows.broken)
     if mark is not None:
         unknown, blank = _elsewhere(mark, rows, levels), np.isin(np.char.strip(mark), BLANK)
-        told = {"missing level": unknown & blank, "unknown level": unknown & ~blank}
-        broken |= {rule: mask for rule, mask in told.items() if mask.any()}
+        found = {"missing level": unknown & blank, UNKNOWN_LEVEL: unknown & ~blank}
+        broken |= {rule: mask for rule, mask in found.items() if mask.any()}
     rules = (*broken, *_of_all(rows, None if mark is None else mark[rows.row], levels, n))
     report = _write_report(folder / REPORT_NAME, table, broken) if broken else None
     severed = domain.severed(NEAR * domain.diameter)
+    read = Read(
+        table, domain, None if to_crs is None else fitting_crs(table, domain.crs, to_crs), described, by, levels
+    )
     used = {count, by, x or "x", y or "y", *(() if described is None else described.names)}
     others = () if rows_are_persons else [name for name in table.columns if name not in used]
-    labelled = label_remarks(table, user, others)
-    return Inspection(rules, report, (*remarks(table, domain, broken, users), *labelled, *severed))
+    said = [*remarks(read, broken, users), *label_remarks(table, user, others), *severed]
+    if is_csv(as_path(path)) and any(map(_spanning, map(table.cells, table.columns))):
+        said.append(SPANNED)
+    return Inspection(rules, report, tuple(said))
+
+
+def _spanning(cells: Iterable[Any]) -> bool:
+    """Whether some cell holds a line end."""
+    return any(isinstance(cell, str) and ENDS.search(cell) for cell in cells)
 
 
 def _elsewhere(mark: NDArray[Any], rows: Rows, levels: Sequence[str]) -> NDArray[np.bool_]:
@@ -187,64 +199,32 @@ def _write_report(path: Path, table: Table, broken: Mapping[str, NDArray[np.bool
 
 # Share of the diameter: no privacy radius is as small, so gaps in a domain that are smaller matter to any.
 NEAR = 1e-3
-ELSEWHERE = ("outside window", FAR)
-# Rows that are looked at for a decimal comma.
-FEW = 100
-DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 PERSONS = (
     "Some persons have several rows. Where each should be listed once, repair the file; otherwise say how many points "
     "of a person may count ({most})."
 )
+ALIKE = (
+    "Some persons' labels differ in case or blanks alone, and count as persons of their own, so that their points are "
+    "protected less: write the labels alike."
+)
+ENDS = re.compile(r"[\n\r]")
+SPANNED = (
+    "Some cells hold line ends, so that the file has more lines than rows. Where such a cell is not meant, close its "
+    "quotation mark, or the rows in it are lost."
+)
 TWICE = "Some rows are alike in every column. A point that is listed twice counts twice."
 
 
-def remarks(
-    table: Table, domain: Domain, broken: Mapping[str, NDArray[np.bool_]], users: NDArray[Any] | None
-) -> Iterator[str]:
+def remarks(read: Read, broken: Mapping[str, NDArray[np.bool_]], users: NDArray[Any] | None) -> Iterator[str]:
     """Remarks on a table, given its `broken` rows (rows,) by rule and, where known, the persons `users` (rows,)."""
-    for rule, rows in broken.items():
-        if rows.all():
-            reason = _reason(rule, table, domain)
-            yield f"Every row breaks the rule {rule!r}: the mistake is hardly in the rows. {reason}"
-    if users is not None and len(np.unique(users[users != ""])) < np.count_nonzero(users != ""):
+    yield from told(read, broken)
+    known: list[str] = [] if users is None else users[users != ""].tolist()
+    if len(set(known)) < len(known):
         yield PERSONS.format(most=mention("max_points_per_person"))
-    if _twice(table):
+    if alike_labels(known):
+        yield ALIKE
+    if _twice(read.table):
         yield TWICE
-
-
-def _reason(rule: str, table: Table, domain: Domain) -> str:
-    """A mistake that would make all rows break the rule, and its remedy."""
-    if rule in ELSEWHERE and table.xy is not None:
-        return _where(table.xy, domain)
-    if rule == "not a number" and _commas(table):
-        return f"Coordinates have decimal commas: say so ({mention('decimal', repr(','))})."
-    return "Is it the right column, and in the form that the rule asks for?"
-
-
-def _where(xy: Floats, domain: Domain) -> str:
-    """Another reading of coordinates (n, 2) none of which lies in the domain."""
-    known = xy[np.isfinite(xy).all(axis=1)]
-    low, high = np.reshape(domain.bounds, (2, 2))
-
-    def inside(places: Floats) -> bool:
-        return bool(((places >= low) & (places <= high)).all(axis=1).mean() > 0.5)
-
-    if inside(known[:, ::-1]):
-        return f"With x and y exchanged most would lie there: exchange the columns ({mention('x')}, {mention('y')})."
-    if (np.abs(known) <= (180, 180)).all() and np.abs([low, high]).max() > 360:
-        return (
-            f"Coordinates look like degrees: name their CRS ({mention('crs', repr('EPSG:4326'))}) and have them "
-            f"re-projected to that of the domain ({mention('to_crs')})."
-        )
-    if inside(1000 * known) or inside(known / 1000):
-        return "In metres instead of kilometres, or the other way round, most would lie there."
-    return "Is it the CRS, and the place, of the domain?"
-
-
-def _commas(table: Table) -> bool:
-    """Whether numbers with a decimal comma are among the cells of the first rows."""
-    cells: Iterable[Any] = (cell for row in range(min(FEW, len(table))) for cell in table.original(row))
-    return any(isinstance(cell, str) and DECIMAL_COMMA.fullmatch(cell) for cell in cells)
 
 
 def _twice(table: Table) -> bool:

@@ -20,7 +20,7 @@ from dpppsynth.spatial.pattern_sources import source_of
 from dpppsynth.spatial.patterns import PointPattern, pattern_of
 from dpppsynth.spatial.polygons import reprojected
 from dpppsynth.spatial.tables.formats import as_path, is_csv, json_table, read_head, read_layer, read_table
-from dpppsynth.spatial.tables.mark_columns import require_columns
+from dpppsynth.spatial.tables.mark_columns import AMBIGUOUS, require_columns
 from dpppsynth.spatial.tables.points import examined, read_point_batches, read_points, refuse_broken
 from dpppsynth.spatial.tables.rows import fitting_crs, require_snap
 from dpppsynth.spatial.tables.table import Table
@@ -37,6 +37,7 @@ def read_pattern(
     y: str | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
     layer: str | None = None,
     crs: CRSLike | None = None,
     to_crs: CRSLike | None = None,
@@ -58,6 +59,8 @@ def read_pattern(
         Coordinate columns of a CSV file; "x" and "y" unless given.
     separator, decimal : str, optional
         Signs of a CSV file: "," and "." unless given; ";", a tab or "|", and "," may be.
+    encoding : str, optional
+        Encoding of a CSV file, such as "cp1252" or "utf-16"; "utf-8" unless given.
     layer : str, optional
         Layer of a GeoPackage that holds several.
     crs : str, int or pyproj.CRS, optional
@@ -87,7 +90,7 @@ def read_pattern(
         The file is missing or unreadable, lacks a column, has another CRS than the domain, or holds a row that breaks a
         rule. The message names the rules; `inspect_points` finds the rows.
     """
-    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "layer": layer}
+    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "encoding": encoding, "layer": layer}
     columns: dict[str, Any] = {"layout": layout, "count": count, "user": user}
     reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "snap": snap}
     return pattern_of(read_points(path, domain, **columns, **reading, marks=marks, described=described), domain, snap)
@@ -101,6 +104,7 @@ def require_head(
     y: str | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
     layer: str | None = None,
     crs: CRSLike | None = None,
     to_crs: CRSLike | None = None,
@@ -119,7 +123,8 @@ def require_head(
     InputError
     """
     require_domain(domain)
-    head = read_head(path, crs=crs, x=x, y=y, separator=separator, decimal=decimal, layer=layer)
+    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "encoding": encoding, "layer": layer}
+    head = read_head(path, crs=crs, **layout)
     source = fitting_crs(head, domain.crs, to_crs)
     if source is not None and to_crs is not None:
         reproject(np.empty((0, 2)), source, to_crs)
@@ -176,7 +181,8 @@ def _synthetic(
     # A file without points has no columns either.
     kept: dict[str, Any] = {"marks": marks, "described": described} if len(table) else {}
     points, rows = examined(table, domain, **kept)
-    refuse_broken(rows.broken, name)
+    # Numbers that were written here are days since the origin.
+    refuse_broken([rule for rule in rows.broken if rule != AMBIGUOUS], name)
     return PointPattern.synthetic(points.xy, domain, points.marks).told(source_of(name))
 
 
@@ -300,6 +306,7 @@ def read_batches(
     y: str | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
     layer: str | None = None,
     crs: CRSLike | None = None,
     to_crs: CRSLike | None = None,
@@ -314,7 +321,7 @@ def read_batches(
 
     Parameters
     ----------
-    path, domain, x, y, separator, decimal, layer, crs, to_crs, count, described, snap
+    path, domain, x, y, separator, decimal, encoding, layer, crs, to_crs, count, described, snap
         As for `read_pattern`.
 
     Returns
@@ -327,6 +334,6 @@ def read_batches(
         The file is missing, lacks a column or has another CRS than the domain. That a row breaks a rule is said at the
         end of the file, with all rules that are broken, as `read_pattern` says it.
     """
-    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "layer": layer}
+    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "encoding": encoding, "layer": layer}
     rules = {"crs": crs, "to_crs": to_crs, "count": count, "described": described}
     return PointBatches(as_path(path), domain, layout, rules, snap)

@@ -360,6 +360,11 @@ class Window(Domain):
             inside[inside] = shapely.intersects_xy(self.geometry, x[inside], y[inside])
         return inside
 
+    def outside(self, xy: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n,) distances from coordinates (n, 2) to the window, 0 inside."""
+        shapely.prepare(self.geometry)
+        return np.asarray(shapely.distance(self.geometry, shapely.points(xy)), dtype=np.float64)
+
     def to_geojson(self) -> dict[str, Any]:
         geometry = shapely.geometry.mapping(self.geometry)
         feature = {"type": "Feature", "properties": {}, "geometry": json.loads(json.dumps(geometry))}

@@ -6,8 +6,11 @@ and anything into text when one value is text: two values become one because of 
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
 from typing import Any
@@ -22,6 +25,8 @@ from dpppsynth.core.errors import InputError
 
 # Text beyond this width stays a list of objects: an array of text takes the width of the longest for every row.
 WIDE = 1000
+# Whole numbers as programs write them whose column has gaps.
+POINT_ZERO = re.compile(r"(0|-?[1-9]\d*)\.0+", re.ASCII)
 
 
 def column(values: Sequence[Any]) -> NDArray[Any]:
@@ -50,9 +55,60 @@ def column(values: Sequence[Any]) -> NDArray[Any]:
     return _objects(values)
 
 
+def word(value: Any) -> str:
+    """The one text of a value, by which levels and types are compared: "2021" of 2021, 2021.0, "2021.0" and " 2021".
+
+    Other texts keep what they hold: "007" is not "7".
+
+    Examples
+    --------
+    >>> [word(value) for value in (2021, 2021.0, "2021.0 ", "007", 0.5, "1.50")]
+    ['2021', '2021', '2021', '007', '0.5', '1.50']
+    """
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    text = str(value).strip()
+    whole = POINT_ZERO.fullmatch(text)
+    return whole[1] if whole else text
+
+
 def words(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
-    """(n,) the values as texts, by which levels are compared, such as "2021" for 2021."""
-    return np.array([str(value) for value in values], dtype=np.str_)
+    """(n,) the values as texts; see `word`."""
+    return np.array([word(value) for value in values], dtype=np.str_)
+
+
+def listed(argument: str, text: str) -> list[str]:
+    """Values of a list with commas between them; those with commas of their own stand between quotation marks.
+
+    Examples
+    --------
+    >>> listed("levels", 'theft, "assault, other"')
+    ['theft', 'assault, other']
+    """
+    try:
+        rows = [*csv.reader([text], skipinitialspace=True, strict=True)]
+    except csv.Error:
+        rows = []
+    if len(rows) != 1:
+        msg = (
+            f"{argument}: needs values with commas between them, on one line, and quotation marks around those that "
+            f"hold commas, such as 'theft,\"assault, other\"'; got {shown(text)}"
+        )
+        raise InputError(msg)
+    return [value.strip() for value in rows[0] or [""]]
+
+
+def as_list(values: Iterable[str]) -> str:
+    """Inverse of `listed`.
+
+    Examples
+    --------
+    >>> as_list(["theft", "assault, other"])
+    'theft,"assault, other"'
+    """
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(values)
+    return line.getvalue()
 
 
 def is_whole(value: Any) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.arguments import elements
 from dpppsynth.core.errors import InputError
-from dpppsynth.spatial.marks import is_whole
+from dpppsynth.spatial.marks import is_whole, word
 
 # Labels of unknown persons: as one person, all their rows would spend the budget of one.
 UNKNOWN = frozenset({"", "na", "n/a", "<na>", "nan", "nat", "null", "none", "unknown"})
@@ -56,7 +56,8 @@ def labels(column: Any) -> list[int | str | None]:
     """Each row's label, equal for two rows of the same person: a whole number or a text, None where it is missing.
 
     The number 7, the text "7" and the text "007" are three persons. NULs at the end of a text do not count, since
-    arrays of text cannot keep them, nor do spaces around it, which are seldom meant. InputError where a label is of
+    arrays of text cannot keep them, nor do spaces around it, which are seldom meant; "7.0" is "7", as programs write it
+    in a column with gaps. InputError where a label is of
     another kind, or the column has no order.
 
     Examples
@@ -88,7 +89,7 @@ def _found(column: Any) -> NDArray[Any] | list[Any]:
 
 def _label(value: Any) -> int | str | None:
     if isinstance(value, str):
-        text = value.rstrip("\0").strip()
+        text = word(value.rstrip("\0"))
         return None if text.lower() in UNKNOWN else text
     if is_whole(value):
         return int(value)

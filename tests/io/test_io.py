@@ -59,9 +59,8 @@ def refused(call, *args, **kwargs):
     with pytest.raises(InputError) as caught:
         call(*args, **kwargs)
     message = str(caught.value)
-    quiet = re.sub(
-        r"EPSG:\d+|OGC:CRS84|WGS 84( \(CRS84\))?|UTF-8|there is no (file|folder) '.*'|synthetic_000", "", message
-    )
+    names = r"EPSG:\d+|OGC:CRS84|WGS 84( \(CRS84\))?|(?i:utf-8)|cp1252|synthetic_000"
+    quiet = re.sub(rf"{names}|there is no (file|folder) '.*'", "", message)
     assert not re.search(r"\d", quiet), message
     assert caught.value.__context__ is None
     return message
@@ -344,10 +343,14 @@ class TestCSV:
     def test_repeated_column_names(self, csv_file):
         assert "must differ" in refused(read_pattern, csv_file(f"x,y,x\n{GOOD},1\n"), WINDOW)
 
-    @pytest.mark.parametrize("content", [b"x,y\n\xff\xfe529123", b'x,y\n"529123'], ids=["encoding", "open quote"])
-    def test_broken_files(self, tmp_path, content):
+    @pytest.mark.parametrize(
+        ("content", "said"), [(b"x,y\n\xff\xfe529123", "no text in utf-8"), (b'x,y\n"529123', "quotation mark")]
+    )
+    def test_broken_files(self, tmp_path, content, said):
         (tmp_path / "a.csv").write_bytes(content)
-        assert "cannot be read as CSV" in refused(read_pattern, tmp_path / "a.csv", WINDOW)
+        message = refused(read_pattern, tmp_path / "a.csv", WINDOW)
+        assert said in message
+        assert "529123" not in message
 
 
 class TestGeometryFiles:

@@ -89,6 +89,8 @@ class TestSigns:
             ({"separator": ""}, "separator: must be one of"),
             ({"decimal": "'"}, "decimal: must be one of"),
             ({"decimal": ","}, "decimal: ',' separates the cells already"),
+            ({"encoding": "klingon"}, "encoding: must be that of a text"),
+            ({"encoding": "base64"}, "encoding: must be that of a text"),
             ({"layer": "a"}, "layer: names one of the layers of a GeoPackage"),
         ],
     )
@@ -96,7 +98,7 @@ class TestSigns:
         path = written(tmp_path / "points.csv", ",", ".")
         for read in (read_pattern, require_head, read_batches):
             assert refused(read, path, WINDOW, **options).startswith(words)
-        assert Layout() == Layout(None, None, ",", ".", None)
+        assert Layout() == Layout(None, None, ",", ".", "utf-8", None)
 
     def test_of_a_file_without_cells(self, tmp_path):
         gdf = geopandas.GeoDataFrame(geometry=shapely.points(XY), crs="EPSG:27700")

@@ -1,13 +1,19 @@
-"""Remarks of an inspection: mistakes that all rows share, and persons and rows that are listed twice."""
+"""Remarks of an inspection: causes of broken rules, and persons and rows that are listed twice."""
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
+import shapely
 from support.command_line import run, spoken
 
-from dpppsynth.io import inspect_points
+from dpppsynth.core.crs import reproject
+from dpppsynth.core.errors import InputError
+from dpppsynth.io import inspect_points, read_pattern, read_synthetic, write_pattern
 from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.mark_space import Marks, Times, Types
+from dpppsynth.spatial.patterns import PointPattern
 
 GRID = Window.rectangle(500_000, 150_000, 550_000, 200_000, "EPSG:27700")
 PLAIN = Window.rectangle(0, 0, 10, 10)
@@ -19,22 +25,86 @@ def remarks_on(tmp_path, text, window=PLAIN, **options):
     return " ".join(inspect_points(file, window, report_to=tmp_path, **options).remarks)
 
 
-class TestAllRows:
-    """The reason is told once, and only where no row keeps the rule."""
+GOOD = "530000,180000\n"
+OTHER_WAYS = [
+    ("180000,530000\n181000,531000\n", "With x and y exchanged all would lie there"),
+    ("-0.1,51.5\n-0.12,51.51\n", "All look like degrees"),
+    ("51.5,-0.1\n51.51,-0.12\n", "All look like degrees"),
+    ("530,180\n531,181\n", "In metres instead of kilometres all"),
+    ("530000000,180000000\n", "In kilometres instead of metres all"),
+    ("-530000,180000\n", "With another sign of x all"),
+    ("530000,-180000\n", "With another sign of y all"),
+    ("30530000,180000\n", "Without the number of the zone"),
+    ("0,0\n0,180000\n-1,-1\n9999,9999\n-999.9,-999.9\n", "All have 0 or a number such as -1 or 9999"),
+    ("499999.999999999,180000\n550000.0000001,160000\n499999.9,160000\n", "All lie outside by less than a rounding"),
+]
+NUMBERS = [
+    ("x,y\n", "Some repeat the header"),
+    ('"530,1","180,2"\n', "decimal=','"),
+    ('"530,000","180,000"\n"530 000.5","180 000"\n', "signs between thousands"),
+    ("51°30'26\"\"N,0°7'W\n", "degrees, minutes and seconds"),
+    ("n/a,NULL\n#N/A,-\n", "words or signs for missing ones"),
+    ("530000m,180000 m\n", "units behind them"),
+]
+
+
+class TestCauses:
+    """The cause is told of all rows that break a rule, or of some."""
+
+    @pytest.mark.parametrize(("rows", "reason"), OTHER_WAYS)
+    def test_elsewhere(self, rows, reason, tmp_path):
+        assert f"hardly in the rows. {reason}" in remarks_on(tmp_path, "x,y\n" + rows, GRID)
+        of_some = remarks_on(tmp_path, "x,y\n" + rows + GOOD, GRID)
+        assert f"Of the rows that break the rule 'outside window': {reason}" in of_some
+        mixed = remarks_on(tmp_path, "x,y\n" + rows + "700000,700000\n" * 9, GRID)
+        assert reason.replace("all", "some").replace("All", "Some") in mixed
+        assert "exchanged" in remarks_on(tmp_path, "x,y\n" + rows + "180001,530001\n" + GOOD, GRID)
+        assert not remarks_on(tmp_path, "x,y\n" + GOOD, GRID)
+
+    def test_unknown_causes(self, tmp_path):
+        assert "Is it the CRS, and the place" in remarks_on(tmp_path, "x,y\n10,20\n30,40\n200,300\n", GRID)
+        assert not remarks_on(tmp_path, "x,y\n200,300\n" + GOOD, GRID)
 
     @pytest.mark.parametrize(
         ("rows", "reason"),
         [
-            ("180000,530000\n181000,531000\n", "With x and y exchanged"),
-            ("-0.1,51.5\n-0.12,51.51\n", "look like degrees"),
-            ("51.5,-0.1\n51.51,-0.12\n", "look like degrees"),
-            ("530,180\n531,181\n", "kilometres"),
-            ("10,20\n30,40\n200,300\n", "Is it the CRS, and the place"),
+            ("51.51,-0.13\n51.52,-0.14\n", "With x and y exchanged all"),
+            ("0.3,51.51\n", "With another sign of x all"),
+            ("530000,180000\n", "All are in the CRS of the domain already: name it as theirs (crs='EPSG:27700')"),
+            ("600000,5700000\n", "All are no degrees"),
+            ("0,0\n", "All have 0"),
         ],
     )
-    def test_elsewhere(self, rows, reason, tmp_path):
-        assert reason in remarks_on(tmp_path, "x,y\n" + rows, GRID)
-        assert not remarks_on(tmp_path, "x,y\n" + rows + "530000,180000\n", GRID)
+    def test_after_reprojection(self, rows, reason, tmp_path):
+        ways = {"crs": "EPSG:4326", "to_crs": "EPSG:27700"}
+        assert reason in remarks_on(tmp_path, "x,y\n" + rows, GRID, **ways)
+        assert reason in remarks_on(tmp_path, "x,y\n" + rows + "-0.13,51.51\n", GRID, **ways)
+
+    def test_exchanged_geometries(self, tmp_path):
+        features = [
+            {"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [51.5, -0.1 - k / 100]}}
+            for k in range(3)
+        ]
+        path = tmp_path / "points.geojson"
+        path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+        found = inspect_points(path, GRID, report_to=tmp_path, to_crs="EPSG:27700")
+        assert "With x and y exchanged all" in found.remarks[0]
+
+    def test_at_a_slanting_border_after_a_way_through_degrees(self, tmp_path):
+        slant = Window.polygon(
+            shapely.Polygon([(530000, 180000), (531031.7, 180333.3), (529789.7, 180900.7)]), "EPSG:27700"
+        )
+        share = np.linspace(0, 1, 40)[:, None]
+        xy = np.array([[530000, 180000]]) * (1 - share) + np.array([[531031.7, 180333.3]]) * share
+        away = reproject(xy, "EPSG:27700", "EPSG:4326")
+        for options, places in (({}, xy), ({"crs": "EPSG:4326", "to_crs": "EPSG:27700"}, away.round(9))):
+            rows = "".join(f"{x!r},{y!r}\n" for x, y in places.tolist())
+            assert "All lie outside by less than a rounding" in remarks_on(tmp_path, "x,y\n" + rows, slant, **options)
+
+    @pytest.mark.parametrize(("rows", "reason"), NUMBERS)
+    def test_cells_that_are_no_numbers(self, rows, reason, tmp_path):
+        assert reason in remarks_on(tmp_path, "x,y\n" + rows)
+        assert reason in remarks_on(tmp_path, "x,y\n1,1\n" + rows)
 
     def test_decimal_commas(self, tmp_path):
         text = "x;y\n1,5;2,5\n3,5;4,5\n"
@@ -45,6 +115,93 @@ class TestAllRows:
     def test_nothing_of_a_row_is_said(self, tmp_path):
         said = remarks_on(tmp_path, "x,y\n187654,530321\n181234,531987\n", GRID)
         assert not any(number in said for number in ("187654", "530321", "2"))
+
+
+DATES = Marks(times=Times.between("when", "2024-01-01", "2025-01-01"))
+FORMS = [
+    ("31/12/2024", "day, month and year in another order"),
+    ("31.12.24 10:00", "day, month and year in another order"),
+    ("12/31/2024 01:00:00 PM", "day, month and year in another order"),
+    ("2024/12/31", "other signs between their parts"),
+    ("2024-12", "months without a day"),
+    ("2024-1-5", "nearly the right form"),
+    ("20241231", "without signs between their parts"),
+    ("1 May 2024", "names of months"),
+    ("Mai 1, 2024", "names of months"),
+    ("1735600000", "since 1970"),
+    ("1735600000000", "since 1970"),
+    ("45292", "such as Excel has for dates"),
+    ("45292.5", "such as Excel has for dates"),
+    ("soon", "of the form of ISO 8601"),
+]
+
+
+class TestTimes:
+    @pytest.mark.parametrize("good", ["", "1,1,2024-05-01\n"], ids=["all", "some"])
+    @pytest.mark.parametrize(("time", "reason"), FORMS)
+    def test_forms(self, time, reason, good, tmp_path):
+        text = f'x,y,when\n1,1,"{time}"\n' + good
+        assert reason in remarks_on(tmp_path, text, described=DATES)
+
+    @pytest.mark.parametrize("time", ["31/12/2024 10:00", "45292.5"])
+    def test_of_a_clock(self, time, tmp_path):
+        hours = Marks(times=Times.day("when"))
+        assert "Some are" in remarks_on(tmp_path, f"x,y,when\n1,1,{time}\n", described=hours)
+
+    @pytest.mark.parametrize("start", ["1900-01-01", "1904-01-01", "1970-01-01"])
+    def test_serial_dates_are_never_shifted(self, start, tmp_path):
+        """A number that would be one date as days since the start, and another as a spreadsheet's, is refused."""
+        path, since = tmp_path / "points.csv", Marks(times=Times.between("when", start, "2200-01-01"))
+        path.write_text("x,y,when\n1,1,45292\n2,2,2024-01-01\n")
+        with pytest.raises(InputError, match="serial date of a spreadsheet"):
+            read_pattern(path, PLAIN, described=since)
+        said = remarks_on(tmp_path, path.read_text(), described=since)
+        assert "such as Excel has for dates" in said
+        # Few days are no serial date.
+        path.write_text("x,y,when\n1,1,300\n")
+        assert read_pattern(path, PLAIN, described=since).marks["when"].tolist() == [300.0]
+
+    def test_numbers_that_can_be_one_date_alone(self, tmp_path):
+        path = tmp_path / "points.csv"
+        path.write_text("x,y,when\n1,1,45292\n")
+        same = Marks(times=Times.between("when", "1899-12-30", "2100-01-01"))
+        assert read_pattern(path, PLAIN, described=same).marks["when"].tolist() == [45292.0]
+
+    def test_what_was_written_here_is_read(self, tmp_path):
+        since = Marks(times=Times.between("when", "1900-01-01", "2100-01-01"))
+        pattern = PointPattern.synthetic([[1, 1]], PLAIN, {"when": [45292.0]})
+        write_pattern(pattern, tmp_path / "synthetic.geojson")
+        found = read_synthetic(tmp_path / "synthetic.geojson", PLAIN, described=since)
+        assert found.marks["when"].tolist() == [45292.0]
+
+
+class TestAlike:
+    LISTED = ("Burglary", "Assault, other", "Größe")
+
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            ("burglary", "but for case, blanks"),
+            ("BURG LARY", "but for case, blanks"),
+            ("Grösse", "but for case, blanks"),
+            ("Burglery", "but for a letter or two"),
+            ("GrÃ¶ÃŸe", "in another encoding"),
+        ],
+    )
+    def test_levels_and_types(self, text, reason, tmp_path):
+        rows = f"x,y,kind\n1,1,{text}\n2,2,Burglary\n"
+        assert reason in remarks_on(tmp_path, rows, by="kind", levels=self.LISTED)
+        assert reason in remarks_on(tmp_path, rows, described=Marks(Types("kind", self.LISTED)))
+
+    def test_commas(self, tmp_path):
+        rows = 'x,y,kind\n1,1,"Assault, other"\n2,2,Burglary\n'
+        listed = ["Burglary", "Assault", "other"]
+        assert "put quotation marks around them" in remarks_on(tmp_path, rows, by="kind", levels=listed)
+
+    def test_persons(self, tmp_path):
+        said = remarks_on(tmp_path, "x,y,who\n1,1,Ann Lee\n2,2,ann  lee\n", user="who")
+        assert "differ in case or blanks alone" in said
+        assert "differ" not in remarks_on(tmp_path, "x,y,who\n1,1,Ann\n2,2,Ann\n", user="who")
 
 
 class TestTwice:
@@ -115,7 +272,7 @@ def test_command_line(tmp_path):
     file.write_text("x,y,who\n180000,530000,ann\n181000,531000,ann\n")
     place = ["--window", "500000,150000,550000,200000", "--crs", "EPSG:27700", "--out", tmp_path / "private"]
     said = spoken(run("inspect", file, *place, "--user", "who", code=2))
-    assert "With x and y exchanged most would lie there: exchange the columns (--x, --y)." in said
+    assert "With x and y exchanged all would lie there: exchange the columns (--x, --y)" in said
     assert "--max-points-per-person" in said
     assert len(json.loads(run("inspect", file, *place, "--json", code=2).stdout)["remarks"]) == 1
     absent = ["--window", "0,0,1,1", "--out", tmp_path / "none"]

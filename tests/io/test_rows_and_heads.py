@@ -185,7 +185,7 @@ class TestHeads:
     def test_a_first_line_that_is_no_text(self, tmp_path):
         path = tmp_path / "points.csv"
         path.write_bytes(b"x,y,\xff\n1,2,3\n")
-        with pytest.raises(InputError, match=r"cannot be read as CSV"):
+        with pytest.raises(InputError, match=r"no text in utf-8"):
             require_head(path, WINDOW)
 
     @pytest.mark.parametrize("suffix", ["gpkg", "parquet"])

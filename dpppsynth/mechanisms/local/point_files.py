@@ -27,6 +27,8 @@ from dpppsynth.spatial.tables.formats import SUFFIXES, as_path, is_csv, read_hea
 
 # Key of a GeoParquet file's metadata.
 GEO = b"geo"
+# Fields of a layout that are told of files that are not read column by column.
+TOLD = ("separator", "decimal", "encoding", "layer")
 
 
 def point_file(path: Any, window: Window | None, layout: Mapping[str, Any]) -> "PointFile":
@@ -39,7 +41,7 @@ def point_file(path: Any, window: Window | None, layout: Mapping[str, Any]) -> "
     if kind not in SUFFIXES and not is_csv(source):
         msg = f"points: {source.name[:80]!r} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
         raise InputError(msg)
-    if kind == ".csv" and not any(layout.get(name) for name in ("separator", "decimal", "layer")):
+    if kind == ".csv" and not any(layout.get(name) for name in TOLD):
         return _plain(source, column_names(source, "points"), layout)
     if kind == ".parquet":
         names, geometries = quietly(source, lambda: _parquet_head(source), "points")
@@ -167,7 +169,7 @@ def _plain(source: Path, names: tuple[str, ...], layout: Mapping[str, Any]) -> P
     if x == y:
         msg = f"y: {shown(y)} is the column of x already; name that of the other coordinate."
         raise InputError(msg)
-    unfit = next((name for name in ("separator", "decimal", "layer") if layout.get(name)), None)
+    unfit = next((name for name in TOLD if layout.get(name)), None)
     if unfit is not None:
         msg = f"{unfit}: tells of a {'GeoPackage' if unfit == 'layer' else 'CSV file'}, and {source.name} is none."
         raise InputError(msg)

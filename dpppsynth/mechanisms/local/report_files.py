@@ -285,6 +285,7 @@ def perturb_file(
     y: str | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
     layer: str | None = None,
     user: str | None = None,
     batch: int = BATCH,
@@ -317,7 +318,7 @@ def perturb_file(
         New file of reports, .csv or .parquet.
     window : Window
         Public region that holds them.
-    x, y, separator, decimal, layer : str, optional
+    x, y, separator, decimal, encoding, layer : str, optional
         How its rows are laid out, as of `read_pattern`; columns of a Parquet file, too, of which its geometries are
         taken unless they are given.
     user : str, optional
@@ -352,7 +353,7 @@ def perturb_file(
     instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one")
     target, done = new_file(out, SUFFIXES, "out"), 0
     user = mechanism.user if user is None else user
-    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "layer": layer}
+    layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "encoding": encoding, "layer": layer}
     place = require_place_columns(points, user=user, window=window, **layout)
     known: dict[str, Any] = {"user": user, "rows": rows, "progress": say}
     if isinstance(mechanism, TraceRound | LineTrace):

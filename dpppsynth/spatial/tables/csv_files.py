@@ -1,8 +1,9 @@
 """CSV files as columns of texts, which Arrow parses, and columns of texts as numbers.
 
-Arrow takes quotation marks leniently: one that is never closed would swallow rows without a word. So a file whose
-quotation marks stand elsewhere than around whole cells must first pass Python's strict parser. Rows of another length
-than the header's are kept, and told.
+A quotation mark that is never closed would swallow rows without a word: Arrow takes them leniently, and Python's strict
+parser reads on up to the next mark. So a file whose marks stand elsewhere than around whole cells of one line must pass
+that parser, and hold no row of two lines that could each be one. Rows of another length than the header's are kept, and
+told.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ import gzip
 import io
 import re
 import zlib
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -24,14 +24,13 @@ from numpy.typing import NDArray
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.spatial.marks import column
-from dpppsynth.spatial.tables.table import SEPARATORS, Columns, Layout, Table, existing, hiding, number, unreadable
+from dpppsynth.spatial.tables.table import SEPARATORS, UTF8, Columns, Layout, Table, existing, hiding, number
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from dpppsynth.core.crs import CRSLike
 
-CSV = "CSV (comma-separated, UTF-8)"
 FAULTS = (OSError, EOFError, ValueError, zlib.error, csv.Error)
 # Bytes that are looked at or parsed at once.
 BLOCK = 2**22
@@ -43,6 +42,18 @@ WHOLE = "0|-?[1-9][0-9]*"
 CODE = "[+-]?0[0-9]|.*_"
 PLAIN = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 BLANKS = " \t"
+# The first bytes of texts in UTF-16, and bytes that are looked at for its NULs.
+MARKED = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+FIRST = 1024
+EXCEL = re.compile(r"sep=(.)[,;|\t]*", re.IGNORECASE | re.DOTALL)
+QUOTES = (
+    'a quotation mark (") opens a cell and is not closed at its end, so that rows would be lost in it; close it, or '
+    "double marks that stand inside a cell"
+)
+LINES = (
+    'some cell between quotation marks (") spans lines that could be rows by themselves; close the mark that was left '
+    "open, or take line ends out of the cells"
+)
 
 
 class Texts(NamedTuple):
@@ -64,20 +75,55 @@ def read_csv(source: Path, layout: Layout, crs: CRSLike | None, *, rows: bool = 
     """Read a file, or its header alone, into a `Table`."""
 
     def read() -> Texts:
-        return _joined([*text_batches(source, layout.separator)]) if rows else _bare(_header(source, layout.separator))
+        return _joined([*text_batches(source, layout)]) if rows else _bare(_header(source, layout))
 
-    return _table(source, hiding(source, CSV, FAULTS, read), layout, crs)
+    return _table(source, _hiding(source, layout, read), layout, crs)
 
 
 def read_csv_batches(source: Path, layout: Layout, crs: CRSLike | None) -> Iterator[Table]:
     """Read a file into tables of some rows each, of which there is at least one; arguments as in `read_csv`."""
-    batches = text_batches(source, layout.separator)
-    while (texts := hiding(source, CSV, FAULTS, lambda: next(batches, None))) is not None:
+    batches = text_batches(source, layout)
+    while (texts := _hiding(source, layout, lambda: next(batches, None))) is not None:
         yield _table(source, texts, layout, crs)
+
+
+def _hiding(source: Path, layout: Layout, read: Callable[[], Any]) -> Any:
+    """Read, and say what is wrong with a file that cannot be read, without its contents."""
+
+    def decoded() -> Any:
+        try:
+            return read()
+        except UnicodeError:
+            pass
+        raise _encoded(source, layout)
+
+    sign = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}[layout.separator]
+    return hiding(source, f"CSV (cells separated by {sign}, {layout.encoding})", FAULTS, decoded)
+
+
+def _encoded(source: Path, layout: Layout) -> InputError:
+    """The error for a file in another encoding, with the one that it seems to have."""
+    with _bytes_of(source) as stream:
+        first = stream.read(FIRST)
+    even, odd = first[::2].count(0), first[1::2].count(0)
+    likely = "utf-16" if first.startswith(MARKED) else "utf-16-le" if odd > even else "utf-16-be" if even else "cp1252"
+    if likely == layout.encoding:
+        return InputError(f"path: {source.name} is no text in {layout.encoding}; save it as CSV in UTF-8")
+    whose = ", that of Excel in Western Europe" if likely == "cp1252" else ""
+    return InputError(
+        f"path: {source.name} is no text in {layout.encoding}; name its encoding, such as "
+        f"{mention('encoding', repr(likely))}{whose}, or save it as CSV in UTF-8"
+    )
 
 
 def _table(source: Path, texts: Texts, layout: Layout, crs: CRSLike | None) -> Table:
     header, x, y = [name.strip() for name in texts.header], layout.x or "x", layout.y or "y"
+    if told := EXCEL.fullmatch(layout.separator.join(texts.header)):
+        msg = (
+            f"path: {source.name} begins with Excel's line {told[0][:5]!r}, which is no header; delete that line, and "
+            f"say {mention('separator', repr(told[1]))}"
+        )
+        raise InputError(msg)
     if len({name for name in header if name}) < sum(map(bool, header)):
         msg = f"path: the column names of {source.name} must differ; {existing(header)}"
         raise InputError(msg)
@@ -105,6 +151,7 @@ def _table(source: Path, texts: Texts, layout: Layout, crs: CRSLike | None) -> T
         {"wrong number of fields": ragged, "not a number": xs.text | ys.text},
         lambda name: place[name].to_pylist(),
         layout.pointed_cell,
+        (x, y),
     )
 
 
@@ -114,25 +161,59 @@ def _hint(header: list[str]) -> str:
     return f". If its cells are separated by {found[0]!r}, say {mention('separator', repr(found[0]))}" if found else ""
 
 
-def text_batches(source: Path, separator: str = ",") -> Iterator[Texts]:
+def text_batches(source: Path, layout: Layout) -> Iterator[Texts]:
     """Read the cells of some rows at a time, of none where there are no rows.
 
     Raises
     ------
-    OSError, EOFError, ValueError, zlib.error, csv.Error
+    InputError, OSError, EOFError, ValueError, zlib.error
     """
-    header, plain, found = _header(source, separator), _plainly_quoted(source, separator), False
+    header, plain, found = _header(source, layout), _plainly_quoted(source, layout), False
     if not plain:
-        with _text(source) as text:
-            deque(csv.reader(text, delimiter=separator, strict=True), maxlen=0)
-    for texts in _parsed(source, separator, header, quoted=not plain) if header else ():
+        _require_rows(source, layout)
+    for texts in _parsed(source, layout, header, quoted=not plain) if header else ():
         found = True
         yield texts
     if not found:
         yield _bare(header)
 
 
-def _parsed(source: Path, separator: str, header: list[str], *, quoted: bool) -> Iterator[Texts]:
+def _require_rows(source: Path, layout: Layout) -> None:
+    """Refuse quotation marks that are left open, and with them rows that would vanish in a cell of another one."""
+    lines: list[str] = []
+
+    def noted(text: io.TextIOWrapper) -> Iterator[str]:
+        for line in text:
+            lines.append(line)
+            yield line
+
+    fewest = 0
+    with _text(source, layout) as text:
+        for row in _strict(source, noted(text), layout):
+            fewest = fewest or len(row) - 1
+            if len(lines) > 1 and sum(line.count(layout.separator) >= max(fewest, 1) for line in lines) > 1:
+                msg = f"path: {source.name}: {LINES}"
+                raise InputError(msg)
+            lines.clear()
+
+
+def _strict(source: Path, lines: Iterable[str], layout: Layout) -> Iterator[list[str]]:
+    """Rows as Python's strict parser cuts them; InputError where it cannot."""
+    rows = csv.reader(lines, delimiter=layout.separator, strict=True)
+    while True:
+        try:
+            row = next(rows, None)
+        except csv.Error:
+            row = []
+            break
+        if row is None:
+            return
+        yield row
+    msg = f"path: {source.name}: {QUOTES}"
+    raise InputError(msg)
+
+
+def _parsed(source: Path, layout: Layout, header: list[str], *, quoted: bool) -> Iterator[Texts]:
     """Batches of at least one row; `quoted` tells whether cells may hold line ends."""
     import pyarrow as pa
     from pyarrow import csv as arrow
@@ -145,15 +226,15 @@ def _parsed(source: Path, separator: str, header: list[str], *, quoted: bool) ->
         return "skip"
 
     def cut(rows: list[tuple[int, str]], start: int) -> dict[int, list[str]]:
-        return {number - start: next(csv.reader([text], delimiter=separator)) for number, text in rows}
+        return {number - start: next(csv.reader([text], delimiter=layout.separator)) for number, text in rows}
 
     kinds = {str(i): pa.large_string() for i in range(len(header))}
     read = arrow.ReadOptions(use_threads=False, block_size=BLOCK, column_names=[*kinds])
-    parse = arrow.ParseOptions(delimiter=separator, escape_char=False, newlines_in_values=quoted)
+    parse = arrow.ParseOptions(delimiter=layout.separator, escape_char=False, newlines_in_values=quoted)
     parse.invalid_row_handler = set_aside
     convert = arrow.ConvertOptions(column_types=kinds, check_utf8=False, strings_can_be_null=False)
     skipped, done = 1, 0
-    with _opened(source) as stream:
+    with _opened(source, layout) as stream:
         for batch in arrow.open_csv(stream, read, parse, convert):
             columns = batch.slice(skipped).columns
             skipped = max(0, skipped - len(batch))
@@ -198,20 +279,43 @@ def _bare(header: list[str]) -> Texts:
     return Texts(header, [pa.chunked_array([pa.array([], pa.large_string())]) for _ in header], {})
 
 
-class _ShortLines(io.RawIOBase):
-    """A file as it is, or as it was before it was compressed, whose lines memory holds."""
+class _Utf8(io.RawIOBase):
+    """A stream of texts in another encoding, in UTF-8."""
 
-    def __init__(self, source: Path) -> None:
-        packed = source.suffix.lower() == ".gz"
-        self._bytes = cast("IO[bytes]", gzip.GzipFile(source)) if packed else source.open("rb")
-        self._name, self._open_line = source.name, 0
+    def __init__(self, stream: IO[bytes], encoding: str) -> None:
+        self._stream, self._decoder, self._rest = stream, codecs.getincrementaldecoder(encoding)(), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; UnicodeError where a byte stands for nothing."""
+        while not self._rest:
+            block = self._stream.read(len(buffer))
+            self._rest = self._decoder.decode(block, final=not block).encode()
+            if not block:
+                break
+        found, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class _ShortLines(io.RawIOBase):
+    """A stream whose lines memory holds."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self._stream, self._name, self._open_line = stream, name, 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer; InputError where a line is longer than `LONGEST_LINE`: few bytes can unpack to many."""
-        block = self._bytes.read(len(buffer))
+        block = self._stream.read(len(buffer))
         last = max(block.rfind(b"\n"), block.rfind(b"\r"))
         self._open_line = len(block) - 1 - last + (self._open_line if last < 0 else 0)
         if self._open_line > LONGEST_LINE:
@@ -224,37 +328,46 @@ class _ShortLines(io.RawIOBase):
         return len(block)
 
     def close(self) -> None:
-        self._bytes.close()
+        self._stream.close()
         super().close()
 
 
-def _opened(source: Path) -> IO[bytes]:
-    return cast("IO[bytes]", io.BufferedReader(_ShortLines(source)))
+def _bytes_of(source: Path) -> IO[bytes]:
+    """A file as it is, or as it was before it was compressed."""
+    return cast("IO[bytes]", gzip.GzipFile(source)) if source.suffix.lower() == ".gz" else source.open("rb")
 
 
-def _text(source: Path, errors: str = "strict") -> io.TextIOWrapper:
-    return io.TextIOWrapper(_opened(source), encoding="utf-8-sig", newline="", errors=errors)
+def _opened(source: Path, layout: Layout) -> IO[bytes]:
+    """A file in UTF-8."""
+    stream: Any = _bytes_of(source)
+    if layout.encoding != UTF8:
+        stream = io.BufferedReader(_Utf8(stream, layout.encoding))
+    return cast("IO[bytes]", io.BufferedReader(_ShortLines(stream, source.name)))
 
 
-def _header(source: Path, separator: str) -> list[str]:
+def _text(source: Path, layout: Layout, errors: str = "strict") -> io.TextIOWrapper:
+    return io.TextIOWrapper(_opened(source, layout), encoding="utf-8-sig", newline="", errors=errors)
+
+
+def _header(source: Path, layout: Layout) -> list[str]:
     # A file is decoded piece by piece, so that bad bytes of later lines would be met with the first one.
-    with _text(source, "surrogateescape") as text:
-        header: list[str] = next(filter(None, csv.reader(text, delimiter=separator, strict=True)), [])
-    if any(name.encode(errors="ignore").decode() != name for name in header):
-        raise unreadable(source, CSV)
+    with _text(source, layout, "surrogateescape") as text:
+        header: list[str] = next(filter(None, _strict(source, text, layout)), [])
+    if any("\0" in name or name.encode(errors="ignore").decode() != name for name in header):
+        raise _encoded(source, layout)
     return header
 
 
-def _plainly_quoted(source: Path, separator: str) -> bool:
+def _plainly_quoted(source: Path, layout: Layout) -> bool:
     """Whether quotation marks stand around whole cells alone, each of one line; refuses what is no UTF-8."""
     decoder, rest, plain = codecs.getincrementaldecoder("utf-8")(), b"", True
-    with _opened(source) as stream:
+    with _opened(source, layout) as stream:
         for block in iter(lambda: stream.read(BLOCK), b""):
             decoder.decode(block)
             lines, end, rest = (rest + block).rpartition(b"\n") if plain else (b"", b"", b"")
-            plain = plain and len(rest) <= BLOCK and _plain_quotes(lines + end, separator)
+            plain = plain and len(rest) <= BLOCK and _plain_quotes(lines + end, layout.separator)
     decoder.decode(b"", final=True)
-    return plain and _plain_quotes(rest, separator)
+    return plain and _plain_quotes(rest, layout.separator)
 
 
 def _plain_quotes(lines: bytes, separator: str) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.types import Floats
 from dpppsynth.spatial.mark_space import HOURS_OF_DAY, Marks, Times, Types
-from dpppsynth.spatial.marks import CLOCK_DATES, zone_of
+from dpppsynth.spatial.marks import CLOCK_DATES, days_between, word, zone_of
 from dpppsynth.spatial.tables.date_forms import (
     MISTAKEN,
     SERIAL,
@@ -41,10 +41,13 @@ NO_HOUR = "a date without an hour"
 NO_ZONE = "an offset, and no time zone is stated"
 FAR = f"a date outside {CLOCK_DATES[0][:4]} to {int(CLOCK_DATES[1][:4]) - 1}, where no clock is followed"
 OUT_OF_RANGE = "time outside the range"
+# Days since the end of 1899, by which spreadsheets keep dates; those of 1954 to 2119.
+SERIALS, FEWEST_DAYS, MOST_DAYS = "1899-12-30", 20_000, 80_000
+AMBIGUOUS = "a number that may be the serial date of a spreadsheet"
 SECONDS_OF_HOUR, SECONDS_OF_DAY = 3600.0, 86_400.0
 
 
-RULES = (MISSING_TYPE, UNKNOWN_TYPE, MISSING_TIME, NO_TIME, NO_HOUR, NO_ZONE, FAR, OUT_OF_RANGE, *MISTAKEN)
+RULES = (MISSING_TYPE, UNKNOWN_TYPE, MISSING_TIME, NO_TIME, NO_HOUR, NO_ZONE, FAR, OUT_OF_RANGE, AMBIGUOUS, *MISTAKEN)
 
 
 class MarkColumns(NamedTuple):
@@ -92,14 +95,8 @@ def _types(types: Types, cells: Sequence[Any], pointed: Pointed) -> tuple[NDArra
 
 
 def _text(cell: Any) -> str:
-    """A cell as text without blanks around it; a whole number that a file keeps as 3.0 is "3"."""
-    if isinstance(cell, str):
-        return cell.strip()
-    if _missing(cell):
-        return ""
-    if isinstance(cell, float | np.floating) and float(cell).is_integer():
-        return str(int(cell))
-    return str(cell)
+    """The one text of a cell, "" where it is missing."""
+    return "" if _missing(cell) else word(cell)
 
 
 def _missing(cell: Any) -> bool:
@@ -131,7 +128,22 @@ def _times(times: Times, cells: Sequence[Any], pointed: Pointed) -> tuple[NDArra
     rule[outside] = OUT_OF_RANGE
     if times.origin and times.form != "excel":
         rule[outside & maybe_serial(found, times.origin, times.end)] = SERIAL
-    return np.where(rule == "", found, times.start), {name: rule == name for name in RULES[2:]}
+        numbers = np.isin(np.arange(len(cells)), dates, invert=True) & (rule == "")
+        rule[numbers & _may_be_serial(times, found)] = AMBIGUOUS
+    known = np.isin(rule, ("", AMBIGUOUS))
+    return np.where(known, found, times.start), {name: rule == name for name in RULES[2:]}
+
+
+def serial_dates(numbers: Floats) -> NDArray[np.bool_]:
+    """(n,) which numbers are days since the end of 1899, should a spreadsheet have written them."""
+    return np.asarray((numbers >= FEWEST_DAYS) & (numbers <= MOST_DAYS), dtype=bool)
+
+
+def _may_be_serial(times: Times, numbers: Floats) -> NDArray[np.bool_]:
+    """(n,) which numbers of days since the origin would be other dates of the range as a spreadsheet's."""
+    shift = days_between(times.origin, SERIALS)
+    other = numbers + shift
+    return serial_dates(numbers) & (other >= times.start) & (other <= times.end) & (shift != 0)
 
 
 def _time(times: Times, cell: Any) -> float | str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LARGEST_COUNT = 2 * 10**7
 # Rule of networks for points farther away, or nearer to an edge that was left out.
 FAR = "too far from the network"
+OUTSIDE, INFINITE = "outside window", "not finite"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,8 +85,8 @@ def examine_rows(
         **garbled,
         "missing coordinate": (missing & (counts > 0) & ~unread) | (_rows_with(blank, row, n) & ~unread),
         "not a point": not_point,
-        "not finite": _rows_with(infinite, row, n),
-        "outside window" if isinstance(domain, Window) else FAR: _rows_with(outside, row, n),
+        INFINITE: _rows_with(infinite, row, n),
+        OUTSIDE if isinstance(domain, Window) else FAR: _rows_with(outside, row, n),
         "bad count": bad_count,
     } | ({} if users is None else {"missing user": (users == "") & (counts > 0)})
     rules |= {rule: mask & (counts > 0) for rule, mask in (unfit or {}).items()}
@@ -95,6 +96,11 @@ def examine_rows(
         msg = f"count: the rows stand for more than {LARGEST_COUNT:g} points together; check what the column counts"
         raise InputError(msg)
     return Rows(np.repeat(xy, repeats, axis=0), np.repeat(row, repeats), broken, tuple(rules))
+
+
+def table_places(table: Table) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Coordinates (m, 2) of all points of a table, in its own system, and their rows (m,)."""
+    return _places(table, np.ones(len(table), dtype=np.int64), counted=False)[:2]
 
 
 def _places(

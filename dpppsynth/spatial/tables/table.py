@@ -5,6 +5,7 @@ Parsers like to quote the offending cell, so what their libraries say about a ba
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import named
 from dpppsynth.spatial.marks import column, is_number
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
 
 
-SEPARATORS = (",", ";", "\t", "|")
+SEPARATORS, UTF8 = (",", ";", "\t", "|"), "utf-8"
 # Stands for a point that is no decimal sign, in no number.
 NO_POINT = "\N{MIDDLE DOT}"
 NUMERIC = re.compile(r"[\s\d+\-.,eE]*")
@@ -43,13 +45,14 @@ class Layout:
     """Columns and signs of a CSV file, or the layer of a GeoPackage; None or the default where not given.
 
     Coordinate columns of a CSV file are "x" and "y" unless given; a comma, a semicolon, a tab or a bar separates its
-    cells, and decimals begin with a point or a comma.
+    cells, and decimals begin with a point or a comma. `encoding` is the name of a text encoding of Python.
     """
 
     x: str | None = None
     y: str | None = None
     separator: str = ","
     decimal: str = "."
+    encoding: str = UTF8
     layer: str | None = None
 
     def __post_init__(self) -> None:
@@ -57,13 +60,14 @@ class Layout:
             if getattr(self, name) not in signs:
                 msg = f"{name}: must be one of {', '.join(map(repr, signs))}; got {getattr(self, name)!r}"
                 raise InputError(msg)
+        object.__setattr__(self, "encoding", _encoding(self.encoding))
         if self.decimal == self.separator:
             msg = f"decimal: ',' separates the cells already; name the sign that does with {named('separator')}"
             raise InputError(msg)
 
     def require_for(self, kind: str, file: str) -> None:
         """Refuse layout options of another kind of file: "csv", "gpkg" or any other; InputError."""
-        said = {name: getattr(self, name) for name in ("x", "y", "separator", "decimal")}
+        said = {name: getattr(self, name) for name in ("x", "y", "separator", "decimal", "encoding")}
         plain = {name: getattr(Layout(), name) for name in said}
         if kind != "csv" and said != plain:
             name = next(name for name in said if said[name] != plain[name])
@@ -86,6 +90,16 @@ class Layout:
         if self.decimal == "." or not isinstance(cell, str) or not NUMERIC.fullmatch(cell):
             return cell
         return cell.replace(".", NO_POINT).replace(self.decimal, ".")
+
+
+def _encoding(name: str) -> str:
+    """Python's name of a text encoding; InputError for an unknown one."""
+    try:
+        "x".encode(name)
+        return codecs.lookup(name).name
+    except (LookupError, TypeError, ValueError):
+        msg = f"encoding: must be that of a text, such as {UTF8}, cp1252 or utf-16; got {shown(name)}"
+    raise InputError(msg)
 
 
 class Columns(Mapping[str, NDArray[Any]]):
@@ -138,7 +152,7 @@ class Table:
     Places are geometries (n,), None where a row has none, or coordinates (n, 2) of points, NaN where one is missing.
     `garbled` tells the rows (n,) that break rules of the format itself. `original` gives the cells of a row as they
     stand in the file, in the order of the header; `raw` those of a column, where `columns` holds them in another form,
-    and `pointed` such a cell with a decimal point.
+    and `pointed` such a cell with a decimal point. `axes` are the columns of coordinates, where these are columns.
     """
 
     places: NDArray[Any]
@@ -149,6 +163,7 @@ class Table:
     garbled: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     raw: Callable[[str], Sequence[Any]] | None = None
     pointed: Callable[[Any], Any] = lambda cell: cell
+    axes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.places)

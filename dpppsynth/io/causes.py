@@ -1,0 +1,364 @@
+"""Causes of rows that break a rule, with their remedies; for the custodian alone.
+
+A cause is tried on the rows that break the rule. What is said quotes no row, coordinate or number of rows.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpppsynth.core.crs import NAMELESS, crs_label, is_in_degrees, reproject
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.rounding import power_of_ten
+from dpppsynth.core.types import Floats
+from dpppsynth.core.wording import mention
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.mark_space import Marks, Times
+from dpppsynth.spatial.marks import days_between, word
+from dpppsynth.spatial.tables.date_forms import MISTAKEN
+from dpppsynth.spatial.tables.mark_columns import (
+    AMBIGUOUS,
+    NO_HOUR,
+    NO_TIME,
+    OUT_OF_RANGE,
+    SERIALS,
+    UNKNOWN_TYPE,
+    serial_dates,
+)
+from dpppsynth.spatial.tables.mark_columns import (
+    FAR as CLOCK_FAR,
+)
+from dpppsynth.spatial.tables.rows import FAR, INFINITE, OUTSIDE, table_places
+from dpppsynth.spatial.tables.table import Table, number
+
+# Rules of times whose causes can be told.
+OF_TIMES = (NO_TIME, OUT_OF_RANGE, NO_HOUR, AMBIGUOUS, CLOCK_FAR, *MISTAKEN)
+Mask = NDArray[np.bool_]
+# Rows of which cells are looked at, for each rule.
+FEW = 1000
+UNKNOWN_LEVEL = "unknown level"
+NOT_A_NUMBER = "not a number"
+DEGREES = "EPSG:4326"
+# Units of a map by which a way from one CRS to another and back is sure.
+SURE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A table, how it was read, and what its marks are told to be."""
+
+    table: Table
+    domain: Domain
+    # The system that coordinates were re-projected from; None where they were taken as they stand.
+    source: Any = None
+    described: Marks | None = None
+    by: str | None = None
+    levels: Sequence[str] = ()
+    places: tuple[Floats, NDArray[np.intp]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "places", table_places(self.table))
+
+    def there(self, xy: Floats) -> Floats:
+        """Coordinates (n, 2) of the file in the system of the domain."""
+        return xy if self.source is None else reproject(xy, self.source, self.domain.crs or "")
+
+    def near(self, xy: Floats) -> Mask:
+        """(n,) which coordinates of the domain lie in its box."""
+        low, high = np.reshape(self.domain.bounds, (2, 2))
+        return np.asarray(((xy >= low) & (xy <= high)).all(axis=1), dtype=bool)
+
+    def cells(self, name: str, rows: Mask) -> list[Any]:
+        """Cells of a column in some of the rows, with decimal points."""
+        column = self.table.cells(name)
+        return [self.table.pointed(column[int(i)]) for i in np.flatnonzero(rows)[:FEW]]
+
+
+def told(read: Read, broken: Mapping[str, Mask]) -> Iterator[str]:
+    """What is wrong with the rows (rows,) that break each rule, where it can be told."""
+    for rule, rows in broken.items():
+        reasons = [*_reasons(rule, read, rows)]
+        if rows.all():
+            last = [] if reasons else [_last(rule)]
+            yield " ".join([f"Every row breaks the rule {rule!r}: the mistake is hardly in the rows.", *reasons, *last])
+        elif reasons:
+            yield " ".join([f"Of the rows that break the rule {rule!r}:", *reasons])
+
+
+def _reasons(rule: str, read: Read, rows: Mask) -> Iterator[str]:
+    if rule in (OUTSIDE, FAR, INFINITE):
+        yield from _elsewhere(read, rows)
+    elif rule == NOT_A_NUMBER:
+        yield from _no_numbers(read, rows)
+    elif rule in OF_TIMES and read.described and read.described.times:
+        yield from _times(read.described.times, rule, read.cells(read.described.times.name, rows))
+    elif rule == UNKNOWN_TYPE and read.described and read.described.types:
+        types = read.described.types
+        yield from _alike(read.cells(types.name, rows), types.values, mention("types"))
+    elif rule == UNKNOWN_LEVEL and read.by is not None:
+        yield from _alike(read.cells(read.by, rows), read.levels, mention("levels"))
+
+
+def _last(rule: str) -> str:
+    """A question where no cause was found."""
+    if rule in (OUTSIDE, FAR, INFINITE):
+        return "Is it the CRS, and the place, of the domain?"
+    return "Is it the right column, and in the form that the rule asks for?"
+
+
+def _how_many(fitting: Mask) -> str:
+    """The number of rows in words that do not tell it; "" of none."""
+    return "all" if fitting.all() else "most" if fitting.mean() > 0.5 else "some" if fitting.any() else ""
+
+
+# --- Places ----------------------------------------------------------------------------------------------------------
+
+# Changes of coordinates (n, 2), after which they may lie in the domain, and remedies.
+CHANGES: tuple[tuple[Callable[[Floats], Floats], str, Callable[[], str]], ...] = (
+    (
+        lambda xy: xy[:, ::-1],
+        "With x and y exchanged",
+        lambda: f"exchange the columns ({mention('x')}, {mention('y')}), or the axes of the geometries",
+    ),
+    (lambda xy: xy * 1000, "In metres instead of kilometres", lambda: "write them in the unit of the CRS"),
+    (lambda xy: xy / 1000, "In kilometres instead of metres", lambda: "write them in the unit of the CRS"),
+    (lambda xy: xy * (-1, 1), "With another sign of x", lambda: "west of Greenwich degrees are negative"),
+    (lambda xy: xy * (1, -1), "With another sign of y", lambda: "south of the equator degrees are negative"),
+    (
+        lambda xy: xy - np.column_stack([np.floor(xy[:, 0] / 1e6) * 1e6, np.zeros(len(xy))]),
+        "Without the number of the zone in front of x",
+        lambda: "take the first digits of x away, or name the CRS that has them",
+    ),
+)
+
+
+def _elsewhere(read: Read, rows: Mask) -> Iterator[str]:
+    """Other readings of coordinates that are not in the domain."""
+    xy, row = read.places
+    xy = xy[rows[row] & np.isfinite(xy).all(axis=1)]
+    left = np.ones(len(xy), dtype=bool)
+
+    def claimed(fitting: Mask) -> str:
+        """How many of the rows fit that no earlier cause did; they are left to no later one."""
+        fitting, how_many = fitting & left, _how_many(fitting & left) if len(xy) else ""
+        left[fitting] = False
+        return how_many
+
+    if how_many := claimed(placeholders(xy)):
+        yield (
+            f"{how_many.capitalize()} have 0 or a number such as -1 or 9999 in the place of coordinates: find their "
+            "places, or leave them out."
+        )
+    if isinstance(read.domain, Window):
+        beside = border_roundings(read, read.domain, xy)
+        if how_many := claimed(np.isfinite(beside)):
+            width = f"{power_of_ten(float(np.nanmax(np.where(np.isfinite(beside), beside, 0))) * 10):g}"
+            yield (
+                f"{how_many.capitalize()} lie outside by less than a rounding of their own digits: move them onto the "
+                f"border, or take a window that is wider by {width} from public knowledge."
+            )
+    for fitting, words in _of_crs(read, xy):
+        if how_many := claimed(fitting):
+            yield f"{how_many.capitalize()} {words}."
+    for change, words, remedy in CHANGES:
+        if how_many := claimed(read.near(read.there(change(xy)))):
+            yield f"{words} {how_many} would lie there: {remedy()}."
+
+
+def _of_crs(read: Read, xy: Floats) -> Iterator[tuple[Mask, str]]:
+    """Which coordinates (n, 2) are in another CRS than is said, and words on it."""
+    if read.source is None:
+        words = (
+            f"look like degrees: name their CRS ({mention('crs', repr(DEGREES))}) and have them re-projected to that "
+            f"of the domain ({_said('to_crs', read.domain.crs)})"
+        )
+        yield _degrees(read, xy), words
+        return
+    words = f"are in the CRS of the domain already: name it as theirs ({_said('crs', read.domain.crs)}), or assign it"
+    yield read.near(xy), f"{words} to the file"
+    if is_in_degrees(read.source):
+        yield (
+            np.asarray((np.abs(xy) > 360).any(axis=1), dtype=bool),
+            f"are no degrees: name the CRS they are in ({mention('crs')})",
+        )
+
+
+def _said(argument: str, crs: Any) -> str:
+    label = NAMELESS if crs is None else crs_label(crs)
+    return mention(argument, "" if label == NAMELESS else repr(label))
+
+
+def placeholders(xy: Floats) -> Mask:
+    """(n,) which coordinates (n, 2) are signs for missing ones: 0 in one of them, or twice a number such as 9999."""
+    alike = xy[:, 0] == xy[:, 1]
+    nines = np.array([re.fullmatch(r"9{2,}(\.[09]*)?", repr(abs(float(x)))) is not None for x in xy[:, 0]], dtype=bool)
+    return np.asarray((xy == 0).any(axis=1) | (alike & (np.isin(xy[:, 0], (-1, 1)) | nines)), dtype=bool)
+
+
+def border_roundings(read: Read, window: Window, xy: Floats) -> Floats:
+    """(n,) what the last digit of coordinates (n, 2) counts in the domain, NaN where they are farther outside."""
+    size = float(np.abs(window.bounds).max())
+    decimals = [max(_decimals(x), _decimals(y)) for x, y in xy.tolist()]
+    unit = 10.0 ** -np.array(decimals, dtype=np.float64)
+    here = read.there(xy)
+    with np.errstate(invalid="ignore"):
+        steps = [
+            np.hypot(*(read.there(xy + unit[:, None] * axis) - here).T) for axis in (np.array([1, 0]), np.array([0, 1]))
+        ]
+        least = 1e-12 * size if read.source is None else SURE
+        widths = np.maximum(np.max(steps, axis=0), least) if len(xy) else np.empty(0)
+        found = np.full(len(xy), np.nan)
+        known = np.isfinite(here).all(axis=1) & np.isfinite(widths)
+        found[known] = window.outside(here[known])
+    return np.where(found <= 1.5 * widths, widths, np.nan)
+
+
+def _decimals(value: float) -> int:
+    text = repr(value)
+    mantissa, _, exponent = text.partition("e")
+    return max(0, len(mantissa.partition(".")[2].rstrip("0")) - int(exponent or 0))
+
+
+def _degrees(read: Read, xy: Floats) -> Mask:
+    """Which coordinates would lie in the domain as degrees, in either order; all small ones where it has no CRS."""
+    small = np.asarray((np.abs(xy) <= (180, 180)).all(axis=1), dtype=bool)
+    if np.abs(read.domain.bounds).max() <= 360 or not small.any():
+        return np.zeros(len(xy), dtype=bool)
+    if read.domain.crs is None:
+        return small
+    try:
+        ways = [read.near(reproject(way, DEGREES, read.domain.crs)) for way in (xy, xy[:, ::-1])]
+    except InputError:
+        return small
+    return np.asarray(small & ((ways[0] | ways[1]) | small.all()), dtype=bool)
+
+
+# --- Numbers ---------------------------------------------------------------------------------------------------------
+
+FORMS_OF_NUMBERS = (
+    (re.compile(r"[-+]?\d+,\d+"), "decimal"),
+    (re.compile(r"[-+]?\d{1,3}([ ,.'\u2019\u00a0\u202f]\d{3})+([.,]\d+)?"), "signs between thousands: take them out"),
+    (re.compile(r".*\d\s*[\u00b0\u00ba].*"), "degrees, minutes and seconds: write them as decimal degrees"),
+    (
+        re.compile(r"(?i)#?n/?a|null|none|missing|unknown|-+|\?+|\.+|#[a-z/0]+[!?]?"),
+        "words or signs for missing ones: leave the cells empty, and find the places or leave the rows out",
+    ),
+    (re.compile(r"[-+]?[\d.]+\s*\D{1,6}"), "units behind them: take these out"),
+)
+
+
+def _no_numbers(read: Read, rows: Mask) -> Iterator[str]:
+    """What stands in cells of coordinates that are no numbers."""
+    axes = read.table.axes
+    if not axes:
+        return
+    texts = [
+        (name, cell.strip())
+        for name in axes
+        for cell in read.cells(name, rows)
+        if isinstance(cell, str) and number(cell) is None
+    ]
+    if any(cell == name for name, cell in texts):
+        yield "Some repeat the header, as joined files do: leave these lines out."
+    found: dict[str, None] = {}
+    for name, cell in texts:
+        if cell != name:
+            found.setdefault(next((words for form, words in FORMS_OF_NUMBERS if form.fullmatch(cell)), ""), None)
+    for words in filter(None, found):
+        if words == "decimal":
+            yield f"Coordinates have decimal commas: say so ({mention('decimal', repr(','))})."
+        else:
+            yield f"Coordinates have {words}."
+
+
+# --- Times -----------------------------------------------------------------------------------------------------------
+
+MONTH = "[A-Za-z\u00e4\u00fb\u00e9]{3,10}[.]?"
+ISO = "write dates as 2024-05-01, and times as 2024-05-01T17:30"
+FORMS_OF_TIMES = (
+    (re.compile(r"\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})\b.*"), "day, month and year in another order"),
+    (re.compile(r"\d{4}[/.]\d{1,2}[/.]\d{1,2}\b.*"), "dates with other signs between their parts"),
+    (re.compile(r"\d{4}-\d{1,2}"), "months without a day"),
+    (re.compile(r"\d{4}-\d{1,2}-\d{1,2}\b.*"), "dates in nearly the right form"),
+    (re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(\.0)?"), "dates without signs between their parts"),
+    (re.compile(r"(?i)\d{1,2}(:\d\d){0,2}\s*[ap]\.?m\.?"), "hours of a clock of twelve"),
+    (re.compile(rf"(\w+[.]?,? )?{MONTH} ?\d.*|\d.{{0,3}}{MONTH}.*\d.*"), "names of months"),
+    (re.compile(r"\d{9,10}(\.\d+)?|\d{12,13}"), "seconds or milliseconds since 1970"),
+)
+
+
+def _times(times: Times, rule: str, cells: Iterable[Any]) -> Iterator[str]:
+    """What form cells have that are no times, or none of the range."""
+    found: dict[str, None] = {}
+    for cell in cells:
+        text = word(cell)
+        if (times.origin or times.periodic) and _is_serial(times, text):
+            found[SERIALS] = None
+        elif rule != NO_HOUR or not times.periodic:
+            found.setdefault(next((words for form, words in FORMS_OF_TIMES if form.fullmatch(text)), ""), None)
+    for words in filter(None, found):
+        if words == SERIALS:
+            yield (
+                "Some are numbers such as Excel has for dates (days since the end of 1899): give these cells the "
+                "format yyyy-mm-dd in Excel, and export again."
+            )
+        else:
+            yield f"Some are {words}: {ISO}."
+    if not [*filter(None, found)] and rule in (NO_TIME, NO_HOUR):
+        clock = "; the hour of a day may be 17:30 alone" if times.periodic else ""
+        yield f"A time is a number, or a text of the form of ISO 8601: {ISO}{clock}."
+
+
+def _is_serial(times: Times, text: str) -> bool:
+    """Whether a text is a number that Excel could have written for a date: of the range, where that has dates."""
+    value = number(text)
+    if value is None or not serial_dates(np.array([value])).any():
+        return False
+    if not times.origin:
+        return True
+    since = value + days_between(times.origin, "1899-12-30")
+    return bool(times.start <= since <= times.end)
+
+
+# --- Levels and types ------------------------------------------------------------------------------------------------
+
+
+def plain(text: str) -> str:
+    """A text without accents, case, blanks and signs."""
+    letters = unicodedata.normalize("NFKD", text.casefold().replace("\u00df", "ss"))
+    return "".join(sign for sign in letters if sign.isalnum())
+
+
+def _alike(cells: Iterable[Any], values: Sequence[str], option: str) -> Iterator[str]:
+    """Why texts are not in the list, although something like them is."""
+    known, texts = {plain(value) for value in values}, {word(cell) for cell in cells}
+    whole = {value.strip() for value in values}
+    if any("," in text and {*(part.strip() for part in text.split(","))} <= whole for text in texts):
+        yield f"Some hold commas, and stand in the list as several: put quotation marks around them ({option})."
+    if any(plain(text) in known for text in texts):
+        yield "Some are in the list but for case, blanks, accents or signs: write them alike."
+    elif any(_other_encoding(text) in whole for text in texts):
+        yield f"Some letters were written in another encoding: name it ({mention('encoding')})."
+    elif any(difflib.get_close_matches(plain(text), known, 1, 0.85) for text in texts):
+        yield "Some are in the list but for a letter or two: write them alike."
+
+
+def _other_encoding(text: str) -> str:
+    try:
+        return text.encode("cp1252").decode()
+    except ValueError:
+        return ""
+
+
+def alike_labels(labels: Iterable[str]) -> bool:
+    """Whether some labels that differ are alike but for case and blanks."""
+    different = set(labels)
+    return len({"".join(label.casefold().split()) for label in different}) < len(different)
