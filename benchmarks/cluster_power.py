@@ -1,0 +1,76 @@
+"""What `check` says of clusters that show, against releases of originals that have just these, or none.
+
+400 points on a square of 1 km, .3 of epsilon for clusters, Laplace approximation. Originals: uniform points; clusters
+of all points, of the size and spread from which on they show; one place with as many points as show, the others
+uniform. Some minutes on one core:
+
+    OMP_NUM_THREADS=1 python benchmarks/cluster_power.py --out docs/results/clusters.md
+"""
+
+import argparse
+from collections.abc import Iterator
+
+import numpy as np
+from pages import command_line, fill, table
+
+import dpppsynth as dps
+from dpppsynth.privacy import AlphaNeighbours
+
+SEED, N, SHARE, SIDE, REPEATS = 441, 400, 0.3, 1000.0, 12
+SQUARE = dps.Window.rectangle(0, 0, SIDE, SIDE, "EPSG:27700")
+# Budgets and caps on persons' points.
+CASES = ((1.0, 1), (1.0, 2), (3.0, 1), (3.0, 2))
+HEADS = (
+    *("epsilon", "points of a person", "clusters show from", "a crowd shows from"),
+    *("uniform: clusters likely", "clusters: not seen", "crowd: not seen"),
+)
+
+
+def clusters(size: float, spread: float, rng: np.random.Generator) -> np.ndarray:
+    """Points about uniform parents, of mean number `size`, reflected at the border."""
+    numbers = []
+    while sum(numbers) < N:
+        numbers.append(int(rng.poisson(size)))
+    parents = np.repeat(rng.uniform(0, SIDE, (len(numbers), 2)), numbers, axis=0)[:N]
+    xy = np.abs(parents + spread * rng.standard_normal((N, 2)))
+    return np.where(xy > SIDE, 2 * SIDE - xy, xy)
+
+
+def crowd(points: float, rng: np.random.Generator) -> np.ndarray:
+    """Uniform points, so many of which are at one place."""
+    xy = rng.uniform(0, SIDE, (N, 2))
+    xy[: int(points)] = xy[0]
+    return xy
+
+
+def likely(synthesizer: dps.LGCPSynthesizer, xy: np.ndarray, seed: list[int]) -> bool:
+    """Whether a release of the points holds clusters for likely."""
+    release = synthesizer.release(dps.PointPattern(xy, SQUARE), np.random.default_rng(seed))
+    return bool(release.clusters.likely)
+
+
+def rows() -> Iterator[list[str]]:
+    """A row for each budget and cap."""
+    for case, (epsilon, cap) in enumerate(CASES):
+        relation = AlphaNeighbours(50.0, max_points_per_person=cap)
+        synthesizer = dps.LGCPSynthesizer(epsilon, relation=relation, clusters=SHARE, inference="laplace")
+        power = synthesizer.plan(SQUARE, n=N).statistic.power()
+        size, spread = power.size
+        seeds = [[SEED, case, repeat] for repeat in range(REPEATS)]
+        rngs = [np.random.default_rng([*seed, 1]) for seed in seeds]
+        yes = [likely(synthesizer, rng.uniform(0, SIDE, (N, 2)), seed) for rng, seed in zip(rngs, seeds, strict=True)]
+        no = [not likely(synthesizer, clusters(size, spread, rng), s) for rng, s in zip(rngs, seeds, strict=True)]
+        lost = [not likely(synthesizer, crowd(power.crowd, rng), s) for rng, s in zip(rngs, seeds, strict=True)]
+        told = [f"{epsilon:g}", f"{cap}", f"{size:.1f} further places, {spread:.0f} m", f"{power.crowd:.0f} points"]
+        print(*told, sum(yes), sum(no), sum(lost), flush=True)
+        yield [*told, *(f"{sum(each)} of {REPEATS}" for each in (yes, no, lost))]
+
+
+def main() -> None:
+    parser: argparse.ArgumentParser = command_line(__doc__ or "")
+    out = parser.parse_args().out
+    fill(out, "told", table(HEADS, rows()))
+
+
+if __name__ == "__main__":
+    main()
