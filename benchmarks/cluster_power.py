@@ -1,13 +1,14 @@
 """What `check` says of clusters that show, against releases of originals that have just these, or none.
 
 400 points on a square of 1 km, .3 of epsilon for clusters, Laplace approximation. Originals: uniform points; clusters
-of all points, of the size and spread from which on they show; one place with as many points as show, the others
-uniform. Some minutes on one core:
+of all points, of the size and spread from which on they show; groups of four at one place, with as many pairs as show,
+and uniform points; one place with a fifth of all points. Some minutes on one core:
 
     OMP_NUM_THREADS=1 python benchmarks/cluster_power.py --out docs/results/clusters.md
 """
 
 import argparse
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,8 +22,8 @@ SQUARE = dps.Window.rectangle(0, 0, SIDE, SIDE, "EPSG:27700")
 # Budgets and caps on persons' points.
 CASES = ((1.0, 1), (1.0, 2), (3.0, 1), (3.0, 2))
 HEADS = (
-    *("epsilon", "points of a person", "clusters show from", "a crowd shows from"),
-    *("uniform: clusters likely", "clusters: not seen", "crowd: not seen"),
+    *("epsilon", "points of a person", "clusters show from", "excess shows from"),
+    *("uniform: clusters likely", "clusters: not seen", "groups of four: not seen", "one place: not seen"),
 )
 
 
@@ -36,10 +37,11 @@ def clusters(size: float, spread: float, rng: np.random.Generator) -> np.ndarray
     return np.where(xy > SIDE, 2 * SIDE - xy, xy)
 
 
-def crowd(points: float, rng: np.random.Generator) -> np.ndarray:
-    """Uniform points, so many of which are at one place."""
+def groups(points: int, groups: int, rng: np.random.Generator) -> np.ndarray:
+    """Uniform points, and groups of so many points at one place each."""
     xy = rng.uniform(0, SIDE, (N, 2))
-    xy[: int(points)] = xy[0]
+    together = min(points * groups, N // points * points)
+    xy[:together] = np.repeat(xy[:together:points], points, axis=0)
     return xy
 
 
@@ -60,10 +62,14 @@ def rows() -> Iterator[list[str]]:
         rngs = [np.random.default_rng([*seed, 1]) for seed in seeds]
         yes = [likely(synthesizer, rng.uniform(0, SIDE, (N, 2)), seed) for rng, seed in zip(rngs, seeds, strict=True)]
         no = [not likely(synthesizer, clusters(size, spread, rng), s) for rng, s in zip(rngs, seeds, strict=True)]
-        lost = [not likely(synthesizer, crowd(power.crowd, rng), s) for rng, s in zip(rngs, seeds, strict=True)]
-        told = [f"{epsilon:g}", f"{cap}", f"{size:.1f} further places, {spread:.0f} m", f"{power.crowd:.0f} points"]
-        print(*told, sum(yes), sum(no), sum(lost), flush=True)
-        yield [*told, *(f"{sum(each)} of {REPEATS}" for each in (yes, no, lost))]
+        few, many = (4, math.ceil(power.pairs / 6)), (N // 5, 1)
+        lost, crowd = (
+            [not likely(synthesizer, groups(*each, rng), s) for rng, s in zip(rngs, seeds, strict=True)]
+            for each in (few, many)
+        )
+        told = [f"{epsilon:g}", f"{cap}", f"{size:.1f} further places, {spread:.0f} m", f"{power.pairs:.0f} pairs"]
+        print(*told, sum(yes), sum(no), sum(lost), sum(crowd), flush=True)
+        yield [*told, *(f"{sum(each)} of {REPEATS}" for each in (yes, no, lost, crowd))]
 
 
 def main() -> None:

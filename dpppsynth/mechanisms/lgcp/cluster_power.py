@@ -72,16 +72,12 @@ class ClusterPower:
 
     @property
     def pairs(self) -> float:
-        """Pairs at one place, each point counted up to the cap, from which on they show; infinite if none do."""
+        """Pairs at places that are shared, over what the intensity explains, from which on they show; else infinite.
+
+        Each point counts up to the cap. A single crowded place is high intensity to the model, which explains it.
+        """
         shown = self._shows(np.repeat(TRIED[:, None], len(self.caps), axis=1), self._variance[:1])
         return float(TRIED[np.argmax(shown)]) if shown.any() else np.inf
-
-    @property
-    def crowd(self) -> float:
-        """Points at one place from which on they show; infinite where all points would not."""
-        most = min(self.caps)
-        points = np.ceil(max(2 * self.pairs / most, (1 + np.sqrt(1 + 8 * self.pairs)) / 2))
-        return float(points) if points <= self.n else np.inf
 
     @property
     def size(self) -> tuple[float, float]:
@@ -99,7 +95,7 @@ class ClusterPower:
 
     def to_dict(self) -> dict[str, float | None]:
         """JSON form; None stands for what no number of points shows."""
-        found = {"visible_cluster_size": self.size[0], "visible_pairs": self.pairs, "visible_crowd": self.crowd}
+        found = {"visible_cluster_size": self.size[0], "visible_pairs": self.pairs}
         return {name: value if np.isfinite(value) else None for name, value in found.items()}
 
     def words(self, unit: str) -> str:
@@ -113,12 +109,11 @@ class ClusterPower:
         return f"{all_over}; {self.unseen()}"
 
     def unseen(self) -> str:
-        """What would not show."""
-        if not np.isfinite(self.crowd):
-            return "one crowded place may not show at this budget, however many points it has"
+        """What may be there unseen."""
+        counted = f"(each point counted up to {min(self.caps)})"
         return (
-            f"one place with fewer than {_few(self.crowd)} points, or an excess of fewer than {_few(self.pairs)} pairs "
-            f"there (each point counted up to {min(self.caps)}), may not show at this budget"
+            f"an excess of fewer than {_few(self.pairs)} pairs over what the intensity explains {counted}, such as one "
+            "crowded place, may not show at this budget"
         )
 
 

@@ -146,16 +146,15 @@ class TestPower:
         assert self.plan(cap=2, cluster_places="apart").places == "apart"
 
     @pytest.mark.parametrize("domain", [SQUARE, STREETS])
-    def test_more_budget_tells_smaller_clusters_and_crowds(self, domain):
+    def test_more_budget_tells_smaller_clusters(self, domain):
         found = [self.plan(epsilon, domain=domain).power() for epsilon in (0.1, 1.0, 3.0, 30.0)]
-        for name in ("pairs", "crowd"):
-            values = [getattr(each, name) for each in found]
-            assert values == sorted(values, reverse=True)
+        pairs = [each.pairs for each in found]
+        assert pairs == sorted(pairs, reverse=True)
         sizes = [each.size[0] for each in found]
         assert sizes == sorted(sizes, reverse=True)
-        assert np.isinf(found[0].crowd)
-        assert "may not show at this budget, however many points it has" in found[0].words("m")
-        assert found[0].to_dict()["visible_crowd"] is None
+        assert np.isinf(sizes[0])
+        assert "no clusters show" in found[0].words("m")
+        assert found[0].to_dict()["visible_cluster_size"] is None
 
     def test_what_is_stated_is_where_the_probability_of_none_passes_a_half(self):
         power = self.plan().power()
@@ -163,8 +162,6 @@ class TestPower:
         around = power.none(low + np.array([[0.95 * power.pairs], [power.pairs]]))
         assert around[1] < 0.5 < around[0]
         assert power.none(power.even[None])[0] > 0.8
-        # So many points at one place have as many pairs, each counted up to the cap.
-        assert power.crowd * min(power.caps) / 2 >= power.pairs
 
     def test_no_clusters_are_not_called_none_at_all(self):
         even = np.random.default_rng(4).uniform(0, 1000, (400, 2))
