@@ -42,12 +42,17 @@ PANELS, IN_ROW, PANEL = 12, 4, 2.6
 STEPS = 12
 
 
+# Instants that a period of the calendar is the mean of, and the fewest periods that make panels.
+WITHIN, FEWEST = 6, 2
+
+
 @dataclass(frozen=True)
 class IntensityOfMark:
-    """An intensity of points with marks, of one type or at one instant."""
+    """An intensity of points with marks, of one type, or at one instant or on average over several."""
 
     whole: Any
     chosen: Mapping[str, Any]
+    times: tuple[float, ...] = ()
 
     @property
     def mesh(self) -> Mesh:
@@ -56,11 +61,16 @@ class IntensityOfMark:
         return found
 
     def __call__(self, xy: Floats) -> Floats:
-        return np.asarray(self.whole(xy, **self.chosen), dtype=np.float64)
+        return np.asarray(np.mean([self.whole(xy, **each) for each in self._each()], axis=0), dtype=np.float64)
+
+    def _each(self) -> list[dict[str, Any]]:
+        """What is chosen, at each of the times where there are some."""
+        return [{**self.chosen, "time": time} for time in self.times] if self.times else [dict(self.chosen)]
 
     def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
         """(n,) values at positions in the given elements."""
-        return np.asarray(self.whole.at(element, weight, positions, **self.chosen), dtype=np.float64)
+        found = [self.whole.at(element, weight, positions, **each) for each in self._each()]
+        return np.asarray(np.mean(found, axis=0), dtype=np.float64)
 
 
 def plot_by_type(
@@ -98,17 +108,18 @@ def plot_by_time(
     type: str | None = None,  # noqa: A002 - as in `intensity`
     pattern: PointPattern | None = None,
 ) -> list[Axes]:
-    """Draw the intensity at instants, all under one colour scale.
+    """Draw the intensity by time, all under one colour scale.
 
     Parameters
     ----------
     release : MarkedRelease
     times : sequence of float, optional
-        Unless given: eight, evenly spread over the range, or noon of each day of a week.
+        Instants. Unless given: years or months of the calendar, means over each, where dates span two to twelve; else
+        eight instants, evenly spread over the range, or noon of each day of a week.
     type : str, optional
         Of this type alone.
     pattern : PointPattern, optional
-        Synthetic points of the release, each drawn above the map of the nearest of these instants.
+        Synthetic points of the release, each drawn above the map of its year or month, or of the nearest instant.
 
     Raises
     ------
@@ -119,18 +130,23 @@ def plot_by_time(
     if own is None:
         msg = "release: its points have no times; plot_by_type draws their types."
         raise InputError(msg)
+    periods = {} if times is not None else calendar(own)
     shown = _instants(own) if times is None else own.require(times)
     points = []
     if pattern is not None:
-        nearest = np.argmin([own.distance(_marked(pattern, own.name), each) for each in shown], axis=0)
+        at = _marked(pattern, own.name)
+        nearest = np.argmin([own.distance(at, each) for each in shown], axis=0)
+        if periods:
+            nearest = np.searchsorted([start for start, _ in periods.values()][1:], at, side="right")
         mine = np.ones(len(pattern), dtype=bool)
         if type is not None and release.marks.types is not None:
             mine = _marked(pattern, release.marks.types.name) == type
-        points = [pattern.xy[(nearest == k) & mine] for k in range(len(shown))]
+        points = [pattern.xy[(nearest == k) & mine] for k in range(len(periods or shown))]
     chosen = {} if type is None else {"type": type}
-    parts = {
-        instant_text(own, each): IntensityOfMark(release.intensity, {"time": float(each), **chosen}) for each in shown
-    }
+    instants = {instant_text(own, each): (float(each),) for each in shown}
+    within = (np.arange(WITHIN) + 0.5) / WITHIN
+    means = {name: tuple((start + (end - start) * within).tolist()) for name, (start, end) in periods.items()}
+    parts = {name: IntensityOfMark(release.intensity, chosen, each) for name, each in (means or instants).items()}
     per = f" and {own.unit.removesuffix('s')}" if own.unit else ", per unit of time"
     return draw_panels(parts, points, per=per)
 
@@ -165,6 +181,29 @@ def plot_marginal(
         ax = _curve(table, times, ax, band)
     set_title(ax, title or ("Types" if mark == "types" else "Times"))
     return ax
+
+
+def calendar(times: Times) -> dict[str, tuple[float, float]]:
+    """Beginnings and ends of years, or else of months, of a range of dates, by their names; none of other ranges.
+
+    Examples
+    --------
+    >>> calendar(Times.between("when", "2019-07-01", "2021-01-01"))
+    {'2019': (0.0, 184.0), '2020': (184.0, 550.0)}
+    >>> list(calendar(Times.between("when", "2024-01-01", "2024-04-01"))), calendar(Times.day("when"))
+    (['2024-01', '2024-02', '2024-03'], {})
+    """
+    if not times.origin:
+        return {}
+    first, day = np.datetime64(times.origin, "s"), np.timedelta64(1, "D")
+    last = first + np.timedelta64(round((times.end - times.start) * 86_400) - 1, "s")
+    for step in ("Y", "M"):
+        names = np.arange(first.astype(f"M8[{step}]"), last.astype(f"M8[{step}]") + 1)
+        if FEWEST <= len(names) <= PANELS:
+            ends = [((each + 1).astype("M8[s]") - first) / day for each in names]
+            starts = [0.0, *ends[:-1]]
+            return {str(n): (float(a), min(float(b), times.end)) for n, a, b in zip(names, starts, ends, strict=True)}
+    return {}
 
 
 def _instants(times: Times) -> Floats:

@@ -22,7 +22,7 @@ import scipy
 from dpppsynth.core.arguments import instance, positive, probability, several
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import sum_up
-from dpppsynth.core.wording import mention
+from dpppsynth.core.wording import either, mention
 from dpppsynth.privacy.catalogue import LAYER, Code, Statement, text
 from dpppsynth.privacy.composed import Composed, merged_profiles
 from dpppsynth.privacy.guarantee import Guarantee
@@ -124,11 +124,12 @@ def require_all_points(relation: Relation) -> None:
     InputError
     """
     if relation.user_cap is not None:
+        types = either("MarkedSynthesizer, types='public'", "--method marked --types MARK=A,B --no-protect-types")
         msg = (
             f"by: the cap of {relation.user_cap.most} holds for a person's points at all levels together, and "
             "which of them count is drawn: how many points each level has would be known afterwards only, and must be "
-            "public before. Make one release for each level, each with a budget of its own; or vouch for the cap, "
-            f"without {mention('user')}."
+            f"public before. Release the levels as public types, of which the cap holds ({types}); make one release "
+            f"for each level, each with a budget of its own; or vouch for the cap, without {mention('user')}."
         )
         raise InputError(msg)
 

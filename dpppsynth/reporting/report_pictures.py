@@ -136,7 +136,7 @@ def mark_pictures(release: Marked, pattern: PointPattern | None) -> Iterator[tup
         alt = f"Expected points by {types.name}, with credible intervals."
         yield f"Expected points by {types.name}", _picture(plot_marginal(release, "types", title=types.name), alt)
     if times is not None:
-        alt = f"Maps of the released intensity at several instants of {times.name}, under one colour scale."
+        alt = f"Maps of the released intensity by {times.name}, under one colour scale."
         yield (
             f"Private intensity by {times.name}",
             _picture(plot_by_time(release, pattern=pattern)[0], alt, drawn=False),

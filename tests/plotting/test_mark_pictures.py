@@ -154,6 +154,21 @@ def test_the_curve_by_distance_says_that_marks_are_kept(square):
     assert any("time changed" in text.get_text() for text in ax.texts)
 
 
+def test_years_of_a_calendar_have_a_panel_each():
+    marks = Marks(times=Times.between("when", "2019-01-01", "2022-01-01", hats=7))
+    rng = np.random.default_rng(3)
+    pattern = PointPattern(rng.uniform(0, 1000, (200, 2)), SQUARE, {"when": rng.uniform(0, 365, 200)})
+    near = AlphaNeighbours(50.0, time="protected")
+    release = MarkedSynthesizer(20.0, marks=marks, relation=near).release(pattern, 1)
+    drawn = release.sample(1, 1)[0]
+    panels = plot_by_time(release, pattern=drawn)
+    assert [ax.get_title(loc="left") for ax in panels] == ["2019", "2020", "2021"]
+    dots = [len(ax.collections[-1].get_offsets()) for ax in panels]
+    assert sum(dots) == len(drawn)
+    assert dots[0] == (drawn.marks["when"] < 365).sum()
+    assert dots[0] > dots[2]
+
+
 @pytest.mark.parametrize(
     ("times", "time", "text"),
     [

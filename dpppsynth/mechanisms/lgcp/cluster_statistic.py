@@ -26,6 +26,7 @@ from dpppsynth.core.types import JsonObject
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.mechanisms.lgcp.cluster_power import ClusterPower, even_sums
 from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -214,10 +215,17 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         each = zip(self.radii, self.caps, self.pairs.noise_sd, strict=True)
         sums = ", ".join(f"{r:.4g} {unit} (cap {cap}, noise {sd:.4g})" for r, cap, sd in each)
         pairs = f"sums of 1 - distance / radius within {sums}, for {self.share:g} of epsilon"
-        return [*super().noise_rows(), ("pairs", pairs)]
+        told = self.power().words(unit)
+        return [*super().noise_rows(), ("pairs", pairs), ("clusters", f"among evenly spread points {told}")]
 
     def details(self) -> JsonObject:
-        return super().details() | {"pair_noise_sd": list(self.pairs.noise_sd)}
+        return super().details() | {"pair_noise_sd": list(self.pairs.noise_sd)} | self.power().to_dict()
+
+    def power(self, sums: Floats | None = None) -> ClusterPower:
+        """What the sums can tell of clusters, by their values (L,) without any, unless given those of even points."""
+        n = float(self.n or self.expected_n or 1)
+        even = even_sums(self.radii, n, self.domain.size, streets=self.prior.streets) if sums is None else sums
+        return ClusterPower(self.prior, self.caps, self.pairs.noise_sd, n, np.maximum(even, 0.0))
 
     def prepare(self) -> None:
         super().prepare()

@@ -170,7 +170,9 @@ class ClusterWords(MechanismWords[MassesAndPairs, ClusteredRelease]):
             return []
         found, unit = release.clusters, short_unit(release.domain.unit)
         if not found.likely:
-            return [f"No clusters: the sums over pairs are as the intensity alone has them ({found.none:.0%} likely)."]
+            unseen = release.statistic.definition.power(release.sums).unseen()
+            alone = f"the sums over pairs are as the intensity alone has them ({found.none:.0%} likely)"
+            return [f"No clusters all over: {alone}. {unseen[0].upper()}{unseen[1:]}."]
         law = found.average
         places = f"{law.size:.1f} further places within about {law.spread:.3g} {unit}" if law.size >= 0.1 else ""
         shared = f"{law.coincident:.0%} of the points at the place of another" if law.coincident >= 0.01 else ""

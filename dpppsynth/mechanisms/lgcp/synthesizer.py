@@ -157,9 +157,10 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         At most 4 increasing radii of these sums, in the domain's unit; None takes a rule of domain, n and epsilon.
     cluster_caps : int or sequence of int, optional
         Most that one point adds to a sum; one for all radii, or one for each.
-    cluster_places : {"apart", "shared"}
+    cluster_places : {"apart", "shared"}, optional
         "shared" where it is publicly known that several points may lie at one place, such as an address: synthetic
-        ones then may as well. The sums alone can hardly tell it from tight clusters.
+        ones then may as well, where the sums speak for it. They can hardly tell it from tight clusters. None takes it
+        where a person may have several points.
     relation : CappedRelation, optional
         Neighbouring relation, instead of alpha.
     allow_large_delta : bool
@@ -223,10 +224,11 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
         otherwise="a public rule",
         panel=EXPERT,
     )
-    cluster_places: str = setting(
-        "apart",
+    cluster_places: str | None = setting(
+        None,
         help="Whether several points may share a place, such as an address",
         choices=CLUSTER_PLACES,
+        otherwise="shared where a person may have several points",
         panel=METHOD,
     )
     relation: CappedRelation | None = made_of(*NEIGHBOURS)
@@ -260,9 +262,10 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
             ("inference", ("auto", *INFERENCES)),
             ("engine", ENGINES),
             ("sampler", SAMPLERS),
-            ("cluster_places", CLUSTER_PLACES),
         ):
             one_of(name, getattr(self, name), known)
+        if self.cluster_places is not None:
+            one_of("cluster_places", self.cluster_places, CLUSTER_PLACES)
         if self.covariance is not None:
             self._require_one_covariance()
         self._settle_clusters()
@@ -346,9 +349,8 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
     def _settle_clusters(self) -> None:
         if self.clusters is not None:
             probability("clusters", self.clusters, remedy="0.3 is a usual share")
-        unused = {"cluster_radii": None, "cluster_caps": None, "cluster_places": CLUSTER_PLACES[0]}
-        for name, default in unused.items():
-            if getattr(self, name) is not default and self.clusters is None:
+        for name in ("cluster_radii", "cluster_caps", "cluster_places"):
+            if getattr(self, name) is not None and self.clusters is None:
                 msg = f"{name}: goes with {mention('clusters', '0.3')}; give both."
                 raise InputError(msg)
         if self.cluster_radii is not None:
@@ -506,7 +508,8 @@ def _measured(s: LGCPSynthesizer, basis: str, mesh: Mesh, n: int | None, size: f
     if s.cluster_caps is not None:
         caps = caps_of(s.cluster_caps, len(radii), name="cluster_caps")
     steps = tuple(finest(domain, radius, n) for radius in radii)
-    return MassesAndPairs(basis, mesh, relation, *sizes, epsilon, share, radii, caps, steps, s.cluster_places)
+    places = s.cluster_places or CLUSTER_PLACES[relation.max_points_per_person > 1]
+    return MassesAndPairs(basis, mesh, relation, *sizes, epsilon, share, radii, caps, steps, places)
 
 
 def _named(s: LGCPSynthesizer, statistic: LaplaceMasses, estimator: AnyEstimator) -> ReleasePlan:

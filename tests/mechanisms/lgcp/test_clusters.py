@@ -133,6 +133,44 @@ class TestRule:
         assert one.caps == (7, 7)
 
 
+class TestPower:
+    """What can be told of clusters, by public numbers alone."""
+
+    @staticmethod
+    def plan(epsilon=1.0, cap=1, n=400, domain=SQUARE, **settings):
+        relation = AlphaNeighbours(50.0, max_points_per_person=cap)
+        return LGCPSynthesizer(epsilon, relation=relation, clusters=0.3, **FAST, **settings).plan(domain, n=n).statistic
+
+    def test_places_may_be_shared_where_a_person_may_have_several_points(self):
+        assert [self.plan(cap=cap).places for cap in (1, 2)] == ["apart", "shared"]
+        assert self.plan(cap=2, cluster_places="apart").places == "apart"
+
+    @pytest.mark.parametrize("domain", [SQUARE, STREETS])
+    def test_more_budget_tells_smaller_clusters(self, domain):
+        found = [self.plan(epsilon, domain=domain).power() for epsilon in (0.1, 1.0, 3.0, 30.0)]
+        pairs = [each.pairs for each in found]
+        assert pairs == sorted(pairs, reverse=True)
+        sizes = [each.size[0] for each in found]
+        assert sizes == sorted(sizes, reverse=True)
+        assert np.isinf(sizes[0])
+        assert "no clusters show" in found[0].words("m")
+        assert found[0].to_dict()["visible_cluster_size"] is None
+
+    def test_what_is_stated_is_where_the_probability_of_none_passes_a_half(self):
+        power = self.plan().power()
+        low = power.even - 1.2815515655446004 * np.sqrt(power._variance[0])
+        around = power.none(low + np.array([[0.95 * power.pairs], [power.pairs]]))
+        assert around[1] < 0.5 < around[0]
+        assert power.none(power.even[None])[0] > 0.8
+
+    def test_no_clusters_are_not_called_none_at_all(self):
+        even = np.random.default_rng(4).uniform(0, 1000, (400, 2))
+        release = LGCPSynthesizer(1.0, alpha=50.0, clusters=0.3, **FAST).release(PointPattern(even, SQUARE), 4)
+        (said,) = clustered_release.CLUSTERS.words.remarks(release)
+        assert said.startswith("No clusters all over: ")
+        assert release.statistic.definition.power(release.sums).unseen()[1:] in said
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("settings", "message"),
