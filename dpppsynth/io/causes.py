@@ -216,7 +216,8 @@ def border_roundings(read: Read, window: Window, xy: Floats) -> Floats:
         least = 1e-12 * size if read.source is None else SURE
         widths = np.maximum(np.max(steps, axis=0), least) if len(xy) else np.empty(0)
         found = np.full(len(xy), np.nan)
-        known = np.isfinite(here).all(axis=1) & np.isfinite(widths)
+        # Distances of numbers far beyond any domain would overflow.
+        known = (np.abs(here) <= 1e3 * size).all(axis=1) & np.isfinite(widths)
         found[known] = window.outside(here[known])
     return np.where(found <= 1.5 * widths, widths, np.nan)
 
