@@ -46,7 +46,8 @@ from dpppsynth.spatial.offset import Offset
 # Fields with more unknowns than NUTS takes, such as those behind moved points, have the first alone.
 INFERENCES, SAMPLED = ("laplace",), ("laplace", "nuts")
 ENGINES = ("nutpie", "pymc")
-# Unknowns of a field from which on NUTS takes hours; draws per chain of every run, and steps to find its pace.
+# Unknowns of the largest field for NUTS, whose time grows faster than they do; draws per chain of every run, and steps
+# to find its pace.
 MOST_SAMPLED, NUTS_DRAWS, NUTS_TUNE = 12_000, 1000, 300
 # Numbers of a saved posterior, about, and draws at least and at most.
 KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000

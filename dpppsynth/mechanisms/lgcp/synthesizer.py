@@ -83,7 +83,7 @@ SAMPLERS_OF = {
 # Points, a public number or guess, behind which a dense field is too narrow for NUTS: of a million its chains mix, of
 # ten million they do not (R-hat 4.6), and the approximation is what there is. Its checks stand in `diagnostics`.
 MOST_SAMPLED = 3_000_000
-# Vertices of a dense field beyond which NUTS takes hours.
+# Vertices of the largest dense field for NUTS, whose time grows with their square and more.
 MOST_VERTICES = 2500
 # Points from which on a field of sparse precision stands behind noised tents: finer than dense matrices allow.
 SPARSE_FROM = 1000
