@@ -73,7 +73,7 @@ def _of_epsilon(guarantee: Guarantee) -> str | None:
 
 
 def _of_delta(guarantee: Guarantee, n: float | None) -> str | None:
-    """Of 1/n and more, which promise nothing, the certificate itself warns."""
+    """Warning about a delta near 1/n; of larger ones the certificate itself warns."""
     delta = guarantee.profile.at
     if n is None or not LARGE_DELTA < delta * n < 1:
         return None

@@ -603,7 +603,7 @@ def _by_rule(s: LGCPSynthesizer, statistic: LaplaceMasses) -> AnyEstimator:
 
 
 def _way(s: LGCPSynthesizer) -> dict[str, Any]:
-    """How a sparse field is inferred."""
+    """Way in which a sparse field is inferred."""
     return {"inference": "laplace" if s.inference == "auto" else s.inference, "engine": s.engine}
 
 

@@ -1,4 +1,4 @@
-"""What is inferred, and how, never changes what is measured."""
+"""Statistics do not depend on what is inferred from them, and how."""
 
 from itertools import product
 
@@ -22,7 +22,7 @@ WAYS = [
 
 
 def same(domain, n, **settings):
-    """How many ways have a plan; its statistic is the same in all."""
+    """Refusals of ways without a plan; all others measure the same."""
     measured, refusals = set(), []
     for way in WAYS:
         try:
