@@ -8,6 +8,7 @@ import shapely
 from dpppsynth.core.arguments import instance, one_of
 from dpppsynth.models.covariances import Covariance, covariance_matrix, factor
 from dpppsynth.models.likelihood import MassLikelihood
+from dpppsynth.models.nuts import Density
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.planar_mesh import PlanarMesh
@@ -98,4 +99,23 @@ def build_noise_aware(likelihood: MassLikelihood, basis: Floats, centre: float =
         z = pm.Normal("z", 0, 1, shape=basis.shape[1])
         value, _ = MassLogDensity(likelihood.law)(z, basis, centre, *likelihood.arguments)
         pm.Potential("log_likelihood", value)
+    return model
+
+
+def model_of(density: Density) -> "pm.Model":
+    """Model of coordinates z, standard normal or nearly so, with a density that is not written in PyTensor.
+
+    Returns
+    -------
+    pymc.Model
+        Variable `z`; potential `log_density`, which takes back the prior of z.
+    """
+    import pymc as pm
+
+    from dpppsynth.models.density_op import GivenDensity
+
+    with pm.Model() as model:
+        z = pm.Normal("z", 0, 1, shape=density.size)
+        value, _ = GivenDensity(density.function())(z)
+        pm.Potential("log_density", value + (z**2).sum() / 2)
     return model

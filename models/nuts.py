@@ -19,8 +19,21 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
+class Density:
+    """Base of log-densities, up to a constant, of coordinates z that are standard normal, or nearly so."""
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        raise NotImplementedError
+
+    def function(self) -> Callable[[Floats], tuple[float, Floats]]:
+        """A function of z (r,) that gives the value and the gradient (r,)."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False)
-class FieldDensity:
+class FieldDensity(Density):
     """Log-density of z, up to a constant: `z ~ N(0, I)` and the likelihood of the field `centre + basis z`.
 
     The posterior of `dpppsynth.models.build_noise_aware`.
@@ -40,11 +53,9 @@ class FieldDensity:
 
     @property
     def size(self) -> int:
-        """Number of unknowns."""
         return self.basis.shape[1]
 
     def function(self) -> Callable[[Floats], tuple[float, Floats]]:
-        """A function of z (r,) that gives the value and the gradient (r,)."""
         observed, measure, response, n, shift = self.likelihood.arguments
         # The one form of arrays that code is compiled for.
         given = (self.basis, observed, measure, response)
@@ -119,22 +130,22 @@ class Sampler:
 
     Parameters
     ----------
-    model : FieldDensity or pymc.Model
-        The former is compiled once on a machine, and is for nutpie; the latter has a vector variable `z`.
+    model : Density or pymc.Model
+        The former is for nutpie; the latter has a vector variable `z`.
     engine : {"nutpie", "pymc"}
         nutpie is faster; "pymc" is PyMC's own sampler.
     target_accept : float
         Larger means shorter steps, for posteriors that are harder to follow.
     """
 
-    def __init__(self, model: "FieldDensity | pm.Model", engine: str = "nutpie", target_accept: float = 0.8) -> None:
+    def __init__(self, model: "Density | pm.Model", engine: str = "nutpie", target_accept: float = 0.8) -> None:
         one_of("engine", engine, ("nutpie", "pymc"))
         self._model: Any = model
         self._engine, self._accept = engine, target_accept
         if engine == "nutpie":
             with quiet():
                 self._compiled = _for_nutpie(model)
-        elif isinstance(model, FieldDensity):
+        elif isinstance(model, Density):
             msg = (
                 "model: PyMC's own sampler needs a PyMC model, such as `build_noise_aware` makes; take engine 'nutpie'."
             )
@@ -185,11 +196,11 @@ class Sampler:
             )
 
 
-def _for_nutpie(model: "FieldDensity | pm.Model") -> Any:
+def _for_nutpie(model: "Density | pm.Model") -> Any:
     """The model in nutpie's form."""
     import nutpie
 
-    if not isinstance(model, FieldDensity):
+    if not isinstance(model, Density):
         return nutpie.compile_pymc_model(model)
     from nutpie.compiled_pyfunc import from_pyfunc
 

@@ -6,6 +6,7 @@ standard normal e and f, solving it for `R e + J' W^1/2 f` gives a vector of the
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -83,6 +84,7 @@ class PosteriorPrecision:
         if self._known:
             self._columns = information.columns
             self._solved = self._factor.solve(self._columns)
+            self._middle = information.middle
             small = np.linalg.inv(information.middle) + self._columns.T @ self._solved
             self._between = np.linalg.inv(small)
             self._log_det = float(np.log(abs(np.linalg.det(information.middle @ small))))
@@ -96,6 +98,28 @@ class PosteriorPrecision:
         """Solution (N,) or (N, k)."""
         out = self._factor.solve(right)
         return out - self._solved @ (self._between @ (self._columns.T @ out)) if self._known else out
+
+    def from_white(self, white: Floats) -> Floats:
+        """(N,) or (N, k) `S z`, of covariance `S S'`, the inverse of the matrix, where z is white noise."""
+        return self._factor.from_white(self._stretched(white))
+
+    def to_white(self, right: Floats) -> Floats:
+        """(N,) or (N, k) `S'` times vectors."""
+        return self._stretched(self._factor.to_white(right))
+
+    def _stretched(self, white: Floats) -> Floats:
+        """White noise, of the variance that the two columns leave along them."""
+        if not self._known:
+            return white
+        axes, stretch = self._axes
+        return white + axes @ ((stretch * (axes.T @ white).T).T)
+
+    @cached_property
+    def _axes(self) -> tuple[Floats, Floats]:
+        """(N, 2) orthonormal axes in white coordinates, and what to add to the identity along them."""
+        axes, across = np.linalg.qr(self._factor.to_white(self._columns))
+        values, turned = np.linalg.eigh(across @ self._middle @ across.T)
+        return axes @ turned, 1 / np.sqrt(1 + values) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +148,11 @@ class SparsePosterior:
     @property
     def field_mode(self) -> Floats:
         """(V,) field at the mode."""
-        return np.asarray(self.centre + self.prior.placement @ self.mode)
+        return self.field_of(self.mode)
+
+    def field_of(self, unknowns: Floats) -> Floats:
+        """(..., V) field of unknowns (..., N)."""
+        return np.asarray(self.centre + (self.prior.placement @ unknowns.T).T)
 
     def draw(self, k: int, rng: np.random.Generator) -> Floats:
         """(k, V) fields drawn from the approximation."""
@@ -133,8 +161,7 @@ class SparsePosterior:
     def drawn(self, k: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """(k, V) fields and their (k, p) effects of covariates, drawn from the approximation."""
         unknowns = self.mode[:, None] + self.deviations(k, rng)
-        fields = np.asarray(self.centre + (self.prior.placement @ unknowns).T)
-        return fields, unknowns[self.prior.size - self.prior.effects :].T
+        return self.field_of(unknowns.T), unknowns[self.prior.size - self.prior.effects :].T
 
     def deviations(self, k: int, rng: np.random.Generator) -> Floats:
         """(N, k) draws of the unknowns less the mode."""
@@ -152,7 +179,7 @@ class SparsePosterior:
     def log_ratios(self, likelihood: MassLikelihood, deviations: Floats) -> Floats:
         """(k,) log posterior over approximation, up to a constant, at deviations (N, k) from the mode."""
         unknowns = (self.mode[:, None] + deviations).T
-        values = np.array([_density(likelihood, self.prior, self.centre, each)[0] for each in unknowns])
+        values = np.array([log_density(likelihood, self.prior, self.centre, each)[0] for each in unknowns])
         gaussian = (deviations * (self.prior.precision @ deviations)).sum(axis=0)
         return np.asarray(values + (gaussian + self.information.square(deviations)) / 2)
 
@@ -188,7 +215,7 @@ def sparse_posterior(
         When the mode is not found in `steps` steps.
     """
     unknowns = np.zeros(prior.size) if start is None else prior.unknowns_of(start - centre)
-    value, gradient, mass = _density(likelihood, prior, centre, unknowns)
+    value, gradient, mass = log_density(likelihood, prior, centre, unknowns)
     along, before = np.zeros(prior.size), (np.zeros(prior.size), np.inf)
     precision: PosteriorPrecision | None = None
     for _ in range(steps):
@@ -233,19 +260,19 @@ def _line_search(
     gradient: Floats,
     along: Floats,
 ) -> tuple[Floats, tuple[float, Floats, Floats]]:
-    """Unknowns (N,) along a direction (N,) where the log-posterior is higher, and all that `_density` gives there."""
+    """Unknowns (N,) along a direction (N,) where the log-posterior is higher, and what `log_density` gives there."""
     slope = float(gradient @ along)
     length = min(1.0, LONGEST / float(np.abs(prior.placement @ along).max()))
     for _ in range(HALVINGS):
         trial = unknowns + length * along
-        there = _density(likelihood, prior, centre, trial)
+        there = log_density(likelihood, prior, centre, trial)
         if there[0] >= value + ENOUGH * slope * length:
             break
         length /= 2
     return trial, there
 
 
-def _density(
+def log_density(
     likelihood: MassLikelihood, prior: SparseField, centre: float, unknowns: Floats
 ) -> tuple[float, Floats, Floats]:
     """Log-posterior of the unknowns, its gradient (N,), and the expected masses (V,) at the vertices."""

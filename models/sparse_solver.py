@@ -59,6 +59,38 @@ class SparseFactor:
         blocks = [np.asfortranarray(right[:, start : start + TOGETHER]) for start in range(0, right.shape[1], TOGETHER)]
         return np.concatenate([right[:, :0], *in_threads(self._lu.solve, blocks)], axis=1)
 
+    def from_white(self, white: Floats) -> Floats:
+        """(N,) or (N, k) vectors whose covariance is the inverse of the matrix, from white noise of that shape.
+
+        That is `P' L'^-1 D^-1/2 z`, where the matrix with its rows and columns permuted by P is `L D L'`.
+        """
+        starts, places, entries = self._rows
+        out = np.ascontiguousarray((white.T / np.sqrt(self._pivots)).T, dtype=float)
+        _triangular()[1](starts, places, entries, out.reshape(len(out), -1))
+        return out[self._lu.perm_c]
+
+    def to_white(self, right: Floats) -> Floats:
+        """(N,) or (N, k) the transpose of `from_white` times vectors."""
+        starts, places, entries = self._columns
+        out = np.empty(right.shape)
+        out[self._lu.perm_c] = right
+        _triangular()[0](starts, places, entries, out.reshape(len(out), -1))
+        return np.asarray((out.T / np.sqrt(self._pivots)).T)
+
+    @cached_property
+    def _columns(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats]:
+        """L by columns."""
+        lower = scipy.sparse.csc_matrix(self._lu.L)
+        lower.sort_indices()
+        return lower.indptr, lower.indices, lower.data
+
+    @cached_property
+    def _rows(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats]:
+        """L by rows."""
+        lower = scipy.sparse.csr_matrix(self._lu.L)
+        lower.sort_indices()
+        return lower.indptr, lower.indices, lower.data
+
     @property
     def root(self) -> "scipy.sparse.csc_array":
         """Sparse (N, N) root R of the matrix, `R R'`."""
@@ -68,9 +100,7 @@ class SparseFactor:
     @cached_property
     def inverse_diagonal(self) -> Floats:
         """(N,) diagonal of the inverse."""
-        lower = scipy.sparse.csc_matrix(self._lu.L)
-        lower.sort_indices()
-        permuted = _compiled()(lower.indptr, lower.indices, lower.data, self._pivots)
+        permuted = _compiled()(*self._columns, self._pivots)
         # Row i of the given matrix is row perm_c[i] of the permuted one.
         return np.asarray(permuted[self._lu.perm_c])
 
@@ -84,6 +114,27 @@ _INDEFINITE = (
 def _compiled() -> Callable[..., Floats]:
     """The recursion, compiled where it is first needed: Numba takes its time to load."""
     return compiled(_takahashi)
+
+
+@cache
+def _triangular() -> tuple[Callable[..., None], Callable[..., None]]:
+    return compiled(_solve_lower), compiled(_solve_upper)
+
+
+def _solve_lower(starts: npt.NDArray[np.int32], rows: npt.NDArray[np.int32], lower: Floats, right: Floats) -> None:
+    """Solve with a unit lower triangle L, given by columns, in place of `right` (N, k)."""
+    for j in range(len(right)):
+        for p in range(starts[j] + 1, starts[j + 1]):
+            for c in range(right.shape[1]):
+                right[rows[p], c] -= lower[p] * right[j, c]
+
+
+def _solve_upper(starts: npt.NDArray[np.int32], columns: npt.NDArray[np.int32], lower: Floats, right: Floats) -> None:
+    """Solve with the transpose of a unit lower triangle L, given by rows, in place of `right` (N, k)."""
+    for j in range(len(right) - 1, -1, -1):
+        for p in range(starts[j], starts[j + 1] - 1):
+            for c in range(right.shape[1]):
+                right[columns[p], c] -= lower[p] * right[j, c]
 
 
 def _takahashi(starts: npt.NDArray[np.int32], rows: npt.NDArray[np.int32], lower: Floats, pivots: Floats) -> Floats:

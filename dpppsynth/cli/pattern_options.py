@@ -94,7 +94,7 @@ class PatternOptions:
         Raises
         ------
         InputError, PrivacyCheckError
-            The reason of the first number of points that was tried.
+            The reason of the first number of points that was tried, or of the first that is not too many for a delta.
         """
         method.settings.require_size(method.options, self.n, self.by)
         reasons = []
@@ -102,12 +102,13 @@ class PatternOptions:
             tried = self._tried(method, domain, patterns, n)
             if not isinstance(tried, Exception):
                 return tried
-            reasons.append(tried)
-        first = reasons[0]
-        if len(set(map(str, reasons))) == 1:
-            raise first
-        msg = f"{str(first).rstrip('.')}. So it is for {TRIED[0]} points, and fewer or more are refused, too"
-        raise (PrivacyCheckError if isinstance(first, PrivacyCheckError) else InputError)(msg)
+            reasons.append((n, tried))
+        # Fewer points let pass every delta: where they are refused as well, something else is the cause.
+        n, cause = next(((n, each) for n, each in reasons if not str(each).startswith("delta:")), reasons[0])
+        if len({str(each) for _, each in reasons}) == 1:
+            raise cause
+        msg = f"{str(cause).rstrip('.')}. So it is for {n} points, and fewer or more are refused, too"
+        raise (PrivacyCheckError if isinstance(cause, PrivacyCheckError) else InputError)(msg)
 
     def _tried(
         self, method: Method, domain: "Domain", patterns: int, n: int

@@ -30,6 +30,7 @@ COMMANDS = (
     "synthesize",
     "resume",
     "sample",
+    "infer",
     "verify",
     "audit",
     "report",

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
     from dpppsynth.release import Release, StratifiedRelease
 
-OutOption = Annotated[
-    Path | None, o.option("New folder for the patterns alone, or, with --inference, for the new release.", o.WRITING)
-]
+OutOption = Annotated[Path | None, o.option("New folder for the patterns alone.", o.WRITING)]
 
 
 SeedOption = Annotated[
@@ -34,7 +32,6 @@ SeedOption = Annotated[
         min=0,
     ),
 ]
-AgainOption = Annotated[o.Inference | None, o.option("Infer again from the saved private statistic first.", o.HOW)]
 
 
 def sample(
@@ -42,8 +39,6 @@ def sample(
     patterns: o.PatternsOption = 1,
     fixed_n: o.FixedNOption = False,
     source: o.SourceOption = o.Source.RELEASED,
-    inference: AgainOption = None,
-    engine: o.EngineOption = None,
     seed: SeedOption = None,
     out: OutOption = None,
     format: FormatOption = None,  # noqa: A002
@@ -56,13 +51,7 @@ def sample(
 
     They are added to the release and its certificate, or written into --out alone. A report in the folder is made anew.
     """
-    if engine is not None and inference is not o.Inference.NUTS:
-        msg = "engine: goes with --inference nuts; leave it out"
-        raise InputError(msg)
-    if inference is not None and out is None:
-        msg = "--out: inference makes a new release; name a new folder for it"
-        raise InputError(msg)
-    if (format is not None or out_crs is not None or places) and (out is None or inference is not None):
+    if (format is not None or out_crs is not None or places) and out is None:
         msg = (
             "format: goes with --out, as --out-crs and --places do, for patterns alone; the patterns of a release are "
             "GeoJSON"
@@ -74,24 +63,17 @@ def sample(
 
     from dpppsynth.release import append_patterns, load_release
     from dpppsynth.release.folder import release_folder
-    from dpppsynth.release.folder_writing import save
     from dpppsynth.spatial.pattern_sources import synthetic
 
     folder, failed = release_folder(release), None
     with progress() as say:
         say("opening the release")
         opened: Any = load_release(release, limit=not no_limit)
-        _require_fit(opened, folder, fixed_n=fixed_n, again=inference is not None)
-        if inference is not None:
-            changes: dict[str, Any] = {"inference": str(inference)} | (
-                {} if engine is None else {"engine": str(engine)}
-            )
-            opened = opened.infer(progress=say, **changes)
+        require_intensities(opened, folder, fixed_n=fixed_n)
+        _require_inferred(opened, folder)
         say("drawing synthetic patterns")
         drawn = opened.sample(patterns, seed, source=str(source), fixed_n=fixed_n)
-        if inference is not None and out is not None:
-            save(opened, out, drawn, progress=say)
-        elif out is not None:
+        if out is not None:
             names = [synthetic(k, each.source) for k, each in enumerate(drawn)]
             write_patterns(names, drawn, out, opened, format, to_crs=out_crs, places=places, say=say)
         else:
@@ -108,25 +90,25 @@ def sample(
         show_line(f"Written to {where}: {patterns} synthetic pattern{'s' if patterns > 1 else ''}, {use}")
 
 
-def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_n: bool, again: bool) -> None:
+def require_intensities(release: "Release | StratifiedRelease", folder: Path, *, fixed_n: bool) -> None:
+    """Refuse releases without an intensity to draw from, and --fixed-n where n is secret."""
     from dpppsynth.contract import registry
     from dpppsynth.release import CoxRelease
 
     parts = list(release.parts.values())
-    cox = [part for part in parts if isinstance(part, CoxRelease)]
-    if not cox:
+    if not any(isinstance(part, CoxRelease) for part in parts):
         msg = f"release: {folder} {registry.of(release).words.spent(parts[0].mechanism)}"
         raise InputError(msg)
     if fixed_n and not release.guarantee.relation.n_is_public:
         msg = "fixed_n: the number of points is secret in this release; leave --fixed-n out"
         raise InputError(msg)
-    if again and not any(part.estimator.has_posterior for part in cox):
-        msg = f"inference: a {cox[0].mechanism} release has no posterior; leave --inference out"
-        raise InputError(msg)
-    if not again and not all(part.inferred for part in cox):
+
+
+def _require_inferred(release: "Release | StratifiedRelease", folder: Path) -> None:
+    if not all(getattr(part, "inferred", True) for part in release.parts.values()):
         msg = (
             f"release: {folder} holds a private statistic from which nothing has been inferred yet; "
-            f"dpppsynth sample {folder} --inference laplace --out NEW"
+            f"dpppsynth infer {folder} --inference laplace --out NEW"
         )
         raise InputError(msg)
 

@@ -14,6 +14,8 @@ from dpppsynth.spatial.domains import Domain
 
 # Budgets outside hide nobody, or show nothing.
 LARGEST_EPSILON, SMALLEST_EPSILON = 10.0, 0.01
+# Share of 1/n above which a delta promises little.
+LARGE_DELTA = 0.1
 # Share of the diameter below which a privacy radius is hardly one.
 SMALL_RADIUS = 1e-3
 # Points below which noise hides all but the number.
@@ -44,7 +46,13 @@ def cautions(guarantee: Guarantee, domain: Domain, n: float | None) -> tuple[str
     >>> cautions(promise, Window.rectangle(0, 0, 1000, 1000), 40)
     ('n: with fewer than 80 points the noise often hides most of what distinguishes places.',)
     """
-    found = [_of_epsilon(guarantee), _of_radius(guarantee, domain), _of_coordinates(domain), _of_number(n)]
+    found = [
+        _of_epsilon(guarantee),
+        _of_delta(guarantee, n),
+        _of_radius(guarantee, domain),
+        _of_coordinates(domain),
+        _of_number(n),
+    ]
     return (*(each for each in found if each), *_of_gaps(guarantee, domain))
 
 
@@ -62,6 +70,17 @@ def _of_epsilon(guarantee: Guarantee) -> str | None:
     if epsilon < SMALLEST_EPSILON:
         return f"epsilon: {said} is so small that little but noise is released; common budgets start at 0.1."
     return None
+
+
+def _of_delta(guarantee: Guarantee, n: float | None) -> str | None:
+    """Warning about a delta near 1/n; of larger ones the certificate itself warns."""
+    delta = guarantee.profile.at
+    if n is None or not LARGE_DELTA < delta * n < 1:
+        return None
+    return (
+        f"delta: {upward(delta)} is {upward(delta * n)} of 1/n, at which publishing one random record whole would be "
+        "allowed; take one far below, such as 1e-6."
+    )
 
 
 def _of_radius(guarantee: Guarantee, domain: Domain) -> str | None:

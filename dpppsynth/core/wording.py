@@ -68,6 +68,18 @@ def either(python: str, shell: str) -> str:
     return shell if _in_use else python
 
 
+def instead(*mechanisms: str) -> str:
+    """Mechanisms of the log-Gaussian Cox synthesizer to take: `mechanism 'tents'`, or `--mechanism lgcp-tents`."""
+
+    def listed(names: list[str]) -> str:
+        return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+    return either(
+        f"mechanism {listed([repr(name) for name in mechanisms])}",
+        f"--mechanism {listed([f'lgcp-{name}' for name in mechanisms])}",
+    )
+
+
 def headed(message: str) -> str:
     """A message whose head, up to the colon, names arguments, with options in their place."""
     head, colon, rest = message.partition(":")

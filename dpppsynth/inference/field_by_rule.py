@@ -1,12 +1,15 @@
 """Estimators by public rules from noised counts or tents: a field of sparse precision, or a plain estimate."""
 
+from dataclasses import replace
+from typing import Any
+
 from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import LaplaceMasses
 from dpppsynth.contract.synthesizer import need_size
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError, NoFieldError
 from dpppsynth.core.wording import mention
-from dpppsynth.inference.matern_inference import MaternInference
+from dpppsynth.inference.matern_inference import MaternInference, sampled_mesh
 from dpppsynth.inference.projection import POSTPROCESSES as PROJECTIONS
 from dpppsynth.inference.projection import Projection
 from dpppsynth.inference.street_inference import StreetInference
@@ -51,6 +54,8 @@ def field_by_rule(
     range_: float | None = None,
     offset: Offset | None = None,
     covariates: Covariates | None = None,
+    inference: str = "laplace",
+    engine: str = "nutpie",
 ) -> MaternInference | StreetInference:
     """The posterior of a Matern field in the plane, or of a field along streets.
 
@@ -61,23 +66,32 @@ def field_by_rule(
         Of the field in the plane, instead of an average over public ones.
     offset : Offset, optional
     covariates : Covariates, optional
+    inference : {"laplace", "nuts"}
+    engine : {"nutpie", "pymc"}
 
     Raises
     ------
     NoFieldError
         When there are too many cells, tents or streets for it.
     """
+    way: dict[str, Any] = {"inference": inference, "engine": engine}
     if isinstance(plan.domain, LinearNetwork):
-        return _along_streets(plan, plan.domain, range_, offset, covariates)
+        return replace(_along_streets(plan, plan.domain, range_, offset, covariates), **way)
     rule = rules.planar_rules
-    mesh = rule.matern_cells_mesh(plan.mesh) if plan.basis == "cells" else rule.matern_mesh(plan.mesh)
     ranges = (range_,) if range_ else rule.matern_ranges(plan.mesh)
+    mesh = rule.matern_cells_mesh(plan.mesh) if plan.basis == "cells" else matern_mesh(plan.mesh, ranges[-1], inference)
     # Whoever gives a range has a prior of their own.
     smoothness, design = rule.matern_smoothness(mesh), None if covariates is None else covariates.on(mesh, offset)
     sigmas = rule.RISK_SIGMAS if offset is not None and range_ is None else ()
     return MaternInference(
-        mesh, ranges, smoothness, sigmas=sigmas, offset=offset, even=range_ is None, covariates=design
+        mesh, ranges, smoothness, sigmas=sigmas, offset=offset, even=range_ is None, covariates=design, **way
     )
+
+
+def matern_mesh(tents: Mesh, range_: float, inference: str) -> Mesh:
+    """Mesh of a Matern field behind tents, for NUTS no finer than it takes with this range."""
+    mesh = rules.planar_rules.matern_mesh(tents)
+    return sampled_mesh(tents, mesh, range_) if inference == "nuts" else mesh
 
 
 def _along_streets(

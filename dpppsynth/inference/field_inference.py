@@ -254,8 +254,8 @@ class FieldInference(Estimator[LatticeStatistic]):
         """Mesh at whose vertices covariates are known: the field's own; with times or types, the mesh in space."""
         return self.mesh
 
-    def changed(self, changes: Mapping[str, Any]) -> Self:
-        """A copy of the estimator with other settings.
+    def changed(self, changes: Mapping[str, Any], _plan: LatticeStatistic) -> Self:
+        """A copy of the estimator with other settings, behind the same statistic.
 
         Raises
         ------

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
+from dpppsynth.core.wording import instead
 from dpppsynth.inference.field_inference import EVEN, FieldInference, FitNotes, Posterior, apportion
 from dpppsynth.inference.sparse_inference import CHECKED, FEWEST_DRAWS
 from dpppsynth.models.laplace_approximation import check_approximation
@@ -81,7 +82,7 @@ class JudgedInference(FieldInference):
 
     def require(self, plan: LatticeStatistic) -> None:
         if not all(hasattr(plan, name) for name in ("rate", "extension", "shape")):
-            msg = "prior: this field stands behind counts of moved points alone; take mechanism 'moved'."
+            msg = f"prior: this field stands behind counts of moved points alone; take {instead('moved')}."
             raise InputError(msg)
 
     def _fit(self, statistic: PrivateStatistic[LatticeStatistic], rng: np.random.Generator, say: Progress) -> Posterior:

@@ -11,7 +11,7 @@ from dpppsynth.contract.estimator import offset_rows
 from dpppsynth.contract.rules import FIELD_SIGMA
 from dpppsynth.contract.statistic import mesh_words
 from dpppsynth.core.arguments import flag, one_of, positive
-from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
@@ -27,6 +27,7 @@ from dpppsynth.inference.field_inference import (
     require_few,
     require_somewhere,
 )
+from dpppsynth.inference.nuts_runs import log_masses, passed_run
 from dpppsynth.models import nuts
 from dpppsynth.models.covariances import (
     Covariance,
@@ -52,8 +53,6 @@ KEPT_DRAWS = 2000
 NUTS_DRAWS, NUTS_TUNE = 1500, 500
 # Rough fields on networks diverge now and then at the usual target of 0.8.
 ROUGH_ACCEPT = 0.9
-# Runs that fail their diagnostics are tried again with shorter steps: least rates of accepted ones.
-SHORTER = (0.0, 0.95, 0.99)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,40 +182,28 @@ class LGCPInference(FieldInference):
             return runs, known
         for k, (i, basis) in enumerate(bases.items()):
             say(Step(f"NUTS, length scale {self.length_scales[i]:.4g}", k / len(bases)))
-            fields, passed = self._passed(basis, centre, likelihood, rng)
-            runs[i] = fields[:, np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)]
+            z, passed = self._run(likelihood, basis, centre, rng)
+            kept = np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)
+            runs[i] = centre + z[:, kept] @ basis.T
             known.rhat[i], known.ess[i], known.divergences[i] = passed.rhat, passed.ess, passed.divergences
         return runs, known
 
-    def _passed(
-        self, basis: Floats, centre: float, likelihood: MassLikelihood, rng: np.random.Generator
+    def _run(
+        self, likelihood: MassLikelihood, basis: Floats, centre: float, rng: np.random.Generator
     ) -> tuple[Floats, nuts.Diagnostics]:
-        """Fields (4, draws, V) of a run that passed its diagnostics, with shorter steps where long ones did not."""
-        for shortest in SHORTER:
-            chains = self._run(likelihood, basis, centre, int(rng.integers(2**31)), shortest)
-            fields = centre + chains.z @ basis.T
-            masses = likelihood.expected_masses(fields)
-            # Tents that only touch the domain have no mass, whatever the field.
-            masses = masses[..., (masses > 0).all(axis=(0, 1))]
-            passed = nuts.diagnose(np.log(masses), chains.divergences)
-            complaint = passed.complaint()
-            if complaint is None:
-                return fields, passed
-        msg = (
-            f"inference: NUTS reached {complaint}. Nothing is lost: the private statistic is kept on this error; "
-            "`error.release.infer()` tries another seed, `error.release.infer(inference='laplace')` an approximation, "
-            "at no privacy cost."
-        )
-        raise QualityError(msg)
-
-    def _run(self, likelihood: MassLikelihood, basis: Floats, centre: float, seed: int, shortest: float) -> nuts.Chains:
-        """Chains of NUTS, whose steps are accepted at this rate at least."""
+        """Draws of z (4, draws, r) of a run that passed its diagnostics."""
         from dpppsynth.models.lgcp import build_noise_aware
 
         density = FieldDensity if self.engine == "nutpie" else build_noise_aware
-        accept = max(ROUGH_ACCEPT if self.mesh.smoothest_power < 2 else 0.8, shortest)
-        sampler = nuts.Sampler(density(likelihood, basis, centre), self.engine, accept)
-        return sampler.sample(draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=seed)
+        return passed_run(
+            density(likelihood, basis, centre),
+            lambda z: log_masses(likelihood.expected_masses(centre + z @ basis.T)),
+            rng,
+            draws=NUTS_DRAWS,
+            tune=NUTS_TUNE,
+            engine=self.engine,
+            accept=ROUGH_ACCEPT if self.mesh.smoothest_power < 2 else 0.8,
+        )
 
     def table_rows(self) -> Rows:
         engine = f" ({self.engine})" if self.inference == "nuts" else ""

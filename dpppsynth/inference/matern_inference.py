@@ -1,7 +1,7 @@
 """`MaternInference`: a Matern field of sparse precision inferred from noisy masses, as finely as they allow."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -10,7 +10,7 @@ from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, P
 from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import mesh_words, require
-from dpppsynth.core.arguments import flag, one_of, positive
+from dpppsynth.core.arguments import flag, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.types import JsonObject, JsonRead
@@ -23,11 +23,12 @@ from dpppsynth.inference.field_inference import (
     require_few,
     require_somewhere,
 )
-from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
+from dpppsynth.inference.sparse_inference import LONGEST, MOST_SAMPLED, SHORTEST, SparseInference
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.matern_search import FORGOTTEN, MaternSearch, non_negligible
 from dpppsynth.models.recipes import are_within, mesh_from_recipe
+from dpppsynth.models.regular_meshes import refine
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import SparsePosterior
 from dpppsynth.spatial.covariates import Design
@@ -56,7 +57,9 @@ class MaternInference(SparseInference):
         Smaller standard deviations, in decreasing order, that are averaged over as well, with the same ranges.
     offset : Offset, optional
         Public base intensity.
-    inference : {"laplace"}
+    inference : {"laplace", "nuts"}
+    engine : {"nutpie", "pymc"}
+        Implementation of NUTS.
     even : bool
         Whether an even field is one more prior; with covariates one that is even but for their effects.
     covariates : Design, optional
@@ -70,10 +73,13 @@ class MaternInference(SparseInference):
     sigmas: tuple[float, ...] = ()
     offset: Offset | None = None
     inference: str = "laplace"
+    engine: str = "nutpie"
     even: bool = False
     covariates: Design | None = None
     kind: ClassVar[str] = "matern"
-    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", "sigmas", "ranges", "smoothness", "inference", "even"})
+    adjustable: ClassVar[frozenset[str]] = frozenset(
+        {"sigma", "sigmas", "ranges", "smoothness", "inference", "engine", "even"}
+    )
 
     def __post_init__(self) -> None:
         require_few("ranges", self.ranges)
@@ -100,9 +106,9 @@ class MaternInference(SparseInference):
         self._require_sigmas()
         for name in ("ranges", "smoothness", "sigmas"):
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
-        one_of("inference", self.inference, INFERENCES)
         flag("even", self.even)
         widest = SparseMatern(self.sigma, self.ranges[-1], self.smoothness[0]).unknowns(self.mesh)
+        self.require_inference(widest)
         require_few_unknowns(widest * (SMOOTH if self.smoothness[-1] > known[0] else 1))
         require_somewhere(self.measure)
 
@@ -117,8 +123,13 @@ class MaternInference(SparseInference):
                 )
                 raise InputError(msg)
 
-    def changed(self, changes: Mapping[str, Any]) -> Self:
-        return super().changed({"sigmas": (), **changes} if "sigma" in changes else changes)
+    def changed(self, changes: Mapping[str, Any], plan: LatticeStatistic) -> Self:
+        """A copy with other settings; for NUTS on a coarser mesh, where tents are behind it and it takes no finer."""
+        if changes.get("inference") == "nuts" and plan.basis == "tents" and self.covariates is None:
+            mesh = sampled_mesh(plan.mesh, self.mesh, max(changes.get("ranges", self.ranges)))
+            if mesh is not self.mesh:
+                return replace(self, mesh=mesh).changed(changes, plan)
+        return super().changed({"sigmas": (), **changes} if "sigma" in changes else changes, plan)
 
     @property
     def scales(self) -> tuple[float, ...]:
@@ -173,8 +184,7 @@ class MaternInference(SparseInference):
         if self.even:
             others = len(self.scales) - 1
             places[others] = self.even_fit(likelihood, self.centre(plan), others)
-        say("draws")
-        return self.average(places, likelihood, rng)
+        return self.average(places, likelihood, rng, say)
 
     def table_rows(self) -> Rows:
         smooth = " or ".join(f"{each:g}" for each in self.smoothness)
@@ -204,3 +214,15 @@ class MaternInference(SparseInference):
             offset=offset,
             covariates=covariates_of(stated),
         )
+
+
+def sampled_mesh(tents: Mesh, finest: Mesh, range_: float) -> Mesh:
+    """The finest refinement of tents, at most a given one, on which NUTS takes a field of this range."""
+    if tents.recipe["builder"] != "regular":
+        return finest
+    field = SparseMatern(1.0, range_, SMOOTHNESS[2][0])
+    factor = round((finest.recipe["shape"][0] - 1) / (tents.recipe["shape"][0] - 1))
+    while factor > 1 and field.unknowns(finest) > MOST_SAMPLED:
+        factor -= 1
+        finest = refine(tents, factor)
+    return finest

@@ -19,7 +19,7 @@ from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, Step, each_of
 from dpppsynth.core.types import JsonObject, JsonRead
-from dpppsynth.core.wording import Rows
+from dpppsynth.core.wording import Rows, mention
 from dpppsynth.inference.field_inference import (
     EVEN,
     INTERCEPT_SD,
@@ -31,17 +31,24 @@ from dpppsynth.inference.field_inference import (
     opened_values,
     require_somewhere,
 )
+from dpppsynth.inference.nuts_runs import log_masses, passed_run
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.likelihood import NoisyMasses
-from dpppsynth.models.matern_search import FORGOTTEN, climb_grid
+from dpppsynth.models.matern_search import FORGOTTEN, NEGLIGIBLE, climb_grid
+from dpppsynth.models.nuts import CHAINS, Diagnostics
 from dpppsynth.models.sparse_fields import SparseField, constant, field_of_precision, with_effects
-from dpppsynth.models.sparse_posterior import SparsePosterior, kept_masses, sparse_posterior
+from dpppsynth.models.sparse_posterior import SparsePosterior, kept_masses, sparse_posterior, with_masses
+from dpppsynth.models.whitened_density import WhitenedDensity
 from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset
 
-# NUTS would take hours with so many unknowns.
-INFERENCES = ("laplace",)
+# Fields with more unknowns than NUTS takes, such as those behind moved points, have the first alone.
+INFERENCES, SAMPLED = ("laplace",), ("laplace", "nuts")
+ENGINES = ("nutpie", "pymc")
+# Unknowns of the largest field for NUTS, whose time grows faster than they do; draws per chain of every run, and steps
+# to find its pace.
+MOST_SAMPLED, NUTS_DRAWS, NUTS_TUNE = 12_000, 1000, 300
 # Numbers of a saved posterior, about, and draws at least and at most.
 KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000
 # Ranges of a field, in units of the domain's extent: at most, and at least as a share of the most.
@@ -53,14 +60,44 @@ BATCH = 64
 
 
 class SparseInference(FieldInference):
-    """Base of estimators by a field of sparse precision: Laplace approximation, priors weighed by evidence."""
+    """Base of estimators by a field of sparse precision: priors weighed by evidence, Laplace approximation or NUTS.
+
+    Attributes
+    ----------
+    engine : {"nutpie", "pymc"}
+        Implementation of NUTS.
+    """
+
+    engine: str = "nutpie"
+
+    def require_inference(self, unknowns: int) -> None:
+        """Refuse unknown names, and NUTS on more unknowns of a field than it takes."""
+        one_of("inference", self.inference, SAMPLED)
+        one_of("engine", self.engine, ENGINES)
+        if self.inference == "nuts" and unknowns > MOST_SAMPLED:
+            msg = (
+                f"inference: NUTS takes a field of {MOST_SAMPLED} unknowns at most, and this one has {unknowns}; take "
+                f"{mention('inference', repr('laplace'))}."
+            )
+            raise InputError(msg)
+
+    def to_dict(self) -> JsonObject:
+        stated = super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
+        return stated if self.inference == "nuts" else {name: stated[name] for name in stated if name != "engine"}
+
+    @classmethod
+    def stated_settings(cls, stated: JsonRead) -> dict[str, Any]:
+        return super().stated_settings({"engine": ENGINES[0], **stated})
 
     def average(
-        self, fits: Mapping[int, SparsePosterior], likelihood: NoisyMasses, rng: np.random.Generator
+        self, fits: Mapping[int, SparsePosterior], likelihood: NoisyMasses, rng: np.random.Generator, say: Progress
     ) -> Posterior:
         """Posterior draws from fits, in proportion to their evidence; the keys of `fits` are indices into `scales`."""
         log_weight = np.array([fit.log_evidence for fit in fits.values()])
         draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
+        if self.inference == "nuts":
+            return self._sampled(fits, scipy.special.softmax(log_weight), draws, likelihood, rng, say)
+        say("draws")
         count = apportion(scipy.special.softmax(log_weight), draws)
         totals = np.split(drawn_totals(likelihood, draws, rng), np.cumsum(count)[:-1])
         drawn = [self._draw(fit, likelihood, own, rng) for fit, own in zip(fits.values(), totals, strict=True)]
@@ -84,6 +121,67 @@ class SparseInference(FieldInference):
         notes.add(most, check_approximation(fits[most], likelihood, len(self.mesh.vertices), CHECKED, rng))
         return notes
 
+    def _sampled(
+        self,
+        fits: Mapping[int, SparsePosterior],
+        share: Floats,
+        draws: int,
+        likelihood: NoisyMasses,
+        rng: np.random.Generator,
+        say: Progress,
+    ) -> Posterior:
+        """Draws by NUTS under the priors of some weight, evenly thinned from runs that passed their diagnostics."""
+        share = np.where(share >= NEGLIGIBLE, share, 0.0) / share[share >= NEGLIGIBLE].sum()
+        count = apportion(share, draws // CHAINS)
+        notes = self._notes(fits, share, likelihood, rng)
+        fields, effects = list[NDArray[np.float32]](), list[Floats]()
+        for (place, fit), k in ((each, k) for each, k in zip(fits.items(), count, strict=True) if k):
+            say(Step(f"NUTS, range {self.scales[place]:.4g}", sum(each.shape[1] for each in fields) * CHAINS / draws))
+            unknowns, passed = self._run(fit, likelihood, int(k), rng)
+            if passed is not None:
+                notes.rhat[place], notes.ess[place] = passed.rhat, passed.ess
+                notes.divergences[place] = passed.divergences
+            drawn = [self._of_own_masses(fit, likelihood, each) for each in unknowns]
+            fields.append(np.stack([self.normalise(each, likelihood.n) for each in drawn]))
+            effects.append(unknowns[..., fit.prior.size - fit.prior.effects :])
+        scales = np.tile(np.repeat([self.scales[place] for place in fits], count), (CHAINS, 1))
+        told = np.concatenate(effects, axis=1) if self.covariates else None
+        return Posterior(np.concatenate(fields, axis=1), scales, notes, told).mixed(rng)
+
+    def _run(
+        self, fit: SparsePosterior, likelihood: NoisyMasses, kept: int, rng: np.random.Generator
+    ) -> tuple[Floats, Diagnostics | None]:
+        """(chains, kept, N) unknowns, and what is known of the run that they are from."""
+        if fit.prior.size == 1:
+            # At most the level is unknown, which has a normal law.
+            alone = fit.mode[:, None] + fit.deviations(CHAINS * kept, rng)
+            return alone.T.reshape(CHAINS, kept, 1), None
+        # PyMC is loaded where it is asked for.
+        from dpppsynth.models.lgcp import model_of
+
+        density = WhitenedDensity(likelihood, fit)
+
+        def monitored(z: Floats) -> Floats:
+            # One chain after the other: together their fields may fill the memory.
+            chains = [self._quantities(fit, likelihood, density.unknowns(each)) for each in z]
+            masses, effects = (np.stack(each) for each in zip(*chains, strict=True))
+            return np.concatenate([log_masses(masses), effects], axis=-1)
+
+        model = density if self.engine == "nutpie" else model_of(density)
+        z, passed = passed_run(model, monitored, rng, draws=NUTS_DRAWS, tune=NUTS_TUNE, engine=self.engine)
+        return density.unknowns(z[:, np.linspace(0, NUTS_DRAWS - 1, kept).round().astype(int)]), passed
+
+    @staticmethod
+    def _quantities(fit: SparsePosterior, likelihood: NoisyMasses, unknowns: Floats) -> tuple[Floats, Floats]:
+        """(k, K) expected masses of tents and (k, p) effects of covariates, of unknowns (k, N)."""
+        masses = [likelihood.tents @ likelihood.vertex_masses(fit.field_of(each)) for each in unknowns]
+        return np.array(masses), unknowns[:, fit.prior.size - fit.prior.effects :]
+
+    def _of_own_masses(self, fit: SparsePosterior, likelihood: NoisyMasses, unknowns: Floats) -> Floats:
+        """(k, V) fields of unknowns (k, N), whose integrals over tents are the masses that they were drawn for."""
+        masses = self._quantities(fit, likelihood, unknowns)[0]
+        return with_masses(fit.field_of(unknowns), masses, likelihood.tents, self.rule, likelihood.n)
+
     def _draw(
         self, fit: SparsePosterior, likelihood: NoisyMasses, totals: Floats, rng: np.random.Generator
     ) -> tuple[NDArray[np.float32], Floats]:
@@ -102,9 +200,6 @@ class SparseInference(FieldInference):
         """Likelihood of the field given noised counts or tents, in which it has these shares."""
         # Noised counts and tents have this likelihood.
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, shares)).own_law
-
-    def to_dict(self) -> JsonObject:
-        return super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
 
     def even_fit(self, likelihood: NoisyMasses, centre: float, others: int) -> SparsePosterior:
         """Posterior of a field that is even but for effects of covariates, weighted relative to `others` priors."""
@@ -192,10 +287,9 @@ class AveragedInference(SparseInference):
             places.index(values): sparse_posterior(likelihood, self.prior(plan, values), centre, start=mode)
             for values, mode in each_of(say, "posteriors of likely fields", list(likely.items()))
         }
-        say("draws")
         if self.even:
             fits[len(places)] = self.even_fit(likelihood, centre, len(places))
-        return self.average(fits, likelihood, rng)
+        return self.average(fits, likelihood, rng, say)
 
 
 def require_increasing(name: str, values: tuple[float, ...], least: float, most: float) -> None:
@@ -234,7 +328,9 @@ class PrecisionInference(SparseInference):
         None in a release that was read from a folder, which states the digest alone: `release.infer(precision=...)`.
     offset : Offset, optional
         Public base intensity.
-    inference : {"laplace"}
+    inference : {"laplace", "nuts"}
+    engine : {"nutpie", "pymc"}
+        Implementation of NUTS.
     digest : str
         SHA-256 of the matrix, found from it where there is one.
 
@@ -248,12 +344,13 @@ class PrecisionInference(SparseInference):
     precision: Any
     offset: Offset | None = None
     inference: str = "laplace"
+    engine: str = "nutpie"
     digest: str = ""
     kind: ClassVar[str] = "precision"
-    adjustable: ClassVar[frozenset[str]] = frozenset({"precision", "inference"})
+    adjustable: ClassVar[frozenset[str]] = frozenset({"precision", "inference", "engine"})
 
     def __post_init__(self) -> None:
-        one_of("inference", self.inference, INFERENCES)
+        self.require_inference(len(self.mesh.vertices))
         require_somewhere(self.measure)
         if self.precision is None:
             return
@@ -287,8 +384,7 @@ class PrecisionInference(SparseInference):
         likelihood = self.behind(plan, statistic, self.mesh.shares(plan.mesh))
         say("field of a given precision")
         fit = sparse_posterior(likelihood, self._prior(plan), self.centre(plan))
-        say("draws")
-        return self.average({0: fit}, likelihood, rng)
+        return self.average({0: fit}, likelihood, rng, say)
 
     def _prior(self, plan: LatticeStatistic) -> SparseField:
         """Prior at the vertices, with an intercept where n is secret."""
@@ -316,13 +412,14 @@ class PrecisionInference(SparseInference):
             "precision": self.digest,
             **offset_stated(self.offset),
             "inference": self.inference,
+            **({"engine": self.engine} if self.inference == "nuts" else {}),
         }
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
         digest = stated["precision"]
         require(isinstance(digest, str) and DIGEST.fullmatch(digest) is not None, "the precision is a SHA-256")
-        return cls(plan.mesh, None, offset, stated["inference"], digest)
+        return cls(plan.mesh, None, offset, stated["inference"], stated.get("engine", ENGINES[0]), digest)
 
 
 def fingerprint(precision: "scipy.sparse.csc_array") -> str:

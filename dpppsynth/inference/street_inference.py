@@ -10,13 +10,12 @@ from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, P
 from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import mesh_words
-from dpppsynth.core.arguments import flag, one_of
+from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject, JsonRead
-from dpppsynth.core.wording import Rows
+from dpppsynth.core.wording import Rows, instead
 from dpppsynth.inference.field_inference import INTERCEPT_SD, require_somewhere
 from dpppsynth.inference.sparse_inference import (
-    INFERENCES,
     LONGEST,
     SHORTEST,
     AveragedInference,
@@ -69,7 +68,9 @@ class StreetInference(AveragedInference):
         Standard deviation of the field of the plane.
     offset : Offset, optional
         Public base intensity.
-    inference : {"laplace"}
+    inference : {"laplace", "nuts"}
+    engine : {"nutpie", "pymc"}
+        Implementation of NUTS.
     even : bool
         Whether an even field is one more prior; with covariates one that is even but for their effects.
     covariates : Design, optional
@@ -85,11 +86,12 @@ class StreetInference(AveragedInference):
     sigma: float = MATERN_SIGMA
     offset: Offset | None = None
     inference: str = "laplace"
+    engine: str = "nutpie"
     even: bool = False
     covariates: Design | None = None
     kind: ClassVar[str] = "streets"
     averaged: ClassVar[tuple[str, ...]] = ("ranges", "street_sigmas", "detours", "street_ranges")
-    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *averaged, "inference", "even"})
+    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *averaged, "inference", "engine", "even"})
 
     def __post_init__(self) -> None:
         whole = isinstance(self.plane, tuple) and len(self.plane) == 2 and all(type(each) is int for each in self.plane)
@@ -107,9 +109,10 @@ class StreetInference(AveragedInference):
             require_increasing(name, getattr(self, name), least, most)
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         require_increasing("sigma", (self.sigma,), SMALLEST_PARAMETER, LARGEST_PARAMETER)
-        one_of("inference", self.inference, INFERENCES)
         flag("even", self.even)
-        require_few_unknowns(len(self.mesh.elements) + self._plane_prior(self.ranges[-1]).unknowns(self.grid))
+        unknowns = len(self.mesh.elements) + self._plane_prior(self.ranges[-1]).unknowns(self.grid)
+        self.require_inference(unknowns)
+        require_few_unknowns(unknowns)
         require_few_meeting(self.mesh.domain)
         require_somewhere(self.measure)
 
@@ -132,7 +135,7 @@ class StreetInference(AveragedInference):
         if not fits:
             msg = (
                 "prior: a field along streets stands behind noised tents, or counts on its own segments; take "
-                "mechanism 'tents' or 'cells'."
+                f"{instead('tents', 'cells')}."
             )
             raise InputError(msg)
 

@@ -289,7 +289,7 @@ class CoxRelease(StatisticRelease[L]):
             When NUTS fails its diagnostics; `error.release` keeps the private statistic.
         """
         model, rng = self._field_model(), generator(rng)
-        model = model.changed(changes) if changes else model
+        model = model.changed(changes, self.statistic.definition) if changes else model
         try:
             with announced(progress) as say:
                 return self.with_posterior(model, rng, say)

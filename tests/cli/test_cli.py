@@ -287,7 +287,7 @@ WRONG = {
     ),
     "corollary 3.9": (
         [*DRAW, "--mechanism", "kim-lim-3.9", "--spacing", 20, *SQUARE, "--n", 9],
-        "use a coarser mesh or --mechanism kim-lim-3.8",
+        "use a coarser mesh or --mechanism lgcp-kim-lim-3.8",
     ),
     "by alone": ([*LGCP, "--by", "year", *SQUARE], "--by: goes with --levels"),
     "levels alone": ([*LGCP, "--levels", "2021", *SQUARE], "--by: goes with --levels"),
@@ -473,7 +473,7 @@ class TestSynthesize:
         with chance_for_nuts(sampler):
             run("synthesize", points[0], *words, code=5)
         assert "--inference laplace" in spoken(run("sample", tmp_path / "out", code=2))
-        run("sample", tmp_path / "out", "--inference", "laplace", "--out", tmp_path / "new")
+        run("infer", tmp_path / "out", "--inference", "laplace", "--out", tmp_path / "new")
         run("verify", tmp_path / "new")
         for name in ("year=2021_statistic.json", "year=2022_statistic.json"):
             assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "new" / name).read_bytes()
@@ -516,8 +516,8 @@ class TestSynthesize:
         assert "--inference laplace" in spoken(run("sample", out, code=2))
         run("plot", out, "--out", tmp_path / "pictures")
         assert {path.name for path in (tmp_path / "pictures").iterdir()} == {"epsilon.png", "mesh.png"}
-        assert "new folder" in spoken(run("sample", out, "--inference", "laplace", code=2))
-        run("sample", out, "--inference", "laplace", "--patterns", 2, "--out", tmp_path / "new")
+        assert "--out" in spoken(run("infer", out, "--inference", "laplace", code=2))
+        run("infer", out, "--inference", "laplace", "--patterns", 2, "--out", tmp_path / "new")
         run("verify", tmp_path / "new")
         assert len(list((tmp_path / "new").glob("synthetic_*"))) == 2
         both = [(folder / "statistic.json").read_bytes() for folder in (out, tmp_path / "new")]
@@ -544,7 +544,7 @@ class TestSample:
 
     def test_inference_needs_a_posterior(self, points, tmp_path):
         run("synthesize", points[0], *CRS, *SQUARE, *CELLS, "--out", tmp_path / "out")
-        words = ["sample", tmp_path / "out", "--inference", "laplace", "--out", tmp_path / "new"]
+        words = ["infer", tmp_path / "out", "--inference", "laplace", "--out", tmp_path / "new"]
         assert "no posterior" in spoken(run(*words, code=2))
 
     @pytest.mark.slow
@@ -555,9 +555,7 @@ class TestSample:
         domain = dps.load_release(folder).domain
         marks = dps.io.read_synthetic(folder / "synthetic_002.geojson", domain, marks=["year"]).marks["year"]
         assert sorted(set(marks)) == [2021, 2022]
-        assert "no posterior" in spoken(
-            run("sample", folder, "--inference", "laplace", "--out", tmp_path / "x", code=2)
-        )
+        assert "no posterior" in spoken(run("infer", folder, "--inference", "laplace", "--out", tmp_path / "x", code=2))
 
     @pytest.mark.slow
     def test_patterns_of_a_kernel_are_a_new_spend(self, points, tmp_path):
@@ -592,8 +590,32 @@ class TestSample:
         run("sample", own, "--seed", 4)
         run("verify", own)
 
-    def test_engine_alone_means_nothing(self, public):
-        assert "--inference nuts" in spoken(run("sample", public, "--engine", "pymc", code=2))
+
+class TestInfer:
+    def test_engine_alone_means_nothing(self, public, tmp_path):
+        words = ["infer", public, "--inference", "laplace", "--engine", "pymc", "--out", tmp_path / "new"]
+        assert "--inference nuts" in spoken(run(*words, code=2))
+
+    def test_statistic_and_promise_stay(self, public, tmp_path):
+        new = tmp_path / "new"
+        with chance_for_nuts():
+            said = json.loads(run("infer", public, "--inference", "nuts", "--out", new, "--json").stdout)
+        assert (said["spent"], said["inference"]) == (0.0, "nuts")
+        assert said["fits"][""]["rhat"] < 1.01
+        run("verify", new)
+        assert (new / "statistic.json").read_bytes() == (public / "statistic.json").read_bytes()
+        before, after = (json.loads((folder / "certificate.json").read_text()) for folder in (public, new))
+        changed = {name for name in before if before[name] != after[name]}
+        assert changed <= {"content_hash", "files", "parameters"}
+        own = [each["parameters"] | {"estimator": None} for each in (before, after)]
+        assert own[0] == own[1]
+        assert after["parameters"]["estimator"]["inference"] == "nuts"
+
+    def test_what_was_done_is_said(self, public, tmp_path):
+        said = spoken(run("infer", public, "--inference", "laplace", "--patterns", 0, "--out", tmp_path / "new"))
+        assert "Inferred again (laplace)" in said
+        assert "nothing was spent" in said
+        assert not list((tmp_path / "new").glob("synthetic_*"))
 
 
 def test_a_second_mark_is_refused():

@@ -331,3 +331,39 @@ def test_a_class_without_class_methods_of_its_own_has_options():
         Toy.require_options(replace(options, values={}))
     with pytest.raises(InputError, match="by: --method toy releases all points at once; leave --by out"):
         Toy.require_size(options, None, "year")
+
+
+KIM_LIM = ["--mechanism", "lgcp-kim-lim-3.9", "--epsilon", 1, "--delta", 0.002]
+
+
+class TestCauses:
+    """A refusal names what is the matter, and mechanisms by names that the command takes."""
+
+    def test_a_sigma_is_not_blamed_on_delta(self, tmp_path):
+        points = tmp_path / "points.csv"
+        points.write_text("x,y\n1,1\n")
+        words = [points, *SQUARE, *KIM_LIM, "--alpha", 25, "--sigma", 0.5, "--out", tmp_path / "out"]
+        said = spoken(run("synthesize", *words, code=3))
+        assert "--sigma: 0.5 is more than" in said
+        assert "So it is for 10 points" in said
+        assert "1/n" not in said
+
+    def test_a_delta_is_blamed_where_it_is_the_cause(self):
+        said = spoken(run("check", *SQUARE, *KIM_LIM, "--alpha", 25, "--n", 1000, code=2))
+        assert "--delta: must be below 1/n" in said
+
+    @pytest.mark.parametrize(
+        ("options", "code"),
+        [
+            ([*KIM_LIM, "--alpha", 80, "--n", 392], 2),
+            ([*KIM_LIM, "--alpha", 25, "--n", 392], 0),
+            (["--mechanism", "lgcp-field", "--epsilon", 1, "--alpha", 25, "--n", 392], 2),
+            (["--method", "lgcp", "--epsilon", 1, "--alpha", 1, "--n", 3000, "--prior", "dense"], 2),
+            (["--method", "lgcp", "--epsilon", 1, "--alpha", 1, "--n", 3000, "--inference", "nuts"], 2),
+        ],
+    )
+    def test_mechanisms_to_take_instead_are_known(self, options, code):
+        said = spoken(run("check", *SQUARE, *options, code=code))
+        named = re.findall(r"lgcp-[-a-z0-9.]*[a-z0-9]", said.split("Take --mechanism")[-1] if code == 0 else said)
+        assert named
+        assert set(named) <= set(names())

@@ -11,7 +11,7 @@ import dpppsynth as dps
 from dpppsynth.cli import app
 from dpppsynth.contract.cautions import cautions
 from dpppsynth.ledger import Ledger
-from dpppsynth.privacy import AlphaNeighbours, Guarantee, PureDP, ReplaceOne
+from dpppsynth.privacy import AlphaNeighbours, ApproximateDP, Guarantee, PureDP, ReplaceOne
 
 WINDOW = dps.Window.rectangle(0, 0, 3000, 4000)
 RUN = ("--method", "laplace", "--window", "0,0,3000,4000", "--alpha", 100)
@@ -25,6 +25,14 @@ def of(*, epsilon=1.0, alpha=100.0, domain=WINDOW, n=1000):
 
 def rectangle(*bounds, crs=None):
     return dps.Window.rectangle(*bounds, crs)
+
+
+def test_a_delta_near_the_one_that_promises_nothing():
+    for delta, doubtful in ((1e-6, False), (0.9e-4, False), (1.1e-4, True), (0.99e-3, True), (1e-3, False)):
+        promise = Guarantee(AlphaNeighbours(100.0), ApproximateDP(1.0, delta), "theorem", ())
+        said = cautions(promise, WINDOW, 1000)
+        assert [each.split(":")[0] for each in said] == ["delta"] * doubtful
+        assert cautions(promise, WINDOW, None) == ()
 
 
 class TestDoubts:

@@ -241,7 +241,7 @@ def test_length_scales_are_weighed_by_evidence():
     w = root @ np.random.default_rng(5).normal(size=root.shape[1])
     truth = LogLinear(mesh, w + np.log(5000 / LogLinear(mesh, w).total))
     pattern = binomial_pattern(truth, 5000, 6)
-    release = LGCPSynthesizer(5.0, alpha=0.2, prior="dense", inference="laplace").release(pattern, 7)
+    release = LGCPSynthesizer(5.0, alpha=0.2, mechanism="tents", prior="dense", inference="laplace").release(pattern, 7)
     scale = release.posterior["length_scale"].values
     assert np.mean((scale > 1.2) & (scale < 3.5)) > 0.9
 

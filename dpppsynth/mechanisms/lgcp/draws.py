@@ -16,7 +16,7 @@ from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.synthesizer import safe_digits
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, QualityError
-from dpppsynth.core.wording import mention
+from dpppsynth.core.wording import instead, mention
 from dpppsynth.mechanisms.lgcp.bound.increments import point_sd
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma
@@ -219,8 +219,8 @@ def _kim_lim(s: LGCPSynthesizer, domain: Domain, n: int | None, size: float) -> 
     if carries_no_information(covariance.sigma):
         msg = (
             f"mechanism: under Kim & Lim's bound {bound} the field has a standard deviation of about "
-            f"{covariance.sigma:.2g}: the synthetic pattern carries no spatial information. Take mechanism "
-            "'tents', 'field' or 'posterior-draw'."
+            f"{covariance.sigma:.2g}: the synthetic pattern carries no spatial information. Take "
+            f"{instead('tents', 'field', 'posterior-draw')}."
         )
         warnings.warn(msg, InformationWarning, stacklevel=2)
     return ReleasePlan(f"lgcp-kim-lim-{bound}", plan, Drawn())

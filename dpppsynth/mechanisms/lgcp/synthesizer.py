@@ -41,8 +41,8 @@ from dpppsynth.contract.synthesizer import (
 from dpppsynth.core.arguments import elements, one_of, positive, probability, real
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.units import lengths_in
-from dpppsynth.core.wording import mention
-from dpppsynth.inference.field_by_rule import field_by_rule
+from dpppsynth.core.wording import instead, mention
+from dpppsynth.inference.field_by_rule import field_by_rule, matern_mesh
 from dpppsynth.inference.lgcp_inference import ENGINES, INFERENCES, LGCPInference
 from dpppsynth.inference.matern_inference import MaternInference
 from dpppsynth.inference.sparse_inference import PrecisionInference
@@ -50,7 +50,7 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
 from dpppsynth.mechanisms.lgcp.covariance_options import COVARIANCE, covariance_of, require_one_covariance
 from dpppsynth.mechanisms.lgcp.field_statistic import FieldMasses
-from dpppsynth.models.covariances import Covariance, PoweredExponential
+from dpppsynth.models.covariances import MOST_POINTS, Covariance, PoweredExponential
 from dpppsynth.models.pair_sums import finest, require_radius
 from dpppsynth.models.recipes import segments
 from dpppsynth.models.sparse_fields import SparseMatern
@@ -83,6 +83,8 @@ SAMPLERS_OF = {
 # Points, a public number or guess, behind which a dense field is too narrow for NUTS: of a million its chains mix, of
 # ten million they do not (R-hat 4.6), and the approximation is what there is. Its checks stand in `diagnostics`.
 MOST_SAMPLED = 3_000_000
+# Vertices of the largest dense field for NUTS, whose time grows with their square and more.
+MOST_VERTICES = 2500
 # Points from which on a field of sparse precision stands behind noised tents: finer than dense matrices allow.
 SPARSE_FROM = 1000
 # Share of its box that a window then fills at least: the field lives on all of the box.
@@ -136,13 +138,14 @@ class LGCPSynthesizer(PointSynthesizer[CoxRelease[LatticeStatistic]]):
     mesh : Mesh, optional
         Mesh of the tents or of the field; None takes a public rule.
     prior : {"auto", "dense", "sparse"}
-        Field behind noised tents. "dense": squared exponential, on networks exponential in the resistance metric;
-        "sparse": Matern of sparse precision, as fine as many points allow; on networks one of the plane plus one along
-        the streets, whose posterior "cells" always has. "auto": sparse on windows from 1000 points on, and on networks
-        of up to some 1500 segments.
+        Field behind noised tents, which are the same whatever it is. "dense": squared exponential, on networks
+        exponential in the resistance metric; "sparse": Matern of sparse precision, as fine as many points allow; on
+        networks one of the plane plus one along the streets, whose posterior "cells" always has. "auto": sparse on
+        windows from 1000 points on, and on networks of up to some 1500 segments.
     inference : {"auto", "nuts", "laplace"}
-        After a private statistic: NUTS in PyMC, or a Laplace approximation (seconds faster, no diagnostics). "auto":
-        NUTS behind a dense prior of up to three million points, the approximation otherwise.
+        After a private statistic, which is the same either way: NUTS, behind fields of up to 12 000 unknowns, dense
+        ones of 2500, or a Laplace approximation. "auto": NUTS behind a dense prior of up to 2500 vertices and three
+        million points, the approximation otherwise.
     engine : {"nutpie", "pymc"}
         Implementation of NUTS.
     offset : Offset, optional
@@ -394,8 +397,7 @@ def require_settings(s: LGCPSynthesizer) -> None:
     if s.delta == 0 and name in SPENDING_DELTA:
         msg = (
             f"delta: mechanism {name!r} cannot promise delta = 0; give one far below 1/n, such as "
-            f"{mention('delta', '1e-6')}, or "
-            "take mechanism 'tents' or 'lipschitz'."
+            f"{mention('delta', '1e-6')}, or take {instead('tents', 'lipschitz')}."
         )
         raise InputError(msg)
     for given in ("sigma", "covariance"):
@@ -405,10 +407,10 @@ def require_settings(s: LGCPSynthesizer) -> None:
             msg = f"{given}: mechanism {name!r} spends nothing on a covariance; leave it out."
             raise InputError(msg)
     if s.clusters and name not in MASSES:
-        msg = f"clusters: mechanism {name!r} measures no pairs; leave it out, or take mechanism 'tents'."
+        msg = f"clusters: mechanism {name!r} measures no pairs; leave it out, or take {instead('tents')}."
         raise InputError(msg)
     if s.prior not in priors:
-        msg = f"prior: mechanism {name!r} cannot take {s.prior!r}; leave it out, or take mechanism 'tents'."
+        msg = f"prior: mechanism {name!r} cannot take {s.prior!r}; leave it out, or take {instead('tents')}."
         raise InputError(msg)
     if name == "moved":
         _require_moves(s)
@@ -425,14 +427,19 @@ def require_settings(s: LGCPSynthesizer) -> None:
 
 
 def _require_moves(s: LGCPSynthesizer) -> None:
-    """Refuse relations under which no point can be moved, and samplers of dense fields."""
+    """Refuse relations under which no point can be moved, and NUTS."""
     if not isinstance(s.neighbouring(), AlphaNeighbours):
         msg = (
             "relation: mechanism 'moved' hides where nearby a point was, at a price that grows with the distance; give "
-            f"{mention('alpha', '25.0')} instead, or take mechanism 'tents' for this relation."
+            f"{mention('alpha', '25.0')} instead, or take {instead('tents')} for this relation."
         )
         raise InputError(msg)
-    _require_no_nuts(s)
+    if s.inference == "nuts":
+        msg = (
+            "inference: the field behind moved points has too many unknowns for NUTS; take "
+            f"{mention('inference', repr('laplace'))}, or {instead('tents')}."
+        )
+        raise InputError(msg)
 
 
 def _require_effects(s: LGCPSynthesizer) -> None:
@@ -440,12 +447,11 @@ def _require_effects(s: LGCPSynthesizer) -> None:
     if s.mechanism not in FREE:
         msg = (
             f"covariates: mechanism {s.mechanism!r} spends its budget on the field itself, which has no effects "
-            "apart from it; take mechanism 'tents'."
+            f"apart from it; take {instead('tents')}."
         )
         raise InputError(msg)
-    if s.prior == "dense" or s.inference == "nuts":
-        given = mention("prior" if s.prior == "dense" else "inference")
-        msg = f"covariates: they go with a sparse prior and its Laplace approximation; leave {given} out."
+    if s.prior == "dense":
+        msg = f"covariates: they go with a sparse prior; leave {mention('prior')} out."
         raise InputError(msg)
     if s.covariance is not None:
         msg = f"covariates: they go with the prior by the rule; leave {mention('covariance')} out."
@@ -457,27 +463,25 @@ def _cells(s: LGCPSynthesizer, network: Domain, n: int | None, size: float) -> R
     if not isinstance(network, LinearNetwork):
         msg = "mechanism: 'cells' are counts along the streets of a network; on a window take 'tents'."
         raise InputError(msg)
-    _require_no_nuts(s)
     if s.mesh is None:
         mesh: Mesh = rules.network_rules.street_cells(network, size, mass_epsilon(s), s.neighbouring())
     else:
         mesh = segments(covering(network, s.mesh))
     statistic = _measured(s, "cells", mesh, n, size)
-    field = field_by_rule(statistic, range_=s.length_scale, offset=s.offset, covariates=s.covariates)
-    return _named(s, statistic, field)
+    return _named(s, statistic, _by_rule(s, statistic))
 
 
 def _tents(s: LGCPSynthesizer, domain: Domain, n: int | None, size: float) -> ReleasePlan:
     """Masses of tents, with a dense field behind them, or a sparse one."""
-    rule, sparse, relation = rules.BY_DOMAIN[type(domain)], _is_sparse(s, domain, size), s.neighbouring()
+    rule, relation = rules.BY_DOMAIN[type(domain)], s.neighbouring()
     if s.mesh is not None:
         mesh = covering(domain, s.mesh)
-    elif sparse and isinstance(domain, Window):
+    elif _is_fine(s, domain, size):
         mesh = rule.field_statistic_mesh(domain, "tents", size, mass_epsilon(s), relation)
     else:
         mesh = rule.mesh(domain, "tents", size, mass_epsilon(s), relation, scale=length_scale(s, domain, size))
     statistic = _measured(s, "tents", mesh, n, size)
-    return _named(s, statistic, _sparse(s, statistic) if sparse else _dense(s, mesh, size))
+    return _named(s, statistic, _sparse(s, statistic) if _is_sparse(s, domain, size) else _dense(s, mesh, size))
 
 
 def _field(s: LGCPSynthesizer, domain: Domain, n: int | None, size: float) -> ReleasePlan:
@@ -529,21 +533,32 @@ def length_scale(s: LGCPSynthesizer, domain: Domain, size: float) -> float:
 
 def _is_sparse(s: LGCPSynthesizer, domain: Domain, size: float) -> bool:
     """Whether the field behind noised tents has a sparse precision."""
-    own = s.covariance is not None and not isinstance(s.covariance, Covariance)
-    if s.prior == "sparse" or own or s.covariates is not None:
-        _require_no_nuts(s)
+    if s.prior != "auto":
+        return s.prior == "sparse"
+    if _has_sparse_model(s):
         return True
-    if not _is_free(s):
-        return False
     if isinstance(domain, LinearNetwork):
-        return rules.network_rules.has_streets(domain)
-    return size >= SPARSE_FROM and bool(rules.BY_DOMAIN[type(domain)].filled(domain) >= FILLED)
+        return _is_free(s) and bool(rules.network_rules.has_streets(domain))
+    return _is_fine(s, domain, size)
+
+
+def _is_fine(s: LGCPSynthesizer, domain: Domain, size: float) -> bool:
+    """Whether tents are laid out for a sparse field; no matter which field is then inferred from them, and how."""
+    if not isinstance(domain, Window):
+        return False
+    many = size >= SPARSE_FROM and bool(rules.planar_rules.filled(domain) >= FILLED)
+    return _has_sparse_model(s) or (_is_free(s) and many)
+
+
+def _has_sparse_model(s: LGCPSynthesizer) -> bool:
+    """Whether a model is given that sparse fields alone have."""
+    own = s.covariance is not None and not isinstance(s.covariance, Covariance)
+    return own or s.covariates is not None
 
 
 def _is_free(s: LGCPSynthesizer) -> bool:
-    """Whether no setting asks for a dense field behind noised tents."""
-    unset = s.covariance is None and s.length_scale is None and s.mesh is None
-    return unset and s.prior == "auto" and s.inference != "nuts"
+    """Whether the rule decides what is measured: neither a mesh nor a covariance or length scale is given."""
+    return s.covariance is None and s.length_scale is None and s.mesh is None
 
 
 def choice(s: LGCPSynthesizer, domain: Domain, size: float) -> tuple[str, str]:
@@ -565,7 +580,7 @@ def _moves(s: LGCPSynthesizer, domain: Domain, size: float) -> tuple[str, str]:
     if not isinstance(relation, AlphaNeighbours):
         return "tents", "this relation hides more than where nearby a point was"
     if not _is_free(s):
-        return "tents", "a mesh, a prior or a sampler is asked for that goes with them"
+        return "tents", "a mesh, a covariance or a length scale is asked for that goes with them"
     # Loaded where points may be moved.
     from dpppsynth.privacy.planar_moves import rate
 
@@ -580,32 +595,33 @@ def _counts_tell(s: LGCPSynthesizer, domain: LinearNetwork, size: float) -> bool
     """Whether "auto" takes counts along streets: where these tell the streets apart."""
     if s.mesh is not None or s.covariance is not None:
         return False
-    asked = s.prior == "sparse" or s.covariates is not None
-    if asked and not rules.network_rules.fits_along(domain):
+    if s.covariates is not None and not rules.network_rules.fits_along(domain):
         return True
     return _is_free(s) and rules.network_rules.streets_tell(domain, size, mass_epsilon(s), s.neighbouring())
 
 
-def _require_no_nuts(s: LGCPSynthesizer) -> None:
-    """Refuse NUTS behind a sparse prior."""
-    if s.inference == "nuts":
-        dense = "; take 'laplace'." if s.mechanism == "moved" else "; take 'laplace', or the dense prior."
-        msg = f"inference: a sparse prior has too many unknowns for NUTS{dense}"
-        raise InputError(msg)
+def _by_rule(s: LGCPSynthesizer, statistic: LaplaceMasses) -> AnyEstimator:
+    """The posterior of the rule's sparse field after noised tents or counts."""
+    return field_by_rule(statistic, range_=s.length_scale, offset=s.offset, covariates=s.covariates, **_way(s))
+
+
+def _way(s: LGCPSynthesizer) -> dict[str, Any]:
+    """Way in which a sparse field is inferred."""
+    return {"inference": "laplace" if s.inference == "auto" else s.inference, "engine": s.engine}
 
 
 def _sparse(s: LGCPSynthesizer, statistic: LaplaceMasses) -> AnyEstimator:
     """The posterior of a sparse field after noised tents."""
     own, tents = s.covariance, statistic.mesh
     if isinstance(own, SparseMatern):
-        mesh = tents if isinstance(tents.domain, LinearNetwork) else rules.planar_rules.matern_mesh(tents)
-        return MaternInference(mesh, (own.range,), (own.smoothness,), own.sigma, offset=s.offset)
+        mesh = tents if isinstance(tents.domain, LinearNetwork) else matern_mesh(tents, own.range, s.inference)
+        return MaternInference(mesh, (own.range,), (own.smoothness,), own.sigma, offset=s.offset, **_way(s))
     if own is None:
-        return field_by_rule(statistic, range_=s.length_scale, offset=s.offset, covariates=s.covariates)
+        return _by_rule(s, statistic)
     if s.mesh is None:
         msg = "mesh: a precision of one's own belongs to the vertices of a mesh; give mesh= with covariance=."
         raise InputError(msg)
-    return PrecisionInference(tents, own, offset=s.offset)
+    return PrecisionInference(tents, own, offset=s.offset, **_way(s))
 
 
 def _dense(s: LGCPSynthesizer, mesh: Mesh, size: float) -> LGCPInference:
@@ -617,10 +633,32 @@ def _dense(s: LGCPSynthesizer, mesh: Mesh, size: float) -> LGCPInference:
     own = s.covariance if isinstance(s.covariance, Covariance) and s.mechanism != "field" else None
     if own is not None:
         scales, sigma = (own.length_scale,), own.sigma
-    inference = ("laplace" if size > MOST_SAMPLED else "nuts") if s.inference == "auto" else s.inference
+    field = rule.field_mesh(mesh)
+    inference = s.inference
+    if inference == "auto":
+        inference = "laplace" if size > MOST_SAMPLED or len(field.vertices) > MOST_VERTICES else "nuts"
+    _require_small(s, field, inference)
     settings: dict[str, Any] = {"offset": s.offset, "inference": inference, "engine": s.engine, "own": own}
     # A given length scale, or covariance, is a prior of one's own.
-    return LGCPInference(rule.field_mesh(mesh), scales, sigma, **settings, even=own is None and not s.length_scale)
+    return LGCPInference(field, scales, sigma, **settings, even=own is None and not s.length_scale)
+
+
+def _require_small(s: LGCPSynthesizer, field: Mesh, inference: str) -> None:
+    """Refuse a dense prior, or NUTS behind it, on more vertices than it takes."""
+    count = len(field.vertices)
+    if s.prior == "dense" and count > MOST_POINTS:
+        msg = (
+            f"prior: a dense one takes {MOST_POINTS} vertices at most, and the field behind these tents has {count}; "
+            f"leave {mention('prior')} out, or give a coarser mesh."
+        )
+        raise InputError(msg)
+    if inference == "nuts" and count > MOST_VERTICES:
+        sparse = f", or {mention('prior', repr('sparse'))}" if s.mechanism == "tents" and s.covariance is None else ""
+        msg = (
+            f"inference: NUTS takes a dense field of {MOST_VERTICES} vertices at most, and this one has {count}; take "
+            f"{mention('inference', repr('laplace'))}{sparse}."
+        )
+        raise InputError(msg)
 
 
 def field_mesh(s: LGCPSynthesizer, domain: Domain, rule: Callable[[Any], Mesh] | None = None) -> Mesh:

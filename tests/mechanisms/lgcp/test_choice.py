@@ -51,9 +51,6 @@ def test_of_few_points_none_is_moved():
     [
         {"mechanism": "tents"},
         {"clusters": 0.3},
-        {"prior": "dense"},
-        {"prior": "sparse"},
-        {"inference": "nuts"},
         {"length_scale": 200.0},
         {"mesh": regular_triangulation(SQUARE, shape=(9, 9))},
     ],
@@ -136,9 +133,9 @@ class TestStreets:
     def test_the_reason_is_the_one_that_held(self):
         near = dps.LGCPSynthesizer(1.0, alpha=0.03 * SOHO.extent)
         assert "too few points" in near.plan(SOHO, n=300).reason
-        dense = dps.LGCPSynthesizer(1.0, alpha=0.03 * SOHO.extent, prior="dense").plan(SOHO, n=10**6)
-        assert dense.mechanism == "lgcp-tents"
-        assert "too few points" not in dense.reason
+        given = dps.LGCPSynthesizer(1.0, alpha=0.03 * SOHO.extent, length_scale=200.0).plan(SOHO, n=10**6)
+        assert given.mechanism == "lgcp-tents"
+        assert "too few points" not in given.reason
 
     @pytest.mark.parametrize("relation", [dps.ReplaceOne(), dps.AddRemove(), dps.ReplaceOne(3)])
     def test_relations_that_hide_more_move_no_point(self, relation):
@@ -147,7 +144,7 @@ class TestStreets:
             assert dps.LGCPSynthesizer(1.0, relation=relation).plan(SOHO, **size).mechanism == mechanism
 
     def test_what_goes_with_tents_keeps_them(self):
-        assert self.taken(200, 0.001, prior="dense") == self.taken(200, 0.001, length_scale=200.0) == "tents"
+        assert self.taken(200, 0.001, length_scale=200.0) == "tents"
         assert self.taken(200, 0.001, clusters=0.3) == "clusters"
 
     def test_noise_of_any_length_is_planned(self):

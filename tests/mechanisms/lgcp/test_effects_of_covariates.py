@@ -334,7 +334,6 @@ class TestRefusals:
         ("settings", "message"),
         [
             ({"prior": "dense"}, "leave prior= out"),
-            ({"inference": "nuts"}, "leave inference= out"),
             ({"mechanism": "field", "delta": 1e-6}, "take mechanism 'tents'"),
             ({"mechanism": "posterior-draw", "delta": 1e-6}, "take mechanism 'tents'"),
             ({"covariance": SparseMatern(1.0, 300.0, 1.0)}, "leave covariance= out"),

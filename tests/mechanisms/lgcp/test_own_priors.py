@@ -127,7 +127,6 @@ class TestRefusals:
             (sp.eye_array(35), {}, "^covariance: a precision needs to be a symmetric matrix"),
             (-sp.eye_array(36), {}, "^covariance: the precision is not positive definite"),
             (sp.eye_array(36), {"mesh": None}, "^mesh: a precision of one's own belongs to the vertices"),
-            (sp.eye_array(36), {"inference": "nuts"}, "^inference: a sparse prior"),
             (sp.eye_array(36), {"prior": "dense"}, "^prior: the given covariance is sparse"),
             (Matern(1.0, 100.0, 0.5), {"prior": "sparse"}, "^prior: the given covariance is dense"),
             (sp.eye_array(36), {"mechanism": "field", "delta": 1e-6}, "^covariance: mechanism 'field' takes none"),

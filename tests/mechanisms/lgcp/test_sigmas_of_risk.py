@@ -67,7 +67,7 @@ def test_it_is_read_again_as_it_was_saved(release, tmp_path):
 
 
 def test_without_a_population_one_stands_alone():
-    plain = LGCPSynthesizer(10.0, alpha=100.0, prior="sparse").plan(SQUARE, n=1500).estimator
+    plain = LGCPSynthesizer(10.0, alpha=100.0, mechanism="tents").plan(SQUARE, n=1500).estimator
     assert plain.sigmas == ()
     assert plain.to_dict()["sigmas"] == []
     assert MaternInference(TENTS, (100.0, 200.0), (1.0,), sigmas=(1.0,), even=True).scales[:4] == (100.0, 200.0) * 2

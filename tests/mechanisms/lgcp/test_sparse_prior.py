@@ -48,7 +48,7 @@ def distance(one, other):
 
 
 def test_a_thousand_points_get_a_sparse_field_unless_told():
-    """Public parameters alone decide; NUTS, and a mesh or a length scale that is given, keep the dense one."""
+    """Public parameters alone decide; a mesh or a length scale that is given keeps the dense one."""
 
     def kind(n=1000, domain=SQUARE, **settings):
         given = {"mechanism": "tents"} | settings
@@ -58,7 +58,8 @@ def test_a_thousand_points_get_a_sparse_field_unless_told():
     assert kind() is MaternInference
     assert kind(n=50, prior="sparse") is MaternInference
     assert kind(n=999) is LGCPInference
-    for settings in ({"prior": "dense"}, {"inference": "nuts"}, {"length_scale": 200.0}, {"mesh": TENTS}):
+    assert kind(inference="nuts") is MaternInference
+    for settings in ({"prior": "dense"}, {"length_scale": 200.0}, {"mesh": TENTS}):
         assert kind(**settings) is LGCPInference, settings
     assert kind(domain=street) is StreetInference
     assert kind(domain=street, prior="dense") is LGCPInference
@@ -71,7 +72,13 @@ def test_a_thousand_points_get_a_sparse_field_unless_told():
 @pytest.mark.parametrize(
     ("settings", "domain", "rule"),
     [
-        ({"prior": "sparse", "inference": "nuts"}, SQUARE, "inference: a sparse prior has too many unknowns for NUTS"),
+        (
+            {"prior": "sparse", "inference": "nuts", "mesh": regular_triangulation(SQUARE, shape=(200, 200))},
+            SQUARE,
+            r"inference: NUTS takes a field of 12000 unknowns at most, and this one has \d+; take inference='laplace'",
+        ),
+        ({"prior": "dense", "mesh": regular_triangulation(SQUARE, shape=(80, 80))}, SQUARE, "prior: .* 6000 vertices"),
+        ({"inference": "nuts", "mesh": regular_triangulation(SQUARE, shape=(70, 70))}, SQUARE, "inference: .* 2500"),
         ({"prior": "sparse", "length_scale": 1e5}, SQUARE, "ranges: must be at most 2000"),
         ({"prior": "rough"}, SQUARE, "prior: expected one of 'auto', 'dense', 'sparse', got 'rough'"),
         (
@@ -106,7 +113,7 @@ def test_what_cannot_be_is_refused_by_the_plan(settings, domain, rule):
         ({"ranges": (2001.0,)}, "ranges: must be at most 2000"),
         ({"sigma": 1e-155}, "sigma: must be at least 1e-150"),
         ({"sigma": 0.0}, "sigma: must"),
-        ({"inference": "nuts"}, "inference: expected"),
+        ({"inference": "magic"}, "inference: expected"),
     ],
 )
 def test_settings_that_no_field_has_are_refused(settings, rule):

@@ -224,7 +224,7 @@ def _growth(model: Covariance | RandomScale) -> tuple[float, float]:
 
 
 def _other() -> str:
-    return either("kim_lim_38", "--mechanism kim-lim-3.8")
+    return either("kim_lim_38", "--mechanism lgcp-kim-lim-3.8")
 
 
 def _one_point_moves(relation: CappedRelation | float) -> CappedRelation:

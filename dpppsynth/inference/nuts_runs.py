@@ -1,0 +1,62 @@
+"""Runs of NUTS that passed their diagnostics."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.core.errors import QualityError
+from dpppsynth.models import nuts
+from dpppsynth.spatial.mesh import Floats
+
+# Runs that fail their diagnostics are tried again with shorter steps: least rates of accepted ones.
+SHORTER = (0.0, 0.95, 0.99)
+
+
+def passed_run(
+    model: Any,
+    monitored: Callable[[Floats], Floats],
+    rng: np.random.Generator,
+    *,
+    draws: int,
+    tune: int,
+    engine: str = "nutpie",
+    accept: float = 0.8,
+) -> tuple[Floats, nuts.Diagnostics]:
+    """Draws of z (chains, draws, r) of a run that passed its diagnostics, with shorter steps where long ones did not.
+
+    Parameters
+    ----------
+    model : Density or pymc.Model
+    monitored : callable
+        Quantities (chains, draws, q) that are looked at, of draws of z.
+    rng : Generator
+    draws, tune : int
+        As in `nuts.Sampler.sample`.
+    engine : {"nutpie", "pymc"}
+    accept : float
+        Rate of accepted steps that the first run aims at.
+
+    Raises
+    ------
+    QualityError
+        When none did.
+    """
+    for shortest in SHORTER:
+        sampler = nuts.Sampler(model, engine, max(accept, shortest))
+        chains = sampler.sample(draws=draws, tune=tune, seed=int(rng.integers(2**31)))
+        passed = nuts.diagnose(monitored(chains.z), chains.divergences)
+        complaint = passed.complaint()
+        if complaint is None:
+            return chains.z, passed
+    msg = (
+        f"inference: NUTS reached {complaint}. Nothing is lost: the private statistic is kept on this error; "
+        "`error.release.infer()` tries another seed, `error.release.infer(inference='laplace')` an approximation, "
+        "at no privacy cost."
+    )
+    raise QualityError(msg)
+
+
+def log_masses(masses: Floats) -> Floats:
+    """Logarithms of expected masses (chains, draws, K), but of tents that only touch the domain and have none."""
+    return np.log(masses[..., (masses > 0).all(axis=(0, 1))])

@@ -1,0 +1,100 @@
+"""Posteriors of sparse fields in whitened coordinates, and NUTS in them."""
+
+import numpy as np
+import pytest
+import scipy
+
+from dpppsynth.models.lgcp import model_of
+from dpppsynth.models.likelihood import MassesInLaplaceNoise, NoisyMasses
+from dpppsynth.models.nuts import Sampler
+from dpppsynth.models.regular_meshes import regular_triangulation
+from dpppsynth.models.sparse_fields import SparseMatern, field_of_precision
+from dpppsynth.models.sparse_posterior import log_density, sparse_posterior
+from dpppsynth.models.sparse_solver import SparseFactor
+from dpppsynth.models.whitened_density import WhitenedDensity
+from dpppsynth.spatial.domains import Window
+
+WINDOW = Window.rectangle(0, 0, 1000, 800)
+TENTS, MESH = (regular_triangulation(WINDOW, shape=shape) for shape in ((5, 4), (9, 7)))
+COUNTS = np.random.default_rng(5).poisson(np.linspace(1, 40, 20)).astype(float)
+
+
+def posterior(n, kind=MassesInLaplaceNoise):
+    likelihood = kind(COUNTS, 2.0, MESH.measure, MESH.shares(TENTS), n)
+    prior = SparseMatern(1.0, 400.0, 1.0).on(MESH)
+    prior = prior if n else prior.with_intercept(2.0)
+    return likelihood, sparse_posterior(likelihood, prior, 0.0 if n else float(np.log(400 / MESH.measure.sum())))
+
+
+def test_roots_of_the_inverse_of_a_sparse_matrix():
+    rng = np.random.default_rng(1)
+    raw = scipy.sparse.random_array((40, 40), density=0.1, rng=rng)
+    matrix = (raw @ raw.T + scipy.sparse.eye_array(40)).tocsc()
+    factor = SparseFactor(matrix)
+    root = factor.from_white(np.eye(40))
+    np.testing.assert_allclose(root @ root.T, np.linalg.inv(matrix.toarray()), atol=1e-12)
+    np.testing.assert_allclose(factor.to_white(np.eye(40)), root.T, atol=1e-12)
+    one = rng.normal(size=40)
+    np.testing.assert_allclose(factor.from_white(one), root @ one, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [None, COUNTS.sum()])
+def test_root_of_the_approximation_with_and_without_a_known_number_of_points(n):
+    _, fit = posterior(n)
+    root = fit.precision.from_white(np.eye(fit.prior.size))
+    np.testing.assert_allclose(root @ root.T, fit.precision.solve(np.eye(fit.prior.size)), atol=1e-9)
+    np.testing.assert_allclose(fit.precision.to_white(np.eye(fit.prior.size)), root.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [None, COUNTS.sum()])
+def test_density_is_that_of_the_field_and_its_gradient_the_slope(n):
+    likelihood, fit = posterior(n)
+    density = WhitenedDensity(likelihood, fit)
+    function, z = density.function(), np.random.default_rng(2).normal(size=fit.prior.size)
+    value, gradient = function(z)
+    there, at_mode = (
+        log_density(likelihood, fit.prior, fit.centre, each)[0] for each in (density.unknowns(z), fit.mode)
+    )
+    assert value == pytest.approx(there - at_mode, abs=1e-9)
+    for along in np.eye(len(z))[:: len(z) // 7]:
+        slope = (function(z + 1e-5 * along)[0] - function(z - 1e-5 * along)[0]) / 2e-5
+        assert gradient @ along == pytest.approx(slope, abs=1e-4)
+
+
+def test_model_of_pymc_has_the_same_density():
+    density = WhitenedDensity(*posterior(COUNTS.sum()))
+    model, z = model_of(density), np.random.default_rng(4).normal(size=density.size)
+    value, gradient = density.function()(z)
+    constant = density.size * np.log(2 * np.pi) / 2
+    assert model.compile_logp()({"z": z}) == pytest.approx(value - constant)
+    np.testing.assert_allclose(model.compile_dlogp()({"z": z}), gradient, atol=1e-9)
+
+
+def test_nuts_agrees_with_quadrature_where_the_approximation_is_off():
+    # Two values, told by few counts: the posterior is skewed.
+    mesh = regular_triangulation(WINDOW, shape=(2, 2))
+    counts = np.array([0.0, 0.0, 7.0, 1.0])
+    likelihood = NoisyMasses(counts, 1.0, mesh.measure, scipy.sparse.eye_array(4, format="csr"), None)
+    precision = np.linalg.inv(np.diag(np.full(4, 1e-3)) + 4.0 * (np.arange(4)[:, None] // 2 == np.arange(4) // 2))
+    prior, centre = field_of_precision(scipy.sparse.csc_array(precision), mesh), float(np.log(4 / mesh.measure.sum()))
+    fit = sparse_posterior(likelihood, prior, centre, tolerance=1e-9)
+    density = WhitenedDensity(likelihood, fit)
+    z = Sampler(density).sample(draws=2500, tune=500, seed=3).z.reshape(-1, 4)
+    drawn = centre + density.unknowns(z)
+
+    # Exact but for the small independent part, which is left out: pairs of vertices share a value.
+    line = np.linspace(-12, 8, 2001)
+    for pair in ([0, 1], [2, 3]):
+        field = np.zeros((len(line), 4))
+        field[:, pair] = line[:, None]
+        mass = (likelihood.measure * np.exp(centre + field))[:, pair]
+        value = ((counts[pair] + 2) * np.log(mass + 2) - mass).sum(axis=1)
+        weight = np.exp(value - line**2 / (2 * 4.0) - (value - line**2 / (2 * 4.0)).max())
+        weight /= weight.sum()
+        mean = float(weight @ line)
+        spread = float(np.sqrt(weight @ (line - mean) ** 2))
+        told = drawn[:, pair].mean(axis=1) - centre
+        assert told.mean() == pytest.approx(mean, abs=0.1 * spread)
+        assert told.std() == pytest.approx(spread, rel=0.07)
+        cut = np.quantile(told, 0.05)
+        assert weight[line <= cut].sum() == pytest.approx(0.05, abs=0.02)
