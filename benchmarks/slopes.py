@@ -23,7 +23,6 @@ CELLS, SIDE, MARGIN = 100, 10.0, 60
 PATTERNS, LEVEL = 50, 0.9
 # Points, epsilon, privacy radius, mechanism, and ranges of the covariate.
 CASES = ((400, 1.0, 20.0, "tents", (50, 200, 400)), (1500, 1.0, 50.0, "tents", (100, 200, 400)))
-CASES += ((1000, 3.0, 60.0, "moved", (50, 200)),)
 HEADS = ("n", "eps", "alpha", "mechanism", "range of the covariate", "kept")
 HEADS += ("patterns as they are hold", "told with `kept`", "of these held", "effects hold")
 
@@ -51,7 +50,7 @@ def regression(counts: np.ndarray, values: np.ndarray) -> tuple[float, float]:
 
 
 def once(n: int, epsilon: float, alpha: float, mechanism: str, range_: int, seed: int) -> dict[str, Any]:
-    """What is kept of the slope, and whether intervals hold it: of patterns with and without, and of the effect."""
+    """Share of the slope that is kept; whether intervals of patterns, with and without it, and of the effect hold."""
     rng = np.random.default_rng([seed, n, range_, 8])
     slope, values = rng.choice([0.5, -0.5, 0.3, -0.3]), field(range_, rng)
     weight = np.exp(slope * values + 0.5 * field(500, rng))
