@@ -27,6 +27,7 @@ from .core.errors import ReleaseBlocked as ReleaseBlocked
 from .core.version import __version__ as __version__
 from .evaluation.combining import Combined as Combined
 from .evaluation.combining import combine as combine
+from .evaluation.combining import kept_slope as kept_slope
 from .evaluation.recommendation import Recommendation as Recommendation
 from .evaluation.recommendation import recommend as recommend
 from .io import read_network as read_network

@@ -1,7 +1,7 @@
 """`CoxRelease`: a private intensity, its guarantee, and as many synthetic patterns as wanted."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
+from dpppsynth.contract.additive_noise import LaplaceMasses, LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import COVARIATES, POSTERIOR, Estimator, assumed_of
 from dpppsynth.contract.result import UNFITTED, FitSummary, Saved
 from dpppsynth.core.arguments import one_of, probability
@@ -281,14 +281,15 @@ class CoxRelease(StatisticRelease[L]):
         rng : None, int or Generator
         progress : callable, optional
         **changes
-            New settings of the estimator: those that its `adjustable` names, such as `sigma`.
+            New settings of the estimator: those that its `adjustable` names, such as `sigma`. With `covariates=` the
+            posterior has their `effects`, and a sparse prior.
 
         Raises
         ------
         QualityError
             When NUTS fails its diagnostics; `error.release` keeps the private statistic.
         """
-        model, rng = self._field_model(), generator(rng)
+        model, rng = self._explained(changes.pop("covariates", None)), generator(rng)
         model = model.changed(changes, self.statistic.definition) if changes else model
         try:
             with announced(progress) as say:
@@ -298,6 +299,23 @@ class CoxRelease(StatisticRelease[L]):
             kept = replace(self, estimator=model, draws=None)
             reason = str(error) if isinstance(error, QualityError) else f"{FAILED} ({type(error).__name__})."
             raise QualityError(reason, kept) from None
+
+    def _explained(self, covariates: Any) -> FieldInference:
+        """The model with public covariates, in place of those it may have; without any as it is."""
+        from dpppsynth.inference.field_by_rule import field_by_rule
+        from dpppsynth.spatial.covariates import covariates_from
+
+        model, plan = self._field_model(), self.statistic.definition
+        if covariates is None:
+            return model
+        layers = covariates_from(covariates)
+        if "covariates" in {each.name for each in fields(cast(Any, model))}:
+            explained: FieldInference = replace(cast(Any, model), covariates=layers.on(model.places, model.offset))
+            return explained
+        if isinstance(plan, LaplaceMasses):
+            return field_by_rule(plan, offset=model.offset, covariates=layers)
+        msg = f"covariates: they stand behind noised tents, counts or moved points, which {self.mechanism} has not."
+        raise InputError(msg)
 
     def with_posterior(self, model: FieldInference, rng: np.random.Generator, say: Progress) -> Self:
         """The release with the posterior of a model."""

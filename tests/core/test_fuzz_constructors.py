@@ -393,7 +393,7 @@ MADE_ELSEWHERE = {
     "Inspection", "NetworkMesh", "Chains", "Covariance", "Diagnostics",
     "LaplacePosterior", "NoisyField", "NoisyMasses", "Sampler", "build_lgcp", "build_noise_aware", "diagnose",
     "laplace_posterior", "heatmaps", "HeatmapRelease",
-    "PairSumsRelease", "MarkedRelease", "Crowd", "PointBatches",
+    "PairSumsRelease", "MarkedRelease", "Crowd", "PointBatches", "kept_slope",
 } | local_entries.MADE | bounded_entries.MADE  # fmt: skip
 
 
