@@ -327,7 +327,10 @@ ENTRIES = {
     "profile_from_dict": (privacy.profile_from_dict, {"data": PROFILE.to_dict()}),
     "relation_from_dict": (privacy.relation_from_dict, {"data": ALPHA.to_dict()}),
     # Evaluation
-    "combine": (dps.combine, {"estimates": [0.1, 0.2, 0.3], "variances": [0.01, 0.01, 0.01]}),
+    "combine": (
+        dps.combine,
+        {"patterns": ["synthetic_draw_000.csv"] * 3, "estimates": [0.1, 0.2, 0.3], "variances": [0.01] * 3, "kept": 1.0},
+    ),
     "poisson": (simulate.poisson, {"domain": SQUARE, "intensity": 1e-5, "largest": None, "rng": 1}),
     "thomas": (simulate.thomas, {"domain": STREETS, "parents": 0.01, "size": 2.0, "spread": 10.0, "rng": 1}),
     "lgcp": (

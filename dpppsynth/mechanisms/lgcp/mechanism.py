@@ -36,7 +36,7 @@ def tents() -> Iterator[Example]:
         yield Example(f"{relation}, laplace", partial(build, relation=relation), square())
     yield Example("offset", partial(build, alpha=25.0, offset=quarters()), square())
     yield Example("polygon with a hole", partial(build, relation=AddRemove()), ring())
-    sparse = partial(LGCPSynthesizer, 1.0, prior="sparse")
+    sparse = partial(LGCPSynthesizer, 1.0, mechanism="tents", prior="sparse")
     yield Example("sparse prior", partial(sparse, alpha=25.0), square())
     yield Example("sparse prior, offset", partial(sparse, relation=AddRemove(), offset=quarters()), square())
     along = partial(LGCPSynthesizer, 1.0, inference="laplace", length_scale=300.0)
