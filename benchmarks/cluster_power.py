@@ -1,4 +1,4 @@
-"""What `check` says of clusters that show, against releases of originals that have just these, or none.
+"""Clusters that show, as `check` says, against releases of originals that have just these, or none.
 
 400 points on a square of 1 km, .3 of epsilon for clusters, Laplace approximation. Originals: uniform points; clusters
 of all points, of the size and spread from which on they show; groups of four at one place, with as many pairs as show,

@@ -70,7 +70,7 @@ ShowOption = Annotated[bool, o.option("Print the figures too, where nobody else 
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """What is compared: a domain, synthetic patterns in it, and what a release says of their points.
+    """Things to compare: a domain, synthetic patterns in it, and what a release says of their points.
 
     Attributes
     ----------

@@ -83,7 +83,7 @@ class Read:
 
 
 def told(read: Read, broken: Mapping[str, Mask]) -> Iterator[str]:
-    """What is wrong with the rows (rows,) that break each rule, where it can be told."""
+    """Causes by which rows (rows,) break each rule, where they can be told."""
     for rule, rows in broken.items():
         reasons = [*_reasons(rule, read, rows)]
         if rows.all():
@@ -147,7 +147,7 @@ def _elsewhere(read: Read, rows: Mask) -> Iterator[str]:
     left = np.ones(len(xy), dtype=bool)
 
     def claimed(fitting: Mask) -> str:
-        """How many of the rows fit that no earlier cause did; they are left to no later one."""
+        """Number of rows that fit and did not fit an earlier cause; they are left to no later one."""
         fitting, how_many = fitting & left, _how_many(fitting & left) if len(xy) else ""
         left[fitting] = False
         return how_many
@@ -174,7 +174,7 @@ def _elsewhere(read: Read, rows: Mask) -> Iterator[str]:
 
 
 def _of_crs(read: Read, xy: Floats) -> Iterator[tuple[Mask, str]]:
-    """Which coordinates (n, 2) are in another CRS than is said, and words on it."""
+    """Coordinates (n, 2) in another CRS than is said, and words on it."""
     if read.source is None:
         words = (
             f"look like degrees: name their CRS ({mention('crs', repr(DEGREES))}) and have them re-projected to that "
@@ -229,7 +229,7 @@ def _decimals(value: float) -> int:
 
 
 def _degrees(read: Read, xy: Floats) -> Mask:
-    """Which coordinates would lie in the domain as degrees, in either order; all small ones where it has no CRS."""
+    """Coordinates that would lie in the domain as degrees, in either order; all small ones where it has no CRS."""
     small = np.asarray((np.abs(xy) <= (180, 180)).all(axis=1), dtype=bool)
     if np.abs(read.domain.bounds).max() <= 360 or not small.any():
         return np.zeros(len(xy), dtype=bool)
@@ -257,7 +257,7 @@ FORMS_OF_NUMBERS = (
 
 
 def _no_numbers(read: Read, rows: Mask) -> Iterator[str]:
-    """What stands in cells of coordinates that are no numbers."""
+    """Contents of cells of coordinates that are no numbers."""
     axes = read.table.axes
     if not axes:
         return
@@ -297,7 +297,7 @@ FORMS_OF_TIMES = (
 
 
 def _times(times: Times, rule: str, cells: Iterable[Any]) -> Iterator[str]:
-    """What form cells have that are no times, or none of the range."""
+    """Form of cells that are no times, or none of the range."""
     found: dict[str, None] = {}
     for cell in cells:
         text = word(cell)
@@ -339,7 +339,7 @@ def plain(text: str) -> str:
 
 
 def _alike(cells: Iterable[Any], values: Sequence[str], option: str) -> Iterator[str]:
-    """Why texts are not in the list, although something like them is."""
+    """Reason that texts are not in the list, although something like them is."""
     known, texts = {plain(value) for value in values}, {word(cell) for cell in cells}
     whole = {value.strip() for value in values}
     if any("," in text and {*(part.strip() for part in text.split(","))} <= whole for text in texts):

@@ -64,7 +64,7 @@ class IntensityOfMark:
         return np.asarray(np.mean([self.whole(xy, **each) for each in self._each()], axis=0), dtype=np.float64)
 
     def _each(self) -> list[dict[str, Any]]:
-        """What is chosen, at each of the times where there are some."""
+        """The chosen types, at each of the times where there are some."""
         return [{**self.chosen, "time": time} for time in self.times] if self.times else [dict(self.chosen)]
 
     def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:

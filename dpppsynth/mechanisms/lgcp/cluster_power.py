@@ -1,4 +1,4 @@
-"""What private sums over pairs can tell of clusters, by public numbers alone: noise, caps, radii and number of points.
+"""Clusters that private sums over pairs can tell, by public numbers alone: noise, caps, radii and number of points.
 
 The posterior of the laws of clusters is approximated without a pattern: sums are normal about what pairs of evenly
 spread points and of a law's clusters add to them. An original shows where clusters are likelier than none even though
@@ -99,7 +99,7 @@ class ClusterPower:
         return {name: value if np.isfinite(value) else None for name, value in found.items()}
 
     def words(self, unit: str) -> str:
-        """What shows, and so what may be there unseen."""
+        """Clusters that show, and so those that may be there unseen."""
         size, spread = self.size
         all_over = (
             f"clusters of all points show from {_few(1 + size)} places within about {spread:.3g} {unit} on"
@@ -109,7 +109,7 @@ class ClusterPower:
         return f"{all_over}; {self.unseen()}"
 
     def unseen(self) -> str:
-        """What may be there unseen."""
+        """Clusters that may be there unseen."""
         counted = f"(each point counted up to {min(self.caps)})"
         return (
             f"an excess of fewer than {_few(self.pairs)} pairs over what the intensity explains {counted}, such as one "

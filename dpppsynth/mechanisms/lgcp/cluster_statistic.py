@@ -222,7 +222,7 @@ class MassesAndPairs(LaplaceMasses, PairsStatistic):
         return super().details() | {"pair_noise_sd": list(self.pairs.noise_sd)} | self.power().to_dict()
 
     def power(self, sums: Floats | None = None) -> ClusterPower:
-        """What the sums can tell of clusters, by their values (L,) without any, unless given those of even points."""
+        """Clusters that the sums can tell, by their values (L,) without any, unless given those of even points."""
         n = float(self.n or self.expected_n or 1)
         even = even_sums(self.radii, n, self.domain.size, streets=self.prior.streets) if sums is None else sums
         return ClusterPower(self.prior, self.caps, self.pairs.noise_sd, n, np.maximum(even, 0.0))

@@ -134,7 +134,7 @@ class TestRule:
 
 
 class TestPower:
-    """What can be told of clusters, by public numbers alone."""
+    """Clusters that can be told, by public numbers alone."""
 
     @staticmethod
     def plan(epsilon=1.0, cap=1, n=400, domain=SQUARE, **settings):
