@@ -329,7 +329,7 @@ ENTRIES = {
     # Evaluation
     "combine": (
         dps.combine,
-        {"patterns": ["synthetic_draw_000.csv"] * 3, "estimates": [0.1, 0.2, 0.3], "variances": [0.01] * 3, "kept": 1.0},
+        {"patterns": ["synthetic_draw_000"] * 3, "estimates": [0.1, 0.2, 0.3], "variances": [0.01] * 3, "kept": 1.0},
     ),
     "poisson": (simulate.poisson, {"domain": SQUARE, "intensity": 1e-5, "largest": None, "rng": 1}),
     "thomas": (simulate.thomas, {"domain": STREETS, "parents": 0.01, "size": 2.0, "spread": 10.0, "rng": 1}),
