@@ -66,7 +66,7 @@ def drawn_shares(release: dps.CoxRelease) -> np.ndarray:
 def once(truth: str, n: int, seed: int) -> list[float]:
     """Shares of true masses that intervals hold, by size of cell, checks of the approximation, seconds."""
     rng = np.random.default_rng([seed, n])
-    settings = dps.LGCPSynthesizer(1.0, alpha=city.ALPHA, prior="sparse")
+    settings = dps.LGCPSynthesizer(1.0, alpha=city.ALPHA, mechanism="tents", prior="sparse")
     plan = settings.plan(city.WINDOW, n=n)
     mass = city.truth("city", seed) if truth == "city" else from_prior(plan.estimator, rng)
     release, seconds = timed(lambda: plan.release(city.draw(mass, n, rng), rng))

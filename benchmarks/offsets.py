@@ -55,7 +55,9 @@ def once(share: float, n: int, seed: int) -> tuple[float, float, float]:
     xy = PLACES[rng.choice(len(mass), n, p=mass)] + rng.uniform(-SIDE / 2, SIDE / 2, (n, 2))
     pattern = dps.PointPattern(xy, WINDOW)
     found = [
-        dps.LGCPSynthesizer(EPSILON, alpha=ALPHA, offset=given, prior="sparse").release(pattern, rng).intensity(PLACES)
+        dps.LGCPSynthesizer(EPSILON, alpha=ALPHA, offset=given, mechanism="tents", prior="sparse")
+        .release(pattern, rng)
+        .intensity(PLACES)
         for given in (offset, None)
     ]
     return distance(found[0], mass), distance(found[1], mass), distance(np.ones(len(mass)), mass)

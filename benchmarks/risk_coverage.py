@@ -55,7 +55,7 @@ def once(name: str, n: int, epsilon: float, seed: int) -> np.ndarray:
     risk = risk / (people @ risk / people.sum())
     mass = people * risk / (people * risk).sum()
     xy = PLACES[rng.choice(len(mass), n, p=mass)] + rng.uniform(-12.5, 12.5, (n, 2))
-    settings = dps.LGCPSynthesizer(epsilon, alpha=ALPHA, offset=offset, prior="sparse")
+    settings = dps.LGCPSynthesizer(epsilon, alpha=ALPHA, offset=offset, mechanism="tents", prior="sparse")
     several = settings.release(dps.PointPattern(xy, WINDOW), rng)
     some = rng.choice(len(PLACES), LOOKED_AT, replace=False)
     one = several.infer(rng, sigma=2.0)

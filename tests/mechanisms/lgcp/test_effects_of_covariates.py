@@ -358,7 +358,7 @@ class TestRefusals:
 
     @pytest.mark.slow
     def test_releases_without_covariates(self):
-        found = LGCPSynthesizer(1.0, alpha=20.0, prior="sparse").release(pattern(300), 1)
+        found = LGCPSynthesizer(1.0, alpha=20.0, mechanism="tents", prior="sparse").release(pattern(300), 1)
         with pytest.raises(InputError, match=r"^effects: this release has no covariates"):
             _ = found.effects
         assert found.relative_risk(GRID[:3]).shape == (3,)

@@ -31,7 +31,9 @@ def release():
     rng = np.random.default_rng(1)
     mass = PEOPLE(PLACES) * RISK
     xy = PLACES[rng.choice(len(mass), 1200, p=mass / mass.sum())] + rng.uniform(-12.5, 12.5, (1200, 2))
-    return LGCPSynthesizer(10.0, alpha=100.0, offset=PEOPLE, prior="sparse").release(PointPattern(xy, SQUARE), rng)
+    return LGCPSynthesizer(10.0, alpha=100.0, offset=PEOPLE, mechanism="tents", prior="sparse").release(
+        PointPattern(xy, SQUARE), rng
+    )
 
 
 def held(release):

@@ -138,7 +138,9 @@ def release():
 def test_it_follows_hills_that_a_dense_field_misses(release):
     """Hills with a width of 25 m: the dense field is too coarse to see them."""
     pattern, grid, truth = hills(2000)
-    dense = LGCPSynthesizer(1.0, relation=NEAR, prior="dense", inference="laplace").release(pattern, 3)
+    dense = LGCPSynthesizer(1.0, relation=NEAR, mechanism="tents", prior="dense", inference="laplace").release(
+        pattern, 3
+    )
     assert distance(release.intensity(grid), truth) < 0.7 * distance(dense.intensity(grid), truth)
     assert distance(release.intensity(grid), truth) < 0.25
 

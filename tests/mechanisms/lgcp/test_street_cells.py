@@ -327,7 +327,9 @@ class TestUse:
         plain = apart(
             LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").release(pattern, rng=1).intensity, network, share
         )
-        plane = LGCPSynthesizer(1.0, alpha=25.0, prior="dense", inference="laplace").release(pattern, rng=1)
+        plane = LGCPSynthesizer(1.0, alpha=25.0, mechanism="tents", prior="dense", inference="laplace").release(
+            pattern, rng=1
+        )
         streets = LGCPSynthesizer(1.0, alpha=25.0).release(pattern, rng=1)
         assert streets.mechanism == "lgcp-cells"
         assert apart(streets.intensity, network, share) < 0.7 * min(plain, apart(plane.intensity, network, share))

@@ -271,7 +271,9 @@ class TestRelease:
             pattern = PointPattern(np.concatenate(parts), SQUARE, {"kind": np.repeat(list("abc"), 120)})
             both = MarkedSynthesizer(0.5, marks=Marks(kinds), relation=near).release(pattern, seed).intensity
             apart = [
-                dps.LGCPSynthesizer(0.5, alpha=25.0, prior="sparse").release(PointPattern(part, SQUARE), seed).intensity
+                dps.LGCPSynthesizer(0.5, alpha=25.0, mechanism="tents", prior="sparse")
+                .release(PointPattern(part, SQUARE), seed)
+                .intensity
                 for part in parts
             ]
             together = [functools.partial(both, type=kind) for kind in "abc"]
