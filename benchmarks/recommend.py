@@ -219,16 +219,24 @@ def ruled(mechanism: str, scenario: Posed, epsilon: float, _: float, n: int) -> 
 
 
 @dataclass(frozen=True)
+class MovedPoints:
+    """Points (n, 2) moved by hand: an outcome that holds no patterns."""
+
+    xy: np.ndarray
+    patterns: tuple[()] = ()
+
+
+@dataclass(frozen=True)
 class Moved:
     """Points of the square moved by planar Laplace noise, put back into it, as custodians do by hand."""
 
     scale: float
 
-    def release(self, pattern: dps.PointPattern, rng: Any = None, **_: Any) -> np.ndarray:
+    def release(self, pattern: dps.PointPattern, rng: Any = None, **_: Any) -> MovedPoints:
         generator = np.random.default_rng(rng)
         length, angle = generator.gamma(2.0, self.scale, len(pattern)), generator.uniform(0, 2 * np.pi, len(pattern))
         moved = pattern.xy + length[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-        return np.clip(moved, 0, SIDE)
+        return MovedPoints(np.clip(moved, 0, SIDE))
 
 
 def by_hand(scenario: Posed, epsilon: float, *_: Any) -> Moved:
@@ -248,8 +256,8 @@ def smoothed(where: Place, moved: np.ndarray) -> float:
 def distance(outcome: Any) -> float:
     """Total variation distance to the truth."""
     where, release = place(outcome.scenario.place), outcome.release
-    if isinstance(release, np.ndarray):
-        return smoothed(where, release)
+    if isinstance(release, MovedPoints):
+        return smoothed(where, release.xy)
     if isinstance(release, PoissonRelease):
         return where.distance(release.statistic.definition.density(outcome.original, where.xy))
     return where.distance(release.intensity(where.xy))
