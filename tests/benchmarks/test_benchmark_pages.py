@@ -74,4 +74,4 @@ def test_places_for_tables_hold_one_each():
             assert within.endswith("|\n\n"), (page, name)
             assert "\n#" not in within, (page, name)
             places += 1
-    assert places > 25
+    assert places > 30
