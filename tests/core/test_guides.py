@@ -30,7 +30,6 @@ GUIDES = ["README.md"] + [
         "inference",
         "ledger",
         "local",
-        "local_reports",
         "marks",
         "privacy_promise",
         "python",
