@@ -6,7 +6,7 @@ client is audited. Counts with bounded error and moved points are the last ones.
 
     OMP_NUM_THREADS=1 python benchmarks/audit.py --seconds 15 --nuts 60 --out docs/results/audit.md
 
-Tables of the page are filled; some alone, the others as they are, by naming them:
+Rows go to files beside the page, whose table counts them; some alone, the others as they are, by naming them:
 
     OMP_NUM_THREADS=1 python benchmarks/audit.py --only local --out docs/results/audit.md
 """
@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from audit_summary import summarise
 from measuring import timed
 from pages import command_line, fill, line, table
 
@@ -303,6 +304,7 @@ def main() -> None:
                 print(each, flush=True)
                 # Row by row: whatever ends the run, what was found is kept.
                 fill(args.out, name, lines)
+    summarise(args.out)
 
 
 if __name__ == "__main__":

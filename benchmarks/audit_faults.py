@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import mutants
+from audit_summary import summarise
 from measuring import timed
 from pages import command_line, fill, line, table
 
@@ -68,9 +69,8 @@ def main() -> None:
             rows.append(each)
             print(each, flush=True)
             # Row by row: whatever ends the run, what was found is kept.
-            found, refused = (sum(word in row for row in rows) for word in ("**yes**", "refused: "))
-            told = f"{len(rows) - 2} faults audited: {found} found by the audit, {refused} refused before it began."
-            fill(args.out, "audited faults", [told, "", *rows])
+            fill(args.out, "audited faults", rows)
+    summarise(args.out)
 
 
 if __name__ == "__main__":

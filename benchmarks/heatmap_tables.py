@@ -59,25 +59,6 @@ def distinct(found: Iterable[tuple], place: int) -> list:
     return list(dict.fromkeys(key[place] for key in found))
 
 
-def by_epsilon(found: Summary, methods: Iterable[str]) -> list[str]:
-    """One table of means for each metric: methods down, epsilons across."""
-    epsilons = distinct(found, 1)
-    lines = []
-    for which, metric in enumerate(METRICS):
-        rows = ([each, *(short(found["", epsilon, each][0][which]) for epsilon in epsilons)] for each in methods)
-        lines += [*table([metric, *(f"eps {each:g}" for each in epsilons)], rows), ""]
-    return lines[:-1]
-
-
-def by_setting(found: Summary, name: str, methods: Iterable[str]) -> list[str]:
-    """One table at one epsilon: settings down, methods across, metrics parted by strokes."""
-    rows = [
-        [setting, *(" / ".join(map(short, found[setting, epsilon, method][0])) for method in methods)]
-        for setting, epsilon in dict.fromkeys(key[:2] for key in found)
-    ]
-    return table([name, *methods], rows)
-
-
 def of_methods(text: str, name: str, rows: Callable[[], Iterable[list]], methods: Iterable[str]) -> None:
     """Main program of a benchmark with one table: methods down, data across; run, or read what was run, and fill it."""
     parser = command_line(text)
@@ -91,12 +72,6 @@ def of_methods(text: str, name: str, rows: Callable[[], Iterable[list]], methods
     lines = table(["SIM / CC / KL / EMD", *heads], body)
     print("\n".join(lines))
     fill(args.out, name, lines)
-
-
-def by_metric(found: Summary, name: str) -> list[str]:
-    """One table of one method at one epsilon: settings down, metrics across."""
-    rows = ([key[0], *(cell(mean, half, which) for which in range(4))] for key, (mean, half, _) in found.items())
-    return table([name, *METRICS], rows)
 
 
 def wins(found: dict[str, Summary], method: str, fitted: str, letters: dict[str, str]) -> list[str]:
@@ -120,10 +95,6 @@ def wins(found: dict[str, Summary], method: str, fitted: str, letters: dict[str,
 def ahead(one: tuple[np.ndarray, np.ndarray, int], other: tuple[np.ndarray, np.ndarray, int]) -> np.ndarray:
     """(4,) whether the first mean is better by more than the wider of the two intervals' half widths."""
     return (one[0] - other[0]) * BETTER > np.maximum(one[1], other[1])
-
-
-def cell(mean: np.ndarray, half: np.ndarray, which: int) -> str:
-    return f"{short(mean[which])} ± {short(half[which])}"
 
 
 def short(value: float) -> str:

@@ -98,10 +98,8 @@ OURS, FITTED = "sparse, practical", "sparse, shrunk"
 LITERAL = ("top 0.01 %", "top 0.001 %")
 SHOWN = tuple(name for name in METHODS if name not in LITERAL)
 FEW = tuple(name for name in SHOWN if name not in {"sparse, theory", "sparse, w = 80", "uniform"})
-# Rows of the table of cities, the second table of signs, and columns of the table of mixtures.
-TABLED = tuple(name for name in SHOWN if name not in {"sparse, theory", "sparse, w = 80", "quadtree", "uniform"})
+# Rows of the second table of signs.
 RIVALS = ("sparse, least squares", "sparse, w = 80", "Laplace", "quadtree, shrunk", "coarse grid", "uniform")
-MIXED = (OURS, FITTED, "Laplace", "top 1 %", "quadtree, shrunk", "coarse grid")
 
 
 def scores(truth: np.ndarray, estimate: np.ndarray) -> list[float]:
@@ -316,11 +314,8 @@ def write_csv(path: Path, found: dict[str, tables.Summary]) -> None:
 def write(found: dict[str, tables.Summary], pairs: list[str], scenes: list[Scene], out: Path) -> None:
     """Tables into the document, the CSV file, and the pictures."""
     document = out / "heatmaps.md"
-    fill(document, "cities", tables.by_epsilon(found["cities"], TABLED))
     fill(document, "pairs", pairs)
     fill(document, "wins", tables.wins({LABELS[name]: found[name] for name in LABELS}, OURS, FITTED, LETTERS))
-    fill(document, "sparsity", tables.by_setting(found["sparsity"], "data", MIXED))
-    fill(document, "shuffle", tables.by_metric(found["shuffle"], "noise"))
     fill(document, "communication", communication())
     write_csv(out / "heatmaps.csv", found)
     rows = [(f"{name}, {runs} runs", "epsilon", True, panel(found[name], {}, 1)) for name, runs in RUNS.items()]

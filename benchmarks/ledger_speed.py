@@ -3,7 +3,7 @@
 Each entry was authorised, settled and measured, with one of four guarantees. Every time is that of
 `Ledger.open(path).authorise(...)` in a process that has opened no ledger before: the best of five processes.
 
-    python benchmarks/ledger_speed.py --out docs/ledger.md
+    python benchmarks/ledger_speed.py --out docs/results/scale.md
 """
 
 import os

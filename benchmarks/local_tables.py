@@ -10,9 +10,9 @@ import local_areas
 import local_ranges
 import numpy as np
 from heatmap_tables import distinct, short
-from local_areas import METHODS, MULTIPLIERS, SETTINGS
+from local_areas import METHODS, MULTIPLIERS
 from local_hierarchy import HEADS
-from local_ranges import CONSTANT, EPSILONS, LARGE, RHOS, SIDES, SMALL, ZERO
+from local_ranges import CONSTANT, EPSILONS, RHOS, SIDES, ZERO
 from pages import table, write_rows
 
 # Mean and standard error, arrays where several errors stand in a row.
@@ -26,19 +26,6 @@ SIMULATED = ("Normal", "MNormal", "SZipf")
 GUIDE = "earlier implementation"
 BEST = "UG, best N"
 MORE = ("UG, rule", "central UG", "central AG")
-TABLED = (
-    ZERO,
-    CONSTANT,
-    BEST,
-    "UG, rule",
-    "PrivAG",
-    "AAG",
-    "AAG, consistent",
-    "AAG, unscaled",
-    "AAG, even cuts",
-    "AAG, alpha1 = .25",
-    "central AG",
-)
 
 
 def published() -> dict[tuple[str, ...], float]:
@@ -91,21 +78,12 @@ def range_means(rows: list[list[str]]) -> Ranges:
     return found
 
 
-def cell(value: float, error: float, *, digits: int = 3) -> str:
-    if error == 0:
-        return trimmed(value, digits)
-    # Four digits are for errors of which few are large: theirs would be 0.
-    return f"{trimmed(value, digits)} ± {trimmed(error, digits + (digits > 3))}"
-
-
-def trimmed(value: float, digits: int) -> str:
-    return short(value) if digits == 3 else f"{value:.{digits}f}".replace("0.", ".", 1)
+def cell(value: float, error: float) -> str:
+    return short(value) if error == 0 else f"{short(value)} ± {short(error)}"
 
 
 def of_areas(raw: dict[str, list[list[str]]], areas: Areas) -> dict[str, list[str]]:
-    lines = {name.replace(" ", "-"): by_setting(areas, name) for name in SETTINGS}
     return {
-        **lines,
         "area-duels": area_duels(areas),
         "guide": guide(areas),
         "radii": radii(raw["radii"]),
@@ -113,17 +91,6 @@ def of_areas(raw: dict[str, list[list[str]]], areas: Areas) -> dict[str, list[st
         "stopping": stopping(raw["stopping"]),
         "printed": printed(raw["printed"]),
     }
-
-
-def by_setting(areas: Areas, name: str) -> list[str]:
-    """One experiment: data and settings down, methods across; a dash where there is no such mechanism."""
-    rows = []
-    for data in distinct(areas, 0):
-        for d, epsilon in SETTINGS[name]:
-            found = [areas.get((data, d, epsilon, method)) for method in METHODS]
-            cells = ["-" if each is None else cell(*each) for each in found]
-            rows.append([data, f"{d}" if name.endswith("d") else f"{epsilon:g}", *cells])
-    return table(["data", "d" if name.endswith("d") else "eps", *METHODS], rows)
 
 
 def sign(one: tuple[float, float], other: tuple[float, float]) -> str:
@@ -217,12 +184,7 @@ def printed(rows: list[list[str]]) -> list[str]:
 def of_ranges(ranges: Ranges) -> dict[str, list[str]]:
     return {
         "cells": cells_of(ranges),
-        "rho-small": by_area(ranges, SMALL, digits=4),
-        "rho-large": by_area(ranges, LARGE, digits=3),
-        "eps-small-rho": by_epsilon(ranges, 0.0001, digits=4),
-        "eps-large-rho": by_epsilon(ranges, 0.04, digits=3),
         "range-duels": range_duels(ranges),
-        "sides": sides(ranges),
     }
 
 
@@ -235,35 +197,9 @@ def cells_of(ranges: Ranges) -> list[str]:
             row = [data, f"{epsilon:g}"]
             for name, number in ours.items():
                 figure = others.get(("number of cells", data, f"eps {epsilon:g}", name))
-                row.append(f"{number:.0f}" if figure is None else f"{number:.0f} *{figure:.0f}*")
+                row.append(f"{number:.0f}" if figure is None else f"{number:.0f} ({figure:.0f})")
             rows.append([*row, *(f"{ranges[data, epsilon, name][0]:.0f}" for name in MORE)])
     return table(["data", "eps", "first level", "PrivAG", "AAG", *MORE], rows)
-
-
-def by_area(ranges: Ranges, rhos: tuple[float, ...], *, digits: int) -> list[str]:
-    """Methods down, areas of the queries across at epsilon 1, published rows in italics."""
-    heads = {f"{100 * rho:g} %": (1.0, RHOS.index(rho)) for rho in rhos}
-    return beside_published(ranges, "error by area", heads, digits)
-
-
-def by_epsilon(ranges: Ranges, rho: float, *, digits: int) -> list[str]:
-    """Methods down, epsilons across, published rows in italics."""
-    heads = {f"eps {epsilon:g}": (epsilon, RHOS.index(rho)) for epsilon in EPSILONS}
-    return beside_published(ranges, f"error by epsilon, {100 * rho:g} %", heads, digits)
-
-
-def beside_published(ranges: Ranges, name: str, heads: dict[str, tuple[float, int]], digits: int) -> list[str]:
-    """A table whose columns are epsilons and places of areas; published rows in italics."""
-    others, rows = published(), []
-    for data, method in itertools.product(distinct(ranges, 0), TABLED):
-        found = [(ranges.get((data, epsilon, method)), k) for epsilon, k in heads.values()]
-        if all(each for each, _ in found):
-            rows.append([data, method, *(cell(each[1][k], each[2][k], digits=digits) for each, k in found if each)])
-        figures = [others.get((name, data, head, method)) for head in heads]
-        if all(each is not None for each in figures):
-            cells = (f"*{trimmed(each, digits)}*" for each in figures if each is not None)
-            rows.append([data, f"*{method}, published*", *cells])
-    return table(["data", "method", *heads], rows)
 
 
 DUELS = (
@@ -304,17 +240,6 @@ def range_duels(ranges: Ranges) -> list[str]:
 
 def duel(one: tuple, other: tuple, k: int) -> str:
     return sign((one[1][k], one[2][k]), (other[1][k], other[2][k]))
-
-
-def sides(ranges: Ranges) -> list[str]:
-    """Best side of the uniform grid by area, and that of the rule."""
-    rows = []
-    for data in distinct(ranges, 0):
-        for epsilon in EPSILONS:
-            errors = np.array([ranges[data, epsilon, f"UG {side}"][1] for side in SIDES])
-            best = [str(SIDES[k]) for k in errors.argmin(axis=0)]
-            rows.append([data, f"{epsilon:g}", *best, f"{ranges[data, epsilon, 'UG, rule'][0] ** 0.5:.0f}"])
-    return table(["data", "eps", *(f"{100 * rho:g} %" for rho in RHOS), "rule"], rows)
 
 
 def write_csv(out: Path, areas: Areas, ranges: Ranges) -> None:

@@ -3,7 +3,7 @@
 python benchmarks/local_trip_files.py
 
 Every case draws the first round of LDPTrace for a Parquet file, in a process of its own. The page
-docs/local_reports.md states what it prints.
+docs/local.md states what it prints.
 """
 
 import argparse

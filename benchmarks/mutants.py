@@ -5,7 +5,7 @@ where the tests named beside it run; they have passed on the copy without it. A 
 one whose module does not even import, or whose tests do not end, is a bad fault. Exits with 1 when a fault survives or
 is bad, or a test fails without one.
 
-    make mutants                                           all of them; their table goes to docs/results/audit.md
+    make mutants                                           all of them; rows go to docs/results/audit/mutants.csv
     python benchmarks/mutants.py --only kernel noise       those of these files, nothing written
 """
 
@@ -29,6 +29,7 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 from typing import Any, NamedTuple
 
+from audit_summary import summarise
 from pages import command_line, fill, table
 
 CHECKOUT = Path(__file__).parent.parent
@@ -217,12 +218,6 @@ def row(fault: Fault, run: Run) -> str:
     return f"| {fault.room} | {fault.name} | {fault.file} | {verdict} | {run.seconds:.0f} |"
 
 
-def report(rows: list[str], missed: int) -> list[str]:
-    """Numbers of faults, and their table."""
-    heads = table(["room", "fault", "file", "found by", "seconds"], [])
-    return [f"{len(rows)} faults, {len(rows) - missed} found.", "", *heads, *rows]
-
-
 @contextmanager
 def workers(jobs: int, tasks: int | None = None) -> Iterator[Any]:
     """Processes with copies of their own, which are gone afterwards; each ends after so many tasks."""
@@ -252,7 +247,8 @@ def main() -> int:
             print(rows[-1], flush=True)
     print(f"{len(rows)} faults, {len(rows) - missed} found")
     if rows:
-        fill(args.out, "mutants", report(rows, missed))
+        fill(args.out, "mutants", [*table(["room", "fault", "file", "found by", "seconds"], []), *rows])
+        summarise(args.out)
     return int(missed > 0 or bool(failed))
 
 

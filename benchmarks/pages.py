@@ -1,12 +1,16 @@
-"""Results in docs/results: files of rows, and tables in hand-written pages, between two comments that bear a name."""
+"""Results in docs/results: tables in hand-written pages, between two comments that bear a name, or in files beside."""
 
 import argparse
 import csv
+import itertools
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+
+# A cell in italics or as code.
+MARKED = re.compile(r"^(?:\*([^*]+)\*|`([^`]+)`)$")
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
@@ -39,13 +43,35 @@ def write_rows(path: Path, heads: Iterable[str], rows: Iterable[Iterable[object]
 
 
 def fill(page: Path | None, name: str, lines: list[str]) -> None:
-    """Put lines between the two comments of a name, where a page is named."""
+    """Put a table where a page has a place for it, and in the file `<page>/<name>.csv` where the page links to that."""
     if page is None:
         return
     text = page.read_text(encoding="utf-8")
+    file = page.with_suffix("") / f"{name.replace(' ', '-')}.csv"
+    linked = f"({page.stem}/{file.name})" in text
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-    if not pattern.search(text):
-        msg = f"{page} has no place for {name}"
+    if not (linked or pattern.search(text)):
+        msg = f"{page} has no place for {name}, and no link to {page.stem}/{file.name}"
         raise SystemExit(msg)
+    if linked:
+        file.parent.mkdir(exist_ok=True)
+        heads, *rows = cells_of(lines)
+        write_rows(file, heads, rows)
     filled = pattern.sub(lambda match: match[1] + "\n".join(["", *lines, "", ""]) + match[2], text)
     page.write_text(filled, encoding="utf-8")
+
+
+def cells_of(lines: Iterable[str]) -> list[list[str]]:
+    """Heads and rows of a Markdown table; of several with the same columns, each row after its table's first head."""
+    rows = (each for each in lines if not each.startswith("|---"))
+    groups = (each for is_row, each in itertools.groupby(rows, lambda each: each.startswith("| ")) if is_row)
+    tables = [[[plain(cell) for cell in each[2:-2].split(" | ")] for each in group] for group in groups]
+    (heads, *first), *others = tables
+    if not others:
+        return [heads, *first]
+    return [["", "", *heads[1:]], *([name[0], *row] for name, *found in tables for row in found)]
+
+
+def plain(cell: str) -> str:
+    """A cell without the marks that make words bold, and all of it slanted or code."""
+    return MARKED.sub(r"\1\2", cell.replace("**", ""))

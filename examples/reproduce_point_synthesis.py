@@ -1,18 +1,16 @@
 """The tables of Kim & Lim's paper on private point patterns, made again: simulated intensities, streets, tessellations.
 
 Beside every row of the paper stand its mechanisms as they do here, under its own bounds, and this package's: at the
-same delta, which it refuses to release, and at one that it releases. The tables compare with originals, so they are
+same delta, which it refuses to release, and at one that it releases. The rows compare with originals, so they are
 themselves not private; originals are simulated, or long published. A run that was stopped goes on where it was.
 
-    OMP_NUM_THREADS=1 python examples/reproduce_point_synthesis.py --out docs/results/point_synthesis.md
+    OMP_NUM_THREADS=1 python examples/reproduce_point_synthesis.py --out docs/results
 
-What stands in that file from the line "## Findings" on was written by hand, and is kept.
+writes point_synthesis.csv, the paper's rows last, and the two pictures.
 """
 
 import argparse
-import shlex
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +75,6 @@ SHOWN = (
 )
 # The number of points in the paper says so; see the findings.
 DOUBLED = "lambda1, doubled"
-FINDINGS = "## Findings\n"
 
 # Means, and the measures that some originals have no value of.
 Row = Mapping[str, Any]
@@ -104,98 +101,33 @@ def studies(originals: int, sets: int | None) -> dict[str, Study]:
     }
 
 
-def side_by_side(rows: Iterable[Row], measure: str, digits: int) -> str:
-    """Numbers of a cell; with an asterisk, where only some originals have one."""
-    found = [(row[measure], "*" if measure in row["partly"] else "") for row in rows]
-    return " / ".join("refused" if np.isnan(value) else f"{value:.{digits}f}{mark}" for value, mark in found)
-
-
-def printed(values: Iterable[float | str], digits: int = 3) -> str:
-    return " / ".join(value if isinstance(value, str) else f"{value:.{digits}f}" for value in values)
-
-
-def line(*cells: object) -> str:
-    return "| " + " | ".join(map(str, cells)) + " |"
-
-
-def header(*names: str) -> list[str]:
-    return [line(*names), "|" + "---|" * len(names)]
-
-
-COLUMNS = {"pmse": 3, "pmse_balanced": 3, "points": 1, "mise": 3, "mise_weighted": 3, "tv": 3}
-
-
-def table_one(result: Means) -> list[str]:
-    scenarios = list(dict.fromkeys(scenario for scenario, _, _ in result))
-    lines = []
-    for scenario in scenarios:
-        lines += ["", f"### {scenario}", ""]
-        names = ("pMSE", "pMSE, balanced", "points", "MISE", "MISE, weighted", "TV to the truth")
-        lines += header("mechanism", "delta", *names)
-        for family in (*FAMILIES, "homogeneous"):
-            if family in FAMILIES:
-                pmse, points, mise = PAPER[scenario.split(",")[0]][family]
-                cells = printed(pmse), "", printed(points, 1), printed(mise), "", ""
-                lines.append(line(f"*{family}, the paper*", "", *cells))
-            for name in (name for name in {**made.PUBLISHED, **made.NEW} if name.startswith(family)):
-                lines += row(result, scenario, name, BUDGETS, COLUMNS)
-    lines += ["", "### The paper's Laplace synthesizer, looked up in the wrong place", ""]
-    lines += header("intensity", "the paper's pMSE", "as printed, here", "looked up half a window away, here")
-    for scenario in scenarios:
-        rows = [result[scenario, "Laplace, as printed", epsilon] for epsilon in BUDGETS]
-        paper = printed(PAPER[scenario.split(",")[0]]["Laplace"][0])
-        lines.append(line(scenario, paper, side_by_side(rows, "pmse", 3), side_by_side(rows, "pmse_displaced", 3)))
-    return lines
-
-
-def row(result: Means, scenario: str, name: str, budgets: Iterable[float], columns: Mapping[str, int]) -> list[str]:
-    """Line of a mechanism, if it was run there."""
-    rows = [result.get((scenario, name, epsilon)) for epsilon in budgets]
-    if None in rows:
-        return []
-    cells = [side_by_side(rows, measure, digits) for measure, digits in columns.items()]
-    return [line(name, spent(name), *cells)]
-
-
 def spent(name: str) -> str:
     """A mechanism's delta, and whether this package would release it."""
     delta = made.DELTAS[name]
     return f"{delta}: refused for release" if delta.startswith("1/n") else delta
 
 
-def table_two(result: Means) -> list[str]:
-    lines = ["", "### Chicago, the paper (85 points)", "", *header("mechanism", "delta", "MISE", "points (sd)")]
-    for name, (mise, points) in CHICAGO.items():
-        delta = made.DELTAS["LGCP, bound 3.8" if name == "LGCP" else "Laplace, as printed"]
-        lines.append(line(f"*{name}, the paper*", delta, printed(mise), printed(points)))
-    for scenario, town in made.towns().items():
-        pattern = town.draw(np.random.default_rng(0))
-        network, metre = town.domain, made.metre(town.domain)
-        lengths = network.lengths / metre
-        size = (
-            f"{len(pattern)} points, {lengths.sum() / 1000:.1f} km of streets, edges from {lengths.min():.2g} m to "
-            f"{lengths.max():.3g} m, {len(made.segments(town).elements)} segments; r up to "
-            f"{network.extent / metre / 4:.0f} m."
-        )
-        names = "mechanism", "delta", "MISE", "misplaced", "points (sd)"
-        lines += ["", f"### {scenario}", "", size, "", *header(*names)]
-        for name in made.STREETS:
-            rows = [result[scenario, name, epsilon] for epsilon in BUDGETS]
-            points = [f"{each['points']:.1f} ({each['points_sd']:.1f})" for each in rows]
-            cells = side_by_side(rows, "mise", 1), side_by_side(rows, "misplaced", 3), printed(points)
-            lines.append(line(name, spent(name), *cells))
-    return lines
+def of_the_paper() -> pd.DataFrame:
+    """The paper's own numbers, a row for each scenario, mechanism and epsilon."""
+    rows: list[Row] = []
+    for scenario, families in PAPER.items():
+        for family, columns in families.items():
+            for epsilon, pmse, points, mise in zip(BUDGETS, *columns, strict=True):
+                said = {"pmse": pmse, "points": points, "mise": mise}
+                rows.append({"table": "1", **named(scenario, family, epsilon), **said})
+    for family, columns in CHICAGO.items():
+        for epsilon, mise, points in zip(BUDGETS, *columns, strict=True):
+            number, spread = map(float, points.rstrip(")").split(" ("))
+            said = {"mise": mise, "points": number, "points_sd": spread}
+            rows.append({"table": "2", **named("Chicago", family, epsilon), **said})
+    for scenario, values in TESSELLATIONS.items():
+        for kind, pmse in zip(("triangles", "squares"), values, strict=True):
+            rows.append({"table": "4", **named(scenario, f"LGCP, {kind}", 1.0), "pmse": pmse})
+    return pd.DataFrame(rows)
 
 
-def table_four(result: Means) -> list[str]:
-    lines = ["", *header("intensity", "mechanism", "pMSE", "points", "MISE", "TV to the truth")]
-    for scenario, paper in TESSELLATIONS.items():
-        lines.append(line(scenario, "*LGCP, the paper*", printed(paper), "", "", ""))
-        for name in ("bound 3.9", "bound 3.9 by NUTS", "posterior draw"):
-            rows = [result[scenario, f"{name}, {kind}", 1.0] for kind in ("triangles", "squares")]
-            cells = [side_by_side(rows, measure, COLUMNS[measure]) for measure in ("pmse", "points", "mise", "tv")]
-            lines.append(line(scenario, name, *cells))
-    return lines
+def named(scenario: str, mechanism: str, epsilon: float) -> Row:
+    return {"scenario": scenario, "synthesizer": f"{mechanism}, the paper", "epsilon": epsilon}
 
 
 def picture_of_budgets(result: Means, path: Path) -> None:
@@ -236,80 +168,16 @@ def picture_of_streets(path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
-INTRODUCTION = """# The tables of Kim & Lim's paper, made again
-
-*Differentially private synthesis of spatial point processes* compares a kernel, a log-Gaussian Cox (LGCP) and a Laplace
-synthesizer. In *italics* the paper's numbers; below each family its mechanism here, under the paper's own bound, and
-then this package's. **The tables are not private**: they compare with originals, which are simulated, or long
-published. Runs are seeded; [point_synthesis.csv](point_synthesis.csv) has all means and standard errors.
-
-Numbers side by side are for epsilon = 0.1 / 1 / 10, unless something else is said. delta = 1/n is the paper's, and
-promises nothing for a single point. **Rows with it are here for the comparison alone: the package refuses to release
-them.** What it would release instead are the rows with delta = 1e-6 (*small delta*, *field + posterior*, *kernel (heat
-flow)*) and those of its own with 0 (*tents + posterior*, *counts* and *tents, n kept*).
-
-- *pMSE*: mean of `(p - m/(n + m))^2` over the n original and m synthetic points pooled, `p = f'/(f + f')` with f the
-  true intensity and f' the synthesizer's, each divided by its integral. Small is good. *Balanced*: with
-  `p = m f'/(n f + m f')`, as otherwise a perfect synthesizer does not score 0 when m differs from n. The mean is over
-  sets that have points; an asterisk would mark a mean that lacks originals, as all their sets were empty or refused.
-- *MISE*: mean of the integral of `(K_synthetic / K_original - 1)^2` over the distances r at which the original's K is
-  positive, up to a quarter of the window's side or of the network's extent. *Weighted*: inhomogeneous K-functions, from
-  the true intensity and the synthesizer's, divided by the sum of 1/intensity; their median over originals, as single
-  points of little intensity rule it.
-- *TV to the truth* (not in the paper): total variation distance between the normalised intensities; of kernels that is
-  the expected intensity of their sets. *Misplaced*: the same between shares of points in squares of 150 m.
-
-Every synthetic set is scored by the intensity that it was drawn from, and comes from a release of its own, with one
-exception. Which intensity that is:
-
-- *LGCP, bound 3.8*, *bound 3.9* and *posterior draw*: the one posterior draw that is released.
-- *tents + posterior, draws* and *field + posterior, draws*: noised masses are released, and a posterior is found from
-  them. Each set comes from a single draw of it, as `sample(source="draws")` makes them; `sample()` takes the posterior
-  median if nothing else is said. Draws carry the uncertainty of the release, and lie farther from the truth.
-- *tents + posterior, mean* and *field + posterior, mean*: the same mechanism, its sets from the posterior mean, as
-  `sample(source="mean")` makes them. The exception: in windows all sets of an original in such a row, of draws or of
-  the mean, come from one release.
-- *tents + posterior, clusters*: as *mean*, but three tenths of epsilon are for pair sums (`clusters=0.3`), and its sets
-  have clusters over the posterior mean, as that release's `sample(source="mean")` makes them.
-- *Laplace* and *homogeneous Poisson*: the estimate itself. *Kernel*: the expected intensity of its sets.
-"""
-TEXTS = {
-    "1": """## Table 1: simulated intensities
-
-{originals} originals, {sets} synthetic sets for each.
-alpha = .999 B/(10 sqrt 2), B the side of the window: the paper does not state its own, and this is the limit of its
-Corollary 3.9. 11 x 11 knots, 10 x 10 cells. *LGCP, bound 3.9*: exact posterior draws with the largest sigma that the
-corollary admits and the package's length scale (the paper draws the length scale as well, by NUTS: see table 4).
-*lambda1, doubled* only tells which constant the paper used: the package's own mechanisms are not run on it, as on
-another flat pattern they would show what they do on lambda1.""",
-    "2": """## Table 2: streets
-
-{streets} synthetic sets. Chicago's crimes may not be redistributed; here are the streets of Soho (cholera deaths, 1854)
-and of a town in Arizona (crimes), cut into segments of at most 50 m for the paper's mechanisms and the counts.
-alpha = 25 m. K is homogeneous, along the streets, corrected after Ang, Baddeley and Nair; of more than {most} points
-it is that of {most}. *LGCP, bound 3.8* as in table 1, with the exponential of the resistance metric.""",
-    "4": """## Table 4: triangles and squares
-
-epsilon = 1 (the paper does not state its own) and delta = 1/n, so none would be released; {half} originals with {few}
-sets each, by NUTS {nuts} with one.
-Side by side: triangles / squares, log-linear on the former and log-bilinear on the latter.""",
-}
-
-
-def run(args: argparse.Namespace) -> tuple[dict[str, Means], pd.DataFrame, float]:
-    """Results by table, all means and errors, and the seconds that their cells took."""
-    found: dict[str, Means] = {}
-    parts, seconds = [], 0.0
+def run(args: argparse.Namespace) -> pd.DataFrame:
+    """All means and errors, by table."""
+    parts = []
     for name, study in studies(args.originals, args.sets).items():
         table = name.split()[0]
         if table in args.tables:
             # Studies of one table share a folder: originals and streams follow from names alone.
             folder = args.folder / f"{table}-{study.patterns}"
-            cells = study.run(folder, workers=args.workers)
-            seconds += study.seconds(folder)["seconds"].sum()
-            found.setdefault(table, {}).update(by_place(averages(cells)))
-            parts.append(averages(cells).assign(table=name))
-    return found, pd.concat(parts), seconds
+            parts.append(averages(study.run(folder, workers=args.workers)).assign(table=name))
+    return pd.concat(parts)
 
 
 def averages(cells: pd.DataFrame) -> pd.DataFrame:
@@ -335,29 +203,6 @@ def by_place(means: pd.DataFrame) -> Means:
     return {(row["scenario"], row["synthesizer"], row["epsilon"]): row for row in rows}
 
 
-def text(args: argparse.Namespace, found: dict[str, Means], seconds: float) -> str:
-    grid = studies(args.originals, args.sets)
-    sizes = {"originals": args.originals, "sets": grid["1"].patterns, "streets": grid["2"].patterns}
-    sizes |= {
-        "half": grid["4"].repeats,
-        "few": grid["4"].patterns,
-        "nuts": grid["4 by NUTS"].repeats,
-        "most": made.MOST_POINTS,
-    }
-    lines = INTRODUCTION.splitlines()
-    for name, table in {"1": table_one, "2": table_two, "4": table_four}.items():
-        if name in found:
-            lines += ["", *TEXTS[name].format(**sizes).splitlines(), *table(found[name])]
-            lines += [] if name not in PICTURES else ["", f"![{PICTURES[name][0]}]({args.out.stem}{PICTURES[name][1]})"]
-    command = "OMP_NUM_THREADS=1 python " + shlex.join(sys.argv)
-    return "\n".join(
-        [*lines, "", f"Made with `{command}`; its cells took {seconds:.0f} s in all, on shared cores.", ""]
-    )
-
-
-PICTURES = {"1": ("pMSE and total variation by epsilon", ".png"), "2": ("Soho at epsilon = 1", "_streets.png")}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", nargs="*", choices=["1", "2", "4"], default=["1", "2", "4"])
@@ -365,17 +210,19 @@ def main() -> None:
     parser.add_argument("--sets", type=int, help="synthetic sets of each original (10, 30, 6)")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path("out/point_synthesis"), help="keeps finished cells")
-    parser.add_argument("--out", type=Path, default=Path("out/point_synthesis/point_synthesis.md"))
+    parser.add_argument("--out", type=Path, default=Path("out/point_synthesis"), help="folder of the files")
     args = parser.parse_args()
-    found, means, seconds = run(args)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    kept = args.out.read_text().partition(FINDINGS)[1:] if args.out.exists() else ()
-    args.out.write_text(text(args, found, seconds) + "".join(["\n", *kept] if any(kept) else []))
-    means.to_csv(args.out.with_suffix(".csv"), index=False, float_format="%.4g")
-    if "1" in found:
-        picture_of_budgets(found["1"], args.out.with_suffix(".png"))
-    if "2" in found:
-        picture_of_streets(args.out.with_name(f"{args.out.stem}_streets.png"))
+    means, printed = run(args), of_the_paper()
+    args.out.mkdir(parents=True, exist_ok=True)
+    file = args.out / "point_synthesis.csv"
+    means.to_csv(file, index=False, float_format="%.4g")
+    printed = printed[printed["table"].isin(args.tables)].reindex(columns=means.columns)
+    printed.to_csv(file, mode="a", header=False, index=False, float_format="%g")
+    if "1" in args.tables:
+        first = means[means["table"].str.startswith("1")]
+        picture_of_budgets(by_place(first), args.out / "point_synthesis.png")
+    if "2" in args.tables:
+        picture_of_streets(args.out / "point_synthesis_streets.png")
 
 
 if __name__ == "__main__":
