@@ -19,7 +19,7 @@ from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.build import collapsed, line_parts, require_distance
 from dpppsynth.linear_network.gaps import severed
 from dpppsynth.linear_network.network_formats import (
-    graph_crs,
+    Mending,
     read_geojson,
     skeleton_of_graph,
     skeleton_of_table,
@@ -339,6 +339,8 @@ class LinearNetwork(Skeleton, Domain):
         *,
         to_crs: CRSLike | None = None,
         largest_component: bool = False,
+        collapse_short: float | None = None,
+        undirected: bool = False,
     ) -> LinearNetwork:
         """Build a network from lines, which meet where their ends have exactly equal coordinates.
 
@@ -357,6 +359,12 @@ class LinearNetwork(Skeleton, Domain):
             Re-project the coordinates of the lines to this CRS first.
         largest_component : bool
             Leave out what is not connected with the component of most vertices.
+        collapse_short : float, optional
+            Then remove shorter edges, as `collapse_short` does; rows without a geometry and lines without a length are
+            left out as well.
+        undirected : bool
+            Keep each street once where lines run along it in both directions, as in directed graphs; bridges stay
+            bridges.
 
         Raises
         ------
@@ -365,31 +373,43 @@ class LinearNetwork(Skeleton, Domain):
             network falls into several components. `changes` of the network says what was cut, joined or left out, and
             whether lines run along one another, which counts streets twice.
         """
-        table = table_of_lines(lines)
-        parts = skeleton_of_table(table, crs, node, join, to_crs=to_crs, largest_component=largest_component)
-        return LinearNetwork.from_skeleton(*parts)
+        wanted: dict[str, Any] = {"node": node, "join": join, "undirected": undirected}
+        mending = Mending(**wanted, largest_component=largest_component, collapse_short=collapse_short)
+        return LinearNetwork.from_skeleton(*skeleton_of_table(table_of_lines(lines), crs, to_crs, mending))
 
     @classmethod
-    def from_networkx(cls, graph: Any, crs: CRSLike | None = None, *, largest_component: bool = False) -> Self:
-        """Build a network from an undirected networkx graph with the attributes of OSMnx.
+    def from_networkx(
+        cls,
+        graph: Any,
+        crs: CRSLike | None = None,
+        *,
+        to_crs: CRSLike | None = None,
+        largest_component: bool = False,
+        collapse_short: float | None = None,
+        undirected: bool = False,
+    ) -> Self:
+        """Build a network from a networkx graph with the attributes of OSMnx.
 
         Parameters
         ----------
         graph : networkx.Graph or networkx.MultiGraph
-            Nodes with x and y; edges with a geometry where they are not straight; the CRS in ``graph.graph["crs"]``.
+            Nodes with x and y; edges with a geometry, or its text in WKT, where they are not straight; the CRS in
+            ``graph.graph["crs"]``. Numbers may be texts, as ``networkx.read_graphml`` has them.
         crs : str, int or pyproj.CRS, optional
             The CRS of a graph that does not name one.
-        largest_component : bool
-            Leave out what is not connected with the component of most vertices.
+        to_crs, largest_component, collapse_short : optional
+            As for `from_geodataframe`.
+        undirected : bool
+            Take a directed graph, and keep each street once where it has edges in both directions.
 
         Raises
         ------
         InputError
-            The graph is directed or in degrees, a node has no coordinates, a geometry does not join its nodes, or a
-            stated length is more than a tenth wrong.
+            The graph is directed and `undirected` not asked for, or in degrees; a node has no coordinates, a geometry
+            does not join its nodes, or a stated length is more than a tenth wrong.
         """
-        name, parts = graph_crs(graph, crs), skeleton_of_graph(graph)
-        return cls.from_skeleton(noting_overlaps(parts.largest() if largest_component else parts), name)
+        mending = Mending(largest_component=largest_component, collapse_short=collapse_short, undirected=undirected)
+        return cls.from_skeleton(*skeleton_of_graph(graph, crs, to_crs, mending))
 
     def to_networkx(self) -> Any:
         """Return a networkx.MultiGraph with x, y, geometry, length and crs, its names those of `labels`."""

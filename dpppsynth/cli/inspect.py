@@ -51,6 +51,7 @@ def inspect(
     from dpppsynth.plotting import refuse_release_folder
     from dpppsynth.spatial.tables.formats import checked_path
 
+    points, layout = layout.of(points)
     described = kept.described()
     folder = o.private_folder(out)
     refuse_release_folder(folder, "--out")

@@ -83,6 +83,7 @@ def synthesize(
     public, all releases of the points of a domain have the same one; --subset names the value of a mark that the points
     of this file share, where they are not all.
     """
+    points, layout = layout.of(points)
     known = method.neighbours().n_is_public
     if fixed_n:
         _require_free_number(method, known=known)

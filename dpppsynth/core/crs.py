@@ -113,6 +113,11 @@ def unit_name(crs: CRSLike) -> str:
     return str(_parse_crs(crs).axis_info[0].unit_name)
 
 
+def metres_per_unit(crs: CRSLike) -> float:
+    """Metres in the unit of length."""
+    return float(_parse_crs(crs).axis_info[0].unit_conversion_factor)
+
+
 def crs_member(crs: str | None) -> dict[str, Any] | None:
     """Describe a CRS as the ``crs`` member of a GeoJSON file; None says that there is none."""
     if crs is None:

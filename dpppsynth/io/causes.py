@@ -182,8 +182,11 @@ def _of_crs(read: Read, xy: Floats) -> Iterator[tuple[Mask, str]]:
         )
         yield _degrees(read, xy), words
         return
-    words = f"are in the CRS of the domain already: name it as theirs ({_said('crs', read.domain.crs)}), or assign it"
-    yield read.near(xy), f"{words} to the file"
+    # A CSV file names no CRS, so that the caller did; other files do, and no argument contradicts them.
+    code = _label(read.domain.crs)
+    assign = f"assign it to the file (ogr2ogr -a_srs {code or 'EPSG:...'} new.gpkg FILE)"
+    words = f"name it as theirs ({_said('crs', read.domain.crs)})" if read.table.axes else assign
+    yield read.near(xy), f"are in the CRS of the domain already: {words}"
     if is_in_degrees(read.source):
         yield (
             np.asarray((np.abs(xy) > 360).any(axis=1), dtype=bool),
@@ -191,9 +194,13 @@ def _of_crs(read: Read, xy: Floats) -> Iterator[tuple[Mask, str]]:
         )
 
 
-def _said(argument: str, crs: Any) -> str:
+def _label(crs: Any) -> str:
     label = NAMELESS if crs is None else crs_label(crs)
-    return mention(argument, "" if label == NAMELESS else repr(label))
+    return "" if label == NAMELESS else label
+
+
+def _said(argument: str, crs: Any) -> str:
+    return mention(argument, repr(_label(crs)) if _label(crs) else "")
 
 
 def placeholders(xy: Floats) -> Mask:

@@ -13,7 +13,7 @@ from dpppsynth.core.crs import projected_crs, reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.linear_network.network_formats import skeleton_of_table
+from dpppsynth.linear_network.network_formats import Mending, read_graphml, skeleton_of_graph, skeleton_of_table
 from dpppsynth.spatial.domains import Domain, Window, require_domain, require_polygons, unite
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.pattern_sources import source_of
@@ -52,7 +52,8 @@ def read_pattern(
     Parameters
     ----------
     path : str or Path
-        File ending in .csv, .csv.gz, .geojson, .json, .gpkg, .parquet or .shp.
+        File ending in .csv, .csv.gz, .geojson, .json, .gpkg, .parquet or .shp. One of several layers of a GeoPackage
+        stands behind its name, as in ``"city.gpkg:cases"``, or is `layer`.
     domain : Window or LinearNetwork
         The public region.
     x, y : str, optional
@@ -194,7 +195,8 @@ def read_window(
     Parameters
     ----------
     path : str or Path
-        File ending in .geojson, .json, .gpkg or .parquet.
+        File ending in .geojson, .json, .gpkg or .parquet. One of several layers of a GeoPackage stands behind its name,
+        as in ``"city.gpkg:districts"``.
     crs : str, int or pyproj.CRS, optional
         The CRS of a file that does not name one.
     to_crs : str, int or pyproj.CRS, optional
@@ -229,8 +231,10 @@ def read_network(
     node: bool = False,
     join: float | None = None,
     largest_component: bool = False,
+    collapse_short: float | None = None,
+    undirected: bool = False,
 ) -> LinearNetwork:
-    """Read a public network: the lines of a GeoJSON, GeoPackage or GeoParquet file.
+    """Read a public network: the lines of a GeoJSON, GeoPackage or GeoParquet file, or a graph in GraphML.
 
     Columns ``from`` and ``to`` that number the vertices from 0, each in one place, are kept unless lines are cut or
     joined: a network that `LinearNetwork.to_geojson` or `to_geodataframe` wrote comes back as it was.
@@ -238,22 +242,38 @@ def read_network(
     Parameters
     ----------
     path : str or Path
-        File ending in .geojson, .json, .gpkg or .parquet.
+        File ending in .geojson, .json, .gpkg or .parquet, or .graphml with the attributes of OSMnx. One of several
+        layers of a GeoPackage stands behind its name, as in ``"city.gpkg:edges"``.
     crs : str, int or pyproj.CRS, optional
         The CRS of a file that does not name one. GeoJSON without a ``crs`` member is in degrees.
     to_crs : str, int or pyproj.CRS, optional
         Re-project the coordinates of the lines to this CRS.
-    node, join, largest_component
-        As for `LinearNetwork.from_geodataframe`.
+    node, join, largest_component, collapse_short, undirected
+        As for `LinearNetwork.from_geodataframe`. `undirected` makes streets of OSMnx's directed graphs.
 
     Raises
     ------
     InputError
         The file is missing or unreadable, holds anything but lines, is in degrees, or is not a connected network.
     """
+    wanted: dict[str, Any] = {"node": node, "join": join, "undirected": undirected}
+    mending = Mending(**wanted, largest_component=largest_component, collapse_short=collapse_short)
+    if _is_graphml(path):
+        return LinearNetwork.from_skeleton(*skeleton_of_graph(read_graphml(as_path(path)), crs, to_crs, mending))
     table = read_layer(path, "a network is made of lines")
-    parts = skeleton_of_table(table, crs, node, join, to_crs=to_crs, largest_component=largest_component)
-    return LinearNetwork.from_skeleton(*parts)
+    return LinearNetwork.from_skeleton(*skeleton_of_table(table, crs, to_crs, mending))
+
+
+def stated_crs(path: str | Path) -> CRSLike | None:
+    """The CRS that a public file names itself; None where it names none."""
+    if _is_graphml(path):
+        own: CRSLike | None = read_graphml(as_path(path)).graph.get("crs")
+        return own
+    return read_head(path).crs
+
+
+def _is_graphml(path: str | Path) -> bool:
+    return as_path(path).suffix.lower() == ".graphml"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

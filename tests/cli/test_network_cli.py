@@ -206,9 +206,18 @@ class TestNetworkFiles:
     @pytest.mark.parametrize(
         ("lines", "remedy"),
         [
-            ([LINES[0], LINES[0]], "1 line drawn twice, which would count a street twice. Leave the copies out, or"),
-            ([LINES[0], shapely.LineString()], "1 of 2 are empty; leave these out."),
-            ([LINES[0], shapely.LineString([(0, 0), (0, 0)])], "every one needs it; leave these out."),
+            (
+                [LINES[0], LINES[0]],
+                "1 line drawn twice, which would count a street twice. Keep each once with --undirected",
+            ),
+            (
+                [LINES[0], shapely.LineString()],
+                "1 of 2 have an empty geometry; let --collapse-short 0.5 leave them out.",
+            ),
+            (
+                [LINES[0], shapely.LineString([(0, 0), (0, 0)])],
+                "1 of 2 have no length; let --collapse-short 0.5 leave them out.",
+            ),
             ([shapely.Point(0, 0)], "must be LineStrings or MultiLineStrings"),
         ],
         ids=["twice", "empty", "no length", "points"],
@@ -320,7 +329,10 @@ WRONG_ON_STREETS = {
         [*CELLS, "--crs", "EPSG:32630"],
         "--crs: the lines are in EPSG:27700, not EPSG:32630; leave --crs out, --to-crs re-projects",
     ),
-    "nothing is short": ([*CELLS, "--collapse-short", 0], "--collapse-short: must be a positive distance (metre)"),
+    "nothing is short": (
+        [*CELLS, "--collapse-short", 0],
+        "--collapse-short: must be a positive distance (in the network's unit)",
+    ),
     "all is short": ([*CELLS, "--collapse-short", 1e4], "--collapse-short: every edge would be contracted"),
     "snap where no points are read": ([*LGCP, "--snap", 15], "No such option"),
 }
