@@ -27,6 +27,7 @@ from dpppsynth.core.crs import (
     unit_name,
 )
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.local_crs import middle, require_made_for
 from dpppsynth.core.types import Floats
 from dpppsynth.core.wording import either, mention, named
 from dpppsynth.linear_network.build import (
@@ -111,9 +112,11 @@ def skeleton_of_table(
     if mending.collapse_short is not None and len(table):
         kept, said = without_rows(geometry)
         geometry, rows = geometry[kept], rows[kept]
-    move, target = _way(table.crs, crs, to_crs)
     lines = line_parts(geometry, flat=mending.collapse_short is not None)
+    move, target = _way(table.crs, crs, to_crs, middle(shapely.total_bounds(lines)))
     lines = lines if move is None else flattened(shapely.transform(lines, move))
+    if move is not None:
+        require_made_for(target or "", shapely.total_bounds(lines))
     numbers = None
     if {"from", "to"} <= set(table.columns) and len(lines) == len(rows):
         numbers = np.array([table.columns["from"], table.columns["to"]], dtype=object).T[rows]
@@ -139,9 +142,12 @@ def _unit(crs: str | None) -> str:
 
 
 def _way(
-    source: CRSLike | None, crs: CRSLike | None, to_crs: CRSLike | None
+    source: CRSLike | None, crs: CRSLike | None, to_crs: CRSLike | None, at: tuple[float, float]
 ) -> tuple[Callable[[Floats], Floats] | None, str | None]:
-    """The re-projection of coordinates (n, 2), None where they stay, and the projected CRS that they are in then."""
+    """The re-projection of coordinates (n, 2), None where they stay, and the projected CRS that they are in then.
+
+    Messages have the zone of a public place `at`, in coordinates of the source.
+    """
     if crs is not None and source is not None and not same_crs(crs, source):
         msg = (
             f"crs: the lines are in {crs_label(source)}, not {crs_label(crs)}; leave {named('crs')} out, "
@@ -150,8 +156,8 @@ def _way(
         raise InputError(msg + (CLAIM if same_crs(source, "OGC:CRS84") else ""))
     source = crs if source is None else source
     if to_crs is None:
-        return None, None if source is None else projected_crs(source)
-    target = projected_crs(to_crs)
+        return None, None if source is None else projected_crs(source, at=(source, *at))
+    target = projected_crs(to_crs, at=None if source is None else (source, *at))
     if source is None:
         msg = f"to_crs: the lines do not say which CRS they are in; name it with {mention('crs')}"
         raise InputError(msg)
@@ -210,10 +216,12 @@ def skeleton_of_graph(
     import networkx
 
     _require_graph(graph, undirected=mending.undirected)
-    move, target = _graph_way(graph, crs, to_crs)
     nodes = list(graph.nodes)
     vertices = np.array([[_coordinate(graph, name, axis) for axis in ("x", "y")] for name in nodes]) + 0.0
-    vertices = vertices if move is None else move(vertices) + 0.0
+    move, target = _graph_way(graph, crs, to_crs, middle([*vertices.min(axis=0), *vertices.max(axis=0)]))
+    if move is not None:
+        vertices = move(vertices) + 0.0
+        require_made_for(target or "", [*vertices.min(axis=0), *vertices.max(axis=0)])
     number = {name: i for i, name in enumerate(nodes)}
     kind = networkx.MultiDiGraph if graph.is_directed() else networkx.MultiGraph
     rows = list((graph if graph.is_multigraph() else kind(graph)).edges(keys=True, data=True))
@@ -253,12 +261,12 @@ def read_graphml(path: Path) -> Any:
 
 
 def _graph_way(
-    graph: Any, crs: CRSLike | None, to_crs: CRSLike | None
+    graph: Any, crs: CRSLike | None, to_crs: CRSLike | None, at: tuple[float, float]
 ) -> tuple[Callable[[Floats], Floats] | None, str | None]:
     """The re-projection of a graph, which names its CRS or has it named by the caller."""
     own = getattr(graph, "graph", {}).get("crs")
     try:
-        return _way(own, crs, to_crs)
+        return _way(own, crs, to_crs, at)
     except InputError as error:
         name, _, rest = str(error).partition(":")
         raise (error if crs is not None or name != "crs" else InputError(f"graph:{rest}")) from None

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
+from math import ceil, floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,10 +89,8 @@ class DomainOptions:
 
     def domain(self) -> "Domain":
         """The public window or network; changes made to it on reading are printed."""
-        from dpppsynth.spatial.domains import Window
-
         if self.window is not None:
-            return Window.rectangle(*_bounds(self.window), crs=self.to_crs or self.crs)
+            return _rectangle(_bounds(self.window), self.to_crs or self.crs)
         if self.network is not None:
             return self._streets(self.network)
 
@@ -176,6 +175,26 @@ def require_snap(domain: "Domain", snap: float | None) -> None:
             "without looking at them"
         )
         raise InputError(msg)
+
+
+def _rectangle(bounds: tuple[float, float, float, float], crs: str | None) -> "Domain":
+    """A rectangle; where its CRS has no true lengths, the error has its corners in the UTM zone there.
+
+    Options re-project files and no corners.
+    """
+    from dpppsynth.core.local_crs import bounds_in, middle, utm_zone
+    from dpppsynth.spatial.domains import Window
+
+    try:
+        return Window.rectangle(*bounds, crs=crs)
+    except InputError as error:
+        reason = str(error)
+    zone = utm_zone(crs, middle(bounds)) if crs is not None and "to-crs" in reason else None
+    if crs is not None and zone is not None:
+        west, south, east, north = bounds_in(zone, crs, bounds)
+        corners = ",".join(f"{each:.0f}" for each in (floor(west), floor(south), ceil(east), ceil(north)))
+        reason += f". Around these corners: --to-crs {zone} --window {corners}"
+    raise InputError(reason)
 
 
 def _bounds(text: str) -> tuple[float, float, float, float]:

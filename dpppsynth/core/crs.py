@@ -31,9 +31,11 @@ OPENS_FILES = re.compile(
 )
 
 
-def remedy(example: str = "EPSG:27700") -> str:
-    """Advice on coordinates that are no lengths."""
-    return f're-project first: {mention("to_crs")}, for example "{example}"'
+def remedy(zone: str | None = None) -> str:
+    """Advice on coordinates that are no lengths, with the code of the UTM zone of the place where that is known."""
+    if zone is None:
+        return f"re-project first: {mention('to_crs')}, with the national grid or the UTM zone of the place"
+    return f"re-project first: {mention('to_crs', repr(zone))}, the UTM zone here, or the national grid"
 
 
 def same_crs(a: CRSLike | None, b: CRSLike | None) -> bool:
@@ -43,8 +45,10 @@ def same_crs(a: CRSLike | None, b: CRSLike | None) -> bool:
     return (isinstance(a, str) and a == b) or bool(_parse_crs(a).equals(_parse_crs(b), ignore_axis_order=True))
 
 
-def projected_crs(crs: CRSLike) -> str:
+def projected_crs(crs: CRSLike, *, at: tuple[CRSLike, float, float] | None = None) -> str:
     """Name a CRS by authority code, or by WKT where it has none, after refusing one that is not planar.
+
+    The UTM zone of a public place `at`, its CRS and coordinates, is part of the advice.
 
     Raises
     ------
@@ -53,21 +57,27 @@ def projected_crs(crs: CRSLike) -> str:
         definition in plain WKT.
     """
     parsed = _parse_crs(crs)
+
+    def advice() -> str:
+        from dpppsynth.core.local_crs import utm_zone
+
+        return remedy(None if at is None else utm_zone(at[0], at[1:]))
+
     if parsed.is_geographic:
-        msg = f"crs: distances need a projected CRS, and {_both_names(crs)} is in degrees; {remedy()}"
+        msg = f"crs: distances need a projected CRS, and {_both_names(crs)} is in degrees; {advice()}"
         raise InputError(msg)
     if parsed.is_geocentric or len(parsed.axis_info) < 2:
-        msg = f"crs: must be a map projection, and {_both_names(crs)} is not one; {remedy()}"
+        msg = f"crs: must be a map projection, and {_both_names(crs)} is not one; {advice()}"
         raise InputError(msg)
     if "Pseudo-Mercator" in parsed.name or "Pseudo Mercator" in parsed.name:
         msg = (
             f"crs: {crs_label(crs)} (Web Mercator) stretches distances, 1.6 times in London, so a privacy radius would "
-            f"protect less than it says; {remedy()}"
+            f"protect less than it says; {advice()}"
         )
         raise InputError(msg)
     name = _code(parsed) or _settled_wkt(parsed)
     if not is_plain(name):
-        msg = f"crs: the projection, or the way to its datum, has a definition that files cannot state; {remedy()}"
+        msg = f"crs: the projection, or the way to its datum, has a definition that files cannot state; {advice()}"
         raise InputError(msg)
     return name
 
@@ -167,13 +177,18 @@ def reproject(xy: npt.NDArray[np.float64], source: CRSLike, target: CRSLike) -> 
     return np.column_stack(moved).reshape(-1, 2)
 
 
+def known_system(crs: CRSLike) -> CRS:
+    """The CRS that is named; InputError for an unknown one."""
+    return _parse_crs(crs)
+
+
 def _parse_crs(crs: CRSLike) -> CRS:
     if not isinstance(crs, Hashable):
-        msg = f'crs: must be a string, a number or a pyproj.CRS; got {type(crs).__name__}. For example "EPSG:27700"'
+        msg = f'crs: must be a string, a number or a pyproj.CRS; got {type(crs).__name__}. For example "EPSG:32630"'
         raise InputError(msg)
     parsed = _known(crs)
     if parsed is None:
-        msg = f'crs: unknown coordinate reference system {str(crs)[:80]!r}; give a code such as "EPSG:27700"'
+        msg = f'crs: unknown coordinate reference system {str(crs)[:80]!r}; give a code such as "EPSG:32630"'
         raise InputError(msg)
     return parsed
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import shapely
 
 from dpppsynth.core.crs import projected_crs, reproject
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.local_crs import middle, require_made_for
 from dpppsynth.core.wording import mention
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.network_formats import Mending, read_graphml, skeleton_of_graph, skeleton_of_table
@@ -215,12 +217,13 @@ def read_window(
     source = table.crs
     if to_crs is None:
         return Window.polygon(unite(parts), source, join=join)
-    target = projected_crs(to_crs)
+    target = projected_crs(to_crs, at=None if source is None else (source, *middle(shapely.total_bounds(parts))))
     if source is None:
         msg = f"to_crs: the file does not say which CRS it is in; name it with {mention('crs')}"
         raise InputError(msg)
-    moved = reprojected(parts, lambda xy: reproject(xy, source, target))
-    return Window.polygon(unite(moved), target, join=join)
+    moved = unite(reprojected(parts, lambda xy: reproject(xy, source, target)))
+    require_made_for(target, moved.bounds)
+    return Window.polygon(moved, target, join=join)
 
 
 def read_network(

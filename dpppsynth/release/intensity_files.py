@@ -215,6 +215,6 @@ def _rasterio() -> Any:
         import rasterio
         import rasterio.transform
     except ImportError:
-        msg = 'path: GeoTIFF files need rasterio; install it with pip install "dpppsynth[raster]", or take .csv'
+        msg = "path: GeoTIFF files need rasterio; install it with pip install rasterio, or take .csv"
         raise InputError(msg) from None
     return rasterio

@@ -26,6 +26,7 @@ from dpppsynth.core.arguments import positive
 from dpppsynth.core.crs import crs_from_member, crs_label, crs_member, projected_crs, remedy, same_crs, unit_name
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
+from dpppsynth.core.local_crs import middle
 from dpppsynth.core.map_scale import scale_factor
 from dpppsynth.core.rounding import nearest_multiples, power_of_ten, upward
 from dpppsynth.core.units import lengths_in
@@ -224,7 +225,7 @@ class Window(Domain):
                 got = f"{axis}0={low:.15g}, {axis}1={high:.15g}"
                 msg = f"{axis}1: must be larger than {axis}0; got {got}. The order is x0, y0, x1, y1"
                 raise InputError(msg)
-        return cls(shapely.box(*bounds), None if crs is None else projected_crs(crs))
+        return cls(shapely.box(*bounds), None if crs is None else projected_crs(crs, at=(crs, *middle(bounds))))
 
     @classmethod
     def polygon(cls, geometry: Any, crs: CRSLike | None = None, *, join: float | None = None) -> Self:
@@ -255,7 +256,8 @@ class Window(Domain):
         collected = mapping.get("type") in ("Feature", "FeatureCollection")
         parts = [_as_shapely(each) for each in (_geometries(mapping) if collected else [geometry])]
         region = parts[0] if len(parts) == 1 else unite(parts)
-        window = cls(region, None if stated is None else projected_crs(stated))
+        at = None if stated is None or region.is_empty else (stated, *middle(region.bounds))
+        window = cls(region, None if stated is None else projected_crs(stated, at=at))
         return window if join is None else window._joined(join)
 
     def _joined(self, width: float) -> Self:

@@ -260,7 +260,7 @@ class TestNetworkFiles:
         lines = geopandas.GeoSeries(STREETS.lines, crs="EPSG:27700").to_crs("EPSG:4326")
         path = write_lines(tmp_path / "lines.geojson", lines, "urn:ogc:def:crs:OGC:1.3:CRS84")
         words = ["check", *CELLS, "--network", path, "--n", N]
-        remedy = 'OGC:CRS84 (WGS 84 (CRS84)) is in degrees; re-project first: --to-crs, for example "EPSG:27700"'
+        remedy = "OGC:CRS84 (WGS 84 (CRS84)) is in degrees; re-project first: --to-crs EPSG:32630, the UTM zone here"
         assert f"--crs: distances need a projected CRS, and {remedy}" in spoken(run(*words, code=2))
         said = json.loads(run(*words, "--to-crs", "EPSG:27700", "--json").stdout)["domain"]
         assert said["length"] == pytest.approx(STREETS.length, rel=1e-4)

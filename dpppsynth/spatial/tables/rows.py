@@ -133,8 +133,8 @@ def fitting_crs(table: Table, target: str | None, to_crs: CRSLike | None) -> CRS
         return _source_crs(table, target, to_crs)
     if table.crs is None:
         return None
-    projected_crs(table.crs)
     if target is None:
+        projected_crs(table.crs)
         msg = (
             f"crs: the points are in {crs_label(table.crs)} but the domain has no CRS; give the domain one "
             f"({mention('crs')})"
