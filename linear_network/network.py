@@ -279,7 +279,8 @@ class LinearNetwork(Skeleton, Domain):
         Parameters
         ----------
         points_a : PointPattern or array_like, shape (n, 2)
-            On this network.
+            On this network: coordinates, or where these are not all on it `positions` of a pattern, each the number of
+            an edge and a distance along it.
         points_b : PointPattern or array_like, shape (m, 2), optional
             The same points unless given.
         """
@@ -300,7 +301,19 @@ class LinearNetwork(Skeleton, Domain):
                 msg = "points: they lie in another domain; snap them to this network first."
                 raise InputError(msg)
             return points.positions
-        return PointPattern(points, self).positions
+        reason: InputError
+        try:
+            return PointPattern(points, self).positions
+        except InputError as error:
+            reason = error
+        positions = as_reals(points, str(reason))
+        if positions.ndim != 2 or positions.shape[1] != 2 or not self._are_positions(positions):
+            raise reason
+        return positions
+
+    def _are_positions(self, values: Floats) -> bool:
+        """Whether each row (n, 2) is a whole number of an edge and a distance along it."""
+        return bool(len(values) and (values[:, 0] % 1 == 0).all() and self.holds(values).all())
 
     def to_geojson(self) -> dict[str, Any]:
         """Describe the network as a GeoJSON FeatureCollection of its edges, with the numbers of their vertices.
