@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from dpppsynth.core.crs import projected_crs, reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.local_crs import middle, require_made_for
 from dpppsynth.core.wording import mention
+from dpppsynth.io.file_contents import fitting_names
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.network_formats import Mending, read_graphml, skeleton_of_graph, skeleton_of_table
 from dpppsynth.spatial.domains import Domain, Window, require_domain, require_polygons, unite
@@ -25,7 +26,7 @@ from dpppsynth.spatial.tables.formats import as_path, is_csv, json_table, read_h
 from dpppsynth.spatial.tables.mark_columns import AMBIGUOUS, require_columns
 from dpppsynth.spatial.tables.points import examined, read_point_batches, read_points, refuse_broken
 from dpppsynth.spatial.tables.rows import fitting_crs, require_snap
-from dpppsynth.spatial.tables.table import Table
+from dpppsynth.spatial.tables.table import Columns, Table
 
 if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
@@ -164,7 +165,16 @@ def read_synthetic(
     table = read_table(path)
     # Texts of sensitive files stay unchanged: "'=a" and "=a" may be two persons.
     table = table.restored() if is_csv(Path(path)) else table
+    if as_path(path).suffix.lower() == ".gpkg":
+        table = _under_own_names(table, [*marks, *(() if described is None else described.names)])
     return _synthetic(table, domain, Path(path).name, marks, described)
+
+
+def _under_own_names(table: Table, names: Iterable[str]) -> Table:
+    """A GeoPackage's table with its marks under the names that they were given, where it could not hold these."""
+    own = {word: name for name, word in fitting_names(names, ".gpkg").items() if name not in table.columns}
+    kept = {own.get(name, name): name for name in table.columns}
+    return replace(table, columns=Columns(kept, lambda name: table.columns[kept[name]]), header=[*kept, "geometry"])
 
 
 def parse_synthetic(
