@@ -84,7 +84,19 @@ PointsArgument = Annotated[
 ]
 CountOption = Annotated[str | None, option("Column of whole numbers: a row with k stands for k points.", READING)]
 SnapOption = Annotated[
-    float | None, option("Largest distance a point is moved onto --network, in its unit; a public choice.", READING)
+    float | None,
+    option(
+        "Largest distance a point is moved onto --network, or onto a window's border, in its unit; a public choice.",
+        READING,
+    ),
+]
+SkipOutsideOption = Annotated[
+    bool,
+    option(
+        "Leave out points that are not in the domain; where the number of points is secret (add-remove).",
+        READING,
+        "--skip-outside",
+    ),
 ]
 
 

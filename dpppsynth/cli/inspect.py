@@ -35,6 +35,7 @@ def inspect(
     user: UserOption = None,
     rows_are_persons: o.RowsArePersonsOption = False,
     snap: o.SnapOption = None,
+    skip_outside: o.SkipOutsideOption = False,
     json: o.JsonOption = False,
 ) -> None:
     """Name the rules that a file of points breaks, and write the offending rows to a CONFIDENTIAL file.
@@ -62,7 +63,7 @@ def inspect(
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
     columns: dict[str, Any] = {"count": count, "user": user, "described": described, **layout.reading}
-    columns["rows_are_persons"] = rows_are_persons
+    columns |= {"rows_are_persons": rows_are_persons, "skip_outside": skip_outside}
     found = inspect_points(points, domain, report_to=folder, **columns, **crs, snap=snap, **people.stated_of_rows())
     if json:
         report = None if found.report is None else str(found.report)

@@ -49,6 +49,7 @@ def read_pattern(
     described: Marks | None = None,
     user: str | None = None,
     snap: float | None = None,
+    skip_outside: bool = False,
 ) -> PointPattern:
     """Read a sensitive pattern from a CSV, GeoJSON, GeoPackage, GeoParquet or Shapefile file.
 
@@ -85,8 +86,11 @@ def read_pattern(
         Column that says whose point a row is, in texts or whole numbers; kept as a mark of text. No row may leave it
         out.
     snap : float, optional
-        On a network: largest distance a point may be moved to the nearest place of it, in the network's unit, chosen
-        without looking at the points. Without it every point must lie on the network to rounding.
+        Largest distance a point may be moved to the nearest place of the domain, in the domain's unit, chosen without
+        looking at the points. Without it every point must lie in a window, or on a network to rounding.
+    skip_outside : bool
+        Leave out points that are not in the domain, or farther away than `snap`: for releases under which the number of
+        points is secret (`AddRemove`). Elsewhere it would be told by how many there are.
 
     Raises
     ------
@@ -96,7 +100,7 @@ def read_pattern(
     """
     layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "encoding": encoding, "layer": layer}
     columns: dict[str, Any] = {"layout": layout, "count": count, "user": user}
-    reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "snap": snap}
+    reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "snap": snap, "skip_outside": skip_outside}
     return pattern_of(read_points(path, domain, **columns, **reading, marks=marks, described=described), domain, snap)
 
 
@@ -300,7 +304,7 @@ class PointBatches:
     ----------
     path : Path
     domain : Window or LinearNetwork
-    layout, rules, snap : dict, dict, float or None
+    layout, rules, snap, skip_outside : dict, dict, float or None, bool
         Arguments of `read_batches`.
     """
 
@@ -309,6 +313,7 @@ class PointBatches:
     layout: Mapping[str, Any]
     rules: Mapping[str, Any]
     snap: float | None
+    skip_outside: bool = False
 
     def __post_init__(self) -> None:
         require_head(self.path, self.domain, **self.layout, **self.rules)
@@ -318,7 +323,8 @@ class PointBatches:
         return f"PointBatches({self.path.name!r}, {self.domain!r})"
 
     def __iter__(self) -> Iterator[PointPattern]:
-        batches = read_point_batches(self.path, self.domain, layout=self.layout, snap=self.snap, **self.rules)
+        reading: dict[str, Any] = {"snap": self.snap, "skip_outside": self.skip_outside}
+        batches = read_point_batches(self.path, self.domain, layout=self.layout, **reading, **self.rules)
         return (pattern_of(points, self.domain, self.snap) for points in batches)
 
     def count(self) -> int:
@@ -346,6 +352,7 @@ def read_batches(
     count: str | None = None,
     described: Marks | None = None,
     snap: float | None = None,
+    skip_outside: bool = False,
 ) -> PointBatches:
     """Read a sensitive pattern that may be larger than memory, some rows at a time.
 
@@ -354,7 +361,7 @@ def read_batches(
 
     Parameters
     ----------
-    path, domain, x, y, separator, decimal, encoding, layer, crs, to_crs, count, described, snap
+    path, domain, x, y, separator, decimal, encoding, layer, crs, to_crs, count, described, snap, skip_outside
         As for `read_pattern`.
 
     Returns
@@ -369,4 +376,4 @@ def read_batches(
     """
     layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "encoding": encoding, "layer": layer}
     rules = {"crs": crs, "to_crs": to_crs, "count": count, "described": described}
-    return PointBatches(as_path(path), domain, layout, rules, snap)
+    return PointBatches(as_path(path), domain, layout, rules, snap, skip_outside)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 # Largest coordinate: beyond it floats cannot resolve a thousandth.
 LARGEST = 1e12
+# Shares of the coordinates by which places on a border are looked for inside it.
+INWARDS = (0.0, 1e-15, 1e-12, 1e-9)
 
 
 class Domain(ABC):
@@ -99,6 +101,10 @@ class Domain(ABC):
     def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) positions of coordinates (n, 2)."""
         return np.asarray(xy, dtype=np.float64).reshape(-1, 2)
+
+    def nearest(self, xy: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n, 2) positions of the places of the domain nearest to coordinates (n, 2)."""
+        return self.positions(xy)
 
     def coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) coordinates of positions (n, 2)."""
@@ -366,6 +372,23 @@ class Window(Domain):
         """(n,) distances from coordinates (n, 2) to the window, 0 inside."""
         shapely.prepare(self.geometry)
         return np.asarray(shapely.distance(self.geometry, shapely.points(xy)), dtype=np.float64)
+
+    def within(self, xy: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
+        return np.asarray(self.contains(xy) | (self.outside(xy) <= tolerance), dtype=bool)
+
+    def nearest(self, xy: NDArray[np.float64]) -> NDArray[np.float64]:
+        moved = np.array(xy, dtype=np.float64)
+        away = np.flatnonzero(~self.contains(moved))
+        size = float(np.abs(self.bounds).max())
+        # A place on a slanting border is beside it by rounding: then a little inwards.
+        for share in INWARDS:
+            region = self.geometry if share == 0 else self.geometry.buffer(-share * size)
+            if not len(away) or region.is_empty:
+                break
+            lines = shapely.shortest_line(region, shapely.points(xy[away]))
+            moved[away] = shapely.get_coordinates(shapely.get_point(lines, 0))
+            away = away[~self.contains(moved[away])]
+        return moved
 
     def to_geojson(self) -> dict[str, Any]:
         geometry = shapely.geometry.mapping(self.geometry)

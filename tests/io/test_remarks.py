@@ -90,6 +90,12 @@ class TestCauses:
         found = inspect_points(path, GRID, report_to=tmp_path, to_crs="EPSG:27700")
         assert "With x and y exchanged all" in found.remarks[0]
 
+    def test_no_cause_that_changes_nothing(self, tmp_path):
+        """In the box of a window, but not in it: coordinates without a zone are not blamed for one."""
+        corner = Window.polygon(shapely.Polygon([(0, 0), (1000, 0), (0, 1000)]))
+        assert "zone" not in remarks_on(tmp_path, "x,y\n900,900\n", corner)
+        assert "zone" in remarks_on(tmp_path, "x,y\n3000100,100\n", corner)
+
     def test_metres_in_geojson_that_names_no_crs(self, tmp_path):
         """No argument contradicts a file: its CRS is assigned to it, and then it is read."""
         feature = {"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [530100, 180100]}}
