@@ -100,10 +100,10 @@ SkipOutsideOption = Annotated[
 ]
 
 
-def private_folder(out: Path | None) -> Path:
-    """The private folder that --out names, which has to be given; InputError."""
+def private_folder(out: Path | None, option: str = "--out") -> Path:
+    """The private folder that an option names, which has to be given; InputError."""
     if out is None:
-        msg = "--out: name a private folder, outside every release, for what is confidential"
+        msg = f"{option}: name a private folder, outside every release, for what is confidential"
         raise InputError(msg)
     return out
 

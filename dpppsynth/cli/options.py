@@ -99,6 +99,9 @@ class Command(TyperCommand):
         usual, expert = mechanism_options(known)
         command = copy.copy(self)
         settled = _click(_container([*usual, *expert]), TyperCommand)
+        shown = None if self.method is None else self.method[1].shown
+        for each in settled.params:
+            each.hidden = each.hidden or (shown is not None and each.name not in shown)
         command.params = [*settled.params[: len(usual)], *self.params, *settled.params[len(usual) :]]
         command.settled = settled
         return command

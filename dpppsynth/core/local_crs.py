@@ -61,8 +61,8 @@ def bounds_in(crs: CRSLike, source: CRSLike, bounds: Sequence[float]) -> tuple[f
     from pyproj import Transformer
 
     way = Transformer.from_crs(known_system(source), known_system(crs), always_xy=True)
-    x0, y0, x1, y1 = way.transform_bounds(*bounds)
-    return float(x0), float(y0), float(x1), float(y1)
+    x0, y0, x1, y1 = bounds
+    return way.transform_bounds(x0, y0, x1, y1)
 
 
 def degrees_outside(crs: CRSLike, at: tuple[float, float]) -> float:
