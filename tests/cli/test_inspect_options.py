@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from support.command_line import run, spoken
 
-from dpppsynth.cli.program import _loaded
-
-SAYING = {"--help", "-h"}
+from dpppsynth.cli.program import loaded
 
 
 def options(name):
     """Options of a command with those of all mechanisms, and whether each takes a value."""
-    command = _loaded(name)
+    command = loaded(name)
     params = command.complete.params
     return {
         form: bool(getattr(each, "is_flag", False)) for each in params for form in (*each.opts, *each.secondary_opts)

@@ -19,7 +19,7 @@ from shapely import LineString
 from support.command_line import run, spoken
 
 import dpppsynth
-from dpppsynth.cli.program import COMMANDS, GROUPS, NAMED, _loaded
+from dpppsynth.cli.program import COMMANDS, GROUPS, NAMED, loaded
 from dpppsynth.core.crs import reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
@@ -63,9 +63,9 @@ SAID = [(path.relative_to(ROOT), text) for path in SOURCES for text in texts(pat
 @cache
 def options():
     """All options of the command line, by the help of its commands."""
-    grouped = [(group, name) for group in GROUPS for name in _loaded(group).commands]
-    helps = [run(*words, "--help", env={"COLUMNS": "400"}).output for words in [(), *zip(COMMANDS), *grouped]]
-    return {option for text in helps for option in OPTION.findall(text)}
+    every = [*map(loaded, COMMANDS), *(each for group in GROUPS for each in loaded(group).commands.values())]
+    params = [each for command in every for each in (command if command.method is None else command.complete).params]
+    return {form for each in params for form in (*each.opts, *each.secondary_opts)} | {"--help", "--version"}
 
 
 OPTION = re.compile(r"(?<![\w-])--[a-z](?:[a-z-]*[a-z])?")
