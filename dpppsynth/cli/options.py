@@ -101,7 +101,9 @@ class Command(TyperCommand):
             return super().make_context(info_name, args, *more, **settings)
         if set(HELP) & set(args) and self.method[1].shown is None:
             asked = _given(args, "--mechanism") or _given(args, "--method")
-            command = self.brief(str(info_name)) if asked is None else self.of_mechanism(asked)
+            above = settings.get("parent")
+            path = f"{above.command_path} {info_name}" if above is not None else str(info_name)
+            command = self.brief(path.removeprefix("dpppsynth ")) if asked is None else self.of_mechanism(asked)
             return command.make_context(info_name, args, *more, **settings)
         reports = self.method[1].reports
         try:
@@ -130,8 +132,9 @@ class Command(TyperCommand):
             each.hidden = getattr(each, "hidden", False) or not (
                 each.name in COMMON or each.param_type_name == "argument"
             )
+        example = next(iter(short_forms(offers(reports=self.method is not None and self.method[1].reports))))
         command.epilog = (
-            f"These are the common options. Those of one mechanism: `dpppsynth help {name} laplace`; all of them: "
+            f"These are the common options. Those of one mechanism: `dpppsynth help {name} {example}`; all of them: "
             f"`dpppsynth help {name} all`."
         )
         return command

@@ -199,6 +199,13 @@ class TestDeclarations:
         by_name = spoken(run("help", "synthesize", "lgcp-moved"))
         assert re.search(r" --spacing [<A-Z]", by_name)
 
+    def test_groups_lead_to_their_own(self):
+        said = spoken(run("local", "perturb", "--help", prog_name="dpppsynth"))
+        options, again = (re.findall(r"--[a-z-]+", each) for each in (said, spoken(run("help", "local", "perturb"))))
+        assert set(options) == set(again)
+        words = re.search(r"dpppsynth help (local perturb \S+);", said)[1].split()
+        assert "Usage: dpppsynth local perturb" in spoken(run("help", *words))
+
     def test_help_of_other_commands(self):
         for words in (["verify"], ["ledger", "init"], ["local", "perturb", "disk-area"], []):
             assert "Usage: dpppsynth" in spoken(run("help", *words))
