@@ -368,8 +368,8 @@ def test_the_tolerance_is_settled_before_the_points_are_read(command, snap, said
     words = [command, tmp_path / "missing.csv", "--network", streets, *more]
     assert said in spoken(run(*words, *snap, code=2))
     assert "there is no file" in spoken(run(*words, "--snap", 30, code=2))
-    window = [command, tmp_path / "missing.csv", "--window", "0,0,9,9", *more, "--snap", 30]
-    assert "--snap: moves points onto a network, and the domain is a window" in spoken(run(*window, code=2))
+    window = [command, tmp_path / "missing.csv", "--window", "0,0,9,9", *more, "--snap", 0]
+    assert "--snap: must be a positive distance in the window's unit" in spoken(run(*window, code=2))
 
 
 class TestReleases:

@@ -664,9 +664,9 @@ class TestOnNetworks:
             with pytest.raises(InputError, match=r"snap: must be a positive distance .* \(metre\)"):
                 call(tmp_path / "missing.csv", STREETS, snap=snap, **more)
 
-    def test_a_window_has_none(self, tmp_path):
-        with pytest.raises(InputError, match=r"snap: .* the domain is a window; leave it out"):
-            read_pattern(tmp_path / "missing.csv", WINDOW, snap=15.0)
+    def test_a_tolerance_of_a_window_is_a_distance_too(self, tmp_path):
+        with pytest.raises(InputError, match=r"snap: must be a positive distance in the window's unit \(metre\)"):
+            read_pattern(tmp_path / "missing.csv", WINDOW, snap=-15.0)
 
     def test_counts_and_marks_go_along(self, csv_file):
         text = "x,y,n,kind\n10,4,2,a\n500,500,0,b\n97,30,1,c\n"
