@@ -182,7 +182,8 @@ def _rectangle(bounds: tuple[float, float, float, float], crs: str | None) -> "D
 
     Options re-project files and no corners.
     """
-    from dpppsynth.core.local_crs import bounds_in, middle, utm_zone
+    from dpppsynth.core.crs import utm_zone
+    from dpppsynth.core.local_crs import bounds_in, middle
     from dpppsynth.spatial.domains import Window
 
     try:

@@ -6,8 +6,8 @@ number of points or its guess, never from the points.
 
 import math
 
-from dpppsynth.core.crs import remedy
-from dpppsynth.core.local_crs import degrees_outside, middle, utm_zone
+from dpppsynth.core.crs import remedy, utm_zone
+from dpppsynth.core.local_crs import degrees_outside, middle
 from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.units import lengths_in
 from dpppsynth.core.wording import mention

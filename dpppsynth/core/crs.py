@@ -59,8 +59,6 @@ def projected_crs(crs: CRSLike, *, at: tuple[CRSLike, float, float] | None = Non
     parsed = _parse_crs(crs)
 
     def advice() -> str:
-        from dpppsynth.core.local_crs import utm_zone
-
         return remedy(None if at is None else utm_zone(at[0], at[1:]))
 
     if parsed.is_geographic:
@@ -175,6 +173,37 @@ def reproject(xy: npt.NDArray[np.float64], source: CRSLike, target: CRSLike) -> 
         raise InputError(msg)
     moved = way.transform(xy[:, 0], xy[:, 1])
     return np.column_stack(moved).reshape(-1, 2)
+
+
+def utm_zone(crs: CRSLike, at: tuple[float, float]) -> str | None:
+    """Code of the WGS 84 UTM zone at a public place with coordinates in a CRS; None where there is none.
+
+    Examples
+    --------
+    >>> utm_zone("EPSG:4326", (13.4, 52.5)), utm_zone("EPSG:27700", (530_000, 180_000))
+    ('EPSG:32633', 'EPSG:32630')
+    """
+    from pyproj.aoi import AreaOfInterest
+    from pyproj.database import query_utm_crs_info
+
+    place = lon_lat(crs, at)
+    if place is None:
+        return None
+    lon, lat = place
+    found = query_utm_crs_info(datum_name="WGS 84", area_of_interest=AreaOfInterest(lon, lat, lon, lat))
+    return f"{found[0].auth_name}:{found[0].code}" if found else None
+
+
+def lon_lat(crs: CRSLike, at: tuple[float, float]) -> tuple[float, float] | None:
+    """Longitude and latitude of a place with coordinates in a CRS; None where it has none."""
+    from pyproj import Transformer
+    from pyproj.exceptions import ProjError
+
+    try:
+        lon, lat = Transformer.from_crs(_parse_crs(crs), 4326, always_xy=True).transform(*at)
+    except ProjError:
+        return None
+    return (float(lon), float(lat)) if abs(lon) <= 180 and abs(lat) <= 90 else None
 
 
 def known_system(crs: CRSLike) -> CRS:

@@ -16,10 +16,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpppsynth.core.crs import crs_label, horizontal_crs
+from dpppsynth.core.crs import crs_label, horizontal_crs, utm_zone
 from dpppsynth.core.crs import remedy as reprojection
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.local_crs import middle, utm_zone
+from dpppsynth.core.local_crs import middle
 from dpppsynth.core.types import Floats
 
 if TYPE_CHECKING:

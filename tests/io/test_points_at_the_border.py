@@ -30,7 +30,7 @@ def csv(folder, xy):
 class TestOntoTheBorder:
     @pytest.mark.parametrize("digits", [9, 3, 1])
     def test_what_an_inspection_advises_is_enough(self, tmp_path, digits):
-        """Of rounded places on a slanting border about half lie outside; the width that is named takes them all."""
+        """About half of the rounded places on a slanting border lie outside; the width that is named takes them all."""
         share = np.linspace(0, 1, 40)[:, None]
         xy = np.array([[530000, 180000]]) * (1 - share) + np.array([[531031.7, 180333.3]]) * share
         path = csv(tmp_path, xy.round(digits))
