@@ -18,7 +18,7 @@ from shapely.ops import substring
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
-from dpppsynth.core.wording import either
+from dpppsynth.core.wording import either, mention, named
 from dpppsynth.linear_network.skeleton import (
     ROUNDING,
     Labels,
@@ -32,10 +32,8 @@ from dpppsynth.linear_network.skeleton import (
 )
 from dpppsynth.spatial.domains import LARGEST
 
-TWICE = (
-    "Keep lines[~lines.normalize().duplicated()], or node=True, which keeps every course once. Streets that are really "
-    "double go through LinearNetwork(vertices, edges, lines=) or from_networkx."
-)
+LINES = ("LineString", "MultiLineString")
+DOUBLE = "Streets that are really double go through LinearNetwork(vertices, edges, lines=) or from_networkx."
 
 
 def skeleton_of_lines(lines: Any, *, node: bool = False, join: float | None = None, unit: str = "unit") -> Skeleton:
@@ -64,28 +62,52 @@ def skeleton_of_lines(lines: Any, *, node: bool = False, join: float | None = No
     return Skeleton(vertices, edges, lines=parts, changes=tuple(changes))
 
 
-def line_parts(lines: Any) -> Any:
-    """(E,) LineStrings in two dimensions: the parts of LineStrings and MultiLineStrings, which must have a length."""
+def line_parts(lines: Any, *, flat: bool = False) -> Any:
+    """(E,) LineStrings in two dimensions: the parts of LineStrings and MultiLineStrings.
+
+    InputError where there is something else, or a line without a length unless `flat` allows it.
+    """
     given = listed_lines(lines, "lines")
-    kinds = {getattr(g, "geom_type", "nothing" if g is None else type(g).__name__) for g in given}
-    wrong = sorted(kinds - {"LineString", "MultiLineString"})
+    wrong = sorted({getattr(g, "geom_type", type(g).__name__) for g in given if g is not None} - set(LINES))
     if wrong or not len(given):
         msg = f"lines: must be LineStrings or MultiLineStrings; found {', '.join(wrong) or 'nothing'}."
         raise InputError(msg)
-    empty = shapely.is_empty(given)
-    if empty.any():
-        msg = (
-            f"lines: {int(empty.sum())} of {len(given)} are empty; "
-            f"{either('keep lines[~lines.is_empty]', 'leave these out')}."
-        )
-        raise InputError(msg)
+    for bare, rule in ((shapely.is_missing(given), "no geometry"), (shapely.is_empty(given), "an empty geometry")):
+        if bare.any():
+            raise _without_length(bare, rule)
     parts = flattened(shapely.get_parts(given))
-    flat = int((~(shapely.length(parts) > 0)).sum())
-    if flat:
-        remedy = either("keep lines[lines.length > 0]", "leave these out")
-        msg = f"lines: {flat} of {len(parts)} have no length, and every one needs it; {remedy}."
-        raise InputError(msg)
+    short = ~(shapely.length(parts) > 0)
+    if short.any() and not flat:
+        raise _without_length(short, "no length")
     return parts
+
+
+def _without_length(bare: npt.NDArray[np.bool_], rule: str) -> InputError:
+    """The error for lines that are nowhere, which repairs of short edges leave out."""
+    fault = f"{int(bare.sum())} of {len(bare)} have {rule}"
+    kept = either("keep lines[lines.length > 0], or let", "let")
+    return InputError(f"lines: {fault}; {kept} {mention('collapse_short', '0.5')} leave them out.")
+
+
+def without_rows(geometry: Any) -> tuple[npt.NDArray[np.bool_], tuple[str, ...]]:
+    """(n,) which rows have a geometry that is not empty, and a sentence about others."""
+    bare = shapely.is_missing(geometry) | shapely.is_empty(geometry)
+    gone = int(bare.sum())
+    return ~bare, (f"left out {plural(gone, 'row')} without a geometry",) if gone else ()
+
+
+def with_length(parts: Any) -> tuple[Any, tuple[str, ...]]:
+    """Lines (E,) that have a length, and a sentence about others."""
+    kept = shapely.length(parts) > 0
+    gone = int((~kept).sum())
+    return parts[kept], (f"left out {plural(gone, 'line')} without a length",) if gone else ()
+
+
+def drawn_once(parts: Any) -> tuple[Ints, tuple[str, ...]]:
+    """Numbers of the lines without those that repeat an earlier one in either direction, and a sentence about these."""
+    kept = _first_drawings(parts)
+    gone = len(parts) - len(kept)
+    return kept, (f"left out {plural(gone, 'line')} along the course of another",) if gone else ()
 
 
 def require_distance(name: str, value: Any, unit: str) -> None:
@@ -98,10 +120,10 @@ def _refuse_duplicates(parts: Any) -> None:
     again = len(parts) - len(_first_drawings(parts))
     if again:
         msg = (
-            f"lines: {plural(again, 'line')} drawn twice, which would count a street twice. "
-            f"{either(TWICE, 'Leave the copies out, or give --node, which keeps every course once.')}"
+            f"lines: {plural(again, 'line')} drawn twice, which would count a street twice. Keep each once with "
+            f"{mention('undirected', 'True')}, as for the two directions of a street."
         )
-        raise InputError(msg)
+        raise InputError(f"{msg} {DOUBLE}" if named("undirected") == "undirected" else msg)
 
 
 def _first_drawings(parts: Any) -> Ints:
@@ -252,13 +274,14 @@ def _one_place(line: Ints, at: Floats, near: float) -> Floats:
     return out
 
 
-def collapsed(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleton:
+def collapsed(parts: Skeleton, tolerance: float, unit: str = "unit", *, argument: str = "tolerance") -> Skeleton:
     """Merge short edges with what follows them where no third edge meets them, and contract the other ones.
 
-    InputError where every edge would go.
+    Those without a length are contracted first: nothing moves. InputError where every edge would go.
     """
+    parts = _without_flat(parts, argument)
     whole = merged_edges(parts, tolerance)
-    small = contracted(whole, tolerance, unit)
+    small = contracted(whole, tolerance, unit, argument=argument)
     # Where short dead ends went, the two edges left may follow each other.
     now = merged_edges(small, tolerance)
     size = f"{tolerance:g} {unit}"
@@ -275,6 +298,14 @@ def collapsed(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleton
     if left := int((now.lengths < tolerance).sum()):
         said.append(f"left {plural(left, 'edge')} shorter than {size} in groups wider than the tolerance")
     return replace(now, changes=(*parts.changes, *said))
+
+
+def _without_flat(parts: Skeleton, argument: str) -> Skeleton:
+    """Contract the edges without a length, which join vertices in one place."""
+    rest = contracted(parts, float(np.nextafter(0, 1)), argument=argument)
+    gone = len(parts.edges) - len(rest.edges)
+    said = (f"contracted {plural(gone, 'edge')} without a length",) if gone else ()
+    return replace(rest, changes=(*parts.changes, *said))
 
 
 def merged_edges(parts: Skeleton, tolerance: float) -> Skeleton:
@@ -298,7 +329,7 @@ def merged_edges(parts: Skeleton, tolerance: float) -> Skeleton:
     return _renumbered(parts, kept, np.array([chains.ends[e] for e in first], dtype=np.int64), lines)
 
 
-def contracted(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleton:
+def contracted(parts: Skeleton, tolerance: float, unit: str = "unit", *, argument: str = "tolerance") -> Skeleton:
     """Contract groups of edges shorter than the tolerance to one vertex each, the one with the lowest number.
 
     Groups grow by their shortest edges first, while no two of their vertices are as far apart along these edges as the
@@ -311,7 +342,7 @@ def contracted(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleto
     ends = goes[parts.edges]
     stays = ~((length < tolerance) & (ends[:, 0] == ends[:, 1]))
     if not stays.any():
-        msg = f"tolerance: every edge would be contracted at {tolerance:g} {unit}; choose a smaller one."
+        msg = f"{argument}: every edge would be contracted at {tolerance:g} {unit}; choose a smaller one."
         raise InputError(msg)
     if stays.all():
         return parts

@@ -19,7 +19,7 @@ from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.build import collapsed, line_parts, require_distance
 from dpppsynth.linear_network.gaps import severed
 from dpppsynth.linear_network.network_formats import (
-    graph_crs,
+    Mending,
     read_geojson,
     skeleton_of_graph,
     skeleton_of_table,
@@ -279,7 +279,8 @@ class LinearNetwork(Skeleton, Domain):
         Parameters
         ----------
         points_a : PointPattern or array_like, shape (n, 2)
-            On this network.
+            On this network: coordinates, or where these are not all on it `positions` of a pattern, each the number of
+            an edge and a distance along it.
         points_b : PointPattern or array_like, shape (m, 2), optional
             The same points unless given.
         """
@@ -300,7 +301,19 @@ class LinearNetwork(Skeleton, Domain):
                 msg = "points: they lie in another domain; snap them to this network first."
                 raise InputError(msg)
             return points.positions
-        return PointPattern(points, self).positions
+        reason: InputError
+        try:
+            return PointPattern(points, self).positions
+        except InputError as error:
+            reason = error
+        positions = as_reals(points, str(reason))
+        if positions.ndim != 2 or positions.shape[1] != 2 or not self._are_positions(positions):
+            raise reason
+        return positions
+
+    def _are_positions(self, values: Floats) -> bool:
+        """Whether each row (n, 2) is a whole number of an edge and a distance along it."""
+        return bool(len(values) and (values[:, 0] % 1 == 0).all() and self.holds(values).all())
 
     def to_geojson(self) -> dict[str, Any]:
         """Describe the network as a GeoJSON FeatureCollection of its edges, with the numbers of their vertices.
@@ -339,6 +352,8 @@ class LinearNetwork(Skeleton, Domain):
         *,
         to_crs: CRSLike | None = None,
         largest_component: bool = False,
+        collapse_short: float | None = None,
+        undirected: bool = False,
     ) -> LinearNetwork:
         """Build a network from lines, which meet where their ends have exactly equal coordinates.
 
@@ -357,6 +372,12 @@ class LinearNetwork(Skeleton, Domain):
             Re-project the coordinates of the lines to this CRS first.
         largest_component : bool
             Leave out what is not connected with the component of most vertices.
+        collapse_short : float, optional
+            Then remove shorter edges, as `collapse_short` does; rows without a geometry and lines without a length are
+            left out as well.
+        undirected : bool
+            Keep each street once where lines run along it in both directions, as in directed graphs; bridges stay
+            bridges.
 
         Raises
         ------
@@ -365,31 +386,43 @@ class LinearNetwork(Skeleton, Domain):
             network falls into several components. `changes` of the network says what was cut, joined or left out, and
             whether lines run along one another, which counts streets twice.
         """
-        table = table_of_lines(lines)
-        parts = skeleton_of_table(table, crs, node, join, to_crs=to_crs, largest_component=largest_component)
-        return LinearNetwork.from_skeleton(*parts)
+        wanted: dict[str, Any] = {"node": node, "join": join, "undirected": undirected}
+        mending = Mending(**wanted, largest_component=largest_component, collapse_short=collapse_short)
+        return LinearNetwork.from_skeleton(*skeleton_of_table(table_of_lines(lines), crs, to_crs, mending))
 
     @classmethod
-    def from_networkx(cls, graph: Any, crs: CRSLike | None = None, *, largest_component: bool = False) -> Self:
-        """Build a network from an undirected networkx graph with the attributes of OSMnx.
+    def from_networkx(
+        cls,
+        graph: Any,
+        crs: CRSLike | None = None,
+        *,
+        to_crs: CRSLike | None = None,
+        largest_component: bool = False,
+        collapse_short: float | None = None,
+        undirected: bool = False,
+    ) -> Self:
+        """Build a network from a networkx graph with the attributes of OSMnx.
 
         Parameters
         ----------
         graph : networkx.Graph or networkx.MultiGraph
-            Nodes with x and y; edges with a geometry where they are not straight; the CRS in ``graph.graph["crs"]``.
+            Nodes with x and y; edges with a geometry, or its text in WKT, where they are not straight; the CRS in
+            ``graph.graph["crs"]``. Numbers may be texts, as ``networkx.read_graphml`` has them.
         crs : str, int or pyproj.CRS, optional
             The CRS of a graph that does not name one.
-        largest_component : bool
-            Leave out what is not connected with the component of most vertices.
+        to_crs, largest_component, collapse_short : optional
+            As for `from_geodataframe`.
+        undirected : bool
+            Take a directed graph, and keep each street once where it has edges in both directions.
 
         Raises
         ------
         InputError
-            The graph is directed or in degrees, a node has no coordinates, a geometry does not join its nodes, or a
-            stated length is more than a tenth wrong.
+            The graph is directed and `undirected` not asked for, or in degrees; a node has no coordinates, a geometry
+            does not join its nodes, or a stated length is more than a tenth wrong.
         """
-        name, parts = graph_crs(graph, crs), skeleton_of_graph(graph)
-        return cls.from_skeleton(noting_overlaps(parts.largest() if largest_component else parts), name)
+        mending = Mending(largest_component=largest_component, collapse_short=collapse_short, undirected=undirected)
+        return cls.from_skeleton(*skeleton_of_graph(graph, crs, to_crs, mending))
 
     def to_networkx(self) -> Any:
         """Return a networkx.MultiGraph with x, y, geometry, length and crs, its names those of `labels`."""

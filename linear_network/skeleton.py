@@ -166,7 +166,7 @@ def flattened(lines: Any) -> Any:
     """(E,) LineStrings in two dimensions; InputError where a coordinate is not finite or too large."""
     flat = shapely.transform(shapely.force_2d(lines), lambda xy: xy + 0.0)
     if not (np.abs(shapely.get_coordinates(flat)) <= LARGEST).all():
-        msg = f"lines: their coordinates must be finite, of size {LARGEST:g} at most."
+        msg = f"lines: their coordinates must be finite, of size {LARGEST:g} at most, in the CRS of the network too."
         raise InputError(msg)
     return flat
 
@@ -234,8 +234,8 @@ def noting_overlaps(parts: Skeleton) -> Skeleton:
     count = len(overlapping(parts.lines))
     said = (
         f"kept {plural(count, 'edge')} along the same course as another, in whole or in part: such streets count "
-        "twice, and coordinates there belong to the first. Unless they are really double, read lines with node=True "
-        "and graphs through osmnx.convert.to_undirected, and collapse no more than needed"
+        "twice, and coordinates there belong to the first. Unless they are really double, read them with "
+        f"{mention('node', 'True')} or {mention('undirected', 'True')}, and collapse no more than needed"
     )
     return parts if not count or said in parts.changes else replace(parts, changes=(*parts.changes, said))
 

@@ -84,14 +84,26 @@ PointsArgument = Annotated[
 ]
 CountOption = Annotated[str | None, option("Column of whole numbers: a row with k stands for k points.", READING)]
 SnapOption = Annotated[
-    float | None, option("Largest distance a point is moved onto --network, in its unit; a public choice.", READING)
+    float | None,
+    option(
+        "Largest distance a point is moved onto --network, or onto a window's border, in its unit; a public choice.",
+        READING,
+    ),
+]
+SkipOutsideOption = Annotated[
+    bool,
+    option(
+        "Leave out points that are not in the domain; where the number of points is secret (add-remove).",
+        READING,
+        "--skip-outside",
+    ),
 ]
 
 
-def private_folder(out: Path | None) -> Path:
-    """The private folder that --out names, which has to be given; InputError."""
+def private_folder(out: Path | None, option: str = "--out") -> Path:
+    """The private folder that an option names, which has to be given; InputError."""
     if out is None:
-        msg = "--out: name a private folder, outside every release, for what is confidential"
+        msg = f"{option}: name a private folder, outside every release, for what is confidential"
         raise InputError(msg)
     return out
 

@@ -119,6 +119,7 @@ def evaluate(
     """
     from dpppsynth.evaluation.report_files import contents, require_private_folder, save
 
+    points, layout = layout.of(points)
     folder = o.private_folder(out)
     require_private_folder(folder, "--out")
 

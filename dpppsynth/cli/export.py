@@ -30,13 +30,17 @@ class Surface(StrEnum):
 
     TIF = "tif"
     CSV = "csv"
+    GPKG = "gpkg"
+    GEOJSON = "geojson"
+    PARQUET = "parquet"
 
 
 OutOption = Annotated[Path, o.option("New folder, outside the release.", o.WRITING)]
 IntensityOption = Annotated[
     Surface | None,
     o.option(
-        "Write the intensity: tif, a GeoTIFF raster; csv, a row for each cell, or for each part of a street.",
+        "Write the intensity: tif, a GeoTIFF raster; csv, a row for each cell, or for each part of a street; gpkg, "
+        "geojson or parquet, these cells or parts as shapes, which QGIS opens coloured of gpkg.",
         o.WRITING,
         show_default=False,
     ),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
+from math import ceil, floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # What the readers of windows and networks call what is in the file.
-CONTENT = ("path", "document", "geometry", "lines", "edges", "vertices")
+CONTENT = ("path", "layer", "document", "geometry", "lines", "graph", "edges", "vertices")
 
 # A tab is hard to type.
 TAB = ("tab", "\\t")
@@ -44,14 +45,21 @@ class DomainOptions:
     """Options that say where the points lie."""
 
     window: str | None = _where("Public rectangle that holds the points", metavar="X0,Y0,X1,Y1")
-    window_file: Path | None = _where("Public polygons that hold the points: .geojson, .gpkg or .parquet")
-    network: Path | None = _where("Public streets on which the points lie, as lines: .geojson, .gpkg or .parquet")
+    window_file: Path | None = _where("Public polygons that hold the points: .geojson, .gpkg[:LAYER] or .parquet")
+    network: Path | None = _where(
+        "Public streets on which the points lie, as lines: .geojson, .gpkg[:LAYER], .parquet or .graphml"
+    )
     node: bool = _where("Put a vertex wherever lines of --network meet or cross", default=False)
     join: float | None = _where(
         "Join ends of --network's lines, or fill gaps of --window-file, up to this width, in its unit"
     )
     largest_component: bool = _where("Keep the largest connected part of --network", default=False)
-    collapse_short: float | None = _where("Contract edges of --network shorter than this, in its unit")
+    collapse_short: float | None = _where(
+        "Contract edges of --network shorter than this, in its unit, and leave out lines without a length"
+    )
+    undirected: bool = _where(
+        "Keep each street of --network once where it is drawn for both directions, as in directed graphs", default=False
+    )
     crs: str | None = declared_as(o.CRS)
     to_crs: str | None = declared_as(o.TO_CRS)
 
@@ -62,7 +70,7 @@ class DomainOptions:
                 "both"
             )
             raise InputError(msg)
-        for name in ("node", "join", "largest_component", "collapse_short"):
+        for name in ("node", "join", "largest_component", "collapse_short", "undirected"):
             asked = getattr(self, name)
             mended = self.network or (self.window_file if name == "join" else None)
             if asked is not None and asked is not False and mended is None:
@@ -81,10 +89,8 @@ class DomainOptions:
 
     def domain(self) -> "Domain":
         """The public window or network; changes made to it on reading are printed."""
-        from dpppsynth.spatial.domains import Window
-
         if self.window is not None:
-            return Window.rectangle(*_bounds(self.window), crs=self.to_crs or self.crs)
+            return _rectangle(_bounds(self.window), self.to_crs or self.crs)
         if self.network is not None:
             return self._streets(self.network)
 
@@ -108,10 +114,9 @@ class DomainOptions:
                 node=self.node,
                 join=self.join,
                 largest_component=self.largest_component,
+                collapse_short=self.collapse_short,
+                undirected=self.undirected,
             )
-        if self.collapse_short is not None:
-            with said_of("--collapse-short", "tolerance"):
-                network = network.collapse_short(self.collapse_short)
         for change in network.changes:
             note(f"network: {change}")
         return network
@@ -123,10 +128,9 @@ class DomainOptions:
         """
         if self.crs is None or self.to_crs is None:
             return self.crs
-        from dpppsynth.spatial.tables.formats import is_csv, read_table
+        from dpppsynth.io.reading import stated_crs
 
-        named = is_csv(path) or read_table(path).crs is not None
-        return None if named else self.crs
+        return None if stated_crs(path) is not None else self.crs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +177,27 @@ def require_snap(domain: "Domain", snap: float | None) -> None:
         raise InputError(msg)
 
 
+def _rectangle(bounds: tuple[float, float, float, float], crs: str | None) -> "Domain":
+    """A rectangle; where its CRS has no true lengths, the error has its corners in the UTM zone there.
+
+    Options re-project files and no corners.
+    """
+    from dpppsynth.core.crs import utm_zone
+    from dpppsynth.core.local_crs import bounds_in, middle
+    from dpppsynth.spatial.domains import Window
+
+    try:
+        return Window.rectangle(*bounds, crs=crs)
+    except InputError as error:
+        reason = str(error)
+    zone = utm_zone(crs, middle(bounds)) if crs is not None and "to-crs" in reason else None
+    if crs is not None and zone is not None:
+        west, south, east, north = bounds_in(zone, crs, bounds)
+        corners = ",".join(f"{each:.0f}" for each in (floor(west), floor(south), ceil(east), ceil(north)))
+        reason += f". Around these corners: --to-crs {zone} --window {corners}"
+    raise InputError(reason)
+
+
 def _bounds(text: str) -> tuple[float, float, float, float]:
     try:
         x0, y0, x1, y1 = (float(part) for part in text.split(","))
@@ -206,6 +231,18 @@ class LayoutOptions:
         panel=o.READING,
     )
     layer: str | None = setting(None, help="Layer of a GeoPackage that has several", metavar="NAME", panel=o.READING)
+
+    def of(self, points: Path) -> "tuple[Path, LayoutOptions]":
+        """The file of points, and the layout with the layer that is named behind it."""
+        from dpppsynth.spatial.tables.formats import layered
+
+        path, layer = layered(points)
+        if layer is None or self.layer == layer:
+            return path, self
+        if self.layer is not None:
+            msg = f"layer: {path.name} is followed by the name of another layer already; name one of them"
+            raise InputError(msg)
+        return path, replace(self, layer=layer)
 
     @property
     def reading(self) -> dict[str, Any]:

@@ -1,49 +1,67 @@
 """`dpppsynth inspect`: rows of a file of points that the custodian must clean before use."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import show_json, show_line, show_text
 from dpppsynth.cli.input_options import (
     DomainOptions,
     LayoutOptions,
-    MarkOptions,
     columns_of,
     require_own_columns,
     require_snap,
 )
+from dpppsynth.cli.method import ReadMethod
 from dpppsynth.cli.pattern_options import PatternOptions
+from dpppsynth.contract.mark_settings import DESCRIBED, described_marks
+from dpppsynth.core.wording import add_options
 
-UserOption = Annotated[
-    str | None, o.option("Column that says whose point a row is; no row may leave it out.", o.READING, metavar="COLUMN")
-]
+if TYPE_CHECKING:
+    from dpppsynth.spatial.mark_space import Marks
+
+
+def _ignored(*forms: str) -> Any:
+    """An option of `synthesize` that does not say how rows are read."""
+    return Option(*forms, hidden=True)
 
 
 def inspect(
     points: o.PointsArgument,
+    method: ReadMethod,
     place: DomainOptions,
     people: PatternOptions,
-    kept: MarkOptions,
     layout: LayoutOptions,
-    out: Annotated[
+    private: Annotated[
         Path | None, o.option("Private folder for the CONFIDENTIAL file of offending rows.", o.WRITING)
     ] = None,
+    out: Annotated[
+        Path | None, o.option("The same as --private, where no mechanism is named: then the release's.", o.WRITING)
+    ] = None,
     count: o.CountOption = None,
-    user: UserOption = None,
     rows_are_persons: o.RowsArePersonsOption = False,
     snap: o.SnapOption = None,
+    skip_outside: o.SkipOutsideOption = False,
     json: o.JsonOption = False,
+    patterns: Annotated[int, _ignored()] = 1,  # noqa: ARG001
+    draws: Annotated[int, _ignored()] = 0,  # noqa: ARG001
+    fixed_n: Annotated[bool, _ignored("--fixed-n")] = False,  # noqa: ARG001
+    source: Annotated[str | None, _ignored()] = None,  # noqa: ARG001
+    ledger: Annotated[Path | None, _ignored()] = None,  # noqa: ARG001
+    subset: Annotated[list[str] | None, _ignored()] = None,  # noqa: ARG001
+    yes: Annotated[bool, _ignored("--yes", "-y")] = False,  # noqa: ARG001
+    verbose: Annotated[bool, _ignored("--verbose", "-v")] = False,  # noqa: ARG001
 ) -> None:
     """Name the rules that a file of points breaks, and write the offending rows to a CONFIDENTIAL file.
 
     Where all rows break one rule, a likely reason is named, such as exchanged axes or a CRS that was forgotten; so are
     persons and rows that are listed several times, and how many labels of a column that looks like persons' are.
 
-    It takes the options of `synthesize` that say how rows are read, types, times, levels and numbers of points among
-    them: a file that passes is not refused there for its rows.
+    It takes the very command line of `synthesize`, with a folder for --private behind it: a file that passes is not
+    refused there for its rows. A mechanism need not be named.
 
     Exit code 0: the file can be used; 2: it cannot.
     """
@@ -51,9 +69,10 @@ def inspect(
     from dpppsynth.plotting import refuse_release_folder
     from dpppsynth.spatial.tables.formats import checked_path
 
-    described = kept.described()
-    folder = o.private_folder(out)
-    refuse_release_folder(folder, "--out")
+    points, layout = layout.of(points)
+    described, user = _marks(method)
+    folder = o.private_folder(private if method.named else private or out, "--private" if method.named else "--out")
+    refuse_release_folder(folder, "--private" if private else "--out")
     require_own_columns(points, layout.x, layout.y, count=count, user=user, by=people.by, **columns_of(described))
     domain = place.domain()
     require_snap(domain, snap)
@@ -61,7 +80,7 @@ def inspect(
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
     columns: dict[str, Any] = {"count": count, "user": user, "described": described, **layout.reading}
-    columns["rows_are_persons"] = rows_are_persons
+    columns |= {"rows_are_persons": rows_are_persons, "skip_outside": skip_outside}
     found = inspect_points(points, domain, report_to=folder, **columns, **crs, snap=snap, **people.stated_of_rows())
     if json:
         report = None if found.report is None else str(found.report)
@@ -77,3 +96,13 @@ def inspect(
             show_text(remark)
     if not found.ok:
         raise typer.Exit(2)
+
+
+def _marks(method: ReadMethod) -> "tuple[Marks | None, str | None]":
+    """Types and times, and the column of persons, as the mechanism reads them, or as options alone say."""
+    if method.named:
+        settled = method.settled()
+        return settled.settings.marks_from(settled.options), settled.settings.user_column(settled.options)
+    add_options({name: each.option for each in DESCRIBED for name in (each.argument, each.name) if name})
+    values = dict.fromkeys(each.name for each in DESCRIBED) | dict(method.values)
+    return described_marks(values | {"hats": None}), values.get("user")

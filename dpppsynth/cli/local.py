@@ -96,6 +96,7 @@ def perturb(
     from dpppsynth.contract.account import Ceiling
     from dpppsynth.local import perturb_file, require_files
 
+    points, layout = layout.of(points)
     _require_own_crs(place)
     domain: Any = place.domain()
     mechanism: Any = client.synthesizer(domain)

@@ -5,6 +5,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from dpppsynth.contract.mark_settings import DESCRIBED
 from dpppsynth.contract.registry import mechanism, names
 from dpppsynth.contract.settings import CAP, ParsedOptions, Settings, settings_of
 from dpppsynth.core.errors import InputError
@@ -102,6 +103,8 @@ class Method:
 
     # Whether only mechanisms are meant whose clients send one report each.
     reports: ClassVar[bool] = False
+    # Names of the options that help shows; None for all.
+    shown: ClassVar[frozenset[str] | None] = None
 
     name: str
     settings: type[Settings]
@@ -162,9 +165,20 @@ class OptionalMethod(Method):
     def __init__(self, values: Mapping[str, Any], crs: str | None = None) -> None:
         self.values, self.crs = values, crs
 
+    @property
+    def named(self) -> bool:
+        """Whether a mechanism is named."""
+        return any(self.values.get(name) is not None for name in ("method", "mechanism"))
+
     def settled(self) -> Method:
         """The requested mechanism."""
         return Method(self.values, self.crs)
+
+
+class ReadMethod(OptionalMethod):
+    """Options of a mechanism, of which those that say how rows are read are shown."""
+
+    shown = frozenset({each.name for each in DESCRIBED} | {"user", "no_user"})
 
 
 def _or_take(parameter: str) -> str:

@@ -29,6 +29,28 @@ MARK = "by"
 SEVERAL = 4
 # Options of lists that may be given once for each value, and whether a name and an equals sign stand in front.
 LISTS = {"--levels": False, "--types": True}
+HELP = ("--help", "-h")
+# Options that the help of a command with mechanisms shows, by name.
+COMMON = frozenset(
+    [
+        "mechanism",
+        "method",
+        "epsilon",
+        "alpha",
+        "relation",
+        "n",
+        "window",
+        "window_file",
+        "network",
+        "crs",
+        "to_crs",
+        "snap",
+        "out",
+        "patterns",
+        "ledger",
+        "help",
+    ]
+)
 # Name, annotated type and default of an option.
 Declared = tuple[str, Any, Any]
 
@@ -77,6 +99,12 @@ class Command(TyperCommand):
         """The context of the command with the options of the mechanism that is named, or with those of all."""
         if self.method is None or self.settled is not None:
             return super().make_context(info_name, args, *more, **settings)
+        if set(HELP) & set(args) and self.method[1].shown is None:
+            asked = _given(args, "--mechanism") or _given(args, "--method")
+            above = settings.get("parent")
+            path = f"{above.command_path} {info_name}" if above is not None else str(info_name)
+            command = self.brief(path.removeprefix("dpppsynth ")) if asked is None else self.of_mechanism(asked)
+            return command.make_context(info_name, args, *more, **settings)
         reports = self.method[1].reports
         try:
             named, _ = resolve_mechanism(_given(args, "--method"), _given(args, "--mechanism"), reports=reports)
@@ -95,10 +123,41 @@ class Command(TyperCommand):
         reports = self.method is not None and self.method[1].reports
         return self._with_options(*offers(reports=reports))
 
+    def brief(self, name: str) -> "Command":
+        """The command whose help shows common options alone."""
+        command = copy.copy(self.complete)
+        params: list[Any] = [copy.copy(each) for each in command.params]
+        command.params = params
+        for each in params:
+            each.hidden = getattr(each, "hidden", False) or not (
+                each.name in COMMON or each.param_type_name == "argument"
+            )
+        example = next(iter(short_forms(offers(reports=self.method is not None and self.method[1].reports))))
+        command.epilog = (
+            f"These are the common options. Those of one mechanism: `dpppsynth help {name} {example}`; all of them: "
+            f"`dpppsynth help {name} all`."
+        )
+        return command
+
+    def of_mechanism(self, name: str) -> "Command":
+        """The command with the options of a mechanism or a method; of all of them for "all".
+
+        InputError for an unknown one.
+        """
+        if name == "all":
+            return self.complete
+        reports = self.method is not None and self.method[1].reports
+        is_method = name in short_forms(offers(reports=reports))
+        offer, _ = resolve_mechanism(name if is_method else None, None if is_method else name, reports=reports)
+        return self._with_options(offer)
+
     def _with_options(self, *known: Offer) -> "Command":
         usual, expert = mechanism_options(known)
         command = copy.copy(self)
         settled = _click(_container([*usual, *expert]), TyperCommand)
+        shown = None if self.method is None else self.method[1].shown
+        for each in settled.params:
+            each.hidden = each.hidden or (shown is not None and each.name not in shown)
         command.params = [*settled.params[: len(usual)], *self.params, *settled.params[len(usual) :]]
         command.settled = settled
         return command

@@ -236,10 +236,10 @@ def _heat(release: Any, bandwidth: float | None, marks: dict[str, Any]) -> "dict
 def _landmarks(path: Path, domain: "Domain") -> "PointPattern":
     """Read public places, in the domain or outside it; a file without a CRS is taken to be in the domain's."""
     from dpppsynth.io import read_pattern
+    from dpppsynth.io.reading import stated_crs
     from dpppsynth.spatial.domains import Window
-    from dpppsynth.spatial.tables.formats import read_table
 
     # Beyond the domain no lengths are compared with true ones: none are measured among landmarks.
     everywhere = Window.rectangle(-1e9, -1e9, 1e9, 1e9).as_stated(domain.crs, 1.0)
-    named = read_table(path).crs is not None
+    named = stated_crs(path) is not None
     return read_pattern(path, everywhere, to_crs=domain.crs if named else None)

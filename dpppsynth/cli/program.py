@@ -39,6 +39,7 @@ COMMANDS = (
     "export",
     "evaluate",
     "inspect",
+    "help",
 )
 # These hold several commands.
 GROUPS = ("ledger", "local")
@@ -46,7 +47,7 @@ EVERY = (*COMMANDS, *GROUPS)
 
 
 @cache
-def _loaded(name: str) -> Any:
+def loaded(name: str) -> Any:
     """A command or a group of commands."""
     from dpppsynth.cli.options import command_of, group_of
 
@@ -90,7 +91,7 @@ class _Commands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in self:
             raise KeyError(name)
-        return _loaded(name)
+        return loaded(name)
 
     def __contains__(self, name: object) -> bool:
         return name in EVERY

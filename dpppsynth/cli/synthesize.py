@@ -9,6 +9,7 @@ from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import (
     confirm_warnings,
     doubts,
+    note,
     progress,
     show_cautions,
     show_json,
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 
 # Bytes of a file from which on it is read in batches where it may be: some million rows would fill a gigabyte.
 LARGE = 2**25
+LEFT = (
+    "points outside the domain are left out: whoever is there is in none of what is released, and the promise is about "
+    "the points inside"
+)
 EACH_ROW = (
     "Every row was taken for a person of its own: whoever has k rows is promised k times epsilon. With --user COLUMN "
     "each person sends one report."
@@ -54,6 +59,7 @@ def synthesize(
     out: Annotated[Path, o.option("New or empty folder for the release.", o.WRITING)],
     count: o.CountOption = None,
     snap: o.SnapOption = None,
+    skip_outside: o.SkipOutsideOption = False,
     patterns: o.WrittenPatternsOption = 1,
     draws: o.DrawsOption = 0,
     fixed_n: o.FixedNOption = False,
@@ -83,9 +89,9 @@ def synthesize(
     public, all releases of the points of a domain have the same one; --subset names the value of a mark that the points
     of this file share, where they are not all.
     """
+    points, layout = layout.of(points)
     known = method.neighbours().n_is_public
-    if fixed_n:
-        _require_free_number(method, known=known)
+    _require_fitting_number(method, known=known, fixed=fixed_n, skipping=skip_outside)
     method.settings.require_patterns(method.options, patterns)
     if method.settings.paid and (draws or source is not o.Source.RELEASED):
         name = "draws" if draws else "source"
@@ -110,6 +116,7 @@ def synthesize(
     marks = () if people.by is None else (people.by,)
     columns: dict[str, Any] = {"count": count, "marks": marks, "user": user, **layout.reading}
     columns |= {"crs": place.crs, "to_crs": place.to_crs, "described": described}
+    taken: dict[str, Any] = {"snap": snap, "skip_outside": skip_outside}
 
     from dpppsynth.io import read_batches, read_pattern, require_head
 
@@ -130,11 +137,11 @@ def synthesize(
         say("reading the points")
         with account.reading():
             if _in_batches(points, planned):
-                batches = read_batches(points, domain, **_without(columns, "marks", "user"), snap=snap)
+                batches = read_batches(points, domain, **_without(columns, "marks", "user"), **taken)
                 plan: Any = settled or people.settle(method, domain, patterns, batches.count())
                 spend = partial(plan.finish, map(plan.partial, batches))
             else:
-                pattern = read_pattern(points, domain, **columns, snap=snap)
+                pattern = read_pattern(points, domain, **columns, **taken)
                 plan = settled or people.plan_for(pattern, method, patterns)
                 spend = partial(plan.release, pattern)
             if settled is None:
@@ -183,13 +190,25 @@ def _ceiling(mechanism: str, method: Method, people: PatternOptions, domain: "Do
     return Ceiling(mechanism, domain, most, levels=people.uncounted())
 
 
-def _require_free_number(method: Method, *, known: bool) -> None:
-    if not known:
+def _require_fitting_number(method: Method, *, known: bool, fixed: bool, skipping: bool) -> None:
+    """Refuse --fixed-n where the number of points is secret or fixed, and --skip-outside where it is public.
+
+    How many points lie outside would be told by it.
+    """
+    if fixed and not known:
         msg = f"fixed_n: the number of points is secret under {method.neighbours().name}; leave --fixed-n out"
         raise InputError(msg)
-    if method.settings.unfixed:
+    if fixed and method.settings.unfixed:
         msg = f"fixed_n: {method.settings.unfixed}; leave --fixed-n out"
         raise InputError(msg)
+    if skipping and known:
+        msg = (
+            f"skip_outside: under {method.neighbours().name} the number of points is public, and would tell how many "
+            "lie outside; leave --skip-outside out, or take --relation add-remove"
+        )
+        raise InputError(msg)
+    if skipping:
+        note(LEFT)
 
 
 def _in_batches(points: Path, planned: Any) -> bool:

@@ -6,8 +6,11 @@ number of points or its guess, never from the points.
 
 import math
 
+from dpppsynth.core.crs import remedy, utm_zone
+from dpppsynth.core.local_crs import degrees_outside, middle
 from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.units import lengths_in
+from dpppsynth.core.wording import mention
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import GeoIndistinguishability
 from dpppsynth.spatial.domains import Domain
@@ -117,8 +120,9 @@ def _of_coordinates(domain: Domain) -> str | None:
         on_globe = max(abs(x0), abs(x1)) <= 180 and max(abs(y0), abs(y1)) <= 90
         if on_globe and not _drawn(domain) and domain.diameter < DEGREES:
             return (
-                "domain: its coordinates look like degrees, in which distances are wrong; re-project first, with "
-                "to_crs (--to-crs), for instance EPSG:27700."
+                f"domain: its coordinates look like degrees, in which distances are wrong; "
+                f"{remedy(utm_zone(4326, middle(domain.bounds)))}. {mention('crs', repr('EPSG:4326'))} says what a "
+                "file is in, and corners of a rectangle are given in the new system."
             )
         return None
     small = max(map(abs, domain.bounds)) < METRES and domain.diameter < ACROSS
@@ -127,7 +131,7 @@ def _of_coordinates(domain: Domain) -> str | None:
             f"domain: it is {_across(domain)} across in {domain.crs}, which is in metres; are "
             "its coordinates kilometres, or degrees?"
         )
-    if _outside_its_area(domain):
+    if degrees_outside(domain.crs, middle(domain.bounds)) > MARGIN:
         return (
             f"domain: it lies outside the area that {domain.crs} is made for; is this the CRS of its coordinates, and "
             "are latitude and longitude in the right order?"
@@ -139,19 +143,6 @@ def _drawn(domain: Domain) -> bool:
     """Whether a domain begins at zero or has it in its middle: such ones are drawn, not located."""
     x0, y0, x1, y1 = domain.bounds
     return (x0, y0) in {(0, 0), (-x1, -y1)}
-
-
-def _outside_its_area(domain: Domain) -> bool:
-    from pyproj import CRS, Transformer
-
-    crs = CRS.from_user_input(domain.crs)
-    area, (x0, y0, x1, y1) = crs.area_of_use, domain.bounds
-    # Areas across the date line are left out.
-    if area is None or area.west > area.east:
-        return False
-    east, north = Transformer.from_crs(crs, 4326, always_xy=True).transform((x0 + x1) / 2, (y0 + y1) / 2)
-    within = area.west - MARGIN <= east <= area.east + MARGIN and area.south - MARGIN <= north <= area.north + MARGIN
-    return not within
 
 
 def _of_number(n: float | None) -> str | None:

@@ -1,5 +1,6 @@
 """Settings of types and times from plain values, and their protection."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpppsynth.contract.settings import PRIVACY, Setting
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.relations import PROTECTED, PUBLIC
-from dpppsynth.spatial.marks import listed
+from dpppsynth.spatial.marks import is_number, listed
 
 if TYPE_CHECKING:
     from dpppsynth.spatial.mark_space import Marks, Times, Types
@@ -123,11 +124,11 @@ def _protected_time(given: str | None) -> float | str | None:
         return None
     if given in (WHOLE_RANGE, NOTHING):
         return PROTECTED if given == WHOLE_RANGE else PUBLIC
-    try:
-        return float(given)
-    except ValueError:
-        msg = f"protect_time: needs a number in the unit of the times, 'all' or 'none', got {given!r}"
-        raise InputError(msg) from None
+    change = float(given) if is_number(given) else math.nan
+    if not 0 < change < math.inf:
+        msg = f"protect_time: needs a positive number in the unit of the times, 'all' or 'none', got {given!r}"
+        raise InputError(msg)
+    return change
 
 
 def _types(values: Mapping[str, Any]) -> "Types | None":

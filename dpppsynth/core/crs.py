@@ -31,9 +31,11 @@ OPENS_FILES = re.compile(
 )
 
 
-def remedy(example: str = "EPSG:27700") -> str:
-    """Advice on coordinates that are no lengths."""
-    return f're-project first: {mention("to_crs")}, for example "{example}"'
+def remedy(zone: str | None = None) -> str:
+    """Advice on coordinates that are no lengths, with the code of the UTM zone of the place where that is known."""
+    if zone is None:
+        return f"re-project first: {mention('to_crs')}, with the national grid or the UTM zone of the place"
+    return f"re-project first: {mention('to_crs', repr(zone))}, the UTM zone here, or the national grid"
 
 
 def same_crs(a: CRSLike | None, b: CRSLike | None) -> bool:
@@ -43,8 +45,10 @@ def same_crs(a: CRSLike | None, b: CRSLike | None) -> bool:
     return (isinstance(a, str) and a == b) or bool(_parse_crs(a).equals(_parse_crs(b), ignore_axis_order=True))
 
 
-def projected_crs(crs: CRSLike) -> str:
+def projected_crs(crs: CRSLike, *, at: tuple[CRSLike, float, float] | None = None) -> str:
     """Name a CRS by authority code, or by WKT where it has none, after refusing one that is not planar.
+
+    The UTM zone of a public place `at`, its CRS and coordinates, is part of the advice.
 
     Raises
     ------
@@ -53,21 +57,25 @@ def projected_crs(crs: CRSLike) -> str:
         definition in plain WKT.
     """
     parsed = _parse_crs(crs)
+
+    def advice() -> str:
+        return remedy(None if at is None else utm_zone(at[0], at[1:]))
+
     if parsed.is_geographic:
-        msg = f"crs: distances need a projected CRS, and {_both_names(crs)} is in degrees; {remedy()}"
+        msg = f"crs: distances need a projected CRS, and {_both_names(crs)} is in degrees; {advice()}"
         raise InputError(msg)
     if parsed.is_geocentric or len(parsed.axis_info) < 2:
-        msg = f"crs: must be a map projection, and {_both_names(crs)} is not one; {remedy()}"
+        msg = f"crs: must be a map projection, and {_both_names(crs)} is not one; {advice()}"
         raise InputError(msg)
     if "Pseudo-Mercator" in parsed.name or "Pseudo Mercator" in parsed.name:
         msg = (
             f"crs: {crs_label(crs)} (Web Mercator) stretches distances, 1.6 times in London, so a privacy radius would "
-            f"protect less than it says; {remedy()}"
+            f"protect less than it says; {advice()}"
         )
         raise InputError(msg)
     name = _code(parsed) or _settled_wkt(parsed)
     if not is_plain(name):
-        msg = f"crs: the projection, or the way to its datum, has a definition that files cannot state; {remedy()}"
+        msg = f"crs: the projection, or the way to its datum, has a definition that files cannot state; {advice()}"
         raise InputError(msg)
     return name
 
@@ -111,6 +119,11 @@ def horizontal_crs(crs: CRSLike) -> CRS:
 def unit_name(crs: CRSLike) -> str:
     """Name the unit of length: "metre", "foot", "US survey foot", ..."""
     return str(_parse_crs(crs).axis_info[0].unit_name)
+
+
+def metres_per_unit(crs: CRSLike) -> float:
+    """Metres in the unit of length."""
+    return float(_parse_crs(crs).axis_info[0].unit_conversion_factor)
 
 
 def crs_member(crs: str | None) -> dict[str, Any] | None:
@@ -162,13 +175,49 @@ def reproject(xy: npt.NDArray[np.float64], source: CRSLike, target: CRSLike) -> 
     return np.column_stack(moved).reshape(-1, 2)
 
 
+def utm_zone(crs: CRSLike, at: tuple[float, float]) -> str | None:
+    """Code of the WGS 84 UTM zone at a public place with coordinates in a CRS; None where there is none.
+
+    Examples
+    --------
+    >>> utm_zone("EPSG:4326", (13.4, 52.5)), utm_zone("EPSG:27700", (530_000, 180_000))
+    ('EPSG:32633', 'EPSG:32630')
+    """
+    from pyproj.aoi import AreaOfInterest
+    from pyproj.database import query_utm_crs_info
+
+    place = lon_lat(crs, at)
+    if place is None:
+        return None
+    lon, lat = place
+    found = query_utm_crs_info(datum_name="WGS 84", area_of_interest=AreaOfInterest(lon, lat, lon, lat))
+    return f"{found[0].auth_name}:{found[0].code}" if found else None
+
+
+def lon_lat(crs: CRSLike, at: tuple[float, float]) -> tuple[float, float] | None:
+    """Longitude and latitude of a place with coordinates in a CRS; None where it has none."""
+    from pyproj import Transformer
+    from pyproj.exceptions import ProjError
+
+    try:
+        lon, lat = Transformer.from_crs(_parse_crs(crs), 4326, always_xy=True).transform(*at)
+    except ProjError:
+        return None
+    return (float(lon), float(lat)) if abs(lon) <= 180 and abs(lat) <= 90 else None
+
+
+def known_system(crs: CRSLike) -> CRS:
+    """The CRS that is named; InputError for an unknown one."""
+    return _parse_crs(crs)
+
+
 def _parse_crs(crs: CRSLike) -> CRS:
     if not isinstance(crs, Hashable):
-        msg = f'crs: must be a string, a number or a pyproj.CRS; got {type(crs).__name__}. For example "EPSG:27700"'
+        msg = f'crs: must be a string, a number or a pyproj.CRS; got {type(crs).__name__}. For example "EPSG:32630"'
         raise InputError(msg)
     parsed = _known(crs)
     if parsed is None:
-        msg = f'crs: unknown coordinate reference system {str(crs)[:80]!r}; give a code such as "EPSG:27700"'
+        msg = f'crs: unknown coordinate reference system {str(crs)[:80]!r}; give a code such as "EPSG:32630"'
         raise InputError(msg)
     return parsed
 

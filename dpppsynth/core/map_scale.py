@@ -16,9 +16,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpppsynth.core.crs import crs_label, horizontal_crs
+from dpppsynth.core.crs import crs_label, horizontal_crs, utm_zone
 from dpppsynth.core.crs import remedy as reprojection
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.local_crs import middle
 from dpppsynth.core.types import Floats
 
 if TYPE_CHECKING:
@@ -251,25 +252,6 @@ def _along(forward: Transformer, geod: Geod, lon: Floats, lat: Floats, turn: flo
 
 def remedy(geometry: Any, crs: str | None) -> str:
     """Advice to re-project, with the zone of UTM that holds the middle of a region where there is one."""
-    zone = None if crs is None else _utm_zone(geometry, horizontal_crs(crs))
-    if zone is None:
-        return f"For a national grid or another local projection, {reprojection()}"
-    return f"For the UTM zone here, or a national grid, {reprojection(zone)}"
-
-
-def _utm_zone(geometry: Any, crs: CRS) -> str | None:
-    """Code of the WGS 84 UTM zone at the middle of a region's bounds, None where there is none."""
-    from pyproj import Transformer
-    from pyproj.aoi import AreaOfInterest
-    from pyproj.database import query_utm_crs_info
-    from pyproj.exceptions import ProjError
-
-    x0, y0, x1, y1 = geometry.bounds
-    try:
-        lon, lat = Transformer.from_crs(crs, 4326, always_xy=True).transform((x0 + x1) / 2, (y0 + y1) / 2)
-        if not (abs(lon) <= 180 and abs(lat) <= 90):
-            return None
-        found = query_utm_crs_info(datum_name="WGS 84", area_of_interest=AreaOfInterest(lon, lat, lon, lat))
-    except ProjError:
-        return None
-    return f"{found[0].auth_name}:{found[0].code}" if found else None
+    zone = None if crs is None else utm_zone(horizontal_crs(crs), middle(geometry.bounds))
+    advice = reprojection(zone)
+    return advice[0].upper() + advice[1:]

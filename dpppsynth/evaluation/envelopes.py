@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 from dpppsynth.core.arguments import elements, flag
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats
+from dpppsynth.evaluation.kfunction import k_function
+from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import Envelope, KFunction, PairCorrelation
 
 __all__ = ["Envelope", "common_distances", "envelope", "listed_curves"]
@@ -18,8 +20,17 @@ __all__ = ["Envelope", "common_distances", "envelope", "listed_curves"]
 Summary = KFunction | PairCorrelation
 
 
-def envelope(observed: Summary, simulated: Sequence[Summary], *, rank: int = 1, simultaneous: bool = False) -> Envelope:
+def envelope(
+    observed: Summary | PointPattern,
+    simulated: Sequence[Summary | PointPattern],
+    *,
+    of: Callable[[PointPattern], Summary] = k_function,
+    rank: int = 1,
+    simultaneous: bool = False,
+) -> Envelope:
     """Envelope of m simulated curves around an observed one.
+
+    Patterns stand for their curves by `of`.
 
     K-functions are turned into L-functions, whose spread hardly depends on r; pointwise that changes nothing.
 
@@ -34,10 +45,13 @@ def envelope(observed: Summary, simulated: Sequence[Summary], *, rank: int = 1, 
 
     Parameters
     ----------
-    observed : KFunction or PairCorrelation
+    observed : KFunction, PairCorrelation or PointPattern
     simulated : sequence of the same
-        On the same distances r and estimated in the same way, from patterns that are independent of each other, all in
-        windows or all on networks.
+        Patterns such as those of `release.sample(39)` or `dps.simulate`, or curves on the same distances r, estimated
+        in the same way; of patterns that are independent of each other, all in windows or all on networks.
+    of : callable
+        Makes curves of patterns, on the same distances for all patterns of a domain: `k_function`, `pair_correlation`,
+        or one of them with other arguments, such as ``lambda pattern: k_function(pattern, r, correction="border")``.
     rank : int
         Rank of the band's value, 1 the most extreme; pointwise below (m + 1) / 2, simultaneous at most m.
     simultaneous : bool
@@ -61,14 +75,14 @@ def envelope(observed: Summary, simulated: Sequence[Summary], *, rank: int = 1, 
     (Envelope(K, pointwise, level 0.5, r from 1 to 2), array([False,  True]))
     """
     flag("simultaneous", simultaneous)
-    runs = listed_curves(simulated, "simulated", KFunction, PairCorrelation)
+    runs = listed_curves(simulated, "simulated", KFunction, PairCorrelation, PointPattern)
     if len(runs) < 2:
         msg = "simulated: needs at least two simulated curves; 39 make pointwise envelopes of level 0.05."
         raise InputError(msg)
-    r = common_distances(
-        [*listed_curves([observed], "observed", KFunction, PairCorrelation), *runs], "observed, simulated"
-    )
-    curve, curves = _stacked([observed, *runs])
+    given = [*listed_curves([observed], "observed", KFunction, PairCorrelation, PointPattern), *runs]
+    drawn = [of(each) if isinstance(each, PointPattern) else each for each in given]
+    r = common_distances(drawn, "observed, simulated")
+    curve, curves = _stacked(drawn)
     m = len(runs)
     most = m if simultaneous else m // 2
     if isinstance(rank, bool) or not isinstance(rank, Integral) or not 1 <= rank <= most:

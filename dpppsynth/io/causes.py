@@ -160,16 +160,18 @@ def _elsewhere(read: Read, rows: Mask) -> Iterator[str]:
     if isinstance(read.domain, Window):
         beside = border_roundings(read, read.domain, xy)
         if how_many := claimed(np.isfinite(beside)):
-            width = f"{power_of_ten(float(np.nanmax(np.where(np.isfinite(beside), beside, 0))) * 10):g}"
+            width = f"{power_of_ten(_sufficient(read, read.domain, xy, beside) * 10):g}"
             yield (
                 f"{how_many.capitalize()} lie outside by less than a rounding of their own digits: move them onto the "
-                f"border, or take a window that is wider by {width} from public knowledge."
+                f"border ({mention('snap', width)}), or take a window that is wider by as much."
             )
     for fitting, words in _of_crs(read, xy):
         if how_many := claimed(fitting):
             yield f"{how_many.capitalize()} {words}."
     for change, words, remedy in CHANGES:
-        if how_many := claimed(read.near(read.there(change(xy)))):
+        changed = change(xy)
+        # A point beside the domain, in its box, is no better off where a change leaves it.
+        if how_many := claimed(read.near(read.there(changed)) & (changed != xy).any(axis=1)):
             yield f"{words} {how_many} would lie there: {remedy()}."
 
 
@@ -182,8 +184,11 @@ def _of_crs(read: Read, xy: Floats) -> Iterator[tuple[Mask, str]]:
         )
         yield _degrees(read, xy), words
         return
-    words = f"are in the CRS of the domain already: name it as theirs ({_said('crs', read.domain.crs)}), or assign it"
-    yield read.near(xy), f"{words} to the file"
+    # A CSV file names no CRS, so that the caller did; other files do, and no argument contradicts them.
+    code = _label(read.domain.crs)
+    assign = f"assign it to the file (ogr2ogr -a_srs {code or 'EPSG:...'} new.gpkg FILE)"
+    words = f"name it as theirs ({_said('crs', read.domain.crs)})" if read.table.axes else assign
+    yield read.near(xy), f"are in the CRS of the domain already: {words}"
     if is_in_degrees(read.source):
         yield (
             np.asarray((np.abs(xy) > 360).any(axis=1), dtype=bool),
@@ -191,9 +196,13 @@ def _of_crs(read: Read, xy: Floats) -> Iterator[tuple[Mask, str]]:
         )
 
 
-def _said(argument: str, crs: Any) -> str:
+def _label(crs: Any) -> str:
     label = NAMELESS if crs is None else crs_label(crs)
-    return mention(argument, "" if label == NAMELESS else repr(label))
+    return "" if label == NAMELESS else label
+
+
+def _said(argument: str, crs: Any) -> str:
+    return mention(argument, repr(_label(crs)) if _label(crs) else "")
 
 
 def placeholders(xy: Floats) -> Mask:
@@ -220,6 +229,13 @@ def border_roundings(read: Read, window: Window, xy: Floats) -> Floats:
         known = (np.abs(here) <= 1e3 * size).all(axis=1) & np.isfinite(widths)
         found[known] = window.outside(here[known])
     return np.where(found <= 1.5 * widths, widths, np.nan)
+
+
+def _sufficient(read: Read, window: Window, xy: Floats, widths: Floats) -> float:
+    """The finest of the roundings (n,) of coordinates (n, 2), NaN where one is farther outside, that covers all."""
+    found = np.isfinite(widths)
+    farthest = float(window.outside(read.there(xy[found])).max())
+    return float(min(width for width in widths[found] if farthest <= 1.5 * width))
 
 
 def _decimals(value: float) -> int:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # Columns of a network's points: number of the edge, and distance along it from its start.
 PLACES = ("edge", "along")
+# Names that a GeoPackage keeps for itself or its readers do, in any case (https://www.geopackage.org/spec140/, QGIS).
+KEPT = {"fid", "ogc_fid", "geom", "geometry", "rowid", "_rowid_", "oid"}
 # Spacing of re-projected coordinates in degrees: a tenth of a millimetre on the ground.
 DEGREES = 1e-9
 
@@ -45,6 +47,30 @@ class WrittenPoints:
     xy: NDArray[np.float64]
     columns: dict[str, NDArray[Any]]
     crs: str | None
+
+
+def fitting_names(names: Iterable[str], suffix: str) -> dict[str, str]:
+    """Names of columns in a file of a format; a GeoPackage has none of its own names, and none equal but for case.
+
+    Examples
+    --------
+    >>> fitting_names(["type", "TYPE", "fid"], ".gpkg")
+    {'TYPE': 'TYPE', 'fid': 'fid_2', 'type': 'type_2'}
+    """
+    if suffix != ".gpkg":
+        return {name: name for name in names}
+    # In their order, so that a reader finds them without knowing the order of the file.
+    found: dict[str, str] = {}
+    listed = sorted(names)
+    taken = KEPT | {name.lower() for name in listed}
+    own: set[str] = set()
+    for name in listed:
+        word, number = name, 2
+        while word.lower() in (KEPT | own if word == name else taken | own):
+            word, number = f"{name}_{number}", number + 1
+        found[name] = word
+        own.add(word.lower())
+    return found
 
 
 def written_points(pattern: PointPattern, *, to_crs: CRSLike | None = None, places: bool = False) -> WrittenPoints:

@@ -93,6 +93,7 @@ def inspect_points(
     levels: Sequence[str] = (),
     n: int | Mapping[str, int] | None = None,
     rows_are_persons: bool = False,
+    skip_outside: bool = False,
 ) -> Inspection:
     """Check every row of a file, and write those that break a rule to ``CONFIDENTIAL_offending_rows.csv``.
 
@@ -104,7 +105,7 @@ def inspect_points(
     ----------
     report_to : str or Path
         Existing folder that receives the report; one of an earlier inspection is replaced.
-    path, domain, x, y, separator, decimal, encoding, layer, crs, to_crs, count, user, snap, described
+    path, domain, x, y, separator, decimal, encoding, layer, crs, to_crs, count, user, snap, described, skip_outside
         As for `read_pattern`.
     by, levels : str and sequence of str, optional
         Column of a public mark, and all its values, as a release by levels takes them.
@@ -130,7 +131,8 @@ def inspect_points(
     table = read_table(path, crs=crs, **layout)
     users = None if user is None else person_column(table, user)
     unfit = described_columns(table, described).broken
-    rows = examine_rows(table, domain, count=count, to_crs=to_crs, snap=snap, users=users, unfit=unfit)
+    reading: dict[str, Any] = {"count": count, "to_crs": to_crs, "snap": snap, "skip_outside": skip_outside}
+    rows = examine_rows(table, domain, users=users, unfit=unfit, **reading)
     mark = None if by is None else words(table.column(by, argument="by"))
     broken = dict(rows.broken)
     if mark is not None:

@@ -31,6 +31,8 @@ def read_layer(
 ) -> PolygonLayer | RasterLayer:
     """Read a public layer for a domain: a GeoTIFF, or a .geojson, .gpkg or .parquet file of polygons with a column.
 
+    One of several layers of a GeoPackage is named behind it, as in ``city.gpkg:districts``.
+
     Polygons are re-projected to the domain's CRS where the file names one, or `crs` does. `option` and `column_option`
     name the arguments in messages, `label` the layer, in place of the file's name. What has no value takes `fill`. With
     `counts` each part of a multi-polygon gets a share of its value by its area. InputError where the file cannot be
@@ -48,7 +50,7 @@ def read_layer(
     if is_csv(path):
         msg = f"{option}: polygons are needed, which CSV does not hold; give a .geojson, .gpkg, .parquet or .tif file"
         raise InputError(msg)
-    table = read_table(path)
+    table = read_table(path, public=True)
     try:
         values = np.asarray(table.column(column, argument=column_option), dtype=float)
     except (TypeError, ValueError) as error:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import shapely
 
 from dpppsynth.core.crs import projected_crs, reproject
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.local_crs import middle, require_made_for
 from dpppsynth.core.wording import mention
+from dpppsynth.io.file_contents import fitting_names
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.linear_network.network_formats import skeleton_of_table
+from dpppsynth.linear_network.network_formats import Mending, read_graphml, skeleton_of_graph, skeleton_of_table
 from dpppsynth.spatial.domains import Domain, Window, require_domain, require_polygons, unite
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.pattern_sources import source_of
@@ -23,7 +26,7 @@ from dpppsynth.spatial.tables.formats import as_path, is_csv, json_table, read_h
 from dpppsynth.spatial.tables.mark_columns import AMBIGUOUS, require_columns
 from dpppsynth.spatial.tables.points import examined, read_point_batches, read_points, refuse_broken
 from dpppsynth.spatial.tables.rows import fitting_crs, require_snap
-from dpppsynth.spatial.tables.table import Table
+from dpppsynth.spatial.tables.table import Columns, Table
 
 if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
@@ -46,13 +49,15 @@ def read_pattern(
     described: Marks | None = None,
     user: str | None = None,
     snap: float | None = None,
+    skip_outside: bool = False,
 ) -> PointPattern:
     """Read a sensitive pattern from a CSV, GeoJSON, GeoPackage, GeoParquet or Shapefile file.
 
     Parameters
     ----------
     path : str or Path
-        File ending in .csv, .csv.gz, .geojson, .json, .gpkg, .parquet or .shp.
+        File ending in .csv, .csv.gz, .geojson, .json, .gpkg, .parquet or .shp. One of several layers of a GeoPackage
+        stands behind its name, as in ``"city.gpkg:cases"``, or is `layer`.
     domain : Window or LinearNetwork
         The public region.
     x, y : str, optional
@@ -81,8 +86,11 @@ def read_pattern(
         Column that says whose point a row is, in texts or whole numbers; kept as a mark of text. No row may leave it
         out.
     snap : float, optional
-        On a network: largest distance a point may be moved to the nearest place of it, in the network's unit, chosen
-        without looking at the points. Without it every point must lie on the network to rounding.
+        Largest distance a point may be moved to the nearest place of the domain, in the domain's unit, chosen without
+        looking at the points. Without it every point must lie in a window, or on a network to rounding.
+    skip_outside : bool
+        Leave out points that are not in the domain, or farther away than `snap`: for releases under which the number of
+        points is secret (`AddRemove`). Elsewhere it would be told by how many there are.
 
     Raises
     ------
@@ -92,7 +100,7 @@ def read_pattern(
     """
     layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "encoding": encoding, "layer": layer}
     columns: dict[str, Any] = {"layout": layout, "count": count, "user": user}
-    reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "snap": snap}
+    reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "snap": snap, "skip_outside": skip_outside}
     return pattern_of(read_points(path, domain, **columns, **reading, marks=marks, described=described), domain, snap)
 
 
@@ -161,7 +169,16 @@ def read_synthetic(
     table = read_table(path)
     # Texts of sensitive files stay unchanged: "'=a" and "=a" may be two persons.
     table = table.restored() if is_csv(Path(path)) else table
+    if as_path(path).suffix.lower() == ".gpkg":
+        table = _under_own_names(table, [*marks, *(() if described is None else described.names)])
     return _synthetic(table, domain, Path(path).name, marks, described)
+
+
+def _under_own_names(table: Table, names: Iterable[str]) -> Table:
+    """A GeoPackage's table with its marks under the names that they were given, where it could not hold these."""
+    own = {word: name for name, word in fitting_names(names, ".gpkg").items() if name not in table.columns}
+    kept = {own.get(name, name): name for name in table.columns}
+    return replace(table, columns=Columns(kept, lambda name: table.columns[kept[name]]), header=[*kept, "geometry"])
 
 
 def parse_synthetic(
@@ -194,7 +211,8 @@ def read_window(
     Parameters
     ----------
     path : str or Path
-        File ending in .geojson, .json, .gpkg or .parquet.
+        File ending in .geojson, .json, .gpkg or .parquet. One of several layers of a GeoPackage stands behind its name,
+        as in ``"city.gpkg:districts"``.
     crs : str, int or pyproj.CRS, optional
         The CRS of a file that does not name one.
     to_crs : str, int or pyproj.CRS, optional
@@ -213,12 +231,13 @@ def read_window(
     source = table.crs
     if to_crs is None:
         return Window.polygon(unite(parts), source, join=join)
-    target = projected_crs(to_crs)
+    target = projected_crs(to_crs, at=None if source is None else (source, *middle(shapely.total_bounds(parts))))
     if source is None:
         msg = f"to_crs: the file does not say which CRS it is in; name it with {mention('crs')}"
         raise InputError(msg)
-    moved = reprojected(parts, lambda xy: reproject(xy, source, target))
-    return Window.polygon(unite(moved), target, join=join)
+    moved = unite(reprojected(parts, lambda xy: reproject(xy, source, target)))
+    require_made_for(target, moved.bounds)
+    return Window.polygon(moved, target, join=join)
 
 
 def read_network(
@@ -229,8 +248,10 @@ def read_network(
     node: bool = False,
     join: float | None = None,
     largest_component: bool = False,
+    collapse_short: float | None = None,
+    undirected: bool = False,
 ) -> LinearNetwork:
-    """Read a public network: the lines of a GeoJSON, GeoPackage or GeoParquet file.
+    """Read a public network: the lines of a GeoJSON, GeoPackage or GeoParquet file, or a graph in GraphML.
 
     Columns ``from`` and ``to`` that number the vertices from 0, each in one place, are kept unless lines are cut or
     joined: a network that `LinearNetwork.to_geojson` or `to_geodataframe` wrote comes back as it was.
@@ -238,22 +259,38 @@ def read_network(
     Parameters
     ----------
     path : str or Path
-        File ending in .geojson, .json, .gpkg or .parquet.
+        File ending in .geojson, .json, .gpkg or .parquet, or .graphml with the attributes of OSMnx. One of several
+        layers of a GeoPackage stands behind its name, as in ``"city.gpkg:edges"``.
     crs : str, int or pyproj.CRS, optional
         The CRS of a file that does not name one. GeoJSON without a ``crs`` member is in degrees.
     to_crs : str, int or pyproj.CRS, optional
         Re-project the coordinates of the lines to this CRS.
-    node, join, largest_component
-        As for `LinearNetwork.from_geodataframe`.
+    node, join, largest_component, collapse_short, undirected
+        As for `LinearNetwork.from_geodataframe`. `undirected` makes streets of OSMnx's directed graphs.
 
     Raises
     ------
     InputError
         The file is missing or unreadable, holds anything but lines, is in degrees, or is not a connected network.
     """
+    wanted: dict[str, Any] = {"node": node, "join": join, "undirected": undirected}
+    mending = Mending(**wanted, largest_component=largest_component, collapse_short=collapse_short)
+    if _is_graphml(path):
+        return LinearNetwork.from_skeleton(*skeleton_of_graph(read_graphml(as_path(path)), crs, to_crs, mending))
     table = read_layer(path, "a network is made of lines")
-    parts = skeleton_of_table(table, crs, node, join, to_crs=to_crs, largest_component=largest_component)
-    return LinearNetwork.from_skeleton(*parts)
+    return LinearNetwork.from_skeleton(*skeleton_of_table(table, crs, to_crs, mending))
+
+
+def stated_crs(path: str | Path) -> CRSLike | None:
+    """The CRS that a public file names itself; None where it names none."""
+    if _is_graphml(path):
+        own: CRSLike | None = read_graphml(as_path(path)).graph.get("crs")
+        return own
+    return read_head(path).crs
+
+
+def _is_graphml(path: str | Path) -> bool:
+    return as_path(path).suffix.lower() == ".graphml"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -267,7 +304,7 @@ class PointBatches:
     ----------
     path : Path
     domain : Window or LinearNetwork
-    layout, rules, snap : dict, dict, float or None
+    layout, rules, snap, skip_outside : dict, dict, float or None, bool
         Arguments of `read_batches`.
     """
 
@@ -276,6 +313,7 @@ class PointBatches:
     layout: Mapping[str, Any]
     rules: Mapping[str, Any]
     snap: float | None
+    skip_outside: bool = False
 
     def __post_init__(self) -> None:
         require_head(self.path, self.domain, **self.layout, **self.rules)
@@ -285,7 +323,8 @@ class PointBatches:
         return f"PointBatches({self.path.name!r}, {self.domain!r})"
 
     def __iter__(self) -> Iterator[PointPattern]:
-        batches = read_point_batches(self.path, self.domain, layout=self.layout, snap=self.snap, **self.rules)
+        reading: dict[str, Any] = {"snap": self.snap, "skip_outside": self.skip_outside}
+        batches = read_point_batches(self.path, self.domain, layout=self.layout, **reading, **self.rules)
         return (pattern_of(points, self.domain, self.snap) for points in batches)
 
     def count(self) -> int:
@@ -313,6 +352,7 @@ def read_batches(
     count: str | None = None,
     described: Marks | None = None,
     snap: float | None = None,
+    skip_outside: bool = False,
 ) -> PointBatches:
     """Read a sensitive pattern that may be larger than memory, some rows at a time.
 
@@ -321,7 +361,7 @@ def read_batches(
 
     Parameters
     ----------
-    path, domain, x, y, separator, decimal, encoding, layer, crs, to_crs, count, described, snap
+    path, domain, x, y, separator, decimal, encoding, layer, crs, to_crs, count, described, snap, skip_outside
         As for `read_pattern`.
 
     Returns
@@ -336,4 +376,4 @@ def read_batches(
     """
     layout = {"x": x, "y": y, "separator": separator, "decimal": decimal, "encoding": encoding, "layer": layer}
     rules = {"crs": crs, "to_crs": to_crs, "count": count, "described": described}
-    return PointBatches(as_path(path), domain, layout, rules, snap)
+    return PointBatches(as_path(path), domain, layout, rules, snap, skip_outside)

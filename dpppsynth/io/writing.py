@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dpppsynth.core.atomic_files import drafted
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.core.progress import Progress, ProgressLike, Step, announced
 from dpppsynth.io.file_contents import (
     BATCH,
@@ -26,6 +27,7 @@ from dpppsynth.io.file_contents import (
     arrow_batches,
     arrow_schema,
     csv_parts,
+    fitting_names,
     geojson_parts,
     geoparquet_metadata,
     written_points,
@@ -55,7 +57,9 @@ def write_pattern(
 
     GeoJSON names the CRS in the ``crs`` member that GDAL and QGIS read; CSV has columns x, y and one per mark, and does
     not name it; texts that a spreadsheet would take for formulas get an apostrophe in front, which `read_synthetic`
-    takes away. Where the domain has no CRS the member is null, which most programs take for degrees.
+    takes away. Where the domain has no CRS the member is null, which most programs take for degrees. Marks whose names
+    a GeoPackage cannot hold, such as "fid", and of two that are equal but for case one, get a number behind their names
+    there, with an InformationWarning; `read_synthetic` takes it away.
 
     Parameters
     ----------
@@ -94,12 +98,26 @@ def write_pattern(
         raise InputError(msg)
     if described is not None:
         pattern = _dated(pattern, described)
-    points = written_points(pattern, to_crs=to_crs, places=places)
+    points = _fitting(written_points(pattern, to_crs=to_crs, places=places), target.suffix.lower())
     # A half-written file never stands under the final name, and no layer of an older file survives.
     draft_of = drafted(target, "it holds points as they were being written.")
     with announced(progress) as say, draft_of as draft:
         writer(points, draft, say)
         draft.replace(target)
+
+
+def _fitting(points: WrittenPoints, suffix: str) -> WrittenPoints:
+    """The points with names of columns that a file of a format can have; that others are given is said."""
+    names = fitting_names(points.columns, suffix)
+    renamed = {name: word for name, word in names.items() if name != word}
+    if renamed:
+        said = ", ".join(f"{name!r} as {word!r}" for name, word in renamed.items())
+        warnings.warn(
+            f"format: a GeoPackage has no columns of some names, and others are written: {said}",
+            InformationWarning,
+            stacklevel=3,
+        )
+    return replace(points, columns={names[name]: values for name, values in points.columns.items()})
 
 
 def _dated(pattern: PointPattern, described: Marks) -> PointPattern:

@@ -125,8 +125,8 @@ ASSUMPTIONS = {
     ),
     "points-per-person": "No person has more than {most} points in the pattern.",
     "positions-as-given": (
-        "Positions are the coordinates handed to the software; errors made earlier (geocoding, rounding) are not "
-        "covered."
+        "Positions are the coordinates handed to the software, or within a public tolerance the nearest ones in the "
+        "window; errors made earlier (geocoding, rounding) are not covered."
     ),
     "positions-on-network": (
         "Positions are those on the network; errors made earlier (geocoding, the choice of the nearest edge) are "
@@ -157,7 +157,9 @@ ASSUMPTIONS = {
         "The layer of the {layer} (SHA-256 {sha256}, source: {source}) is public, as is its coordinate reference "
         "system: nothing of the points went into it."
     ),
-    "public-settings": "Window, mesh, privacy radius and budget were chosen without looking at the points.",
+    "public-settings": (
+        "Window, tolerance at its border, mesh, privacy radius and budget were chosen without looking at the points."
+    ),
     "public-settings-on-network": (
         "Network, snapping tolerance, mesh, privacy radius and budget were chosen without looking at the points."
     ),

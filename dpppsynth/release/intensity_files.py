@@ -1,4 +1,4 @@
-"""Intensity of a release as a file: GeoTIFF or CSV of a grid, CSV of places along streets."""
+"""Intensity of a release as a file: GeoTIFF, CSV or shapes of a grid, CSV or lines of parts of streets."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from dpppsynth.core.rounding import round_length
 from dpppsynth.core.wording import mention
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.intensity_shapes import SHAPES, cells_about, parts_of_streets, write_shapes
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 
-RASTER, TABLE = (".tif", ".tiff"), (".csv",)
+RASTER, TABLE = (".tif", ".tiff"), (".csv", *SHAPES)
 # Cells along the longer side unless a spacing is given, cells at most, and places that are looked up at once.
 ALONG, MOST, TOGETHER = 256, 10_000_000, 1 << 16
+MOST_SHAPES = 1_000_000
 
 
 def write_intensity(
@@ -34,14 +36,16 @@ def write_intensity(
     A GeoTIFF has the bands ``intensity``, ``lower`` and ``upper``, the last two where the release has posterior draws;
     cells whose centre is outside the window hold NaN, the file's nodata value. A CSV file has a row for each cell whose
     centre is in the window, with columns ``x``, ``y`` and those of the bands; along streets also ``edge``, ``along``,
-    the distance from the edge's start, and ``length``, that of the part.
+    the distance from the edge's start, and ``length``, that of the part. GeoPackage, GeoJSON and GeoParquet files have
+    such cells as squares and such parts as lines; a GeoPackage has a style, so that QGIS opens it coloured.
 
     Parameters
     ----------
     release : CoxRelease
         One release; those of several levels are written one by one.
     path : str or Path
-        File ending in .tif, .tiff or .csv, in an existing folder; it is replaced if it exists.
+        File ending in .tif, .tiff, .csv, .gpkg, .geojson or .parquet, in an existing folder; it is replaced if it
+        exists.
     spacing : float, optional
         Side of the cells, or longest part of a street, in the domain's unit. Unless given: 1, 2 or 5 times a power of
         ten, with at most 256 cells along the longer side of the window, or about 65 000 parts of streets.
@@ -52,7 +56,7 @@ def write_intensity(
     ------
     InputError
         When the release has no intensity, the format is unknown, streets are to be a raster, rasterio is not installed,
-        or there are more than 10 million cells.
+        or there are more than 10 million cells, or a million shapes.
     """
     file = Path(path)
     require_surface(release, file.suffix.lower())
@@ -65,10 +69,10 @@ def write_intensity(
     with drafted(file, "it holds an intensity as it was being written.") as draft:
         if file.suffix.lower() in RASTER:
             _write_raster(draft, _cell_centres(domain, side), described)
-        elif isinstance(domain, LinearNetwork):
-            _write_table(draft, _street_places(domain, side), described)
         else:
-            _write_table(draft, _cell_centres(domain, side), described)
+            places = _street_places(domain, side) if isinstance(domain, LinearNetwork) else _cell_centres(domain, side)
+            write = _write_table if file.suffix.lower() == ".csv" else _write_shapes
+            write(draft, places, described)
         draft.replace(file)
 
 
@@ -81,7 +85,7 @@ def require_surface(release: object, suffix: str) -> None:
         msg = f"path: the format must be one of {', '.join(RASTER + TABLE)}; got {suffix or 'no suffix'!r}"
         raise InputError(msg)
     if suffix in RASTER and isinstance(release.domain, LinearNetwork):
-        msg = "path: an intensity along streets is no raster; take csv, whose rows are places along the streets"
+        msg = "path: an intensity along streets is no raster; take gpkg, whose rows are lines along the streets, or csv"
         raise InputError(msg)
 
 
@@ -190,6 +194,21 @@ def _write_table(path: Path, places: _Places, described: _Described) -> None:
                 rows.writerows(zip(*xy.T.tolist(), *beside, *values, strict=True))
 
 
+def _write_shapes(path: Path, places: _Places, described: _Described) -> None:
+    xy = places.xy[places.inside]
+    if len(xy) > MOST_SHAPES:
+        msg = f"spacing: makes more than {MOST_SHAPES} shapes; take a larger {mention('spacing')}, or a .csv file"
+        raise InputError(msg)
+    blocks = [described.values(xy[k : k + TOGETHER]) for k in range(0, len(xy), TOGETHER)]
+    columns = dict(zip(described.names, np.concatenate(blocks, axis=1), strict=True))
+    domain: Any = described.release.domain
+    if isinstance(places, _Grid):
+        shapes = cells_about(xy, places.side)
+    else:
+        shapes = parts_of_streets(domain, *(places.columns[name] for name in ("edge", "along", "length")))
+    write_shapes(path, "intensity", shapes, places.columns | columns, domain)
+
+
 def _write_raster(path: Path, places: _Grid, described: _Described) -> None:
     rasterio = _rasterio()
     rows, columns = places.shape
@@ -215,6 +234,6 @@ def _rasterio() -> Any:
         import rasterio
         import rasterio.transform
     except ImportError:
-        msg = 'path: GeoTIFF files need rasterio; install it with pip install "dpppsynth[raster]", or take .csv'
+        msg = "path: GeoTIFF files need rasterio; install it with pip install rasterio, or take .csv"
         raise InputError(msg) from None
     return rasterio

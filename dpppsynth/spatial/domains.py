@@ -26,6 +26,7 @@ from dpppsynth.core.arguments import positive
 from dpppsynth.core.crs import crs_from_member, crs_label, crs_member, projected_crs, remedy, same_crs, unit_name
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.html_card import html_card
+from dpppsynth.core.local_crs import middle
 from dpppsynth.core.map_scale import scale_factor
 from dpppsynth.core.rounding import nearest_multiples, power_of_ten, upward
 from dpppsynth.core.units import lengths_in
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 # Largest coordinate: beyond it floats cannot resolve a thousandth.
 LARGEST = 1e12
+# Shares of the coordinates by which places on a border are looked for inside it.
+INWARDS = (0.0, 1e-15, 1e-12, 1e-9)
 
 
 class Domain(ABC):
@@ -98,6 +101,10 @@ class Domain(ABC):
     def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) positions of coordinates (n, 2)."""
         return np.asarray(xy, dtype=np.float64).reshape(-1, 2)
+
+    def nearest(self, xy: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n, 2) positions of the places of the domain nearest to coordinates (n, 2)."""
+        return self.positions(xy)
 
     def coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) coordinates of positions (n, 2)."""
@@ -224,7 +231,7 @@ class Window(Domain):
                 got = f"{axis}0={low:.15g}, {axis}1={high:.15g}"
                 msg = f"{axis}1: must be larger than {axis}0; got {got}. The order is x0, y0, x1, y1"
                 raise InputError(msg)
-        return cls(shapely.box(*bounds), None if crs is None else projected_crs(crs))
+        return cls(shapely.box(*bounds), None if crs is None else projected_crs(crs, at=(crs, *middle(bounds))))
 
     @classmethod
     def polygon(cls, geometry: Any, crs: CRSLike | None = None, *, join: float | None = None) -> Self:
@@ -255,7 +262,8 @@ class Window(Domain):
         collected = mapping.get("type") in ("Feature", "FeatureCollection")
         parts = [_as_shapely(each) for each in (_geometries(mapping) if collected else [geometry])]
         region = parts[0] if len(parts) == 1 else unite(parts)
-        window = cls(region, None if stated is None else projected_crs(stated))
+        at = None if stated is None or region.is_empty else (stated, *middle(region.bounds))
+        window = cls(region, None if stated is None else projected_crs(stated, at=at))
         return window if join is None else window._joined(join)
 
     def _joined(self, width: float) -> Self:
@@ -364,6 +372,23 @@ class Window(Domain):
         """(n,) distances from coordinates (n, 2) to the window, 0 inside."""
         shapely.prepare(self.geometry)
         return np.asarray(shapely.distance(self.geometry, shapely.points(xy)), dtype=np.float64)
+
+    def within(self, xy: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
+        return np.asarray(self.contains(xy) | (self.outside(xy) <= tolerance), dtype=bool)
+
+    def nearest(self, xy: NDArray[np.float64]) -> NDArray[np.float64]:
+        moved = np.array(xy, dtype=np.float64)
+        away = np.flatnonzero(~self.contains(moved))
+        size = float(np.abs(self.bounds).max())
+        # A place on a slanting border is beside it by rounding: then a little inwards.
+        for share in INWARDS:
+            region = self.geometry if share == 0 else self.geometry.buffer(-share * size)
+            if not len(away) or region.is_empty:
+                break
+            lines = shapely.shortest_line(region, shapely.points(xy[away]))
+            moved[away] = shapely.get_coordinates(shapely.get_point(lines, 0))
+            away = away[~self.contains(moved[away])]
+        return moved
 
     def to_geojson(self) -> dict[str, Any]:
         geometry = shapely.geometry.mapping(self.geometry)

@@ -158,7 +158,7 @@ class Offset:
         crs: str | None = None,
         source: str = "",
     ) -> "Offset":
-        """Offset from a band of a GeoTIFF file, which needs `pip install "dpppsynth[raster]"`.
+        """Offset from a band of a GeoTIFF file, which needs `pip install rasterio`.
 
         Parameters
         ----------

@@ -160,6 +160,7 @@ class PointPattern:
         user: str | None = None,
         to_crs: CRSLike | None = None,
         snap: float | None = None,
+        skip_outside: bool = False,
     ) -> PointPattern:
         """Take the points of a GeoDataFrame.
 
@@ -181,8 +182,10 @@ class PointPattern:
         to_crs : str, int or pyproj.CRS, optional
             Re-project the points to this CRS, which must be the one of the domain.
         snap : float, optional
-            On a network: largest distance a point may be moved to the nearest place of it, in the network's unit,
-            chosen without looking at the points. Without it every point must lie on the network to rounding.
+            Largest distance a point may be moved to the nearest place of the domain, in the domain's unit, chosen
+            without looking at the points. Without it every point must lie in a window, or on a network to rounding.
+        skip_outside : bool
+            Leave out points that are not in the domain, as by `dpppsynth.io.read_pattern`.
 
         Raises
         ------
@@ -193,6 +196,7 @@ class PointPattern:
         from dpppsynth.spatial.tables.points import points_of_frame
 
         reading: dict[str, Any] = {"count": count, "user": user, "to_crs": to_crs, "snap": snap}
+        reading["skip_outside"] = skip_outside
         points = points_of_frame(gdf, domain, marks=marks, described=described, **reading)
         return pattern_of(points, domain, snap)
 
@@ -282,7 +286,7 @@ def pattern_of(points: Points, domain: Domain, snap: float | None) -> PointPatte
     """Pattern of the points of a table, moved onto the domain where there is a tolerance."""
     if snap is None:
         return PointPattern(points.xy, domain, points.marks)
-    return PointPattern.at(domain.positions(points.xy), domain, points.marks)
+    return PointPattern.at(domain.nearest(points.xy), domain, points.marks)
 
 
 def _marks(marks: Mapping[str, Any], n: int) -> dict[str, NDArray[Any]]:

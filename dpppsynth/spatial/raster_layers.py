@@ -326,7 +326,7 @@ def read_geotiff(
     try:
         import rasterio
     except ImportError:
-        msg = f'{file.name}: GeoTIFF files need rasterio; install it with pip install "dpppsynth[raster]".'
+        msg = f"{file.name}: GeoTIFF files need rasterio; install it with pip install rasterio."
         raise InputError(msg) from None
     try:
         with warnings.catch_warnings():

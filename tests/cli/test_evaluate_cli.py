@@ -218,7 +218,7 @@ class TestRefusals:
         run("missing.csv", public, "--out", tmp_path / "private", code=3)
 
     def test_snap_in_a_window(self, release, tmp_path):
-        said = spoken(run("missing.csv", release, "--snap", 3, "--out", tmp_path / "private", code=2))
+        said = spoken(run("missing.csv", release, "--snap", 0, "--out", tmp_path / "private", code=2))
         assert "--snap" in said
 
     def test_lengths(self, points, release, tmp_path):

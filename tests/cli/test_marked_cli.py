@@ -113,7 +113,10 @@ class TestSettings:
             ([*MARKED, "--time", "when", "--period", "day", "--hats", 2], "--hats: "),
             ([*TIMED, "--alpha", 50], "--protect-time: with a privacy radius"),
             ([*TIMED, "--alpha", 50, "--protect-time", 1], "--protect-types: with a privacy radius"),
-            ([*TIMED, "--alpha", 50, "--protect-time", "much", "--protect-types"], "--protect-time: needs a number"),
+            (
+                [*TIMED, "--alpha", 50, "--protect-time", "much", "--protect-types"],
+                "--protect-time: needs a positive",
+            ),
             ([*MARKED, "--alpha", 50, "--protect-time", 1, "--protect-types"], "--protect-time: goes with --time"),
             ([*MARKED, "--by", "year", "--levels", "1,2", "--n-by", "3,4"], "--by: types are released together"),
         ],

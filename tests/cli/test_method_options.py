@@ -171,7 +171,7 @@ class TestDeclarations:
             """Draw stripes."""
 
         monkeypatch.setattr("dpppsynth.cli.options.offers", lambda reports: (Offer("toy", Toy),))
-        said = spoken(click.testing.CliRunner().invoke(command_of(draw), ["--help"]))
+        said = spoken(click.testing.CliRunner().invoke(command_of(draw).complete, ["--help"]))
         for words in (
             "--width <float> Width of a stripe, in metres (toy). Unless given: a public rule.",
             "--slanted --no-slanted",
@@ -181,8 +181,39 @@ class TestDeclarations:
             assert words in said
         assert re.search(r" Expert --stripes <int> Number of stripes \(toy\)\. Unless given: 7\. $", said)
 
+    @pytest.mark.parametrize("command", ["check", "rehearse", "synthesize", "audit"])
+    def test_the_first_screen_has_the_common_options_and_leads_to_the_others(self, command):
+        said = spoken(run(command, "--help"))
+        options = set(re.findall(r"(?<= )--[a-z][a-z-]*(?= [<A-Z])", said))
+        assert {"--method", "--epsilon", "--alpha", "--window", "--network"} <= options
+        assert len(options) <= 15
+        assert f"dpppsynth help {command} laplace" in said
+        assert f"dpppsynth help {command} all" in said
+
+    def test_one_mechanism_has_its_own_options_alone(self):
+        for words in (["help", "synthesize", "laplace"], ["synthesize", "--method", "laplace", "--help"]):
+            said = spoken(run(*words))
+            assert re.search(r" --spacing [<A-Z]", said)
+            assert re.search(r" --window [<A-Z]", said)
+            assert not re.search(r" --bandwidth [<A-Z]", said)
+        by_name = spoken(run("help", "synthesize", "lgcp-moved"))
+        assert re.search(r" --spacing [<A-Z]", by_name)
+
+    def test_groups_lead_to_their_own(self):
+        said = spoken(run("local", "perturb", "--help", prog_name="dpppsynth"))
+        options, again = (re.findall(r"--[a-z-]+", each) for each in (said, spoken(run("help", "local", "perturb"))))
+        assert set(options) == set(again)
+        words = re.search(r"dpppsynth help (local perturb \S+);", said)[1].split()
+        assert "Usage: dpppsynth local perturb" in spoken(run("help", *words))
+
+    def test_help_of_other_commands(self):
+        for words in (["verify"], ["ledger", "init"], ["local", "perturb", "disk-area"], []):
+            assert "Usage: dpppsynth" in spoken(run("help", *words))
+        for words in (["nosuch"], ["check", "nosuch"], ["verify", "lgcp"], ["check", "lgcp", "kernel"]):
+            assert "Error" in spoken(run("help", *words, code=2))
+
     def test_experts_have_a_panel_of_their_own(self):
-        said = spoken(run("check", "--help"))
+        said = spoken(run("help", "check", "all"))
         usual, _, expert = said.partition(" Expert")
         for option in ("--epsilon", "--alpha", "--spacing", "--sigma", "--bandwidth", "--window", "--n"):
             assert re.search(rf" {option} [<A-Z]", usual)
@@ -232,7 +263,7 @@ class TestImports:
     @pytest.mark.parametrize("more", [["--help"], ["--bandwidth", "3"], ["--no-such"]])
     def test_other_options_are_known_where_they_are_asked_for(self, more):
         said = spoken(run("check", "--method", "laplace", *NEAR, *SQUARE, *more, code=0 if more == ["--help"] else 2))
-        expected = {"--help": "--bandwidth <float>", "--bandwidth": "not an option of", "--no-such": "No such option"}
+        expected = {"--help": "--postprocess", "--bandwidth": "not an option of", "--no-such": "No such option"}
         assert expected[more[0]] in said
 
 

@@ -206,9 +206,18 @@ class TestNetworkFiles:
     @pytest.mark.parametrize(
         ("lines", "remedy"),
         [
-            ([LINES[0], LINES[0]], "1 line drawn twice, which would count a street twice. Leave the copies out, or"),
-            ([LINES[0], shapely.LineString()], "1 of 2 are empty; leave these out."),
-            ([LINES[0], shapely.LineString([(0, 0), (0, 0)])], "every one needs it; leave these out."),
+            (
+                [LINES[0], LINES[0]],
+                "1 line drawn twice, which would count a street twice. Keep each once with --undirected",
+            ),
+            (
+                [LINES[0], shapely.LineString()],
+                "1 of 2 have an empty geometry; let --collapse-short 0.5 leave them out.",
+            ),
+            (
+                [LINES[0], shapely.LineString([(0, 0), (0, 0)])],
+                "1 of 2 have no length; let --collapse-short 0.5 leave them out.",
+            ),
             ([shapely.Point(0, 0)], "must be LineStrings or MultiLineStrings"),
         ],
         ids=["twice", "empty", "no length", "points"],
@@ -251,7 +260,7 @@ class TestNetworkFiles:
         lines = geopandas.GeoSeries(STREETS.lines, crs="EPSG:27700").to_crs("EPSG:4326")
         path = write_lines(tmp_path / "lines.geojson", lines, "urn:ogc:def:crs:OGC:1.3:CRS84")
         words = ["check", *CELLS, "--network", path, "--n", N]
-        remedy = 'OGC:CRS84 (WGS 84 (CRS84)) is in degrees; re-project first: --to-crs, for example "EPSG:27700"'
+        remedy = "OGC:CRS84 (WGS 84 (CRS84)) is in degrees; re-project first: --to-crs EPSG:32630, the UTM zone here"
         assert f"--crs: distances need a projected CRS, and {remedy}" in spoken(run(*words, code=2))
         said = json.loads(run(*words, "--to-crs", "EPSG:27700", "--json").stdout)["domain"]
         assert said["length"] == pytest.approx(STREETS.length, rel=1e-4)
@@ -320,7 +329,10 @@ WRONG_ON_STREETS = {
         [*CELLS, "--crs", "EPSG:32630"],
         "--crs: the lines are in EPSG:27700, not EPSG:32630; leave --crs out, --to-crs re-projects",
     ),
-    "nothing is short": ([*CELLS, "--collapse-short", 0], "--collapse-short: must be a positive distance (metre)"),
+    "nothing is short": (
+        [*CELLS, "--collapse-short", 0],
+        "--collapse-short: must be a positive distance (in the network's unit)",
+    ),
     "all is short": ([*CELLS, "--collapse-short", 1e4], "--collapse-short: every edge would be contracted"),
     "snap where no points are read": ([*LGCP, "--snap", 15], "No such option"),
 }
@@ -356,8 +368,8 @@ def test_the_tolerance_is_settled_before_the_points_are_read(command, snap, said
     words = [command, tmp_path / "missing.csv", "--network", streets, *more]
     assert said in spoken(run(*words, *snap, code=2))
     assert "there is no file" in spoken(run(*words, "--snap", 30, code=2))
-    window = [command, tmp_path / "missing.csv", "--window", "0,0,9,9", *more, "--snap", 30]
-    assert "--snap: moves points onto a network, and the domain is a window" in spoken(run(*window, code=2))
+    window = [command, tmp_path / "missing.csv", "--window", "0,0,9,9", *more, "--snap", 0]
+    assert "--snap: must be a positive distance in the window's unit" in spoken(run(*window, code=2))
 
 
 class TestReleases:
@@ -480,7 +492,7 @@ def test_every_command_on_a_network_tells_its_options():
         "inspect": ["--network", "--snap"],
         "plot": ["--snap"],
     }.items():
-        said = spoken(run(command, "--help"))
+        said = spoken(run("help", command, *["all"] * (command in ("check", "rehearse", "synthesize"))))
         assert all(word in said for word in words)
 
 

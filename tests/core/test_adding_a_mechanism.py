@@ -149,7 +149,7 @@ def test_check_is_what_verify_finds(run, saved):
 def test_table_and_help(run):
     table = run("check", *WINDOW, *STRIPS, "--n", N)
     assert "strip-cells" in table
-    assert "--strips" in run("check", "--help")
+    assert "--strips" in run("help", "check", "all")
 
 
 @pytest.mark.slow

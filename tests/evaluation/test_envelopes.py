@@ -1,12 +1,16 @@
 """Envelopes: exact levels by exchangeability, planted departures, bad input."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.envelopes import envelope
+from dpppsynth.evaluation.kfunction import k_function, pair_correlation
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import KFunction, PairCorrelation
 
 R = np.linspace(0, 1, 9)
@@ -94,6 +98,24 @@ def test_k_functions_become_l_functions(curves):
     street = envelope(k(curves[0], planar=False), [k(c, planar=False) for c in curves[1:]])
     assert street.observed == pytest.approx(curves[0])
     assert envelope(g(curves[0]), [g(curves[1])] * 2).curve == "g"
+
+
+def test_patterns_stand_for_their_curves():
+    rng = np.random.default_rng(5)
+    window = Window.rectangle(0, 0, 10, 10)
+    observed, *runs = [PointPattern(rng.uniform(0, 10, (30, 2)), window) for _ in range(20)]
+    by_hand = envelope(k_function(observed), [k_function(each) for each in runs])
+    at_once = envelope(observed, runs)
+    for name in ("r", "observed", "lower", "upper"):
+        assert np.array_equal(getattr(at_once, name), getattr(by_hand, name))
+    pairs = partial(pair_correlation, bandwidth=1.0)
+    assert np.array_equal(
+        envelope(observed, runs, of=pairs).observed, envelope(pairs(observed), [*map(pairs, runs)]).observed
+    )
+    # Curves and patterns may be mixed, and have to belong together.
+    assert np.array_equal(envelope(k_function(observed), runs).upper, by_hand.upper)
+    with pytest.raises(InputError, match="curves of one kind"):
+        envelope(pairs(observed), runs)
 
 
 def test_equal_curves_are_never_outside():

@@ -190,7 +190,7 @@ class TestRefusals:
 
     def test_of_headers_come_before_rows(self, tmp_path):
         path = written(tmp_path / "points.csv", "csv")
-        for options in ({"x": "east"}, {"count": "number"}, {"crs": 4326}, {"snap": 3.0}):
+        for options in ({"x": "east"}, {"count": "number"}, {"crs": 4326}, {"snap": -3.0}):
             said = refusal(read_batches, path, WINDOW, **options)
             assert said == refusal(read_pattern, path, WINDOW, **options)
 

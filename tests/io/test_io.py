@@ -362,8 +362,8 @@ class TestGeometryFiles:
         point = {"type": "Point", "coordinates": [-0.1366, 51.5133]}
         file = write(tmp_path / "a.geojson", self.features(point))
         message = refused(read_pattern, file, WINDOW)
-        assert "degrees" in message
-        assert "re-project first: to_crs=" in message
+        assert "in OGC:CRS84" in message
+        assert 'set to_crs="EPSG:27700"' in message
         np.testing.assert_allclose(read_pattern(file, WINDOW, to_crs=27700).xy, [[529401, 181020]], atol=15)
 
     def test_crs_argument_cannot_overrule_the_file(self, tmp_path):
@@ -419,7 +419,7 @@ class TestGeometryFiles:
         for layer in ("homes", "works"):
             frame.to_file(tmp_path / "a.gpkg", layer=layer)
         message = refused(read_pattern, tmp_path / "a.gpkg", WINDOW)
-        assert "it has ['homes', 'works']" in message
+        assert "it has 'homes' (Point), 'works' (Point)" in message
 
     @pytest.mark.parametrize("suffix", ["gpkg", "parquet", "GPKG"])
     @pytest.mark.parametrize("reader", [lambda path: read_pattern(path, WINDOW), read_window, read_network])
@@ -664,9 +664,9 @@ class TestOnNetworks:
             with pytest.raises(InputError, match=r"snap: must be a positive distance .* \(metre\)"):
                 call(tmp_path / "missing.csv", STREETS, snap=snap, **more)
 
-    def test_a_window_has_none(self, tmp_path):
-        with pytest.raises(InputError, match=r"snap: .* the domain is a window; leave it out"):
-            read_pattern(tmp_path / "missing.csv", WINDOW, snap=15.0)
+    def test_a_tolerance_of_a_window_is_a_distance_too(self, tmp_path):
+        with pytest.raises(InputError, match=r"snap: must be a positive distance in the window's unit \(metre\)"):
+            read_pattern(tmp_path / "missing.csv", WINDOW, snap=-15.0)
 
     def test_counts_and_marks_go_along(self, csv_file):
         text = "x,y,n,kind\n10,4,2,a\n500,500,0,b\n97,30,1,c\n"

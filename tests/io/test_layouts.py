@@ -126,8 +126,8 @@ class TestLayers:
 
     def test_one_must_be_named(self, path):
         said = refused(read_pattern, path, WINDOW)
-        assert "it has ['homes', 'crimes']" in said
-        assert "layer=" in said
+        assert "it has 'homes' (Point), 'crimes' (Point)" in said
+        assert "city.gpkg:NAME" in said
         assert "no layer 'Homes'" in refused(read_pattern, path, WINDOW, layer="Homes")
 
 

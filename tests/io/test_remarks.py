@@ -8,7 +8,7 @@ import pytest
 import shapely
 from support.command_line import run, spoken
 
-from dpppsynth.core.crs import reproject
+from dpppsynth.core.crs import crs_member, reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import inspect_points, read_pattern, read_synthetic, write_pattern
 from dpppsynth.spatial.domains import Window
@@ -89,6 +89,37 @@ class TestCauses:
         path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
         found = inspect_points(path, GRID, report_to=tmp_path, to_crs="EPSG:27700")
         assert "With x and y exchanged all" in found.remarks[0]
+
+    def test_no_cause_that_changes_nothing(self, tmp_path):
+        """In the box of a window, but not in it: coordinates without a zone are not blamed for one."""
+        corner = Window.polygon(shapely.Polygon([(0, 0), (1000, 0), (0, 1000)]))
+        assert "zone" not in remarks_on(tmp_path, "x,y\n900,900\n", corner)
+        assert "zone" in remarks_on(tmp_path, "x,y\n3000100,100\n", corner)
+
+    def test_metres_in_geojson_that_names_no_crs(self, tmp_path):
+        """No argument contradicts a file: its CRS is assigned to it, and then it is read."""
+        feature = {"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [530100, 180100]}}
+        document, path = {"type": "FeatureCollection", "features": [feature]}, tmp_path / "points.geojson"
+        path.write_text(json.dumps(document))
+        said = inspect_points(path, GRID, report_to=tmp_path, to_crs="EPSG:27700").remarks[0]
+        assert "assign it to the file (ogr2ogr -a_srs EPSG:27700" in said
+        path.write_text(json.dumps(document | {"crs": crs_member("EPSG:27700")}))
+        assert inspect_points(path, GRID, report_to=tmp_path, to_crs="EPSG:27700").ok
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ('{"geometryType": "esriGeometryPoint", "features": [{"attributes": {}, "geometry": {"x": 1}}]}', "Esri"),
+            ('{"type": "Feature"}\n{"type": "Feature"}\n', "one feature a line"),
+            ('\x1e{"type": "Feature"}\n\x1e{"type": "Feature"}\n', "one feature a line"),
+        ],
+        ids=["esri", "lines", "records"],
+    )
+    def test_other_kinds_of_json_are_named(self, tmp_path, text, said):
+        path = tmp_path / "points.json"
+        path.write_text(text)
+        with pytest.raises(InputError, match=said):
+            inspect_points(path, GRID, report_to=tmp_path)
 
     def test_at_a_slanting_border_after_a_way_through_degrees(self, tmp_path):
         slant = Window.polygon(

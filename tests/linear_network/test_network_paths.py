@@ -10,6 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from dpppsynth import datasets
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, shortest_paths
 from dpppsynth.linear_network.shortest_paths import diameter, distances, from_positions
 
@@ -132,3 +133,31 @@ def test_search_for_the_diameter_ends_no_sooner_than_it_may(seed, monkeypatch):
     between = (d[u][:, u] + d[u][:, v] + d[v][:, u] + d[v][:, v]) / 4 + (length[:, None] + length) / 2
     np.fill_diagonal(between, (length + d[u, v]) / 2)
     assert diameter(network) == pytest.approx(between.max(), rel=1e-14)
+
+
+class TestPlacesAreTakenAsUsersHoldThem:
+    """Patterns, coordinates and positions of one pattern give the same distances."""
+
+    @pytest.mark.parametrize("measure", ["distance", "resistance"])
+    def test_one_answer(self, measure):
+        network = datasets.soho_streets()
+        pattern = network.snap(datasets.soho_deaths().xy[:30], tolerance=60.0)
+        of = getattr(network, measure)
+        expected = of(pattern)
+        assert expected.max() > 100
+        assert np.array_equal(of(pattern.positions), expected)
+        assert np.allclose(of(pattern.xy), expected, atol=1e-6)
+        assert np.allclose(of(pattern, pattern.positions[:3]), expected[:, :3], rtol=1e-12, atol=1e-9)
+
+    def test_coordinates_on_the_network_stay_coordinates(self):
+        """(0, 1) and (0, 3) are on the streets; as positions they would be one apart along the first of them."""
+        network = LinearNetwork([[0, 0], [0, 9], [5, 0], [9, 9]], [[2, 3], [0, 1], [0, 2]])
+        assert network.distance([[0, 1], [0, 3]])[0, 1] == 2
+        assert network.distance([[0, 1], [5, 0]])[0, 1] == 6
+
+    @pytest.mark.parametrize("wrong", [[[0.5, 1]], [[3, 0]], [[0, 50.0]], [[-1, 0]], [[0, np.nan]]])
+    def test_other_numbers_are_refused(self, wrong):
+        network = LinearNetwork([[100, 100], [100, 109], [105, 100]], [[0, 1], [0, 2]])
+        assert network.distance([[0, 1], [1, 2]])[0, 1] == 3
+        with pytest.raises(InputError):
+            network.distance(wrong)

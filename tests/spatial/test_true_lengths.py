@@ -338,7 +338,7 @@ class TestWords:
         place = ("--window", "0,6900000,40000,6940000", "--crs", "EPSG:3395")
         said = spoken("check", "--method", "laplace", "--epsilon", "1", "--alpha", "25", *place, "--n", "40", code=2)
         assert "--crs: lengths on the map of EPSG:3395 are 1.648 to 1.656 times true lengths" in said
-        assert 'For the UTM zone here, or a national grid, re-project first: --to-crs, for example "EPSG:32631"' in said
+        assert "Re-project first: --to-crs EPSG:32631, the UTM zone here, or the national grid" in said
 
     @pytest.mark.parametrize(
         ("place", "exchanged"), [("5540000,466100,5544000,470100", True), ("4466100,5540000,4470100,5544000", False)]

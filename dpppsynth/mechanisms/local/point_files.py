@@ -23,7 +23,7 @@ from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.persons import MISSING, labels
-from dpppsynth.spatial.tables.formats import SUFFIXES, as_path, is_csv, read_head, there
+from dpppsynth.spatial.tables.formats import SUFFIXES, as_path, is_csv, layered, read_head, there
 
 # Key of a GeoParquet file's metadata.
 GEO = b"geo"
@@ -33,7 +33,8 @@ TOLD = ("separator", "decimal", "encoding", "layer")
 
 def point_file(path: Any, window: Window | None, layout: Mapping[str, Any]) -> "PointFile":
     """The file of points at a path, by the names of its columns and its CRS alone."""
-    source = as_path(path, "points")
+    source, layer = layered(as_path(path, "points"))
+    layout = {**layout, "layer": layout.get("layer") if layer is None else layer}
     if not there(source, Path.is_file):
         msg = f"points: there is no file {str(source)!r}."
         raise InputError(msg)

@@ -4,6 +4,7 @@ import math
 
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import either
 from dpppsynth.privacy import bounds
 from dpppsynth.privacy.catalogue import Code, Statement
 from dpppsynth.privacy.guarantee import Guarantee, PureDP, on_ground
@@ -140,8 +141,10 @@ def require_told(relation: CappedRelation, marks: Marks) -> MovedPoint:
         msg = f"relation: time_unit must be that of the times, {marks.times.unit!r}, got {moved.time_unit!r}."
         raise InputError(msg)
     if isinstance(moved.time, float) and marks.times is not None and moved.time > marks.times.length:
-        msg = (
-            f"relation: time must be at most the range's length, {marks.times.length:g}; 'protected' covers any change."
+        longest = f"must be at most the range's length, {marks.times.length:g};"
+        msg = either(
+            f"relation: time {longest} 'protected' covers any change.",
+            f"--protect-time: {longest} --protect-time all covers any change.",
         )
         raise InputError(msg)
     return moved

@@ -6,6 +6,7 @@ The readers here hide what their libraries say about a bad file, because parsers
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -31,11 +32,17 @@ if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
 
 SUFFIXES = (".csv", ".csv.gz", ".geojson", ".json", ".gpkg", ".parquet", ".shp")
+# A layer of a GeoPackage, behind the name of the file.
+LAYERED = re.compile(r"(.*?\.gpkg):(.+)", re.IGNORECASE | re.DOTALL)
+CONVERT = "convert it: ogr2ogr new.gpkg FILE"
 KINDS = {".parquet": "GeoParquet", ".shp": "Shapefile", ".gpkg": "GeoPackage"}
 
 
 def read_table(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) -> Table:
-    """Read a file into a `Table`; `layout` are the fields of a `Layout`."""
+    """Read a file into a `Table`; `layout` are the fields of a `Layout`.
+
+    A layer of a GeoPackage may stand behind the name of the file, as in ``city.gpkg:streets``.
+    """
     source, form = _laid_out(path, layout)
     if is_csv(source):
         return read_csv(source, form, crs)
@@ -72,7 +79,12 @@ def read_head(path: str | Path, *, crs: CRSLike | None = None, **layout: Any) ->
 
 def _laid_out(path: str | Path, layout: dict[str, Any]) -> tuple[Path, Layout]:
     """A file that exists, and its layout, which must be one of its format."""
-    form, source = Layout(**{name: value for name, value in layout.items() if value is not None}), checked_path(path)
+    source, layer = layered(path)
+    given = {name: value for name, value in layout.items() if value is not None}
+    if layer is not None and given.setdefault("layer", layer) != layer:
+        msg = f"layer: {source.name} is followed by the name of another layer already; name one of them"
+        raise InputError(msg)
+    form, source = Layout(**given), checked_path(source)
     form.require_for("csv" if is_csv(source) else source.suffix.lower()[1:], source.name)
     return source, form
 
@@ -89,7 +101,7 @@ def read_layer(path: str | Path, content: str, *, crs: CRSLike | None = None) ->
     if is_csv(as_path(path)):
         msg = f"path: {content}, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
         raise InputError(msg)
-    table = read_table(path, crs=crs)
+    table = read_table(path, crs=crs, public=True)
     if any(mask.any() for mask in table.garbled.values()):
         msg = f"path: {Path(path).name} holds a geometry that is not valid GeoJSON; export the file again"
         raise InputError(msg)
@@ -105,9 +117,16 @@ def as_path(path: str | Path, argument: str = "path") -> Path:
         raise InputError(msg) from None
 
 
+def layered(path: str | Path) -> tuple[Path, str | None]:
+    """The path of a file, and the layer whose name stands behind that of a GeoPackage, as in ``city.gpkg:streets``."""
+    source = as_path(path)
+    parts = None if there(source, Path.is_file) else LAYERED.fullmatch(str(source))
+    return (source, None) if parts is None else (Path(parts[1]), parts[2])
+
+
 def is_csv(path: Path) -> bool:
     """Whether a name is that of a CSV file, compressed or not."""
-    return path.name.lower().endswith((".csv", ".csv.gz"))
+    return layered(path)[1] is None and path.name.lower().endswith((".csv", ".csv.gz"))
 
 
 def checked_path(path: str | Path) -> Path:
@@ -134,7 +153,10 @@ def json_table(source: Path, content: Callable[[], bytes] | None = None) -> Tabl
     """Read a GeoJSON file, or bytes that messages call by its name, into a `Table`."""
     read = source.read_bytes if content is None else content
     faults = (OSError, ValueError, RecursionError)
-    document = hiding(source, "GeoJSON", faults, lambda: json.loads(read().decode("utf-8-sig")))
+    document = hiding(source, "GeoJSON", faults, lambda: _parsed(source, read().decode("utf-8-sig")))
+    if isinstance(document, dict) and str(document.get("geometryType", "")).startswith("esriGeometry"):
+        msg = f"path: {source.name} is Esri JSON, not GeoJSON; ask the service for f=geojson, or {CONVERT}"
+        raise InputError(msg)
     features = document.get("features") if isinstance(document, dict) else None
     if not isinstance(features, list) or not all(isinstance(feature, dict) for feature in features):
         msg = f"path: {source.name} must hold a GeoJSON FeatureCollection"
@@ -148,6 +170,27 @@ def json_table(source: Path, content: Callable[[], bytes] | None = None) -> Tabl
     columns = stated if features else AnyColumn()
     table = geometry_table(places, columns, crs, {"not a number": text})
     return replace(table, raw=lambda name: [row.get(name) for row in properties])
+
+
+def _parsed(source: Path, text: str) -> Any:
+    """A JSON document; InputError for a sequence of them."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        # A record separator may stand before each (RFC 8142).
+        first, *others = (line.strip(" \t\r\x1e") for line in text.strip().split("\n", 2))
+        if not others or not (_is_feature(first) and _is_feature(others[0])):
+            raise
+    msg = f"path: {source.name} has one feature a line (GeoJSONSeq), not a FeatureCollection; {CONVERT}"
+    raise InputError(msg)
+
+
+def _is_feature(line: str) -> bool:
+    try:
+        document = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and document.get("type") == "Feature"
 
 
 def _shapes(mappings: list[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -202,7 +245,7 @@ def _layer(source: Path, layout: Layout) -> Layer | None:
             return None
         case ".shp":
             return shapefile_layer(source)
-    return geopackage_layer(source, layout.layer)
+    return geopackage_layer(source, layout.layer, public=layout.public)
 
 
 def _quietly(source: Path, read: Callable[[], Any]) -> Any:

@@ -8,13 +8,12 @@ asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.wording import mention
 from dpppsynth.spatial.tables.frames import from_arrow, from_geodataframe
 from dpppsynth.spatial.tables.table import Table, speaking
 
@@ -101,31 +100,42 @@ def read_layer_batches(layer: Layer) -> Iterator[Table]:
         yield from_geodataframe(empty)
 
 
-def geopackage_layer(source: Path, layer: str | None = None) -> Layer:
+def geopackage_layer(source: Path, layer: str | None = None, *, public: bool = False) -> Layer:
     """Address of the named layer of a GeoPackage, or of the only one with geometries; other errors as in `read_layer`.
 
-    InputError where the file is no GeoPackage, holds none or several layers, or a layer that is computed rather than
-    stored.
+    Names that may be free text are listed of a `public` file alone. InputError where the file is no GeoPackage, holds
+    none or several layers, or a layer that is computed rather than stored.
     """
     import pyogrio
 
     _require_geopackage(source)
     tables, address = _tables(source), _for_one_driver(source)
-    layers = [str(each) for each, kind in pyogrio.list_layers(address) if kind is not None]
-    it_has = f"it has {layers}" if speaking(layers) else "their names are not listed, because they look like data"
-    if layer is None and len(layers) != 1:
+    layers = {str(each): str(kind) for each, kind in pyogrio.list_layers(address) if kind is not None}
+    it_has = _listed(layers, public=public)
+    if layer is None and len(layers) > 1:
         msg = (
-            f"path: {source.name} must hold exactly one layer with geometries; {it_has}. Name one with "
-            f"{mention('layer')}, or export it"
+            f"path: {source.name} holds several layers, and one is read; {it_has}. Put the name of one behind that of "
+            f"the file, as in {f'{source.name}:NAME'!r}"
         )
+        raise InputError(msg)
+    if layer is None and not layers:
+        msg = f"path: {source.name} holds no layer with geometries; export one to a GeoPackage"
         raise InputError(msg)
     if layer is not None and layer not in layers:
         msg = f"layer: {source.name} has no layer {layer!r} with geometries; {it_has}"
         raise InputError(msg)
-    chosen = layers[0] if layer is None else layer
+    chosen = next(iter(layers)) if layer is None else layer
     if chosen.lower() not in tables:
         raise _computed(source)
     return Layer(address, chosen)
+
+
+def _listed(layers: Mapping[str, str], *, public: bool) -> str:
+    """Names of layers with their kinds of geometry, of a sensitive file identifiers alone."""
+    shown = [f"{name!r} ({kind})" for name, kind in layers.items() if public or speaking([name])]
+    if len(shown) < len(layers):
+        shown.append("some that are not listed, because they look like data (see them with: ogrinfo -q FILE)")
+    return f"it has {', '.join(shown) or 'none'}"
 
 
 def _require_geopackage(source: Path) -> None:

@@ -24,7 +24,7 @@ from dpppsynth.spatial.persons import labels
 from dpppsynth.spatial.tables.formats import read_table, read_tables
 from dpppsynth.spatial.tables.frames import from_geodataframe
 from dpppsynth.spatial.tables.mark_columns import MarkColumns, read_marks, unfit_marks
-from dpppsynth.spatial.tables.rows import FAR, Rows, examine_rows, require_snap
+from dpppsynth.spatial.tables.rows import FAR, OUTSIDE, Rows, examine_rows, require_snap
 from dpppsynth.spatial.tables.table import Table
 
 if TYPE_CHECKING:
@@ -155,6 +155,7 @@ def refuse_broken(rules: Iterable[str], name: str) -> None:
             msg += (
                 ", or complete the list of types, widen the range of times or state a time zone from public knowledge"
             )
-        if FAR in broken:
-            msg += f", or move nearby ones onto the network with a public tolerance, {mention('snap')}"
+        if FAR in broken or OUTSIDE in broken:
+            where = "the network" if FAR in broken else "its border"
+            msg += f", or move nearby ones onto {where} with a public tolerance, {mention('snap')}"
         raise InputError(msg)

@@ -42,13 +42,11 @@ class Rows:
 
 
 def require_snap(domain: Domain, snap: Any) -> None:
-    """Refuse a tolerance that is no distance, or that a window cannot use, with an InputError."""
+    """Refuse a tolerance that is no distance, with an InputError."""
     if snap is None:
         return
-    if isinstance(domain, Window):
-        msg = "snap: moves points onto a network, and the domain is a window; leave it out"
-        raise InputError(msg)
-    rule = f"be a positive distance in the network's unit ({domain.unit})"
+    whose = "window" if isinstance(domain, Window) else "network"
+    rule = f"be a positive distance in the {whose}'s unit ({domain.unit})"
     positive("snap", snap, rule=rule, most=LARGEST, remedy="for instance 15.0")
 
 
@@ -59,13 +57,15 @@ def examine_rows(
     count: str | None = None,
     to_crs: CRSLike | None = None,
     snap: float | None = None,
+    skip_outside: bool = False,
     users: NDArray[Any] | None = None,
     unfit: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> Rows:
     """Apply the rules to every row.
 
-    A row whose count is 0 stands for no point, so its location is not looked at. On a network a point may be `snap`
-    away at most, and without it must lie on the network to rounding. `users` (rows,) says whose point a row is, or is
+    A row whose count is 0 stands for no point, so its location is not looked at. A point may be `snap` away from the
+    domain at most, and without it must lie in a window, or on a network to rounding; with `skip_outside` others are
+    left out. `users` (rows,) says whose point a row is, or is
     empty text where that is missing. `unfit` are rows (rows,) that break further rules, by their names. InputError
     where the coordinate reference systems do not fit, or the count column is missing.
     """
@@ -79,6 +79,9 @@ def examine_rows(
     outside = ~(blank | infinite)
     left = xy[outside]
     outside[outside] = ~(domain.contains(left) if snap is None else domain.within(left, float(snap)))
+    if skip_outside:
+        kept = ~outside
+        xy, row, blank, infinite, outside = xy[kept], row[kept], blank[kept], infinite[kept], outside[kept]
     garbled = {rule: mask & (counts > 0) for rule, mask in table.garbled.items()}
     unread = np.logical_or.reduce([np.zeros(n, dtype=bool), *garbled.values()])
     rules = {
@@ -133,8 +136,8 @@ def fitting_crs(table: Table, target: str | None, to_crs: CRSLike | None) -> CRS
         return _source_crs(table, target, to_crs)
     if table.crs is None:
         return None
-    projected_crs(table.crs)
     if target is None:
+        projected_crs(table.crs)
         msg = (
             f"crs: the points are in {crs_label(table.crs)} but the domain has no CRS; give the domain one "
             f"({mention('crs')})"

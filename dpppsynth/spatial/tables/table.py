@@ -45,7 +45,8 @@ class Layout:
     """Columns and signs of a CSV file, or the layer of a GeoPackage; None or the default where not given.
 
     Coordinate columns of a CSV file are "x" and "y" unless given; a comma, a semicolon, a tab or a bar separates its
-    cells, and decimals begin with a point or a comma. `encoding` is the name of a text encoding of Python.
+    cells, and decimals begin with a point or a comma. `encoding` is the name of a text encoding of Python. A `public`
+    file may have names of layers in messages that look like free text.
     """
 
     x: str | None = None
@@ -54,6 +55,7 @@ class Layout:
     decimal: str = "."
     encoding: str = UTF8
     layer: str | None = None
+    public: bool = False
 
     def __post_init__(self) -> None:
         for name, signs in (("separator", SEPARATORS), ("decimal", (".", ","))):
