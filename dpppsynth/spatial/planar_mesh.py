@@ -13,6 +13,7 @@ import scipy
 import shapely
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.rounding import power_of_ten
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.spatial.domains import LARGEST, Domain, Window, as_reals
 from dpppsynth.spatial.mesh import NODES, Mesh, Pieces, triangulate
@@ -255,7 +256,8 @@ class PlanarMesh(Mesh, of_arrays=True):
         column = np.arange(len(order)) - np.searchsorted(owner[order], owner[order])
         beside = np.full((len(self.vertices), column.max() + 1), None)
         beside[owner[order], column] = parts.ravel()[order]
-        return shapely.union_all(beside, axis=1)
+        # On a grid, or ends of cuts that differ by rounding would leave slits.
+        return shapely.union_all(beside, grid_size=power_of_ten(1e-9 * self.domain.diameter), axis=1)
 
 
 def half_planes(point: Floats, normal: Floats, reach: float) -> Any:

@@ -32,8 +32,10 @@ GUIDES = ["README.md"] + [
         "local",
         "local_reports",
         "marks",
+        "model",
         "privacy_promise",
         "python",
+        "resistance",
     )
 ]
 BY_USER = sorted(f"guides/{path.name}" for path in ROOT.glob("docs/guides/*.md"))

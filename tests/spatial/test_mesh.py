@@ -226,8 +226,8 @@ class TestDualCells:
         x0, y0, x1, y1 = mesh.domain.bounds
         on_border = np.isclose(mesh.vertices, (x0, y0)) | np.isclose(mesh.vertices, (x1, y1))
         sides = on_border.sum(axis=1)
-        np.testing.assert_allclose(cells, cell / 2.0**sides, rtol=1e-12)
-        np.testing.assert_allclose(cells[sides == 0], mesh.measure[sides == 0], rtol=1e-12)
+        np.testing.assert_allclose(cells, cell / 2.0**sides, rtol=1e-7)
+        np.testing.assert_allclose(cells[sides == 0], mesh.measure[sides == 0], rtol=1e-7)
         np.testing.assert_allclose(mesh.measure[sides == 1], cell / 2, rtol=1e-12)
         np.testing.assert_allclose(sorted(mesh.measure[sides == 2]), cell / np.array([6, 6, 3, 3]), rtol=1e-12)
 
@@ -236,8 +236,11 @@ class TestDualCells:
         """Nothing is lost at borders and in holes, and nothing counted twice."""
         mesh = built(window, builder)
         cells = mesh.dual_cells()
-        assert shapely.area(cells).sum() == pytest.approx(mesh.domain.area, rel=1e-9)
-        assert shapely.union_all(cells).symmetric_difference(mesh.domain.geometry).area < 1e-9 * mesh.domain.area
+        assert shapely.area(cells).sum() == pytest.approx(mesh.domain.area, rel=1e-7)
+        assert shapely.union_all(cells).symmetric_difference(mesh.domain.geometry).area < 1e-7 * mesh.domain.area
+        # On a rectangle every cell is one polygon: no slits between the parts of elements.
+        if mesh.domain.is_rectangle:
+            assert set(shapely.get_type_id(cells)) == {shapely.GeometryType.POLYGON}
 
     @pytest.mark.parametrize(("window", "builder"), MESHES)
     def test_are_voronoi_cells_where_these_are_enough(self, window, builder):
@@ -251,7 +254,7 @@ class TestDualCells:
         rest = np.setdiff1d(np.arange(len(cells)), mesh.elements[at_corner.any(axis=1)])
         assert window in ("triangle", "two parts") or len(rest) > len(cells) / 2
         apart = shapely.area(shapely.symmetric_difference(cells[rest], plain[rest]))
-        assert apart.max(initial=0) < 1e-9 * mesh.domain.area
+        assert apart.max(initial=0) < 1e-7 * mesh.domain.area
 
     @pytest.mark.parametrize(("window", "builder"), MESHES)
     def test_leave_no_vertex_without_a_cell(self, window, builder):
