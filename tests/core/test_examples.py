@@ -39,7 +39,22 @@ STREETS = """
 LGCP    24.267/18.827/8.284  86.4(10.6)/87.7(12.4)/83.8(11.3)
 Laplace 8.288/4.013/3.768    1443.6(182)/209.9(25)/91.7(9)
 """
+PUBLISHED_TESSELLATIONS = """
+lambda2 .1 .076/.077 77.2/79.9   .865/1.080
+lambda2 1  .076/.076 77.2/78.4   .882/.814
+lambda2 10 .076/.077 76.9/76.5   .929/.643
+lambda3 .1 .052/.053 129.3/132.7 .114/.142
+lambda3 1  .052/.053 128.9/131.1 .108/.124
+lambda3 10 .052/.053 129.9/130.7 .110/.096
+lambda4 .1 .13/.128  56.7/57.7   4.258/4.505
+lambda4 1  .13/.129  58.1/59.3   5.184/5.077
+lambda4 10 .128/.13  57.6/58.5   4.851/4.670
+"""
 BUDGET = 1.0, 0.02, 50
+
+
+def pairs(cell):
+    return tuple(map(float, cell.split("/")))
 
 
 class Fixed:
@@ -88,7 +103,13 @@ def test_the_papers_numbers_are_the_published_ones(tables):
     for who, mise, points in (line.split() for line in STREETS.split("\n") if line):
         assert tables.CHICAGO[who][0] == tuple(map(float, mise.split("/")))
         assert [each.replace(" ", "") for each in tables.CHICAGO[who][1]] == points.split("/")
-    assert tables.TESSELLATIONS == {"lambda2": (0.076, 0.077), "lambda3": (0.052, 0.053), "lambda4": (0.13, 0.128)}
+    rows = [line.split() for line in PUBLISHED_TESSELLATIONS.split("\n") if line]
+    numbers = {(where, float(epsilon)): tuple(pairs(each) for each in cells) for where, epsilon, *cells in rows}
+    assert numbers == {
+        (where, epsilon): row
+        for where, budgets in tables.TESSELLATIONS.items()
+        for epsilon, row in zip(tables.BUDGETS, budgets, strict=True)
+    }
 
 
 @pytest.mark.slow
@@ -212,7 +233,7 @@ def test_tables_from_a_small_run(tmp_path, monkeypatch, made, tables):
     published = {name: made.PUBLISHED[name] for name in ("Laplace, as printed", "homogeneous Poisson")}
     monkeypatch.setattr(made, "PUBLISHED", published)
     monkeypatch.setattr(made, "NEW", {"Laplace, tents, n kept": made.NEW["Laplace, tents, n kept"]})
-    monkeypatch.setattr(tables, "TESSELLATIONS", {"lambda4": (0.130, 0.128)})
+    monkeypatch.setattr(tables, "TESSELLATIONS", {"lambda4": tables.TESSELLATIONS["lambda4"]})
     monkeypatch.setattr(tables, "PAPER", {name: tables.PAPER[name] for name in ("lambda1", "lambda4")})
     out = tmp_path / "tables.md"
     words = f"x --tables 1 --originals 1 --sets 1 --workers 1 --folder {tmp_path / 'cells'} --out {out}"
