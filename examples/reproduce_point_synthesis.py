@@ -6,10 +6,15 @@ themselves not private; originals are simulated, or long published. A run that w
 
     OMP_NUM_THREADS=1 python examples/reproduce_point_synthesis.py --out docs/results/point_synthesis.md
 
-What stands in that file from the line "## Findings" on was written by hand, and is kept.
+What stands in that file from the line "## Findings" on was written by hand, and is kept. Points and streets of your own
+take the place of the towns in table 2, such as a city's crimes; what comes of it is as confidential as they are:
+
+    python examples/reproduce_point_synthesis.py --points crimes.csv --x "X Coordinate" --y "Y Coordinate" \\
+        --network streets.geojson --crs EPSG:3435 --snap 100 --out out/own/table.md
 """
 
 import argparse
+import hashlib
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
@@ -240,8 +245,8 @@ def picture_of_budgets(result: Means, path: Path) -> None:
 
 
 def picture_of_streets(path: Path) -> None:
-    """Soho beside one synthetic set of each mechanism at epsilon = 1."""
-    town = made.towns()["Soho"]
+    """The first town beside one synthetic set of each mechanism at epsilon = 1."""
+    town = next(iter(made.towns().values()))
     original = town.draw(np.random.default_rng(0))
     figure = matplotlib.figure.Figure(figsize=(18, 9.5), layout="constrained")
     axes = figure.subplots(2, 4).ravel()
@@ -308,6 +313,11 @@ shipped: `--points` and `--network` take files of one's own. Here are the street
 and of a town in Arizona (crimes), cut into segments of at most 50 m for the paper's mechanisms and the counts.
 alpha = 25 m. K is homogeneous, along the streets, corrected after Ang, Baddeley and Nair; of more than {most} points
 it is that of {most}. *LGCP, bound 3.8* as in table 1, with the exponential of the resistance metric.""",
+    "own": """## Table 2: streets of one's own
+
+**Confidential, as the points are.** {streets} synthetic sets; segments of at most 50 m for the paper's mechanisms and
+the counts. alpha = 25 m. K is homogeneous, along the streets, corrected after Ang, Baddeley and Nair; of more than
+{most} points it is that of {most}.""",
     "4": """## Table 4: triangles and squares
 
 delta = 1/n, so none would be released; {half} originals with {few} sets each (the paper: 30 sets), by NUTS {nuts} with
@@ -324,12 +334,20 @@ def run(args: argparse.Namespace) -> tuple[dict[str, Means], pd.DataFrame, float
         table = name.split()[0]
         if table in args.tables:
             # Studies of one table share a folder: originals and streams follow from names alone.
-            folder = args.folder / f"{table}-{study.patterns}"
+            folder = args.folder / f"{table}-{study.patterns}{own_files(args)}"
             cells = study.run(folder, workers=args.workers)
             seconds += study.seconds(folder)["seconds"].sum()
             found.setdefault(table, {}).update(by_place(averages(cells)))
             parts.append(averages(cells).assign(table=name))
     return found, pd.concat(parts), seconds
+
+
+def own_files(args: argparse.Namespace) -> str:
+    """Name for what one's own files and their reading are, so that other ones find no cells of theirs."""
+    if not made.OWN:
+        return ""
+    read = repr((args.crs, args.x, args.y, args.snap)).encode()
+    return "-" + hashlib.sha256(args.points.read_bytes() + args.network.read_bytes() + read).hexdigest()[:16]
 
 
 def averages(cells: pd.DataFrame) -> pd.DataFrame:
@@ -367,7 +385,8 @@ def text(args: argparse.Namespace, found: dict[str, Means], seconds: float) -> s
     lines = INTRODUCTION.splitlines()
     for name, table in {"1": table_one, "2": table_two, "4": table_four}.items():
         if name in found:
-            lines += ["", *TEXTS[name].format(**sizes).splitlines(), *table(found[name])]
+            words = TEXTS["own" if name == "2" and made.OWN else name]
+            lines += ["", *words.format(**sizes).splitlines(), *table(found[name])]
             lines += [] if name not in PICTURES else ["", f"![{PICTURES[name][0]}]({args.out.stem}{PICTURES[name][1]})"]
     command = "OMP_NUM_THREADS=1 python " + shlex.join(sys.argv)
     return "\n".join(
@@ -375,7 +394,7 @@ def text(args: argparse.Namespace, found: dict[str, Means], seconds: float) -> s
     )
 
 
-PICTURES = {"1": ("pMSE and total variation by epsilon", ".png"), "2": ("Soho at epsilon = 1", "_streets.png")}
+PICTURES = {"1": ("pMSE and total variation by epsilon", ".png"), "2": ("streets at epsilon = 1", "_streets.png")}
 
 
 def main() -> None:
@@ -386,7 +405,20 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path("out/point_synthesis"), help="keeps finished cells")
     parser.add_argument("--out", type=Path, default=Path("out/point_synthesis/point_synthesis.md"))
+    own = parser.add_argument_group("points of one's own, along streets, in place of the towns of table 2")
+    own.add_argument("--points", type=Path, help="file of points, such as a CSV of crimes")
+    own.add_argument("--network", type=Path, help="file of streets: lines in GeoJSON, GeoPackage or GeoParquet")
+    own.add_argument("--crs", help="coordinate system of the points, in which all is done, such as EPSG:3435")
+    own.add_argument("--x", help="column of the first coordinate")
+    own.add_argument("--y", help="column of the second coordinate")
+    own.add_argument("--snap", type=float, default=100.0, help="farthest that points lie off the streets, in its unit")
     args = parser.parse_args()
+    if args.points or args.network:
+        if not (args.points and args.network and args.crs):
+            parser.error("--points, --network and --crs are given together")
+        args.tables = ["2"]
+        read = {"crs": args.crs, "x": args.x, "y": args.y, "snap": args.snap}
+        made.OWN = {args.points.stem: made.own_town(args.points, args.network, **read)}
     found, means, seconds = run(args)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     kept = args.out.read_text().partition(FINDINGS)[1:] if args.out.exists() else ()

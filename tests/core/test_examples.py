@@ -1,11 +1,13 @@
 """Examples: the tables of Kim & Lim's paper made again, and the picture of the README."""
 
 import importlib
+import json
 import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyproj
 import pytest
 
 import dpppsynth as dps
@@ -295,3 +297,60 @@ def test_pictures_of_the_page_on_choosing_state_no_less_than_is_proved(monkeypat
     counted = ", ".join(str(pictures.addresses_within(radius, xy)) for radius in pictures.RADII)
     assert f"addresses lie in each: {counted}]" in page
     assert all((pictures.OUT / f"{name}.png").stat().st_size < 150_000 for name in ("alpha", "epsilon", "budgets"))
+
+
+def crimes_of_a_city(folder):
+    """Files as Chicago publishes them: crimes in feet among other columns, centre lines of streets in degrees.
+
+    Streets cross without a common vertex, and one of them meets no other.
+    """
+    rng, way = np.random.default_rng(5), pyproj.Transformer.from_crs("EPSG:3435", "EPSG:4326", always_xy=True)
+    low, side = np.array([1_170_000.0, 1_900_000.0]), 2000.0
+    ends = [([0, t], [side, t]) for t in (0, 700, 1400)] + [([t, -50], [t, side]) for t in (100, 900, 1900)]
+    ends.append(([side + 500, 0], [side + 500, 300]))
+    lines = [[way.transform(*(low + end)) for end in line] for line in ends]
+    features = [
+        {"type": "Feature", "properties": {"street_nam": f"S{k}"}, "geometry": {"type": "LineString", "coordinates": c}}
+        for k, c in enumerate(lines)
+    ]
+    (folder / "streets.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    rows = ["ID,Case Number,Date,Primary Type,Arrest,X Coordinate,Y Coordinate,Latitude,Longitude,Location"]
+    for k in range(40):
+        x, y = np.add(low, (rng.uniform(0, side), rng.choice([0.0, 700.0, 1400.0]) + rng.normal(0, 10)))
+        rows.append(
+            f'{k},HX{k:06d},01/01/2023 01:00:00 PM,"THEFT, OTHER",false,{x:.0f},{y:.0f},41.87,-87.65,"(41.87, -87.65)"'
+        )
+    (folder / "crimes.csv").write_text("\n".join(rows) + "\n")
+    return ["--points", folder / "crimes.csv", "--network", folder / "streets.geojson", "--crs", "EPSG:3435"]
+
+
+def test_points_of_ones_own_take_the_place_of_the_towns(tmp_path, monkeypatch, made, tables):
+    """Streets are cut at crossings and reprojected; the one apart is left out, and alpha is in the streets' feet."""
+    some = ("Laplace, as printed", "homogeneous Poisson")
+    monkeypatch.setattr(made, "STREETS", {name: made.STREETS[name] for name in some})
+    monkeypatch.setattr(made, "OWN", {})
+    monkeypatch.setattr(tables, "picture_of_streets", lambda path: path.touch())
+    out = tmp_path / "own.md"
+    given = [*crimes_of_a_city(tmp_path), "--x", "X Coordinate", "--y", "Y Coordinate", "--sets", 2, "--workers", 1]
+    monkeypatch.setattr(sys, "argv", list(map(str, ["x", *given, "--folder", tmp_path / "cells", "--out", out])))
+    tables.main()
+    text = out.read_text()
+    assert "### crimes\n\n40 points, 3.7 km of streets" in text
+    assert "Confidential" in text
+    assert "Soho" not in text
+    town = made.OWN["crimes"]
+    assert town.alpha == pytest.approx(25 / 0.3048)
+    assert len(town.domain.edges) == 3 * 4 + 3 * 4
+    assert [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| ")][-2:] == [
+        f"| {name}" for name in some
+    ]
+
+
+@pytest.mark.parametrize("left_out", ["--points", "--network", "--crs"])
+def test_points_of_ones_own_need_streets_and_a_coordinate_system(tmp_path, monkeypatch, tables, left_out, capsys):
+    given = list(map(str, crimes_of_a_city(tmp_path)))
+    del given[given.index(left_out) : given.index(left_out) + 2]
+    monkeypatch.setattr(sys, "argv", ["x", *given])
+    with pytest.raises(SystemExit, match="2"):
+        tables.main()
+    assert "are given together" in capsys.readouterr().err
