@@ -280,6 +280,24 @@ def test_picture_of_the_readme_states_no_less_than_is_proved(monkeypatch, tmp_pa
     assert picture.OUT.stat().st_size < 200_000
 
 
+@pytest.mark.slow
+def test_picture_of_the_model_has_the_plans_own_tents(monkeypatch, tmp_path):
+    """The noised masses are those of the mesh beside them: one circle a vertex."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    picture = importlib.import_module("model_picture")
+    drawn = []
+    masses = picture.masses
+    monkeypatch.setattr(picture, "masses", lambda *given: (drawn.append(given), masses(*given)))
+    picture.main(tmp_path / "model.png")
+    ((_, mesh, exact, noised),) = drawn
+    assert len(mesh.vertices) == len(exact) == len(noised)
+    assert exact.sum() == pytest.approx(392)
+    # Laplace noise of scale .63: none of 49 beyond 20 scales, but for one run in ten million.
+    assert 0 < np.abs(noised - exact).max() < 13
+    assert (tmp_path / "model.png").read_bytes()[:4] == b"\x89PNG"
+    assert picture.OUT.stat().st_size < 200_000
+
+
 def test_pictures_of_the_page_on_choosing_state_no_less_than_is_proved(monkeypatch):
     """A radius of its own for each curve: the README's would state too little for a smaller one."""
     monkeypatch.syspath_prepend(EXAMPLES)
