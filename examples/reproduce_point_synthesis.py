@@ -122,7 +122,7 @@ def studies(originals: int, sets: int | None) -> dict[str, Study]:
             made.towns(), made.STREETS, BUDGETS, repeats=1, patterns=sets or 30, measures=made.STREET_MEASURES, **seed
         ),
         "4": Study(three, made.TESSELLATIONS, BUDGETS, repeats=half, patterns=sets or 6, **planar),
-        "4 by NUTS": Study(three, made.BY_NUTS, BUDGETS, repeats=max(1, originals // 5), patterns=1, **planar),
+        "4 by NUTS": Study(three, made.BY_NUTS, BUDGETS, repeats=max(1, originals // 10), patterns=1, **planar),
     }
 
 
