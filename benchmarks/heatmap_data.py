@@ -95,13 +95,23 @@ def image(rng: np.random.Generator, people: int = 75) -> Scene:
     return Scene(xy, user)
 
 
+# First days of the paper's months, and of those after them, by what a file's name holds.
+MONTHS = {"gowalla": ("2010-01-01", "2010-02-01"), "brightkite": ("2008-11-01", "2009-01-01")}
+
+
+def months(path: Path) -> tuple[str | None, str | None]:
+    """The paper's months of a file of Gowalla or Brightkite, by its name; of another one all there are."""
+    return next((found for name, found in MONTHS.items() if name in path.name.lower()), (None, None))
+
+
 def cities(number: int, seed: int, files: list[Path]) -> list[Scene]:
-    """Simulated cities; of files of check-ins, the busiest cells of 300 x 300 in the paper's box instead."""
+    """Simulated cities; of files of check-ins, the busiest cells of 300 x 300 in the paper's box and months."""
     if not files:
         return [city(np.random.default_rng([seed, 1, which])) for which in range(number)]
     scenes: list[Scene] = []
     for path in files:
-        found = read_checkins(path, box=AMERICA, incomplete="drop")
+        since, until = months(path)
+        found = read_checkins(path, since=since, until=until, box=AMERICA, incomplete="drop")
         for box in busiest_cells(found, AMERICA, most=number):
             cell = found.within(box)
             scenes.append(Scene(cell.unit_square(box), cell.user))

@@ -333,7 +333,13 @@ def main() -> None:
     parser = command_line(__doc__, "folder of heatmaps.md; nothing is written without it")
     parser.add_argument("--work", type=Path, default=Path("out/heatmaps"), help="raw scores; what is there is not run")
     parser.add_argument("--only", choices=list(EXPERIMENTS), nargs="*", help="run these, and write nothing")
-    parser.add_argument("--checkins", type=Path, nargs="*", default=[], help="files of Gowalla and Brightkite")
+    parser.add_argument(
+        "--checkins",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="files of Gowalla and Brightkite, known by their names: January 2010, November and December 2008",
+    )
     parser.add_argument("--scale", action="store_true", help="time and memory instead")
     args = parser.parse_args()
     if args.scale:

@@ -1,12 +1,16 @@
 """Data of benchmarks/local.py: simulated as published experiments describe theirs, and shipped patterns scaled up."""
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from dpppsynth import datasets
+from dpppsynth.io import read_network
 from dpppsynth.spatial.mesh import Floats, Ints
 
 SEED = 2408
@@ -34,6 +38,27 @@ class Points:
         """(n,) cells `i d + j` of a d x d grid, i along x."""
         i, j = np.clip((self.unit * d).astype(np.int64), 0, d - 1).T
         return i * d + j
+
+
+# Points of one's own, in place of the shipped patterns.
+OWN: Points | None = None
+
+
+def own_points(path: Path, place: Path | Sequence[float], *, crs: str, x: str | None, y: str | None) -> Points:
+    """Points of a file in a public square: its corner and side, or the square that holds a file's streets.
+
+    Points outside are left out, as the paper leaves out those outside its boxes.
+    """
+    if isinstance(place, Path):
+        bounds = read_network(place, to_crs=crs, node=True, largest_component=True).bounds
+        low, side = np.array(bounds[:2]), max(np.subtract(bounds[2:], bounds[:2]))
+        box = square(float(low[0]), float(low[1]), float(side))
+    else:
+        box = square(*place)
+    # Cities leave coordinates blank where they hide or lack them.
+    table = pd.read_csv(path, usecols=[x or "x", y or "y"])
+    xy = table[[x or "x", y or "y"]].dropna().to_numpy(dtype=float)
+    return kept(path.stem, box, xy)
 
 
 def kept(name: str, bounds: tuple[float, float, float, float], xy: Floats) -> Points:
@@ -67,8 +92,14 @@ def area_data() -> list[Points]:
             np.concatenate([gaussian(rho, mean, 100_000, rng) for mean, rho in three]),
         ),
         kept("SZipf", square(0, 0, 1), 2 ** rng.random((100_000, 2)) - 1),
-        shipped("Soho", square(529_100, 180_680, 670), SCALED, rng),
-        shipped("Arizona", square(722_500, 875_000, 7000), SCALED, rng),
+        *(
+            [OWN]
+            if OWN
+            else [
+                shipped("Soho", square(529_100, 180_680, 670), SCALED, rng),
+                shipped("Arizona", square(722_500, 875_000, 7000), SCALED, rng),
+            ]
+        ),
     ]
 
 
@@ -93,6 +124,8 @@ def range_data() -> list[Points]:
     """Clusters that stand for the published check-ins and trips, of the same size, then the shipped patterns."""
     found = [clusters(name, *STAND_INS[name], np.random.default_rng([SEED, 2, k])) for k, name in enumerate(STAND_INS)]
     rng = np.random.default_rng([SEED, 3])
+    if OWN:
+        return [*found, OWN]
     soho, arizona = datasets.soho_deaths().domain.bounds, datasets.geodanet_crimes().domain.bounds
     return [*found, shipped("Soho", soho, SCALED_RANGES, rng), shipped("Arizona", arizona, SCALED_RANGES, rng)]
 

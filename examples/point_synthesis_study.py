@@ -106,6 +106,25 @@ def metre(domain: Any) -> float:
     return 1 / 0.3048 if "foot" in domain.unit else 1.0
 
 
+@dataclass(frozen=True)
+class Held:
+    """Draws one pattern that is there already."""
+
+    pattern: dps.PointPattern
+
+    def __call__(self, _: np.random.Generator) -> dps.PointPattern:
+        return self.pattern
+
+
+def own_town(points: Path, network: Path, *, crs: str, x: str | None, y: str | None, snap: float) -> Scenario:
+    """Points along streets from two files, such as crimes as cities publish them.
+
+    Streets are cut at crossings, and their largest component is taken; no point lies farther off it than `snap`.
+    """
+    streets = dps.io.read_network(network, to_crs=crs, node=True, largest_component=True)
+    return town(Held(dps.io.read_pattern(points, streets, x=x, y=y, crs=crs, snap=snap)))
+
+
 def town(draw: Callable[[np.random.Generator], dps.PointPattern]) -> Scenario:
     network = draw(np.random.default_rng(0)).domain
     return Scenario(network, draw, ALPHA * metre(network))
@@ -121,8 +140,12 @@ def simulations() -> dict[str, Scenario]:
     }
 
 
+# Streets of one's own by name, in place of the shipped ones.
+OWN: dict[str, Scenario] = {}
+
+
 def towns() -> dict[str, Scenario]:
-    return {"Soho": town(soho), "Arizona": town(arizona)}
+    return OWN or {"Soho": town(soho), "Arizona": town(arizona)}
 
 
 # How synthetic sets are made.

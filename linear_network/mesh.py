@@ -170,6 +170,19 @@ class NetworkMesh(StreetMesh):
         ends = [np.column_stack([self.edge, at]) for at in (self.start, self.end)]
         return Pieces(np.stack(ends, axis=1), np.arange(len(self.edge)), self.end - self.start)
 
+    def dual_cells(self) -> Any:
+        """(V,) shapely lines: the halves of the segments at each vertex, which no other is nearer to by path."""
+        middle = (self.start + self.end) / 2
+        return self._courses([self.start, middle], [middle, self.end])
+
+    def _courses(self, starts: list[Floats], ends: list[Floats]) -> Any:
+        """(V,) parts of edges, by the vertex that has them: between distances (k, T) along the edges of segments."""
+        lines = self.domain.lines[self.edge]
+        parts = [substring(*each) for a, b in zip(starts, ends, strict=True) for each in zip(lines, a, b, strict=True)]
+        owner = self.elements.T.ravel()
+        order = np.argsort(owner, kind="stable")
+        return shapely.multilinestrings(np.array(parts, dtype=object)[order], indices=owner[order])
+
     @cached_property
     def metric(self) -> Floats:
         return resistances(self.domain, self.positions, self.positions)
@@ -257,6 +270,10 @@ class SegmentCells(NetworkMesh):
     def vertices(self) -> Floats:  # type: ignore[override]
         """(T, 2) coordinates of the segments' middles."""
         return self.domain.coordinates(self.positions)
+
+    def dual_cells(self) -> Any:
+        """(T,) shapely lines: the segments themselves."""
+        return self._courses([self.start], [self.end])
 
     def weights(self, element: Ints, positions: Floats) -> Floats:
         return np.ones((len(element), 1))

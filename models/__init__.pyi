@@ -9,7 +9,6 @@ from dpppsynth.models.laplace_approximation import LaplacePosterior as LaplacePo
 from dpppsynth.models.laplace_approximation import laplace_posterior as laplace_posterior
 from dpppsynth.models.lgcp import build_lgcp as build_lgcp
 from dpppsynth.models.lgcp import build_noise_aware as build_noise_aware
-from dpppsynth.models.lgcp import dual_measure as dual_measure
 from dpppsynth.models.lgcp import tent_masses as tent_masses
 from dpppsynth.models.likelihood import NoisyField as NoisyField
 from dpppsynth.models.likelihood import NoisyMasses as NoisyMasses
@@ -17,6 +16,8 @@ from dpppsynth.models.nuts import Chains as Chains
 from dpppsynth.models.nuts import Diagnostics as Diagnostics
 from dpppsynth.models.nuts import Sampler as Sampler
 from dpppsynth.models.nuts import diagnose as diagnose
+from dpppsynth.models.quadrature import dual_measure as dual_measure
+from dpppsynth.models.quadrature import dual_mesh as dual_mesh
 from dpppsynth.models.recipes import domain_from_geojson as domain_from_geojson
 from dpppsynth.models.recipes import mesh_from_recipe as mesh_from_recipe
 from dpppsynth.models.recipes import trace_mesh as trace_mesh

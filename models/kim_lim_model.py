@@ -14,8 +14,8 @@ import numpy as np
 from dpppsynth.core.errors import InputError
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.models.draws import NutsDraw, gated_draw
-from dpppsynth.models.lgcp import dual_measure, log_likelihood
-from dpppsynth.spatial.domains import Window
+from dpppsynth.models.lgcp import log_likelihood
+from dpppsynth.models.quadrature import dual_measure
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 
 if TYPE_CHECKING:
@@ -74,16 +74,17 @@ class KimLimModel:
         elif self.mesh.recipe["builder"] != "regular":
             msg = "mesh: Kim & Lim's scheme needs a regular one, such as regular_triangulation(window, shape=(11, 11))."
             raise InputError(msg)
+        # Refused before anything is read where a vertex has no cell.
+        _ = self.measure
 
     @cached_property
     def measure(self) -> Floats:
-        """(V,) dual-mesh areas: Kim & Lim's Voronoi cells on rectangles, basis integrals elsewhere."""
-        rectangle = isinstance(self.mesh.domain, Window) and self.mesh.domain.is_rectangle
-        return dual_measure(self.mesh, "voronoi" if rectangle else "basis")
+        """(V,) areas or lengths of the cells of the Voronoi dual mesh."""
+        return dual_measure(self.mesh)
 
     def prepare(self) -> None:
         """Compute what a draw needs besides the masses."""
-        _ = self.measure, self._roots if self.mesh.kind == "segment" else self._places
+        _ = self._roots if self.mesh.kind == "segment" else self._places
 
     @property
     def size(self) -> int:

@@ -3,17 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import shapely
 
-from dpppsynth.core.arguments import instance, one_of
+from dpppsynth.core.arguments import instance
 from dpppsynth.models.covariances import Covariance, covariance_matrix, factor
 from dpppsynth.models.likelihood import MassLikelihood
 from dpppsynth.models.nuts import Density
+from dpppsynth.models.quadrature import MESH, Quadrature
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.planar_mesh import PlanarMesh
-
-MESH = "regular_triangulation(window, spacing=100.0) makes one"
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -26,20 +23,11 @@ def tent_masses(pattern: PointPattern, mesh: Mesh) -> Floats:
     return np.asarray(mesh.basis(pattern.positions).sum(axis=0)).ravel()
 
 
-def dual_measure(mesh: Mesh, dual: str) -> Floats:
-    """(V,) dual-mesh areas: "voronoi" cells (Kim & Lim; rectangles and networks) or "basis" integrals (everywhere)."""
-    instance("mesh", mesh, Mesh, MESH)
-    # The dual cells of segments end at their midpoints, and so do the integrals of the basis.
-    if one_of("dual", dual, ("voronoi", "basis")) == "basis" or not isinstance(mesh, PlanarMesh):
-        return mesh.measure
-    return np.asarray(shapely.area(mesh.voronoi_cells()))
-
-
-def build_lgcp(pattern: PointPattern, mesh: Mesh, covariance: Covariance, *, dual: str = "voronoi") -> "pm.Model":
+def build_lgcp(pattern: PointPattern, mesh: Mesh, covariance: Covariance, *, quadrature: str = "voronoi") -> "pm.Model":
     """Log-Gaussian Cox model of raw points, for data that need no protection: its posterior is **not** private.
 
     `log lambda = intercept + field`, flat intercept, field `M z` with `M M'` the covariance on the vertices, and the
-    dual-mesh likelihood `sum_j psi_j w_j - a_j exp(w_j)`.
+    likelihood `sum_j psi_j w_j - integral of exp(w)`.
 
     Parameters
     ----------
@@ -47,24 +35,30 @@ def build_lgcp(pattern: PointPattern, mesh: Mesh, covariance: Covariance, *, dua
     mesh : Mesh
     covariance : Covariance
         For instance `PoweredExponential(sigma, length_scale)`.
-    dual : {"voronoi", "basis"}
-        Kind of the areas a_j; Kim & Lim's Voronoi cells exist on rectangles, basis integrals on every window.
+    quadrature : {"voronoi", "basis", "exact"}
+        The integral, in windows and on networks: `sum_j a_j exp(w_j)` with a_j the cells of the `dual_mesh`, or
+        the integrals of the basis functions; or by Gauss points in every element, to rounding for any but wild fields.
 
     Returns
     -------
     pymc.Model
         Variables `intercept`, `z`, `log_intensity` (vertices); potential `log_likelihood`. Extend it in a `with` block.
+
+    Raises
+    ------
+    InputError
+        When a cell of the dual mesh is empty though its vertex's basis function is not.
     """
-    psi, measure = tent_masses(pattern, mesh), dual_measure(mesh, dual)
+    psi, rule = tent_masses(pattern, mesh), Quadrature.of(mesh, quadrature)
     root = factor(covariance_matrix(covariance, mesh))
     import pymc as pm
     import pytensor.tensor as pt
 
     with pm.Model() as model:
-        intercept = pm.Flat("intercept", initval=np.log(psi.sum() / measure.sum()))
+        intercept = pm.Flat("intercept", initval=np.log(psi.sum() / rule.weight.sum()))
         z = pm.Normal("z", 0, 1, shape=root.shape[1])
         w = pm.Deterministic("log_intensity", intercept + pt.dot(root, z))
-        pm.Potential("log_likelihood", log_likelihood(w, psi, measure))
+        pm.Potential("log_likelihood", pt.dot(psi, w) - rule.integral(w, pt))
     return model
 
 

@@ -84,6 +84,27 @@ SHORTEST = 1e-12
 class TraceMesh(StreetMesh, PlanarMesh):
     """Triangles of the plane whose integrals run along the edges of a network."""
 
+    def cells_around(self, sites: Floats) -> Any:
+        """(V,) shapely lines: the parts of streets nearest to each of their triangle's sites (T, 3, 2), by vertex."""
+        ends = self.domain.coordinates(self.pieces.corners.reshape(-1, 2)).reshape(-1, 2, 2)
+        first, way = ends[:, 0], ends[:, 1] - ends[:, 0]
+        corner = self.elements[self.pieces.element]
+        away = first[:, None] - sites[self.pieces.element]
+        # Squared distances at a share t of the way differ by those at t = 0, plus a linear function of t.
+        level, slope = (away**2).sum(axis=-1), 2 * np.einsum("pkd,pd->pk", away, way)
+        rise, drop = np.roll(slope, -1, axis=1) - slope, level - np.roll(level, -1, axis=1)
+        meet = np.clip(np.divide(drop, rise, out=np.zeros_like(rise), where=rise != 0), 0, 1)
+        share = np.sort(np.column_stack([np.zeros(len(way)), meet, np.ones(len(way))]), axis=1)
+        middle = (share[:, :-1] + share[:, 1:]) / 2
+        nearest = (level[:, None] + middle[..., None] * slope[:, None]).argmin(axis=-1)
+        owner = np.take_along_axis(corner, nearest, axis=1)
+        at = first[:, None] + share[..., None] * way[:, None]
+        real = share[:, 1:] > share[:, :-1]
+        lines = shapely.linestrings(np.stack([at[:, :-1][real], at[:, 1:][real]], axis=1))
+        order = np.argsort(owner[real], kind="stable")
+        out = np.full(len(self.vertices), shapely.MultiLineString())
+        return shapely.multilinestrings(lines[order], indices=owner[real][order], out=out)
+
 
 def trace_mesh(
     network: LinearNetwork, *, spacing: float | None = None, shape: tuple[int, int] | None = None

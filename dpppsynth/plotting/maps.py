@@ -221,7 +221,7 @@ def _heat(release: Any, bandwidth: float | None) -> tuple[Domain, Floats]:
 
 
 def plot_mesh(mesh: Mesh, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-    """Draw a mesh with its vertices, on a rectangular window also with the Voronoi cells dual to it.
+    """Draw a mesh with its vertices, on a window also with the Voronoi cells dual to it.
 
     On a network its segments end at the vertices; a mesh of the plane is drawn over the streets. Cells that share no
     vertices, as those of a grid for range queries, are drawn alone.
@@ -236,7 +236,7 @@ def plot_mesh(mesh: Mesh, ax: Axes | None = None, *, title: str | None = None) -
     joined = len(np.unique(mesh.vertices, axis=0)) == len(mesh.vertices)
     label = "mesh" if joined else "cells"
     ax.add_collection(LineCollection(_element_lines(mesh), colors=INK, linewidths=width, zorder=3, label=label))
-    if joined and isinstance(mesh, PlanarMesh) and mesh.domain.is_rectangle:
+    if joined and isinstance(mesh, PlanarMesh) and isinstance(mesh.domain, Window):
         dashes: Any = (0, (4, 3))
         ax.add_collection(
             LineCollection(
@@ -262,7 +262,7 @@ def _element_lines(mesh: Mesh) -> list[Floats]:
 
 def _cell_borders(mesh: PlanarMesh) -> list[Floats]:
     """Borders between the Voronoi cells; neighbours share one, and drawn twice its dashes would fill their own gaps."""
-    borders = shapely.union_all(shapely.boundary(mesh.voronoi_cells())).difference(mesh.domain.geometry.boundary)
+    borders = shapely.union_all(shapely.boundary(mesh.dual_cells())).difference(mesh.domain.geometry.boundary)
     return [shapely.get_coordinates(part) for part in shapely.get_parts(shapely.line_merge(borders))]
 
 

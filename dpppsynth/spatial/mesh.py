@@ -193,6 +193,32 @@ class Mesh:
         steepest = np.einsum("sk,tcki->tcsi", signs, self.gradients)
         return float(np.sqrt(np.max((steepest**2).sum(axis=-1))))
 
+    def dual_cells(self) -> Any:
+        """(V,) shapely geometries that tile the domain: the part of it that belongs to each vertex."""
+        raise NotImplementedError
+
+    @cached_property
+    def mean_places(self) -> Floats:
+        """(V, 2) mean place of each basis function in the domain: integral of `x phi_j(x)`, by that of phi_j."""
+        return self._means(self.elements, len(self.vertices), self.vertices)
+
+    @cached_property
+    def mean_places_within(self) -> Floats:
+        """(T, k, 2) mean places of the basis functions in each element's part of the domain."""
+        place = np.arange(self.elements.size).reshape(self.elements.shape)
+        corner = self.vertices[self.elements].reshape(-1, 2)
+        return self._means(place, place.size, corner).reshape(*place.shape, 2)
+
+    def _means(self, number: Ints, size: int, otherwise: Floats) -> Floats:
+        """(size, 2) mean places of basis functions, added up by the number (T, k) of each in each element."""
+        positions, element, weight = self.pieces.quadrature()
+        mass = np.clip(self.weights(element, positions), 0, None) * weight[:, None]
+        owner, place = number[element].ravel(), self.domain.coordinates(positions)
+        moments = np.column_stack([np.ones(len(place)), place])
+        total, *moment = (np.bincount(owner, (mass * each[:, None]).ravel(), minlength=size) for each in moments.T)
+        some = total[:, None] > 0
+        return np.divide(np.column_stack(moment), total[:, None], out=otherwise.copy(), where=some)
+
     def cut(self, polygons: Any, tree: Any) -> tuple[Pieces, Ints]:
         """Pieces of the domain cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
         raise NotImplementedError

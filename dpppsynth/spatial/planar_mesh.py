@@ -13,6 +13,7 @@ import scipy
 import shapely
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.rounding import power_of_ten
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.spatial.domains import LARGEST, Domain, Window, as_reals
 from dpppsynth.spatial.mesh import NODES, Mesh, Pieces, triangulate
@@ -22,6 +23,8 @@ PLANAR = ("triangle", "square")
 SLIVER = 1e-12
 # Largest distance of such parts from the elements, in smallest heights: under 1 % of the lattice's spare room.
 THREAD = 1e-9
+# Smallest share of a basis function's integral that the dual cell of a vertex may have.
+LEAST = 0.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -213,18 +216,66 @@ class PlanarMesh(Mesh, of_arrays=True):
         common = triangulate(shared, np.arange(len(element)))
         return Pieces(common.corners, element[common.element], common.weight), polygon[common.element]
 
-    def voronoi_cells(self) -> Any:
-        """(V,) shapely polygons: the part of a rectangular window nearer to each vertex than to any other.
+    def dual_cells(self) -> Any:
+        """(V,) shapely geometries, the Voronoi dual mesh: the part of each element nearest to each of its `sites`.
 
-        The dual mesh of Kim & Lim's likelihood and of their Figure 1. On windows that cut elements it loses mass
-        (docs/theory.md, section 8), so it is refused there; use `measure`.
+        Clipped by borders and holes; a cell reaches no farther than the basis function of its vertex. Nothing of the
+        domain is left out. On triangles without obtuse angles, and where elements are whole, these are the places
+        nearer to a vertex than to any other.
         """
-        if not self.domain.is_rectangle:
-            msg = "voronoi_cells: defined on rectangular windows only; use `mesh.measure` on this window."
-            raise InputError(msg)
-        sites = shapely.multipoints(self.vertices)
-        cells = shapely.voronoi_polygons(sites, extend_to=self.domain.geometry, ordered=True)
-        return shapely.intersection(shapely.get_parts(cells), self.domain.geometry)
+        return self.cells_around(self.sites)
+
+    @cached_property
+    def sites(self) -> Floats:
+        """(T, k, 2) vertices of the elements; where one's cell were hardly anything, its basis function's mean places.
+
+        The cell of a vertex outside a window may miss the window, though its basis function does not. Its mean place
+        in the domain stands for it, or, where that is no better, as for a vertex in the middle of a hole, the mean
+        place in each element.
+        """
+        sites = self.vertices[self.elements]
+        for places in (self.mean_places[self.elements], self.mean_places_within):
+            cells = self.cells_around(sites)
+            # Of cells in a window lengths are those of borders, of cells along streets there is no area.
+            size = shapely.area(cells) if isinstance(self.domain, Window) else shapely.length(cells)
+            small = size < LEAST * self.measure
+            sites = np.where(small[self.elements][..., None], places, sites)
+        return sites
+
+    def cells_around(self, sites: Floats) -> Any:
+        """(V,) shapely geometries: the parts of elements nearest to each of their sites (T, k, 2), by vertex."""
+        at, k = sites, self.elements.shape[1]
+        parts = np.repeat(self.element_parts[:, None], k, axis=1)
+        reach = 4 * self.domain.diameter
+        for i in range(k):
+            for j in (other for other in range(k) if other != i):
+                nearer = half_planes((at[:, i] + at[:, j]) / 2, at[:, i] - at[:, j], reach)
+                parts[:, i] = shapely.intersection(parts[:, i], nearer)
+        owner = self.elements.ravel()
+        order = np.argsort(owner, kind="stable")
+        column = np.arange(len(order)) - np.searchsorted(owner[order], owner[order])
+        beside = np.full((len(self.vertices), column.max() + 1), None)
+        beside[owner[order], column] = parts.ravel()[order]
+        # On a grid, or ends of cuts that differ by rounding would leave slits.
+        return shapely.union_all(beside, grid_size=power_of_ten(1e-9 * self.domain.diameter), axis=1)
+
+
+def half_planes(point: Floats, normal: Floats, reach: float) -> Any:
+    """(n,) shapely squares on the side of lines through points (n, 2) that normals (n, 2) show; all for a normal 0."""
+    length = np.hypot(*normal.T)[:, None]
+    normal = np.divide(normal, length, out=np.zeros_like(normal), where=length > 0)
+    along = np.column_stack([-normal[:, 1], normal[:, 0]])
+    return shapely.polygons(
+        np.stack(
+            [
+                point - reach * along,
+                point + reach * along,
+                point + reach * along + 2 * reach * normal,
+                point - reach * along + 2 * reach * normal,
+            ],
+            axis=1,
+        )
+    )
 
 
 def cut_to_window(polygons: Any, domain: Window) -> Pieces:

@@ -1,11 +1,13 @@
 """Examples: the tables of Kim & Lim's paper made again, and the picture of the README."""
 
 import importlib
+import json
 import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyproj
 import pytest
 
 import dpppsynth as dps
@@ -39,7 +41,22 @@ STREETS = """
 LGCP    24.267/18.827/8.284  86.4(10.6)/87.7(12.4)/83.8(11.3)
 Laplace 8.288/4.013/3.768    1443.6(182)/209.9(25)/91.7(9)
 """
+PUBLISHED_TESSELLATIONS = """
+lambda2 .1 .076/.077 77.2/79.9   .865/1.080
+lambda2 1  .076/.076 77.2/78.4   .882/.814
+lambda2 10 .076/.077 76.9/76.5   .929/.643
+lambda3 .1 .052/.053 129.3/132.7 .114/.142
+lambda3 1  .052/.053 128.9/131.1 .108/.124
+lambda3 10 .052/.053 129.9/130.7 .110/.096
+lambda4 .1 .13/.128  56.7/57.7   4.258/4.505
+lambda4 1  .13/.129  58.1/59.3   5.184/5.077
+lambda4 10 .128/.13  57.6/58.5   4.851/4.670
+"""
 BUDGET = 1.0, 0.02, 50
+
+
+def pairs(cell):
+    return tuple(map(float, cell.split("/")))
 
 
 class Fixed:
@@ -88,7 +105,13 @@ def test_the_papers_numbers_are_the_published_ones(tables):
     for who, mise, points in (line.split() for line in STREETS.split("\n") if line):
         assert tables.CHICAGO[who][0] == tuple(map(float, mise.split("/")))
         assert [each.replace(" ", "") for each in tables.CHICAGO[who][1]] == points.split("/")
-    assert tables.TESSELLATIONS == {"lambda2": (0.076, 0.077), "lambda3": (0.052, 0.053), "lambda4": (0.13, 0.128)}
+    rows = [line.split() for line in PUBLISHED_TESSELLATIONS.split("\n") if line]
+    numbers = {(where, float(epsilon)): tuple(pairs(each) for each in cells) for where, epsilon, *cells in rows}
+    assert numbers == {
+        (where, epsilon): row
+        for where, budgets in tables.TESSELLATIONS.items()
+        for epsilon, row in zip(tables.BUDGETS, budgets, strict=True)
+    }
 
 
 @pytest.mark.slow
@@ -209,7 +232,7 @@ def test_tables_from_a_small_run(tmp_path, monkeypatch, made, tables):
     published = {name: made.PUBLISHED[name] for name in ("Laplace, as printed", "homogeneous Poisson")}
     monkeypatch.setattr(made, "PUBLISHED", published)
     monkeypatch.setattr(made, "NEW", {"Laplace, tents, n kept": made.NEW["Laplace, tents, n kept"]})
-    monkeypatch.setattr(tables, "TESSELLATIONS", {"lambda4": (0.130, 0.128)})
+    monkeypatch.setattr(tables, "TESSELLATIONS", {"lambda4": tables.TESSELLATIONS["lambda4"]})
     monkeypatch.setattr(tables, "PAPER", {name: tables.PAPER[name] for name in ("lambda1", "lambda4")})
     words = f"x --tables 1 --originals 1 --sets 1 --workers 1 --folder {tmp_path / 'cells'} --out {tmp_path / 'out'}"
     monkeypatch.setattr(sys, "argv", words.split())
@@ -242,6 +265,24 @@ def test_picture_of_the_readme_states_no_less_than_is_proved(monkeypatch, tmp_pa
     assert picture.OUT.stat().st_size < 200_000
 
 
+@pytest.mark.slow
+def test_picture_of_the_model_has_the_plans_own_tents(monkeypatch, tmp_path):
+    """The noised masses are those of the mesh beside them: one circle a vertex."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    picture = importlib.import_module("model_picture")
+    drawn = []
+    masses = picture.masses
+    monkeypatch.setattr(picture, "masses", lambda *given: (drawn.append(given), masses(*given)))
+    picture.main(tmp_path / "model.png")
+    ((_, mesh, exact, noised),) = drawn
+    assert len(mesh.vertices) == len(exact) == len(noised)
+    assert exact.sum() == pytest.approx(392)
+    # Laplace noise of scale .63: none of 49 beyond 20 scales, but for one run in ten million.
+    assert 0 < np.abs(noised - exact).max() < 13
+    assert (tmp_path / "model.png").read_bytes()[:4] == b"\x89PNG"
+    assert picture.OUT.stat().st_size < 200_000
+
+
 def test_pictures_of_the_page_on_choosing_state_no_less_than_is_proved(monkeypatch):
     """A radius of its own for each curve: the README's would state too little for a smaller one."""
     monkeypatch.syspath_prepend(EXAMPLES)
@@ -259,3 +300,58 @@ def test_pictures_of_the_page_on_choosing_state_no_less_than_is_proved(monkeypat
     counted = ", ".join(str(pictures.addresses_within(radius, xy)) for radius in pictures.RADII)
     assert f"addresses lie in each: {counted}]" in page
     assert all((pictures.OUT / f"{name}.png").stat().st_size < 150_000 for name in ("alpha", "epsilon", "budgets"))
+
+
+def crimes_of_a_city(folder):
+    """Files as Chicago publishes them: crimes in feet among other columns, centre lines of streets in degrees.
+
+    Streets cross without a common vertex, and one of them meets no other.
+    """
+    rng, way = np.random.default_rng(5), pyproj.Transformer.from_crs("EPSG:3435", "EPSG:4326", always_xy=True)
+    low, side = np.array([1_170_000.0, 1_900_000.0]), 2000.0
+    ends = [([0, t], [side, t]) for t in (0, 700, 1400)] + [([t, -50], [t, side]) for t in (100, 900, 1900)]
+    ends.append(([side + 500, 0], [side + 500, 300]))
+    lines = [[way.transform(*(low + end)) for end in line] for line in ends]
+    features = [
+        {"type": "Feature", "properties": {"street_nam": f"S{k}"}, "geometry": {"type": "LineString", "coordinates": c}}
+        for k, c in enumerate(lines)
+    ]
+    (folder / "streets.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    rows = ["ID,Case Number,Date,Primary Type,Arrest,X Coordinate,Y Coordinate,Latitude,Longitude,Location"]
+    for k in range(40):
+        x, y = np.add(low, (rng.uniform(0, side), rng.choice([0.0, 700.0, 1400.0]) + rng.normal(0, 10)))
+        rows.append(
+            f'{k},HX{k:06d},01/01/2023 01:00:00 PM,"THEFT, OTHER",false,{x:.0f},{y:.0f},41.87,-87.65,"(41.87, -87.65)"'
+        )
+    (folder / "crimes.csv").write_text("\n".join(rows) + "\n")
+    return ["--points", folder / "crimes.csv", "--network", folder / "streets.geojson", "--crs", "EPSG:3435"]
+
+
+def test_points_of_ones_own_take_the_place_of_the_towns(tmp_path, monkeypatch, made, tables):
+    """Streets are cut at crossings and reprojected; the one apart is left out, and alpha is in the streets' feet."""
+    some = ("Laplace, as printed", "homogeneous Poisson")
+    monkeypatch.setattr(made, "STREETS", {name: made.STREETS[name] for name in some})
+    monkeypatch.setattr(made, "OWN", {})
+    monkeypatch.setattr(tables, "picture_of_streets", lambda path: path.touch())
+    given = [*crimes_of_a_city(tmp_path), "--x", "X Coordinate", "--y", "Y Coordinate", "--sets", 2, "--workers", 1]
+    monkeypatch.setattr(sys, "argv", list(map(str, ["x", *given, "--folder", tmp_path / "cells", "--out", tmp_path])))
+    tables.main()
+    rows = pd.read_csv(tmp_path / "point_synthesis.csv")
+    ours = rows[rows["scenario"] == "crimes"]
+    assert set(ours["synthesizer"]) == set(some)
+    assert set(rows["scenario"]) == {"crimes", "Chicago"}
+    town = made.OWN["crimes"]
+    assert len(town.draw(None)) == 40
+    assert town.domain.length * 0.3048 == pytest.approx(3700, rel=0.02)
+    assert town.alpha == pytest.approx(25 / 0.3048)
+    assert len(town.domain.edges) == 3 * 4 + 3 * 4
+
+
+@pytest.mark.parametrize("left_out", ["--points", "--network", "--crs"])
+def test_points_of_ones_own_need_streets_and_a_coordinate_system(tmp_path, monkeypatch, tables, left_out, capsys):
+    given = list(map(str, crimes_of_a_city(tmp_path)))
+    del given[given.index(left_out) : given.index(left_out) + 2]
+    monkeypatch.setattr(sys, "argv", ["x", *given])
+    with pytest.raises(SystemExit, match="2"):
+        tables.main()
+    assert "are given together" in capsys.readouterr().err

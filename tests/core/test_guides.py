@@ -31,8 +31,10 @@ GUIDES = ["README.md"] + [
         "ledger",
         "local",
         "marks",
+        "model",
         "privacy_promise",
         "python",
+        "resistance",
     )
 ]
 BY_USER = sorted(f"guides/{path.name}" for path in ROOT.glob("docs/guides/*.md"))

@@ -12,10 +12,11 @@ from scipy.stats import binom, poisson
 from dpppsynth.contract.additive_noise import cell_counts, lattice_masses
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.linear_network.mesh import common
+from dpppsynth.linear_network.mesh import SegmentCells, common
+from dpppsynth.linear_network.shortest_paths import distances
 from dpppsynth.models import build_lgcp, domain_from_geojson, laplace_approximation, mesh_from_recipe, trace_mesh
 from dpppsynth.models.covariances import PoweredExponential
-from dpppsynth.models.lgcp import dual_measure
+from dpppsynth.models.quadrature import dual_measure, dual_mesh
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, tents
 from dpppsynth.privacy.bounds import tents_sensitivity
 from dpppsynth.spatial.domains import Window
@@ -212,8 +213,36 @@ class TestBasis:
         mesh = MESHES["segments"]
         half = np.zeros(len(mesh.vertices))
         np.add.at(half, mesh.elements, (mesh.end - mesh.start)[:, None] / 2)
-        for dual in ("voronoi", "basis"):
-            np.testing.assert_allclose(dual_measure(mesh, dual), half, rtol=1e-12)
+        for quadrature in ("voronoi", "basis"):
+            np.testing.assert_allclose(dual_measure(mesh, quadrature), half, rtol=1e-12)
+
+    def test_dual_cells_of_segments_are_nearest_along_the_streets(self):
+        """Points on a cell are no farther from its vertex than from any other; bends and loops are followed."""
+        mesh = MESHES["segments"]
+        cells = dual_mesh(TOWN, mesh)
+        assert shapely.length(cells).sum() == pytest.approx(TOWN.length, rel=1e-12)
+        at = somewhere(TOWN, 400)
+        way = distances(TOWN, at, mesh.positions)
+        off = shapely.distance(cells, shapely.points(TOWN.coordinates(at))[:, None])
+        own = off < 1e-9
+        assert own.any(axis=1).all()
+        assert (np.where(own, way, np.inf).min(axis=1) <= way.min(axis=1) + 1e-9).all()
+
+    @pytest.mark.parametrize("shape", [(2, 2), (4, 4), (11, 9)])
+    def test_dual_cells_of_triangles_tile_the_streets(self, shape):
+        """Also where a street runs along the border of two cells, or of two triangles: counted once."""
+        for streets in (TOWN, LinearNetwork([[0, 0], [10, 0], [10, 10], [0, 10]], [[0, 1], [1, 2], [2, 3], [0, 2]])):
+            mesh = trace_mesh(streets, shape=shape)
+            cells = dual_mesh(streets, mesh)
+            assert shapely.length(cells).sum() == pytest.approx(streets.length, rel=1e-9)
+            # As lines that lie on each other would count once here.
+            assert shapely.length(shapely.union_all(cells)) == pytest.approx(
+                shapely.length(shapely.union_all(streets.lines)), rel=1e-9
+            )
+
+    def test_cells_of_segments_with_one_number_each_are_the_segments(self):
+        mesh = SegmentCells.of(MESHES["segments"])
+        np.testing.assert_allclose(shapely.length(dual_mesh(TOWN, mesh)), mesh.measure, rtol=1e-9)
 
 
 class TestRecipe:

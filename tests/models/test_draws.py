@@ -11,7 +11,8 @@ from support.seams import chance_for_nuts
 
 from dpppsynth import Window, datasets
 from dpppsynth.core.errors import InformationWarning, InputError, QualityError, ReleaseBlocked
-from dpppsynth.models import PoweredExponential, Sampler, draws, regular_squares, regular_triangulation
+from dpppsynth.linear_network import network_mesh
+from dpppsynth.models import PoweredExponential, Sampler, draws, dual_mesh, regular_squares, regular_triangulation
 from dpppsynth.models.kim_lim_model import KimLimModel, line_factor
 from dpppsynth.models.nuts import Chains, diagnose
 from dpppsynth.models.target_posterior import FieldPrior, LipschitzSet
@@ -251,9 +252,14 @@ class TestKimLim:
             expected = PoweredExponential(0.3 / side * length, length).matrix(mesh)
             np.testing.assert_allclose(root @ root.T, expected, atol=1e-12 * expected.max())
 
-    def test_areas_are_voronoi_cells_on_rectangles_and_integrals_elsewhere(self):
+    def test_areas_are_those_of_the_voronoi_dual_mesh(self):
+        """Basis integrals would give sixths and thirds of a cell at the corners, and others along a slanted border."""
         assert KimLimModel(MESH, 1e-3, 3.5, 57).measure[0] == pytest.approx(0.25)
-        np.testing.assert_array_equal(KimLimModel(CUT, 1e-3, 3.5, 57).measure, CUT.measure)
+        for mesh in (CUT, network_mesh(datasets.soho_deaths(on="streets").domain, 100.0)):
+            model = KimLimModel(mesh, 1e-3, 3.5, 57)
+            cells = dual_mesh(mesh.domain, mesh)
+            size = shapely.area(cells) if mesh is CUT else shapely.length(cells)
+            np.testing.assert_allclose(model.measure, size, rtol=1e-12)
 
     def test_at_the_papers_bound_the_data_say_nothing(self):
         """epsilon 1, delta 1/57, B = 10: R = 5.7e-4, a field of 0.002, and data that hardly tell one draw from another.

@@ -331,7 +331,7 @@ def test_agrees_with_nuts_on_the_raw_data_model():
     deaths = datasets.soho_deaths()
     mesh = regular_triangulation(deaths.domain, shape=(11, 11))
     covariance = PoweredExponential(0.5, 200.0)
-    chains = Sampler(build_lgcp(deaths, mesh, covariance, dual="basis")).sample(draws=1200, tune=300, seed=3)
+    chains = Sampler(build_lgcp(deaths, mesh, covariance, quadrature="basis")).sample(draws=1200, tune=300, seed=3)
     root = factor(covariance.matrix(mesh))
     level = np.log(len(deaths.xy) / deaths.domain.area)
     exact = FieldPrior.gaussian(root, mesh.measure, level, 100.0).posterior(tent_masses(deaths, mesh))

@@ -168,7 +168,10 @@ def test_without_noise_it_agrees_with_the_raw_data_model():
     masses = lattice_masses(mesh, pattern.xy, 20) / 2.0**20
     noise_off = NoisyMasses(masses, 0.0, mesh.measure, np.eye(25), 300)
     ours = _nuts(noise_off, basis, draws=800, tune=400, seed=1) @ basis.T
-    raw = Sampler(build_lgcp(pattern, mesh, covariance, dual="basis")).sample(draws=800, tune=400, seed=2).z @ basis.T
+    raw = (
+        Sampler(build_lgcp(pattern, mesh, covariance, quadrature="basis")).sample(draws=800, tune=400, seed=2).z
+        @ basis.T
+    )
     a, b = (np.log(noise_off.expected_masses(w)).reshape(-1, 25) for w in (ours, raw))
     np.testing.assert_allclose(tent_masses(pattern, mesh), masses, atol=1e-3)
     assert np.all(np.abs(a.mean(axis=0) - b.mean(axis=0)) < 0.1 * b.std(axis=0))
@@ -176,7 +179,7 @@ def test_without_noise_it_agrees_with_the_raw_data_model():
 
 
 @pytest.mark.slow
-def test_voronoi_and_basis_duals_differ_only_at_the_border():
+def test_model_of_raw_points_has_the_stated_parts():
     pattern = binomial_pattern(LogLinear(regular_triangulation(WINDOW, shape=(3, 3)), np.zeros(9)), 50, 0)
     mesh = regular_triangulation(WINDOW, shape=(5, 5))
     model = build_lgcp(pattern, mesh, PoweredExponential(1.0, 4.0))

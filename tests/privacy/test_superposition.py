@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.stats
 import shapely
 from scipy.integrate import quad
@@ -258,6 +259,23 @@ class TestTheorem36:
         assert (
             scipy.stats.poisson.sf(round(k), n * patterns) <= delta < scipy.stats.poisson.sf(round(k) - 1, n * patterns)
         )
+
+    def test_bandwidth_of_the_condition_as_printed(self):
+        """With the term for edges, found over moves in many directions from a corner, where it is largest: 33.1."""
+        alpha, n, side = 1 / math.sqrt(2), 57, 10.0
+        ours = smallest_bandwidth_36(SQUARE, alpha, n=n, epsilon=1.0, delta=1 / n)
+        most = scipy.stats.poisson.ppf(1 - 1 / n, n)
+        angle = np.linspace(0, np.pi / 2, 2001)
+
+        def edges(h):
+            kept = scipy.stats.norm.cdf((side - alpha * np.stack([np.cos(angle), np.sin(angle)])) / h)
+            kept -= scipy.stats.norm.cdf(-alpha * np.stack([np.cos(angle), np.sin(angle)]) / h)
+            corner = scipy.stats.norm.cdf(side / h) - 0.5
+            return np.abs(np.log(kept / corner).sum(axis=0)).max()
+
+        reach = 2 * alpha * SQUARE.diameter + alpha**2
+        printed = scipy.optimize.brentq(lambda h: reach / (2 * h**2) + edges(h) - 1 / most, 1.0, 1000.0)
+        assert (round(ours, 1), round(printed, 1)) == (27.4, 33.1)
 
     def test_guarantee(self):
         relation, budget = AlphaNeighbours(0.7, max_points_per_person=9), {"n": 128, "epsilon": 1.0, "delta": 1e-4}

@@ -395,7 +395,7 @@ class KimLimStatistic(DrawStatistic):
         unit = self.domain.unit
         ratio = f"sigma / length scale = {self.ratio:.4g} per {unit}"
         median = f"length scale random with median {self.covariance.length_scale:.4g} {unit}"
-        return [("covariance", f"{ratio}, {median}")]
+        return [("covariance", f"{ratio}, {median}"), ("quadrature", "Voronoi dual mesh")]
 
     def _sample(self, masses: Floats, rng: np.random.Generator) -> Sampled:
         run = self.model.draw(masses, rng, engine=self.engine)
