@@ -100,7 +100,7 @@ class LevelField:
         return np.concatenate([same.ravel(), told, effects])
 
     def near(self, masses: Floats, scale: float, guessed: float) -> Callable[[Unknowns], Unknowns]:
-        """Product with the inverse of a matrix near the posterior precision, diagonal in the unknowns.
+        """Product with the inverse of a matrix near the posterior precision, diagonal but for the numbers of levels.
 
         Parameters
         ----------
@@ -112,9 +112,17 @@ class LevelField:
         levels = masses.reshape(len(self.mixing), -1)
         total = levels.sum(axis=1)
         told = np.divide((levels**2).sum(axis=1), total, out=np.zeros(len(total)), where=total > 0)
-        fields = 1 + guessed * np.outer(told @ self.mixing**2, self.each.seen(scale))
-        diagonal = np.concatenate([fields.ravel(), 1 + total @ self.numbers**2, np.ones(self.effects)])
-        return lambda unknowns: unknowns / diagonal
+        fields = 1 + guessed * np.outer(told @ self.mixing**2, self.each.seen(scale)).ravel()
+        # What points tell of the numbers alone: nothing of one that all levels have in common.
+        among = self.numbers - total @ self.numbers / total.sum()
+        numbers = np.linalg.inv(np.eye(among.shape[1]) + (self.numbers.T * total) @ among)
+
+        def product(unknowns: Unknowns) -> Unknowns:
+            own, last = self._fields, self._fields + len(numbers)
+            parts = unknowns[..., :own] / fields, unknowns[..., own:last] @ numbers.T, unknowns[..., last:]
+            return np.concatenate(parts, axis=-1)
+
+        return product
 
     def _parts(self, unknowns: Unknowns) -> tuple[Unknowns, Unknowns, Unknowns]:
         """Coefficients (..., J, size of one field), numbers (..., P) and effects (..., p)."""

@@ -184,15 +184,16 @@ class MovedCounts(LatticeStatistic):
         """(n,) level of each point, from public marks alone."""
         return np.zeros(len(pattern), dtype=np.int64)
 
-    def counted(self, moved: Ints, levels: Ints) -> Ints:
+    def counted(self, moved: Ints, levels: Ints | int = 0) -> Ints:
         """(size,) numbers of moved points, level by level, at each node in C order.
 
         Parameters
         ----------
         moved : (n, 2) array
             Places on the public grid.
-        levels : (n,) array
+        levels : (n,) array or int
         """
+        levels = np.broadcast_to(levels, len(moved))
         found, nodes = np.zeros(self.size, dtype=np.int64), math.prod(self.sides)
         for part in (slice(start, start + BATCH) for start in range(0, len(moved), BATCH)):
             at = self.node_of(multiples(moved[part], self.noise.step))

@@ -46,7 +46,7 @@ def tents() -> Iterator[Example]:
 
 
 def moved() -> Iterator[Example | Refusal]:
-    """Examples of moves by alpha with public marks; other relations and streets are refused."""
+    """Examples of moves by alpha with public marks; other relations are refused."""
     # So much noise that hardly any node is empty.
     build = partial(MarkedSynthesizer, 0.1, mechanism="moved", spacing=250.0)
     near = partial(AlphaNeighbours, 25.0, types="public", time="public")
@@ -63,9 +63,6 @@ def moved() -> Iterator[Example | Refusal]:
     for relation in RELATIONS[2:]:
         rule = r"^relation: mechanism 'moved' hides where nearby a point was"
         yield Refusal(relation, partial(both, relation=relation), square(), rule)
-    for hidden, kept in ((near(time=1.0), "time"), (near(types="protected"), "types")):
-        yield Refusal(hidden, partial(both, relation=hidden), square(), f"^relation: .*keeps its {kept}")
-    yield Refusal(near(), partial(both, relation=near()), streets(), "^domain: ")
 
 
 def marks(n: int) -> Mapping[str, ArrayLike]:

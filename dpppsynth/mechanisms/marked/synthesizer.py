@@ -217,7 +217,9 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
         require_fineness(options["resolution"], domain, spacing=options["spacing"])
         made: dict[str, Any] = {"marks": cls.marks_from(options), "relation": cls.relation_from(options)}
         mesh = {} if options["resolution"] is None else {"mesh": tent_mesh(options, domain)}
-        return made | layers_of(options, domain) | mesh
+        # Without a name the domain, the number of points and the relation decide.
+        chosen = {} if options.named or cls.preset(options)["mechanism"] == "moved" else {"mechanism": "auto"}
+        return made | layers_of(options, domain) | mesh | chosen
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> CappedRelation:

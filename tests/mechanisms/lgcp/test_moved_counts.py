@@ -25,9 +25,9 @@ from dpppsynth import (
 from dpppsynth.auditing import audit
 from dpppsynth.auditing.targets import audit_of, target_of
 from dpppsynth.contract.additive_noise import PrivateStatistic
-from dpppsynth.contract.rules import planar_rules
 from dpppsynth.contract.audits.moved_counts import node_chances
 from dpppsynth.contract.moved_counts import MOST_NODES, MovedCounts
+from dpppsynth.contract.rules import planar_rules
 from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
