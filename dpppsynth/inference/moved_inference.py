@@ -103,8 +103,9 @@ class MovedInference(JudgedInference):
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic], side: int = 1) -> MovedLikelihood:
         """Likelihood of the field at the nodes of the lattice, or at blocks of side x side nodes."""
         plan = cast(Any, statistic.definition)
+        wide = [nodes + 2 * plan.extension for nodes in self.lattice.shape]
         return moved_likelihood(
-            statistic.lattice.reshape(plan.sides),
+            statistic.lattice.reshape(wide),
             self.lattice.filled(self.measure),
             rate=plan.rate,
             spacing=self.lattice.spacing,

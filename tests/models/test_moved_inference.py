@@ -64,7 +64,7 @@ def test_intervals_cover_what_was_drawn_from_the_prior():
     model, rng = inference(ranges=(300.0,), sigmas=(1.5,), details=(0.0,)), np.random.default_rng(2)
     held, below, above = [], [], []
     for seed in range(30):
-        nodes = SimpleNamespace(channel=SimpleNamespace(shape=model.shape), spacing=model.spacing)
+        nodes = SimpleNamespace(channel=SimpleNamespace(shape=model.lattice.shape), spacing=model.lattice.spacing)
         prior = model.prior_at(nodes, 0)
         truth = model.normalise(prior.field(prior.white(1, rng))[:, model.lattice.nodes], 1000)
         xy = binomial_pattern(LogLinear(MESH, truth[0].astype(float), None), 1000, rng).positions
