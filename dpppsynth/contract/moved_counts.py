@@ -166,7 +166,8 @@ class MovedCounts(LatticeStatistic):
         # Before a mesh is made of them.
         require(sides and math.prod(shape) <= MOST_NODES, f"the lattice has at most {MOST_NODES} nodes")
         near: AlphaNeighbours = instance("relation", relation, AlphaNeighbours, RELATION)
-        return cls(mesh_from_recipe(p["mesh"], domain), near, p["n"], p["epsilon"], **cls.further(p))
+        more = cls.further(p)
+        return cls(mesh_from_recipe(p["mesh"], domain), near, p["n"], p["epsilon"], **more)
 
     @classmethod
     def further(cls, parameters: Parameters) -> dict[str, Any]:

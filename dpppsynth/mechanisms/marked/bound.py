@@ -20,8 +20,6 @@ TIME_ROUNDING = 4
 MARKS = "public-marks"
 OWN_TYPES = "public-types"
 TIMES_AS_READ = "times-as-read"
-# Remedy where moved points are refused.
-TENTS = either("mechanism='tents'", "--mechanism marked-tents")
 
 
 def marks_sensitivity(mesh: Mesh, marks: Marks, relation: CappedRelation, *, reach: float | None = None) -> int:
@@ -121,6 +119,11 @@ def _curve(mesh: Mesh, marks: Marks, relation: CappedRelation, scale: float) -> 
     return [(d, marks_sensitivity(mesh, marks, relation, reach=d) / cap / scale) for d in lengths]
 
 
+def tents_instead() -> str:
+    """The mechanism to take where points may not be moved."""
+    return either("mechanism='tents'", "--mechanism marked-tents")
+
+
 def require_kept(relation: CappedRelation, marks: Marks) -> AlphaNeighbours:
     """The relation, refused unless it hides where nearby a point was and leaves its type and its time as they are.
 
@@ -132,7 +135,7 @@ def require_kept(relation: CappedRelation, marks: Marks) -> AlphaNeighbours:
     if not isinstance(relation, AlphaNeighbours):
         msg = (
             "relation: mechanism 'moved' hides where nearby a point was, at a price that grows with the distance; give "
-            f"AlphaNeighbours(25.0, ...) instead, or take {TENTS} for this relation."
+            f"AlphaNeighbours(25.0, ...) instead, or take {tents_instead()} for this relation."
         )
         raise InputError(msg)
     require_told(relation, marks)
@@ -140,7 +143,7 @@ def require_kept(relation: CappedRelation, marks: Marks) -> AlphaNeighbours:
         if protection not in (None, PUBLIC):
             msg = (
                 f"relation: mechanism 'moved' hides where a point was and keeps its {name}, which must be public; take "
-                f"{TENTS} to protect it."
+                f"{tents_instead()} to protect it."
             )
             raise InputError(msg)
     return relation

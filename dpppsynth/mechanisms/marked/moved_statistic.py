@@ -1,16 +1,17 @@
 """`MarkedMoves`: counts of moved points of every type, and about every instant, where types and times are public."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpppsynth.contract.moved_counts import MovedCounts
+from dpppsynth.contract.moved_counts import MOST_NODES, MovedCounts
 from dpppsynth.contract.parameter_forms import NULL, OBJECT, POSITIVE, WHOLE, Form, const
-from dpppsynth.contract.statistic import Parameters
+from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import Rows
-from dpppsynth.mechanisms.marked.bound import TENTS, kept_marks, require_kept
+from dpppsynth.mechanisms.marked.bound import kept_marks, require_kept, tents_instead
 from dpppsynth.mechanisms.marked.statistic import MARKS_FORM, MarkedStatistic
 from dpppsynth.privacy.catalogue import Code
 from dpppsynth.spatial.domains import Window
@@ -55,7 +56,7 @@ class MarkedMoves(MarkedStatistic, MovedCounts):
     def __post_init__(self) -> None:
         instance("marks", self.marks, Marks)
         if not isinstance(self.domain, Window):
-            msg = f"domain: points with types and times are moved on windows alone; on networks take {TENTS}."
+            msg = f"domain: points with types and times are moved on windows alone; on networks take {tents_instead()}."
             raise InputError(msg)
         require_kept(self.relation, self.marks)
         super().__post_init__()
@@ -74,7 +75,10 @@ class MarkedMoves(MarkedStatistic, MovedCounts):
 
     @classmethod
     def further(cls, parameters: Parameters) -> dict[str, Any]:
-        return {"marks": Marks.from_dict(parameters["marks"])}
+        marks = Marks.from_dict(parameters["marks"])
+        size = math.prod((*parameters["mesh"]["shape"], *marks.shape))
+        require(size <= MOST_NODES, f"the lattice has at most {MOST_NODES} nodes, for all kinds of points together")
+        return {"marks": marks}
 
     def levels_of(self, pattern: PointPattern) -> Ints:
         kinds, times = self.marks.require(pattern.marks)

@@ -32,7 +32,7 @@ from dpppsynth.contract.synthesizer import (
 from dpppsynth.core.arguments import instance, one_of, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.units import lengths_in
-from dpppsynth.mechanisms.marked.bound import TENTS, change_of_marks, require_kept, require_told
+from dpppsynth.mechanisms.marked.bound import change_of_marks, require_kept, require_told, tents_instead
 from dpppsynth.mechanisms.marked.inference import MarkedInference
 from dpppsynth.mechanisms.marked.intensity import MarkedMesh
 from dpppsynth.mechanisms.marked.moved_inference import MarkedMovesInference
@@ -269,7 +269,9 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
     def _moved(self, domain: Domain, n: int | None) -> ReleasePlan:
         """Plan of counts of moved points, and of fields inferred from them by the law of the moves."""
         relation, epsilon = require_kept(self.neighbouring(), self.marks), float(self.epsilon)
-        window: Window = instance("domain", domain, Window, f"points with marks are moved on windows; take {TENTS}")
+        window: Window = instance(
+            "domain", domain, Window, f"points with marks are moved on windows; take {tents_instead()}"
+        )
         scale = 1 / rate(relation, epsilon, window)
         mesh = self.laid_mesh(window, "tents", lambda: moved_mesh(window, self.marks, scale))
         statistic = MarkedMoves(mesh, relation, int(need_size(n)), epsilon, self.marks)
