@@ -102,7 +102,7 @@ OWNS, TIME_SIGMAS, TOGETHERS, TIME_RANGE = (0.1, 0.25, 0.6), (0.2, 0.6, 1.5), (0
 
 MECHANISMS = ("auto", "tents", "moved")
 # Values of the field behind moved points at most, of all types and instants together, and nodes along a side at least.
-MOST_MOVED, FEWEST_MOVED = 75_000, 16
+MOST_MOVED, FEWEST_MOVED = 40_000, 16
 # Shares of the variance of such a field that each type has to itself, and that change with the time.
 OWN_SHARES, TIME_SHARES = (0.0, 0.05, 0.2, 0.5, 1.0), (0.0, 0.1, 0.3, 0.7)
 
@@ -110,7 +110,7 @@ OWN_SHARES, TIME_SHARES = (0.0, 0.05, 0.2, 0.5, 1.0), (0.0, 0.1, 0.3, 0.7)
 def moved_mesh(window: Window, marks: Marks, scale: float) -> Mesh:
     """Mesh at whose vertices moved points of every type and instant are counted, by their noise's scale on the map.
 
-    That of `planar_rules.moved_mesh`, or a coarser one of at most 75 000 nodes for all types and instants together.
+    That of `planar_rules.moved_mesh`, or a coarser one of at most 40 000 nodes for all types and instants together.
     """
     x0, y0, x1, y1 = window.bounds
     short, long = sorted((x1 - x0, y1 - y0))
@@ -269,9 +269,8 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
     def _moved(self, domain: Domain, n: int | None) -> ReleasePlan:
         """Plan of counts of moved points, and of fields inferred from them by the law of the moves."""
         relation, epsilon = require_kept(self.neighbouring(), self.marks), float(self.epsilon)
-        window: Window = instance(
-            "domain", domain, Window, f"points with marks are moved on windows; take {tents_instead()}"
-        )
+        told = f"points with marks are moved on windows alone; elsewhere take {tents_instead()}"
+        window: Window = instance("domain", domain, Window, told)
         scale = 1 / rate(relation, epsilon, window)
         mesh = self.laid_mesh(window, "tents", lambda: moved_mesh(window, self.marks, scale))
         statistic = MarkedMoves(mesh, relation, int(need_size(n)), epsilon, self.marks)
