@@ -6,8 +6,8 @@ about which its points fall, with a standard deviation of 2 to 5 hours. Total va
 places, types and hours; privacy radius 25 m.
 
 Moved points stand beside tents and beside moved points of each type by itself. Sets of a folder are files NAME.csv.gz
-with columns x, y and type, a window of which NAME.json may state as in benchmarks/held_out.py: half of their points are
-released, and scored is the mean over the others of the logarithm of the density of places of their type, times the area.
+with columns x, y and type, whose window NAME.json may state as in benchmarks/held_out.py. Half of their points are
+released, and scored is the mean over the others of the log-density of places of their type, times the area.
 
     python benchmarks/marks.py --repeats 3 --first 11 --out docs/results/marks.md
     python benchmarks/marks.py --only moved --repeats 2 --data sets --out docs/results/marks.md
@@ -208,10 +208,8 @@ def scored(pattern: dps.PointPattern, epsilon: float, seed: int) -> tuple[float,
     for mechanism in ("tents", "moved"):
         made = dps.MarkedSynthesizer(epsilon, marks=marks, relation=near, mechanism=mechanism).release(known, seed)
         totals = made.intensity.masses.sum(axis=(1, 2))
-        at = (made.intensity(pattern.xy[judging], type=one) for one in marks.types.values)
-        found.append(
-            score(dict(zip(marks.types.values, (a / t for a, t in zip(at, totals, strict=True)), strict=True)))
-        )
+        by_type = zip(marks.types.values, totals, strict=True)
+        found.append(score({one: made.intensity(pattern.xy[judging], type=one) / total for one, total in by_type}))
     split = dps.LGCPSynthesizer(epsilon, alpha=radius, mechanism="moved")
     apart = {}
     for one in marks.types.values:
