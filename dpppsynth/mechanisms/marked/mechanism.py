@@ -51,8 +51,8 @@ def moved() -> Iterator[Example | Refusal]:
     build = partial(MarkedSynthesizer, 0.1, mechanism="moved", spacing=250.0)
     near = partial(AlphaNeighbours, 25.0, types="public", time="public")
     both = partial(build, marks=BOTH)
-    for relation in (near(), near(max_points_per_person=3)):
-        yield Example(str(relation), partial(both, relation=relation), square(), marks=marks)
+    for each in (near(), near(max_points_per_person=3)):
+        yield Example(str(each), partial(both, relation=each), square(), marks=marks)
     alone = partial(build, marks=Marks(BOTH.types), relation=AlphaNeighbours(25.0, types="public"))
     yield Example("types alone", alone, square(), marks=types)
     yield Example("types alone, polygon with a hole", alone, ring(), marks=types)
