@@ -322,7 +322,7 @@ class Blocks:
 
     @property
     def spacing(self) -> tuple[float, float]:
-        """Of the blocks along both axes."""
+        """Distances of the blocks along both axes."""
         return self.step[0] * self.side, self.step[1] * self.side
 
     @property

@@ -150,7 +150,7 @@ class MovedCounts(LatticeStatistic):
 
     @property
     def assumed(self) -> tuple[Code, ...]:
-        """What is assumed beside what all moved points ask for."""
+        """Assumptions beside those of all moved points."""
         return ()
 
     @cached_property

@@ -86,7 +86,7 @@ class TestMode:
         np.testing.assert_allclose(lattice_mode(given, found).field, best.x, atol=1e-3)
 
     def test_independent_levels_are_those_of_levels_apart(self, exactly):
-        """Where numbers are free: neither learns from the other."""
+        """Neither learns from the other, where their numbers are free."""
         fit = lattice_mode(level_likelihood(counts(), measures(), **LATTICE), prior(1.0, sd=1e3))
         for level, field in enumerate(fit.field.reshape(2, -1)):
             single = moved_likelihood(counts()[level], measures()[level], **LATTICE)
@@ -133,7 +133,7 @@ class TestDraws:
 
 class TestHalves:
     def test_like_levels_are_foretold_best_by_a_prior_that_shares(self):
-        """Of two levels with the same places a half says more of the other half than of one level alone."""
+        """Each level with the same places says something of the other one, and with other places it misleads."""
         same = np.stack([counts(1)[0], counts(1, seed=6)[0]])
         unlike = counts(2)
         scores = {}

@@ -225,7 +225,7 @@ class TestRefusals:
 
 
 class TestChoice:
-    """What `auto` takes, and the lattice."""
+    """Mechanism and lattice by the public rule."""
 
     def chosen(self, n=2000, epsilon=3.0, relation=TYPES, marks=ALONE, **settings):
         plan = MarkedSynthesizer(epsilon, marks=marks, relation=relation, **settings).plan(SQUARE, n=n)
