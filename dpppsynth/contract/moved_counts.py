@@ -131,7 +131,7 @@ class MovedCounts(LatticeStatistic):
     @cached_property
     def extension(self) -> int:
         """Nodes beyond the box on every side."""
-        return max(1, math.ceil(min(LONGEST / self.rate, self.domain.extent) / max(self.spacing)))
+        return nodes_beyond(1 / self.rate, self.domain, max(self.spacing))
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -233,6 +233,11 @@ class MovedCounts(LatticeStatistic):
             (f"beyond the {kind}", f"{self.extension} more nodes on every side"),
             ("noise", self.noise.words),
         ]
+
+
+def nodes_beyond(scale: float, domain: Domain, spacing: float) -> int:
+    """Nodes of a lattice beyond a domain's box on every side, for noise of a scale on the map."""
+    return max(1, math.ceil(min(LONGEST * scale, domain.extent) / spacing))
 
 
 def require_lattice(mesh: Mesh) -> None:

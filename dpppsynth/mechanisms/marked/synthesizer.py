@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.mark_settings import DESCRIBED, PROTECTION, described_marks, protection
+from dpppsynth.contract.moved_counts import MOST_NODES, nodes_beyond
 from dpppsynth.contract.object_options import COVARIATES, OFFSET, RESOLUTION, layers_of, require_fineness, tent_mesh
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.rules import planar_rules
@@ -118,6 +119,15 @@ def moved_mesh(window: Window, marks: Marks, scale: float) -> Mesh:
     most = math.floor(math.sqrt(MOST_MOVED / math.prod(marks.shape) * long / short))
     wanted = max(by_rule.recipe["shape"])
     return by_rule if wanted <= most else planar_rules.sided_mesh(window, max(most, FEWEST_MOVED))
+
+
+def fits(window: Window, marks: Marks, scale: float) -> bool:
+    """Whether moved points of all types and instants may be counted on that mesh, and beyond the window."""
+    mesh, kinds = moved_mesh(window, marks, scale), math.prod(marks.shape)
+    nx, ny = mesh.recipe["shape"]
+    x0, y0, x1, y1 = window.bounds
+    beyond = nodes_beyond(scale, window, max((x1 - x0) / (nx - 1), (y1 - y0) / (ny - 1)))
+    return kinds * FEWEST_MOVED**2 <= MOST_MOVED and kinds * (nx + 2 * beyond) * (ny + 2 * beyond) <= MOST_NODES
 
 
 RADIUS = Setting(name="alpha", option="--alpha", kind=float, **ALPHA)
@@ -316,6 +326,8 @@ def choice(s: MarkedSynthesizer, domain: Domain, size: float) -> tuple[str, str]
     if s.spacing is not None or s.mesh is not None:
         return "tents", "a mesh is asked for that goes with them"
     scale = 1 / rate(relation, float(s.epsilon), domain)
+    if not fits(domain, s.marks, scale):
+        return "tents", "there are too many types and instants for a lattice of each"
     length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
     if rules.moves_tell(domain, size, scale):
         return "moved", f"{length} is short beside the mean distance between points"

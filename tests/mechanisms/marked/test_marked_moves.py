@@ -253,6 +253,14 @@ class TestChoice:
         assert name == "marked-tents"
         assert reason in said
 
+    @pytest.mark.parametrize(("kinds", "width"), [(150, 10**6), (200, 1000), (156, 1000)])
+    def test_is_never_refused_where_tents_are_not(self, kinds, width):
+        """Many types, and a window a thousand times as long as wide."""
+        marks = Marks(Types("kind", list(map(str, range(kinds)))))
+        settings = MarkedSynthesizer(1.0, marks=marks, relation=AlphaNeighbours(0.8 * width**0.5, types="public"))
+        plan = settings.plan(Window.rectangle(0, 0, width, 1000), n=1000)
+        assert plan.mechanism == ("marked-moved" if kinds == 156 else "marked-tents")
+
     def test_lattice_is_as_fine_as_all_levels_allow(self):
         assert moved_mesh(SQUARE, ALONE, 25.0).recipe["shape"] == [121, 121]
         many = Marks(Types("kind", list(map(str, range(20)))), Times.day("hour", hats=6))
