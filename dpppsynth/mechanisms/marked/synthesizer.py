@@ -104,6 +104,9 @@ OWNS, TIME_SIGMAS, TOGETHERS, TIME_RANGE = (0.1, 0.25, 0.6), (0.2, 0.6, 1.5), (0
 MECHANISMS = ("auto", "tents", "moved")
 # Values of the field behind moved points at most, of all types and instants together, and nodes along a side at least.
 MOST_MOVED, FEWEST_MOVED = 40_000, 16
+# Points in a square of the noise's scale, on average, up to which moved points tell more than tents: fewer than without
+# marks, as hats and types of tents share strength (docs/results/marks.md).
+MOVED_POINTS = 0.3
 # Shares of the variance of such a field that each type has to itself, and that change with the time.
 OWN_SHARES, TIME_SHARES = (0.0, 0.05, 0.2, 0.5, 1.0), (0.0, 0.1, 0.3, 0.7)
 
@@ -329,6 +332,6 @@ def choice(s: MarkedSynthesizer, domain: Domain, size: float) -> tuple[str, str]
     if not fits(domain, s.marks, scale):
         return "tents", "there are too many types and instants for a lattice of each"
     length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
-    if rules.moves_tell(domain, size, scale):
+    if size * scale**2 <= MOVED_POINTS * domain.extent**2 and not planar_rules.unmoved(domain, size):
         return "moved", f"{length} is short beside the mean distance between points"
     return "tents", planar_rules.unmoved(domain, size) or f"{length} is long beside the mean distance between points"

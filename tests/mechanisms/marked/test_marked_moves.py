@@ -242,6 +242,8 @@ class TestChoice:
         [
             ({"n": 999}, "fewer than 1000 points"),
             ({"epsilon": 1.0}, "is long beside"),
+            # Which the rule without marks would take.
+            ({"n": 1000, "epsilon": 1.0}, "is long beside"),
             ({"relation": AlphaNeighbours(25.0, types="protected")}, "would keep the types"),
             ({"relation": replace(STILL, time=1.0), "marks": MARKS}, "would keep the types and times"),
             ({"relation": ReplaceOne()}, "hides more than where nearby"),
@@ -257,7 +259,7 @@ class TestChoice:
     def test_is_never_refused_where_tents_are_not(self, kinds, width):
         """Many types, and a window a thousand times as long as wide."""
         marks = Marks(Types("kind", list(map(str, range(kinds)))))
-        settings = MarkedSynthesizer(1.0, marks=marks, relation=AlphaNeighbours(0.8 * width**0.5, types="public"))
+        settings = MarkedSynthesizer(1.0, marks=marks, relation=AlphaNeighbours(0.5 * width**0.5, types="public"))
         plan = settings.plan(Window.rectangle(0, 0, width, 1000), n=1000)
         assert plan.mechanism == ("marked-moved" if kinds == 156 else "marked-tents")
 
