@@ -106,7 +106,7 @@ MECHANISMS = ("auto", "tents", "moved")
 MOST_MOVED, FEWEST_MOVED = 40_000, 16
 # Points in a square of the noise's scale, on average, up to which moved points tell more than tents: fewer than without
 # marks, as hats and types of tents share strength (docs/results/marks.md).
-MOVED_POINTS = 0.3
+MOVED_POINTS = 0.2
 # Shares of the variance of such a field that each type has to itself, and that change with the time.
 OWN_SHARES, TIME_SHARES = (0.0, 0.05, 0.2, 0.5, 1.0), (0.0, 0.1, 0.3, 0.7)
 

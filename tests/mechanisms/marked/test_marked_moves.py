@@ -259,7 +259,7 @@ class TestChoice:
     def test_is_never_refused_where_tents_are_not(self, kinds, width):
         """Many types, and a window a thousand times as long as wide."""
         marks = Marks(Types("kind", list(map(str, range(kinds)))))
-        settings = MarkedSynthesizer(1.0, marks=marks, relation=AlphaNeighbours(0.5 * width**0.5, types="public"))
+        settings = MarkedSynthesizer(1.0, marks=marks, relation=AlphaNeighbours(0.4 * width**0.5, types="public"))
         plan = settings.plan(Window.rectangle(0, 0, width, 1000), n=1000)
         assert plan.mechanism == ("marked-tents" if kinds == 200 else "marked-moved")
 
