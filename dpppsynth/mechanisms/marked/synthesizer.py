@@ -266,7 +266,7 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         require_true_lengths(domain)
         size = self.public_size(n, expected_n)
-        mechanism, reason = choice(self, domain, need_size(size)) if self.mechanism == "auto" else (self.mechanism, "")
+        mechanism, reason = choice(self, domain, size) if self.mechanism == "auto" else (self.mechanism, "")
         plan = self._moved(domain, n) if mechanism == "moved" else self._tents(domain, n, size)
         return replace(plan, reason=reason) if reason else plan
 
@@ -317,7 +317,7 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
         )
 
 
-def choice(s: MarkedSynthesizer, domain: Domain, size: float) -> tuple[str, str]:
+def choice(s: MarkedSynthesizer, domain: Domain, size: float | None) -> tuple[str, str]:
     """Mechanism that "auto" takes, and why, in words."""
     relation = s.neighbouring()
     if not isinstance(relation, AlphaNeighbours):
@@ -328,10 +328,10 @@ def choice(s: MarkedSynthesizer, domain: Domain, size: float) -> tuple[str, str]
         return "tents", "points with marks are moved on windows alone"
     if s.spacing is not None or s.mesh is not None:
         return "tents", "a mesh is asked for that goes with them"
-    scale = 1 / rate(relation, float(s.epsilon), domain)
+    n, scale = need_size(size), 1 / rate(relation, float(s.epsilon), domain)
     if not fits(domain, s.marks, scale):
         return "tents", "there are too many types and instants for a lattice of each"
     length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
-    if size * scale**2 <= MOVED_POINTS * domain.extent**2 and not planar_rules.unmoved(domain, size):
+    if n * scale**2 <= MOVED_POINTS * domain.extent**2 and not planar_rules.unmoved(domain, n):
         return "moved", f"{length} is short beside the mean distance between points"
-    return "tents", planar_rules.unmoved(domain, size) or f"{length} is long beside the mean distance between points"
+    return "tents", planar_rules.unmoved(domain, n) or f"{length} is long beside the mean distance between points"

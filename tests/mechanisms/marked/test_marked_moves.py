@@ -255,6 +255,10 @@ class TestChoice:
         assert name == "marked-tents"
         assert reason in said
 
+    def test_needs_no_guess_of_a_secret_number_on_a_mesh_of_ones_own(self):
+        secret = MarkedSynthesizer(1.0, marks=ALONE, relation=AddRemove(), spacing=200.0)
+        assert secret.plan(SQUARE).mechanism == "marked-tents"
+
     @pytest.mark.parametrize(("kinds", "width"), [(150, 10**6), (200, 1000), (156, 1000)])
     def test_is_never_refused_where_tents_are_not(self, kinds, width):
         """Many types, and a window a thousand times as long as wide."""
