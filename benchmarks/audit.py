@@ -91,6 +91,9 @@ def quick(epsilon: float, relation: Relation) -> Iterator[tuple[str, object, obj
     yield "lgcp-posterior-draw, proximal", dps.LGCPSynthesizer(epsilon, sampler="proximal", **draw), window
     yield "lgcp-tents, clusters", dps.LGCPSynthesizer(epsilon, relation=relation, clusters=0.3), window
     yield "marked-tents", dps.MarkedSynthesizer(epsilon, marks=MARKS, relation=with_marks(relation)), window
+    if isinstance(relation, AlphaNeighbours):
+        still = AlphaNeighbours(relation.alpha, time="public", types="public")
+        yield "marked-moved", dps.MarkedSynthesizer(epsilon, marks=MARKS, relation=still, mechanism="moved"), window
     yield "pair-sums", dps.PairSums(epsilon, radii=RADII, cap=CAPS, relation=relation), window
     yield "laplace-cells, streets", dps.LaplaceSynthesizer(epsilon, relation=relation, postprocess="plain"), streets
     yield "lgcp-tents, streets", dps.LGCPSynthesizer(epsilon, relation=relation), streets

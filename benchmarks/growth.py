@@ -34,6 +34,7 @@ POINTS, VERTICES, EDGES = (
 )
 MARKS = dps.Marks(dps.Types("kind", ["a", "b", "c"]), dps.Times.day("hour"))
 RELATION = dps.AlphaNeighbours(ALPHA, time=1.0, types="public")
+STILL = dps.AlphaNeighbours(ALPHA, time="public", types="public")
 Build = Callable[[Any, int], Any]
 
 BY_POINTS: dict[str, Build] = {
@@ -51,6 +52,7 @@ BY_POINTS: dict[str, Build] = {
     "planar-laplace": lambda *_: dps.PlanarLaplaceSynthesizer(1.0, alpha=ALPHA),
     "bounded-cells": lambda *_: dps.BoundedErrorSynthesizer(epsilon=1.0, alpha=ALPHA, max_error=50),
     "marked-tents": lambda *_: dps.MarkedSynthesizer(1.0, marks=MARKS, relation=RELATION),
+    "marked-moved": lambda *_: dps.MarkedSynthesizer(1.0, marks=MARKS, relation=STILL, mechanism="moved"),
     "heatmap": lambda *_: dps.HeatmapSynthesizer(1.0),
     "pair-sums": lambda *_: dps.PairSums(1.0, radii=[STEP], cap=10, alpha=ALPHA),
     "pair-sums-persons": lambda *_: dps.PairSums(1.0, radii=[2 * STEP], cap=10, user="user"),
@@ -91,6 +93,7 @@ def spacing(vertices: float) -> float:
 # Marks that a mechanism asks for.
 ASKED = {
     "marked-tents": ("kind", "hour"),
+    "marked-moved": ("kind", "hour"),
     "heatmap": ("user",),
     "pair-sums-persons": ("user",),
     "trajectories": ("trajectory",),

@@ -46,6 +46,7 @@ WAYS = {
     "laplace-cells": ["--mechanism", "laplace-cells", *MOVES],
     "kernel": ["--mechanism", "kernel", "--delta", "1e-6", *MOVES],
     "marked-tents": ["--mechanism", "marked-tents", "--types", "kind=a,b", "--no-protect-types", *MOVES],
+    "marked-moved": ["--mechanism", "marked-moved", "--types", "kind=a,b", "--no-protect-types", *MOVES],
     "pair-sums": ["--mechanism", "pair-sums", "--radii", "50", "--pair-cap", "4", *MOVES],
     "bounded-cells": ["--mechanism", "bounded-cells", "--delta", "1e-6", *MOVES],
     "lgcp-moved": ["--mechanism", "lgcp-moved", *MOVES],
@@ -96,7 +97,7 @@ def ledger_for(folder: Path, way: str) -> Path:
     if way == "heatmap":
         relation = dps.privacy.AddRemovePerson("person")
     else:
-        relation = dps.AlphaNeighbours(25.0, types="public") if way == "marked-tents" else dps.AlphaNeighbours(25.0)
+        relation = dps.AlphaNeighbours(25.0, types="public") if way.startswith("marked") else dps.AlphaNeighbours(25.0)
     path = folder / "ledger.json"
     Ledger.create(path, epsilon=100.0, delta=1e-5, relation=relation)
     return path

@@ -5,14 +5,21 @@ exp(N(0, 0.6^2)) of common weights ("alike") or by weights of its own ("unlike")
 about which its points fall, with a standard deviation of 2 to 5 hours. Total variation distance to the truth over
 places, types and hours; privacy radius 25 m.
 
+Moved points stand beside tents and beside moved points of each type by itself. Sets of a folder are files NAME.csv.gz
+with columns x, y and type, whose window NAME.json may state as in benchmarks/held_out.py. Half of their points are
+released, and scored is the mean over the others of the log-density of places of their type, times the area.
+
     python benchmarks/marks.py --repeats 3 --first 11 --out docs/results/marks.md
+    python benchmarks/marks.py --only moved --repeats 1 --first 11 --data sets --out docs/results/marks.md
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
+from held_out import stated_window
 from measuring import in_fresh_process, memory, run_case, timed
 from pages import command_line, fill, spread_of, table
 
@@ -32,6 +39,9 @@ PARTS = 4
 BY_TYPE = [("alike", 600, 1.0), ("alike", 3000, 1.0), ("alike", 10_000, 0.3), ("unlike", 600, 1.0)]
 BY_TYPE += [("unlike", 2000, 1.0), ("unlike", 10_000, 0.3)]
 BY_HOUR = [(600, 1.0), (3000, 1.0), (10_000, 0.3)]
+# Likeness, marks, points and budgets of moved points; and budgets and privacy radius, in sides, of sets.
+MOVED = [("alike", "types", 1000, 1.0), ("alike", "types", 3000, 3.0), ("unlike", "types", 2000, 3.0)]
+SET_BUDGETS, SET_ALPHA = (1.0, 3.0), 0.01
 HELD = [("types", 1000, 1.0), ("hours", 1000, 1.0), ("both", 3000, 1.0)]
 LEVEL = 0.9
 # Vertices along a side, types, hats, points.
@@ -100,8 +110,10 @@ def relation(marks: dps.Marks, time: float | str) -> AlphaNeighbours:
     return AlphaNeighbours(ALPHA, time=time if marks.times else None, types="public" if marks.types else None)
 
 
-def together(marks: dps.Marks, epsilon: float, time: float | str = "public") -> dps.MarkedSynthesizer:
-    return dps.MarkedSynthesizer(epsilon, marks=marks, relation=relation(marks, time))
+def together(
+    marks: dps.Marks, epsilon: float, time: float | str = "public", mechanism: str = "tents"
+) -> dps.MarkedSynthesizer:
+    return dps.MarkedSynthesizer(epsilon, marks=marks, relation=relation(marks, time), mechanism=mechanism)
 
 
 def seen(release: dps.MarkedRelease) -> np.ndarray:
@@ -112,12 +124,12 @@ def seen(release: dps.MarkedRelease) -> np.ndarray:
     return np.array([[at(PLACES, time=hour, type=kind) for hour in hours] for kind in kinds])
 
 
-def alone(points: np.ndarray, epsilon: float, rng: np.random.Generator) -> np.ndarray:
-    """(places,) intensity of a release of some of the points, with the default mechanism."""
+def alone(points: np.ndarray, epsilon: float, rng: np.random.Generator, mechanism: str = "auto") -> np.ndarray:
+    """(places,) intensity of a release of some of the points, with the default mechanism or another."""
     if not len(points):
         return np.zeros(len(PLACES))
     return (
-        dps.LGCPSynthesizer(epsilon, alpha=ALPHA, inference="laplace")
+        dps.LGCPSynthesizer(epsilon, alpha=ALPHA, inference="laplace", mechanism=mechanism)
         .release(dps.PointPattern(points, WINDOW), rng)
         .intensity(PLACES)
     )
@@ -148,6 +160,61 @@ def by_hour(n: int, epsilon: float, seed: int) -> tuple[float, ...]:
     never = np.tile(alone(pattern.xy, epsilon, rng), (len(CLOCK), 1))
     found.append(distance(np.repeat(split, len(CLOCK) // PARTS, axis=0)[None], shares))
     return *found, distance(never[None], shares)
+
+
+def moved(likeness: str, name: str, n: int, epsilon: float, seed: int) -> tuple[float, ...]:
+    """Distance of tents, of moved points, and of moved points of each type or part of the day, marks public."""
+    rng = np.random.default_rng([seed, n, likeness == "alike", len(name)])
+    truth, marks = Truth.made(likeness, rng), marks_of(name)
+    pattern = truth.pattern(n, dps.Marks(TYPES, HOURS), rng)
+    kept = dps.PointPattern(pattern.xy, WINDOW, {each: pattern.marks[each] for each in marks.names})
+    shares, found = truth.shares(marks), []
+    for mechanism in ("tents", "moved"):
+        one = together(marks, epsilon, mechanism=mechanism).release(kept, rng)
+        found.append(distance(seen(one), shares))
+    parts = PARTS if marks.times else 1
+    part = (pattern.marks["hour"] * parts / DAY).astype(int)
+    kinds = KINDS if marks.types else (None,)
+    apart = [(part == k) & ((kind is None) | (pattern.marks["type"] == kind)) for kind in kinds for k in range(parts)]
+    split = np.array([alone(pattern.xy[some], epsilon, rng, "moved") for some in apart])
+    every = split.reshape(len(kinds), parts, -1)
+    return *found, distance(np.repeat(every, len(CLOCK) // parts if marks.times else 1, axis=1), shares)
+
+
+def sets(folder: Path) -> Iterator[tuple[str, dps.PointPattern]]:
+    """Patterns with types of the files of a folder."""
+    for path in sorted(folder.glob("*.csv.gz")):
+        rows = np.loadtxt(path, delimiter=",", skiprows=1, dtype=str)
+        name, xy = path.name.removesuffix(".csv.gz"), rows[:, :2].astype(float)
+        window = stated_window(path.with_name(f"{name}.json")) or dps.Window.rectangle(*xy.min(axis=0), *xy.max(axis=0))
+        inside = window.contains(xy)
+        yield name, dps.PointPattern(xy[inside], window, {"type": rows[inside, 2]})
+
+
+def scored(pattern: dps.PointPattern, epsilon: float, seed: int) -> tuple[float, ...]:
+    """Scores of the other half by tents, by moved points, and by moved points of each type."""
+    order = np.random.default_rng(seed).permutation(len(pattern))
+    half, window, kind = len(pattern) // 2, pattern.domain, pattern.marks["type"]
+    released, judging = order[:half], order[half:]
+    known = dps.PointPattern(pattern.xy[released], window, {"type": kind[released]})
+    marks, radius = dps.Marks(dps.Types("type", sorted(set(kind.tolist())))), SET_ALPHA * window.extent
+    near, found = AlphaNeighbours(radius, types="public"), []
+
+    def score(densities: dict[str, np.ndarray]) -> float:
+        each = np.array([densities[one][k] for k, one in enumerate(kind[judging])])
+        return float(np.log(0.99 * each * window.area + 0.01).mean())
+
+    for mechanism in ("tents", "moved"):
+        made = dps.MarkedSynthesizer(epsilon, marks=marks, relation=near, mechanism=mechanism).release(known, seed)
+        totals = made.intensity.masses.sum(axis=(1, 2))
+        by_type = zip(marks.types.values, totals, strict=True)
+        found.append(score({one: made.intensity(pattern.xy[judging], type=one) / total for one, total in by_type}))
+    split = dps.LGCPSynthesizer(epsilon, alpha=radius, mechanism="moved")
+    apart = {}
+    for one in marks.types.values:
+        made = split.release(dps.PointPattern(known.xy[known.marks["type"] == one], window), seed)
+        apart[one] = made.intensity(pattern.xy[judging]) / made.intensity.total
+    return *found, score(apart)
 
 
 def marks_of(name: str) -> dps.Marks:
@@ -214,6 +281,26 @@ def hour_rows(repeats: int, first: int) -> list[list[str]]:
     return rows
 
 
+def moved_rows(repeats: int, first: int) -> list[list[str]]:
+    rows = []
+    for case in MOVED:
+        found = [moved(*case, first + k) for k in range(repeats)]
+        rows.append([*case[:2], f"{case[2]}", f"{case[3]:g}", *means(found), ratio(found, 1, 0)])
+        print(*rows[-1], flush=True)
+    return rows
+
+
+def set_rows(folder: Path, repeats: int) -> list[list[str]]:
+    rows = []
+    for name, pattern in sets(folder):
+        for epsilon in SET_BUDGETS:
+            found = [scored(pattern, epsilon, k) for k in range(repeats)]
+            kinds = len(set(pattern.marks["type"].tolist()))
+            rows.append([name, f"{kinds}", f"{len(pattern) // 2}", f"{epsilon:g}", *means(found)])
+            print(*rows[-1], flush=True)
+    return rows
+
+
 def held_rows(repeats: int, first: int) -> list[list[str]]:
     rows = []
     for case in HELD:
@@ -238,15 +325,24 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=4, help="originals of each row")
     parser.add_argument("--first", type=int, default=1, help="first seed")
     parser.add_argument("--case", help="one case, in a process of its own")
+    parser.add_argument("--only", choices=("moved",), help="these tables alone")
+    parser.add_argument("--data", type=Path, help="folder of files NAME.csv.gz with types")
     args = parser.parse_args()
     if args.case:
         run_case(args.case, size)
         return
+    if args.data:
+        heads = ("set", "types", "n", "eps", "tents", "moved", "moved, split")
+        fill(args.out, "sets", table(heads, set_rows(args.data, args.repeats)))
+    heads = ("types", "marks", "n", "eps", "tents", "moved", "moved, split", "moved over tents (smallest to largest)")
+    fill(args.out, "moved", table(heads, moved_rows(args.repeats, args.first)))
+    if args.only:
+        return
     # First, while this process is small: what it holds counts as the peak memory of those that it starts.
     size_heads = ("vertices", "types", "hats", "numbers", "n", "release, s", "one pattern, s", "MB")
     fill(args.out, "sizes", table(size_heads, size_rows()))
-    heads = ("together", "split", "ratio (smallest to largest)")
-    fill(args.out, "types", table(("types", "n", "eps", *heads), type_rows(args.repeats, args.first)))
+    own = ("together", "split", "ratio (smallest to largest)")
+    fill(args.out, "types", table(("types", "n", "eps", *own), type_rows(args.repeats, args.first)))
     split = (
         "hours public",
         "within an hour",

@@ -6,8 +6,8 @@ themselves not private; originals are simulated, or long published. A run that w
 
     OMP_NUM_THREADS=1 python examples/reproduce_point_synthesis.py --out docs/results
 
-writes point_synthesis.csv, the paper's rows last, and the two pictures. Points and streets of your own take the place of
-the towns in table 2, such as a city's crimes; what comes of it is as confidential as they are:
+writes point_synthesis.csv, the paper's rows last, and the two pictures. Points and streets of your own take the place
+of the towns in table 2, such as a city's crimes; what comes of it is as confidential as they are:
 
     python examples/reproduce_point_synthesis.py --points crimes.csv --x "X Coordinate" --y "Y Coordinate" \\
         --network streets.geojson --crs EPSG:3435 --snap 100 --out out/own

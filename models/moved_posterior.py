@@ -21,6 +21,7 @@ import scipy
 from dpppsynth.core.errors import QualityError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.models.channel_likelihood import Channel, FootprintChannel, Multinomial, ReportLikelihood, WithRest
+from dpppsynth.models.level_fields import LevelField
 from dpppsynth.models.planar_kernel import lattice_kernel
 from dpppsynth.models.spectral_fields import SpectralField, Unknowns
 from dpppsynth.models.whitened_fields import WhitenedField
@@ -33,7 +34,7 @@ ENOUGH = 0.2
 # most steps.
 ROUGH, FINE, GRADIENTS = 0.3, 0.1, 1000
 # Either has a number of unknowns, products with the field's map and its transpose, and white draws.
-MovedPrior = SpectralField | WhitenedField
+MovedPrior = SpectralField | LevelField | WhitenedField
 # Share of the information that is guessed for draws.
 GUESSED = 0.03
 # Scales of the noise by which nodes that are told apart reach beyond the window: one move in two thousand is longer.
@@ -89,6 +90,39 @@ class PlacedChannel(Channel):
         return np.asarray((self.placed.T @ self.lattice.backward(numbers).T).T)
 
 
+@dataclass(frozen=True, eq=False)
+class LevelChannel(Channel):
+    """Channel of points of several levels, which they keep; values and reports stand level by level.
+
+    Attributes
+    ----------
+    each : Channel
+        Of every level.
+    levels : int
+    """
+
+    each: Channel
+    levels: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """All levels, one after the other along the first axis."""
+        nx, ny = self.each.shape
+        return self.levels * nx, ny
+
+    def forward(self, values: Floats) -> Floats:
+        """(..., K) products with the matrix."""
+        return self._apart(self.each.forward, values)
+
+    def backward(self, numbers: Floats) -> Floats:
+        """(..., V) products of numbers (..., K) with its transpose."""
+        return self._apart(self.each.backward, numbers)
+
+    def _apart(self, product: Callable[[Floats], Floats], values: Floats) -> Floats:
+        lead = values.shape[:-1]
+        return product(values.reshape(*lead, self.levels, -1)).reshape(*lead, -1)
+
+
 def street_likelihood(
     counts: Ints,
     measure: Floats,
@@ -141,7 +175,7 @@ class LatticePosterior:
     Attributes
     ----------
     likelihood : MovedLikelihood
-    prior : SpectralField or WhitenedField
+    prior : SpectralField, LevelField or WhitenedField
     mode : (size,) array
         Mode of the unknowns.
     """
@@ -231,21 +265,100 @@ def moved_likelihood(
     side : int
         Nodes along either side of the blocks that are taken for nodes of a coarser lattice.
     """
-    coarse = tuple(-(-nodes // side) for nodes in measure.shape)
-    wide = spacing[0] * side, spacing[1] * side
-    kept, reach = (math.ceil(scales / (rate * min(wide))) for scales in (KEPT, REACH))
-    # Blocks of the wider lattice may end one node short of a multiple.
-    margin = max(0, min(kept, (extension - side) // side))
-    lattice = in_blocks(measure, (0, 0), coarse, side)
-    told = tuple(nodes + 2 * margin for nodes in coarse)
-    first = extension - side * margin
-    inner = in_blocks(counts, (first, first), told, side)
-    radius = tuple(max(margin, min(reach, nodes - 1 + margin)) for nodes in coarse)
-    kernel = lattice_kernel(rate, wide, (radius[0], radius[1]))
-    channel = WithRest(FootprintChannel((coarse[0], coarse[1]), kernel, 0.0, np.ones(inner.shape, dtype=bool)))
-    total = float(counts.sum())
-    reports = np.append(inner.ravel(), total - inner.sum())
-    return MovedLikelihood(channel, reports, Multinomial(total), lattice.ravel(), 1 / rate, wide)
+    blocks = Blocks((measure.shape[0], measure.shape[1]), spacing, rate, extension, side)
+    law = Multinomial(float(counts.sum()))
+    return MovedLikelihood(blocks.channel, blocks.told(counts), law, blocks.summed(measure), 1 / rate, blocks.spacing)
+
+
+def level_likelihood(
+    counts: Ints,
+    measure: Floats,
+    *,
+    rate: float,
+    spacing: tuple[float, float],
+    extension: int,
+    side: int = 1,
+) -> MovedLikelihood:
+    """Likelihood of the fields of several levels, whose points keep their level when they are moved.
+
+    Parameters
+    ----------
+    counts : (L, nx + 2 r, ny + 2 r) array
+    measure : (L, nx, ny) array
+    rate, spacing, extension, side
+        As in `moved_likelihood`.
+    """
+    blocks = Blocks((measure.shape[1], measure.shape[2]), spacing, rate, extension, side)
+    told, measures = (
+        np.concatenate([part(each) for each in levels])
+        for part, levels in ((blocks.told, counts), (blocks.summed, measure))
+    )
+    law = Multinomial(float(counts.sum()))
+    return MovedLikelihood(LevelChannel(blocks.channel, len(counts)), told, law, measures, 1 / rate, blocks.spacing)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Nodes of a lattice in blocks of side x side, and those around it that are told apart.
+
+    Attributes
+    ----------
+    nodes : (int, int)
+        Along both axes, without the extension.
+    step : (float, float)
+        Of the nodes along both axes.
+    rate : float
+        Inverse scale of the noise per unit of length.
+    extension : int
+        Nodes beyond on every side.
+    side : int
+    """
+
+    nodes: tuple[int, int]
+    step: tuple[float, float]
+    rate: float
+    extension: int
+    side: int
+
+    @property
+    def spacing(self) -> tuple[float, float]:
+        """Distances of the blocks along both axes."""
+        return self.step[0] * self.side, self.step[1] * self.side
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Blocks along both axes."""
+        nx, ny = (-(-nodes // self.side) for nodes in self.nodes)
+        return nx, ny
+
+    @property
+    def margin(self) -> int:
+        """Blocks beyond on every side that are told apart."""
+        # Blocks of the wider lattice may end one node short of a multiple.
+        return max(0, min(self._within(KEPT), (self.extension - self.side) // self.side))
+
+    def _within(self, scales: float) -> int:
+        return math.ceil(scales / (self.rate * min(self.spacing)))
+
+    @cached_property
+    def channel(self) -> Channel:
+        """From the blocks to those that are told apart, and to all farther ones."""
+        margin, reach = self.margin, self._within(REACH)
+        rx, ry = (max(margin, min(reach, nodes - 1 + margin)) for nodes in self.shape)
+        kernel = lattice_kernel(self.rate, self.spacing, (rx, ry))
+        told = np.ones([nodes + 2 * margin for nodes in self.shape], dtype=bool)
+        return WithRest(FootprintChannel(self.shape, kernel, 0.0, told))
+
+    def summed(self, values: Floats) -> Floats:
+        """(V,) sums over the blocks of values (nx, ny)."""
+        return in_blocks(values, (0, 0), self.shape, self.side).ravel()
+
+    def told(self, counts: Ints) -> Floats:
+        """(K,) counts (nx + 2 r, ny + 2 r) by blocks that are told apart, and the others' sum."""
+        first = self.extension - self.side * self.margin
+        shape = tuple(nodes + 2 * self.margin for nodes in self.shape)
+        inner = in_blocks(counts, (first, first), shape, self.side).ravel()
+        return np.append(inner, float(counts.sum()) - inner.sum())
 
 
 def in_blocks(values: Floats | Ints, first: tuple[int, int], shape: tuple[int, ...], side: int) -> Floats:

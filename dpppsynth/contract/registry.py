@@ -46,6 +46,7 @@ PLACES = {
     "kernel-diffusion": f"{HOME}.kernel.mechanism:DIFFUSION",
     "heatmap": f"{HOME}.heatmap.mechanism:HEATMAP",
     "marked-tents": f"{HOME}.marked.mechanism:TENTS",
+    "marked-moved": f"{HOME}.marked.mechanism:MOVED",
     "pair-sums": f"{HOME}.pairs.mechanism:POINTS",
     "pair-sums-persons": f"{HOME}.pairs.mechanism:PERSONS",
     "disk-area": f"{HOME}.local.mechanism:DISK_AREA",

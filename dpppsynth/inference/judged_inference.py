@@ -94,23 +94,23 @@ class JudgedInference(FieldInference):
         kept = sorted(scores, key=scores.__getitem__, reverse=True)[:MOST_PRIORS]
         kept = [place for place in kept if scores[place] - scores[kept[0]] >= FORGOTTEN]
         pairs = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS)) // 2
-        weights = scipy.special.softmax(np.array([scores[place] for place in kept]))
+        counts = apportion(scipy.special.softmax(np.array([scores[place] for place in kept])), pairs)
+        drawn_from = [(place, int(k)) for place, k in zip(kept, counts, strict=True) if k]
         notes = FitNotes.unknown(self.scales)
         notes.weight[:] = 0.0
         tents, fields = self.tents(plan), list[NDArray[np.float32]]()
         effects: list[Floats] = []
-        counts = apportion(weights, pairs)
-        for place, k in zip(kept, counts, strict=True):
+        for place, k in drawn_from:
             say(Step("draws", 0.5 + sum(map(len, fields)) / (4 * pairs)))
             fit = lattice_mode(likelihood, self.prior_at(likelihood, place))
-            moves = fit.deviations(int(k), rng)
+            moves = fit.deviations(k, rng)
             drawn, own = self.drawn(fit, moves, tents)
             fields.append(self.normalise(drawn, plan.n))
             effects.append(own)
             notes.weight[place] = k / pairs
             if place == kept[0]:
                 notes.add(place, check_approximation(fit, likelihood, len(likelihood.measure), CHECKED, rng, moves))
-        scales = np.repeat([self.scales[place] for place in kept], 2 * counts)
+        scales = np.concatenate([np.full(2 * k, self.scales[place]) for place, k in drawn_from])
         told = np.concatenate(effects)[None] if self.covariates else None
         return Posterior(np.concatenate(fields)[None], scales[None], notes, told).mixed(rng)
 

@@ -17,6 +17,7 @@ from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import NO_RANGE, field_mesh, opened_values, require_somewhere
 from dpppsynth.inference.judged_inference import JudgedInference
+from dpppsynth.inference.moved_lattice import MovedLattice, wide_tents
 from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, require_increasing
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.moved_posterior import (
@@ -24,20 +25,13 @@ from dpppsynth.models.moved_posterior import (
     MovedLikelihood,
     Place,
     VertexMasses,
-    in_blocks,
     moved_likelihood,
 )
-from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.models.sparse_posterior import kept_masses
 from dpppsynth.models.spectral_fields import SpectralField, Unknowns
 from dpppsynth.spatial.covariates import Design
-from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset
-
-# Sides of the tents whose masses are kept, in scales of the noise, and in nodes at least.
-WIDE_SCALES, WIDE_NODES = 6.0, 2.0
-TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,40 +103,20 @@ class MovedInference(JudgedInference):
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic], side: int = 1) -> MovedLikelihood:
         """Likelihood of the field at the nodes of the lattice, or at blocks of side x side nodes."""
         plan = cast(Any, statistic.definition)
-        wide = [nodes + 2 * plan.extension for nodes in self.shape]
+        wide = [nodes + 2 * plan.extension for nodes in self.lattice.shape]
         return moved_likelihood(
             statistic.lattice.reshape(wide),
-            self.on_lattice(self.measure),
+            self.lattice.filled(self.measure),
             rate=plan.rate,
-            spacing=self.spacing,
+            spacing=self.lattice.spacing,
             extension=plan.extension,
             side=side,
         )
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Nodes of the lattice along both axes."""
-        nx, ny = self.mesh.recipe["shape"]
-        return nx, ny
-
-    @property
-    def spacing(self) -> tuple[float, float]:
-        """Distances of the nodes along both axes."""
-        x0, y0, x1, y1 = self.mesh.domain.bounds
-        nx, ny = self.shape
-        return (x1 - x0) / (nx - 1), (y1 - y0) / (ny - 1)
-
     @cached_property
-    def nodes(self) -> Ints:
-        """(V,) nodes of the lattice, in C order, at which the vertices are."""
-        i, j = np.rint((self.mesh.vertices - self.mesh.domain.bounds[:2]) / self.spacing).astype(np.int64).T
-        return np.asarray(i * self.shape[1] + j)
-
-    def on_lattice(self, values: Floats) -> Floats:
-        """(nx, ny) values (V,) of the vertices at their nodes, and 0 at nodes without one."""
-        lattice = np.zeros(self.shape[0] * self.shape[1])
-        lattice[self.nodes] = values
-        return lattice.reshape(self.shape)
+    def lattice(self) -> MovedLattice:
+        """Nodes at which moved points were counted."""
+        return MovedLattice(self.mesh)
 
     def prior_at(self, likelihood: MovedLikelihood, number: int) -> SpectralField:
         even = number == len(self.combined)
@@ -155,25 +129,18 @@ class MovedInference(JudgedInference):
         design = self.covariates
         if design is None:
             return None
-        shape, side = likelihood.channel.shape, round(likelihood.spacing[0] / self.spacing[0])
-        weight = np.maximum(likelihood.measure, TINY)
-        masses = (self.on_lattice(self.measure * column) for column in opened_values(design).T * design.prior_sd)
-        return np.column_stack([in_blocks(mass, (0, 0), shape, side).ravel() / weight for mass in masses])
+        return self.lattice.averages(opened_values(design) * design.prior_sd, self.measure, likelihood.spacing)
 
     def drawn(self, fit: LatticePosterior, moves: Unknowns, tents: "scipy.sparse.csr_array") -> tuple[Floats, Floats]:
         unknowns = fit.mode + np.concatenate([moves.T, -moves.T])
-        mode, fields = (fit.prior.field(each)[..., self.nodes] for each in (fit.mode, unknowns))
+        mode, fields = (fit.prior.field(each)[..., self.lattice.nodes] for each in (fit.mode, unknowns))
         scale = 1.0 if self.covariates is None else self.covariates.prior_sd
         masses = VertexMasses(self.measure, fit.likelihood.law.n)
         bent = kept_masses(masses, mode, fields, tents, self.rule)
         return bent, fit.prior.effects_of(unknowns) * scale
 
     def tents(self, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
-        spacing = max(WIDE_SCALES / cast(Any, plan).rate, WIDE_NODES * max(self.spacing))
-        window = cast(Window, self.mesh.domain)
-        x0, y0, x1, y1 = window.bounds
-        tents = regular_triangulation(window, spacing=min(spacing, x1 - x0, y1 - y0))
-        return scipy.sparse.csr_array(tents.basis(self.mesh.vertices).T)
+        return wide_tents(self.mesh, cast(Any, plan).rate, self.lattice.spacing)
 
     def table_rows(self) -> Rows:
         sigmas = " or ".join(f"{each:g}" for each in self.sigmas)

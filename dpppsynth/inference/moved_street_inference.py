@@ -10,7 +10,7 @@ from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.core.arguments import one_of
 from dpppsynth.inference.field_inference import INTERCEPT_SD
 from dpppsynth.inference.judged_inference import JudgedInference
-from dpppsynth.inference.moved_inference import WIDE_NODES, WIDE_SCALES
+from dpppsynth.inference.moved_lattice import WIDE_NODES, WIDE_SCALES
 from dpppsynth.inference.sparse_inference import INFERENCES
 from dpppsynth.inference.street_inference import StreetInference
 from dpppsynth.models.moved_posterior import (

@@ -8,6 +8,7 @@ from dpppsynth.core.arguments import instance, positive, real, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.bounds import assumptions
+from dpppsynth.privacy.catalogue import Code
 from dpppsynth.privacy.guarantee import Guarantee, on_ground, on_map
 from dpppsynth.privacy.profiles import ApproximateDP, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours
@@ -31,7 +32,13 @@ CURVE, MULTIPLES = 40, np.array([0.25, 0.5, 1.0, 2.0, 3.0, 4.0])
 
 
 def moved_points(
-    relation: AlphaNeighbours, *, rate: float, bound: float, farthest: float, domain: Domain | None = None
+    relation: AlphaNeighbours,
+    *,
+    rate: float,
+    bound: float,
+    farthest: float,
+    domain: Domain | None = None,
+    assumed: tuple[Code, ...] = (),
 ) -> Guarantee:
     """Guarantee of points moved by planar Laplace noise, with rows in any order.
 
@@ -46,6 +53,8 @@ def moved_points(
         Distance on the map up to which `by_distance` tells what can be told apart, where there is no bound.
     domain : Window or LinearNetwork, optional
         Where the points lie; without it lengths are true ones. Along streets no path is shorter than a straight line.
+    assumed : tuple of codes
+        What is assumed beside, such as of marks that stay with their points.
     """
     instance("relation", relation, AlphaNeighbours, RELATION)
     rate, farthest = positive("rate", rate), positive("farthest", farthest)
@@ -60,7 +69,7 @@ def moved_points(
         )
         raise PrivacyCheckError(msg)
     profile = ApproximateDP(level, slack) if slack > 0 else PureDP(level)
-    own = (NOISE, REDRAWN) if bound < math.inf else (NOISE,)
+    own = ((NOISE, REDRAWN) if bound < math.inf else (NOISE,)) + assumed
     reach = min(farthest, alpha) if slack > 0 else farthest
     ratios, multiples = np.geomspace(min(alpha / 8, reach / 2), reach, CURVE), alpha * MULTIPLES
     lengths = np.union1d(ratios, multiples[multiples <= reach])

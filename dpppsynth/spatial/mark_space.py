@@ -385,6 +385,11 @@ class Times:
         later = np.clip(at - cell, 0.0, 1.0)
         return np.column_stack([cell, (cell + 1) % self.hats]), np.column_stack([1 - later, later])
 
+    def nearest(self, times: Floats) -> Ints:
+        """(n,) numbers of the instants nearest to each time."""
+        at = np.rint((times - self.start) / self.spacing).astype(np.int64)
+        return at % self.hats if self.periodic else np.clip(at, 0, self.hats - 1)
+
     def lattice(self, times: Floats, bits: int) -> tuple[Ints, Ints]:
         """(n, 2) numbers of the two hats about each time, and their values in whole units of `2^-bits`."""
         hat, value = self.values(times)
@@ -461,6 +466,10 @@ class Marks:
         kinds = np.zeros(n, dtype=np.int64) if self.types is None else self.types.indices(given[self.types.name])
         times = np.zeros(n) if self.times is None else self.times.require(given[self.times.name])
         return kinds, times
+
+    def levels(self, kinds: Ints, times: Floats) -> Ints:
+        """(n,) numbers of types and nearest instants together, in the order of types and of the instants of each."""
+        return kinds if self.times is None else kinds * self.times.hats + self.times.nearest(times)
 
     def require_names(self, names: AbstractSet[str]) -> None:
         """Refuse other marks than these types and times, by their names alone; InputError."""

@@ -56,9 +56,10 @@ SECRET = generator(None)
 STORED = Path(__file__).parents[1] / "data" / "releases"
 NUTS, PERSONS = {"lgcp-kim-lim-3.8", "lgcp-kim-lim-3.9"}, {"heatmap"}
 LOCAL = {name for name in registry.names() if issubclass(registry.mechanism(name).statistic, ReportsStatistic)}
-# Put to the auditor in `test_auditing_bounded.py`, `test_pair_sums_release.py` and `test_marked_release.py`.
+# Put to the auditor in `test_auditing_bounded.py`, `test_pair_sums_release.py`, `test_marked_release.py` and
+# `test_marked_moves.py`.
 BOUNDED, PAIRS = {"bounded-cells", "planar-laplace"}, {"pair-sums", "pair-sums-persons"}
-MARKED = {"marked-tents"}
+MARKED = {"marked-tents", "marked-moved"}
 TRIALS = {
     "laplace-cells": 60,
     "laplace-tents": 60,

@@ -41,6 +41,7 @@ ASKED = {
     "kernel-diffusion": SPENDS,
     "heatmap": ["--epsilon", 1, "--shape", "8,8"],
     "marked-tents": [*REPORTS, "--types", "offence=burglary,theft"],
+    "marked-moved": [*NEAR, "--time", "hour", "--period", "day", "--protect-time", "none"],
     "pair-sums": [*NEAR, "--radii", "15,40", "--pair-cap", "10"],
     "pair-sums-persons": ["--epsilon", 1, "--radii", "15,40", "--pair-cap", "10,20"],
     "trajectories": [*REPORTS, "--cells", 4],

@@ -315,6 +315,15 @@ def of_marks():
             *sized("marked-tents", at, window),
             *secret("marked-tents", make, window),
         ]
+        if window is SQUARE:
+            kept = functools.partial(AlphaNeighbours, time="public", types="public")
+            move = functools.partial(make, epsilon=0.1, mechanism="moved")
+            moved = functools.partial(move, relation=kept(25.0))
+            cases += [
+                *varied("marked-moved", moved, window, epsilon=EPSILONS, spacing=(1e-9, None, HUGE), marks=tight),
+                *varied("marked-moved", move, window, relation=[kept(alpha) for alpha in ENDS]),
+                *sized("marked-moved", moved, window),
+            ]
         yield from (replace(case, marks=with_marks) for case in cases)
 
 

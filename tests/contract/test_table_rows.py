@@ -29,6 +29,7 @@ FIRST = {
     "kernel-diffusion": ("bandwidth", ""),
     "heatmap": ("grid", ""),
     "marked-tents": ("measured", "tents on "),
+    "marked-moved": ("measured", "counts of moved points at "),
     "pair-sums": ("measured", "sums of 1 - distance / radius over pairs within 60 m (cap 3, 16 steps), 150 m"),
     "pair-sums-persons": ("measured", "sums of 1 - distance / radius over pairs within 100 "),
     "disk-area": ("reports", "one from each of "),

@@ -170,6 +170,15 @@ RELEASES: dict[str, Described] = {
     "marked-tents": Described(
         MarkedSynthesizer(1.0, marks=MARKS, relation=AlphaNeighbours(25.0, time=1.0, types="public"), spacing=350.0)
     ),
+    "marked-moved": Described(
+        MarkedSynthesizer(
+            1.0,
+            marks=MARKS,
+            relation=AlphaNeighbours(25.0, time="public", types="public"),
+            mechanism="moved",
+            spacing=200.0,
+        )
+    ),
     "marked-tents-streets": Described(
         MarkedSynthesizer(
             1.0, marks=Marks(times=MARKS.times), relation=AlphaNeighbours(20.0, time="protected"), spacing=150.0

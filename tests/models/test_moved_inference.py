@@ -64,9 +64,9 @@ def test_intervals_cover_what_was_drawn_from_the_prior():
     model, rng = inference(ranges=(300.0,), sigmas=(1.5,), details=(0.0,)), np.random.default_rng(2)
     held, below, above = [], [], []
     for seed in range(30):
-        nodes = SimpleNamespace(channel=SimpleNamespace(shape=model.shape), spacing=model.spacing)
+        nodes = SimpleNamespace(channel=SimpleNamespace(shape=model.lattice.shape), spacing=model.lattice.spacing)
         prior = model.prior_at(nodes, 0)
-        truth = model.normalise(prior.field(prior.white(1, rng))[:, model.nodes], 1000)
+        truth = model.normalise(prior.field(prior.white(1, rng))[:, model.lattice.nodes], 1000)
         xy = binomial_pattern(LogLinear(MESH, truth[0].astype(float), None), 1000, rng).positions
         drawn = squares(model.fit(counted(xy, seed=seed), rng).flat)
         low, high = np.quantile(drawn, [0.05, 0.95], axis=0)
@@ -152,7 +152,7 @@ def test_holes_stay_empty():
     xy = rng.uniform(0, 1, (24_000, 2)) * (1000, 600)
     xy = xy[shapely.contains_xy(window.geometry, *xy.T)]
     model = inference(mesh)
-    lattice = model.on_lattice(model.measure)
+    lattice = model.lattice.filled(model.measure)
     assert lattice.sum() == pytest.approx(window.area)
     assert (lattice[11:17, 7:12] == 0).all()
     assert lattice[5, 9] == pytest.approx((1000 / 30) ** 2)

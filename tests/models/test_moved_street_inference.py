@@ -8,13 +8,13 @@ import pytest
 import scipy.sparse
 
 from dpppsynth import AlphaNeighbours
+from dpppsynth.contract.audits.moved_counts import node_chances
+from dpppsynth.contract.moved_counts import MovedCounts
 from dpppsynth.inference import judged_inference
 from dpppsynth.inference.field_inference import Posterior
 from dpppsynth.inference.moved_street_inference import MovedStreetInference
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.mesh import SegmentCells
-from dpppsynth.mechanisms.lgcp.moved_audit import node_chances
-from dpppsynth.mechanisms.lgcp.moved_statistic import MovedCounts
 from dpppsynth.models import trace_mesh
 from dpppsynth.models.sparse_fields import SparseField, constant, summed, with_effects
 from dpppsynth.models.whitened_fields import WhitenedField

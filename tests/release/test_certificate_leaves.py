@@ -44,7 +44,10 @@ FREE = {
     ("parameters", "mesh", "kind"): (("lgcp-lipschitz", "lgcp-posterior-draw"), "one bound for triangles and squares"),
     ("parameters", "steps"): (("lgcp-clusters", "pair-sums", "pair-sums-persons"), ROUNDED),
     ("parameters", "covariance"): (("lgcp-lipschitz",), "a prior of fields whose slope alone costs privacy"),
-    ("parameters", "marks", "times"): (("marked-tents",), "a range in which the bound is the same, or nothing moves"),
+    ("parameters", "marks", "times"): (
+        ("marked-tents", "marked-moved"),
+        "a range in which the bound is the same, or nothing moves",
+    ),
     ("guarantee", "relation", "alpha"): ((), "a radius for which the bound holds as well, as counts have it for any"),
 }
 

@@ -70,6 +70,8 @@ def nested(levels):
         ("laplace-tents-streets", [(("mesh", "shape"), [10**5, 10**5])]),
         ("lgcp-tents", [(("estimator", "mesh", "shape"), [3001, 3001])]),
         ("lgcp-moved", [(("mesh", "shape"), [1400, 1400])]),
+        ("marked-moved", [(("mesh", "shape"), [1000, 1000])]),
+        ("marked-moved", [(("marks", "types", "values"), list(map(str, range(10**5))))]),
         ("lgcp-field", [(("mesh", "shape"), [100, 100])]),
         ("lgcp-posterior-draw", [(("mesh", "shape"), [100, 100])]),
         ("lgcp-kim-lim-3.8", [(("mesh", "shape"), [300, 300])]),

@@ -45,7 +45,8 @@ def few_simulations():
 def one_prior():
     """One size of each part of a field behind marks instead of three, where a test does not depend on its evidence."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, middle in (("OWNS", 0.25), ("TIME_SIGMAS", 0.6), ("TOGETHERS", 0.25)):
+        parts = {"OWNS": 0.25, "TIME_SIGMAS": 0.6, "TOGETHERS": 0.25, "OWN_SHARES": 0.2, "TIME_SHARES": 0.1}
+        for name, middle in parts.items():
             patch.setattr(f"dpppsynth.mechanisms.marked.synthesizer.{name}", (middle,))
         patch.setattr("dpppsynth.contract.rules.planar_rules.RANGE_RATIO", 10.0)
         yield

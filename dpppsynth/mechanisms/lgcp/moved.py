@@ -5,7 +5,8 @@ from functools import partial
 from typing import Any, cast
 
 from dpppsynth.contract.examples import RELATIONS, Example, Refusal, ring, square, streets
-from dpppsynth.contract.registry import HOME, later
+from dpppsynth.contract.moved_counts import MovedCounts
+from dpppsynth.contract.registry import later
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.rules import network_rules, planar_rules
 from dpppsynth.contract.synthesizer import covering
@@ -17,7 +18,6 @@ from dpppsynth.inference.sparse_inference import LONGEST, SHORTEST
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.mesh import SegmentCells
 from dpppsynth.mechanisms.lgcp.mechanism import fitted, quarters, small_mesh
-from dpppsynth.mechanisms.lgcp.moved_statistic import MovedCounts
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 from dpppsynth.models.recipes import window
 from dpppsynth.privacy.planar_moves import rate
@@ -105,5 +105,5 @@ MOVED = fitted(
     examples,
     "were each moved at random, by a distance and in a direction of their own, and the moved points were counted on a "
     "public lattice.",
-    later(f"{HOME}.lgcp.moved_audit:MovedCountsAudit"),
+    later("dpppsynth.contract.audits.moved_counts:MovedCountsAudit"),
 )

@@ -65,19 +65,7 @@ class MarkedAudit(LaplaceAudit):
         """
         if pair is None:
             return self.pair(relation)
-        one, other = (instance("pair", each, PointPattern, "give two patterns") for each in require_two(pair))
-        capped, marks = instance("relation", relation, CappedRelation), self.plan.marks
-        gone, came = (np.array(rows, dtype=np.float64).reshape(-1, 4) for rows in differing((one, other), marks))
-        reach, (time, types) = on_map(capped, one.domain).reach, _reach(marks, capped)
-
-        def near(before: Floats, after: Floats) -> NDArray[np.bool_]:
-            may = within(one.domain, before[:, :2], after[:, :2], reach)
-            if marks.times is not None:
-                may &= marks.times.distance(before[:, 3], after[:, 3]) <= time
-            return may & ((before[:, 2] == after[:, 2]) | bool(types))
-
-        require_capped(capped, gone, came, near)
-        return one, other
+        return own_pair(pair, relation, self.plan.marks)
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """The likelihood ratio; the matched filter for the change; the total; single numbers."""
@@ -97,6 +85,28 @@ class MarkedAudit(LaplaceAudit):
     def _of_rows(self, rows: list[Row]) -> Ints:
         table = np.array(rows, dtype=np.float64).reshape(-1, 4)
         return self.plan.exact_at(table[:, :2], table[:, 2].astype(np.int64), table[:, 3])
+
+
+def own_pair(pair: object, relation: Relation, marks: Marks) -> Pair:
+    """A caller's own pair of patterns with marks, refused unless they are neighbouring under the relation.
+
+    Raises
+    ------
+    InputError
+    """
+    one, other = (instance("pair", each, PointPattern, "give two patterns") for each in require_two(pair))
+    capped = instance("relation", relation, CappedRelation)
+    gone, came = (np.array(rows, dtype=np.float64).reshape(-1, 4) for rows in differing((one, other), marks))
+    reach, (time, types) = on_map(capped, one.domain).reach, _reach(marks, capped)
+
+    def near(before: Floats, after: Floats) -> NDArray[np.bool_]:
+        may = within(one.domain, before[:, :2], after[:, :2], reach)
+        if marks.times is not None:
+            may &= marks.times.distance(before[:, 3], after[:, 3]) <= time
+        return may & ((before[:, 2] == after[:, 2]) | bool(types))
+
+    require_capped(capped, gone, came, near)
+    return one, other
 
 
 def ends(marks: Marks, relation: Relation) -> tuple[tuple[int, float], tuple[int, float]]:

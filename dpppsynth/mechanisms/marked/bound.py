@@ -8,7 +8,7 @@ from dpppsynth.core.wording import either
 from dpppsynth.privacy import bounds
 from dpppsynth.privacy.catalogue import Code, Statement
 from dpppsynth.privacy.guarantee import Guarantee, PureDP, on_ground
-from dpppsynth.privacy.relations import PUBLIC, AddRemove, CappedRelation, MovedPoint
+from dpppsynth.privacy.relations import PUBLIC, AddRemove, AlphaNeighbours, CappedRelation, MovedPoint
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.mesh import Mesh
 
@@ -117,6 +117,41 @@ def _curve(mesh: Mesh, marks: Marks, relation: CappedRelation, scale: float) -> 
     farthest = min(mesh.domain.diameter, 2.5 / mesh.tent_slope)
     lengths = [farthest * k / 40 for k in range(1, 41)]
     return [(d, marks_sensitivity(mesh, marks, relation, reach=d) / cap / scale) for d in lengths]
+
+
+def tents_instead() -> str:
+    """The mechanism to take where points may not be moved."""
+    return either("mechanism='tents'", "--mechanism marked-tents")
+
+
+def require_kept(relation: CappedRelation, marks: Marks) -> AlphaNeighbours:
+    """The relation, refused unless it hides where nearby a point was and leaves its type and its time as they are.
+
+    Raises
+    ------
+    InputError
+        Also where it does not state the protection of exactly the marks there are.
+    """
+    if not isinstance(relation, AlphaNeighbours):
+        msg = (
+            "relation: mechanism 'moved' hides where nearby a point was, at a price that grows with the distance; give "
+            f"AlphaNeighbours(25.0, ...) instead, or take {tents_instead()} for this relation."
+        )
+        raise InputError(msg)
+    require_told(relation, marks)
+    for name, protection in (("time", relation.time), ("types", relation.types)):
+        if protection not in (None, PUBLIC):
+            msg = (
+                f"relation: mechanism 'moved' hides where a point was and keeps its {name}, which must be public; take "
+                f"{tents_instead()} to protect it."
+            )
+            raise InputError(msg)
+    return relation
+
+
+def kept_marks(marks: Marks) -> tuple[Code, ...]:
+    """Assumptions where moved points keep their types and times."""
+    return (MARKS, *((OWN_TYPES,) if marks.types is not None else ()))
 
 
 def require_told(relation: CappedRelation, marks: Marks) -> MovedPoint:

@@ -17,6 +17,7 @@ from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
     INTERCEPT_SD,
+    FieldInference,
     Posterior,
     field_mesh,
     require_somewhere,
@@ -39,8 +40,64 @@ from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset
 
 
+class GridInference(FieldInference):
+    """Base of estimators by a field of places, times and types.
+
+    Attributes
+    ----------
+    grid : MarkedMesh
+        Types, instants and the mesh in space, with the public offset.
+    """
+
+    grid: MarkedMesh
+
+    # The base asks for the vertices of its mesh, their measure and a rule of integration, which the grid has.
+    @property
+    def mesh(self) -> MarkedMesh:  # type: ignore[override]
+        """Vertices at all instants, for all types."""
+        return self.grid
+
+    @cached_property
+    def measure(self) -> Floats:
+        """(C K V,) integrals of the products of basis functions, times the offset."""
+        return self.grid.measure
+
+    @property
+    def rule(self) -> tuple[sp.csr_array, Floats]:
+        return self.grid.rule
+
+    @property
+    def offset(self) -> Offset | None:  # type: ignore[override]
+        """Public base intensity."""
+        return self.grid.offset
+
+    @property
+    def places(self) -> Mesh:
+        return self.grid.space
+
+    def spread(self, columns: Floats) -> Floats:
+        """(C K V, p) covariates, the same at all times and for all types."""
+        types, hats, _ = self.grid.shape
+        return np.tile(columns, (types * hats, 1))
+
+    def normalise(self, fields: Floats, n: float | Floats | None) -> NDArray[np.float32]:
+        if n is not None:
+            basis, weight = self.rule
+            flat = fields.reshape(-1, fields.shape[-1])
+            flat = flat - flat.max(axis=1, keepdims=True)
+            totals = np.array([weight @ np.exp(basis @ each) for each in flat])
+            fields = (flat + np.log(n / totals)[:, None]).reshape(fields.shape)
+        return fields.astype(np.float32)
+
+    def posterior_mean(self, posterior: Posterior) -> MarkedMean:  # type: ignore[override]
+        return MarkedMean(self.grid, posterior.flat)
+
+    def released(self, posterior: Posterior, plan: LatticeStatistic) -> MarkedIntensity:  # type: ignore[override]
+        return MarkedIntensity(self.grid, self.released_field(posterior, plan).reshape(self.grid.shape))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class MarkedInference(AveragedInference):
+class MarkedInference(GridInference, AveragedInference):
     """A field of places, times and types, averaged over its settings by evidence; Laplace approximation.
 
     Attributes
@@ -94,35 +151,6 @@ class MarkedInference(AveragedInference):
     def __repr__(self) -> str:
         return f"MarkedInference({self.grid.space!r}, {self.grid.marks!r}, ranges={self.ranges})"
 
-    # The base asks for the vertices of its mesh, their measure and a rule of integration, which the grid has.
-    @property
-    def mesh(self) -> MarkedMesh:  # type: ignore[override]
-        """Vertices at all instants, for all types."""
-        return self.grid
-
-    @cached_property
-    def measure(self) -> Floats:
-        """(C K V,) integrals of the products of basis functions, times the offset."""
-        return self.grid.measure
-
-    @property
-    def rule(self) -> tuple[sp.csr_array, Floats]:
-        return self.grid.rule
-
-    @property
-    def offset(self) -> Offset | None:  # type: ignore[override]
-        """Public base intensity."""
-        return self.grid.offset
-
-    @property
-    def places(self) -> Mesh:
-        return self.grid.space
-
-    def spread(self, columns: Floats) -> Floats:
-        """(C K V, p) covariates, the same at all times and for all types."""
-        types, hats, _ = self.grid.shape
-        return np.tile(columns, (types * hats, 1))
-
     def require(self, plan: LatticeStatistic) -> None:
         require(isinstance(plan, MarkedMasses), "a field of places, times and types stands behind marked tents")
 
@@ -147,21 +175,6 @@ class MarkedInference(AveragedInference):
     def _clock(self) -> SparseField | None:
         times = self.grid.marks.times
         return None if times is None else clock_field(times, self.time_range)
-
-    def normalise(self, fields: Floats, n: float | Floats | None) -> NDArray[np.float32]:
-        if n is not None:
-            basis, weight = self.rule
-            flat = fields.reshape(-1, fields.shape[-1])
-            flat = flat - flat.max(axis=1, keepdims=True)
-            totals = np.array([weight @ np.exp(basis @ each) for each in flat])
-            fields = (flat + np.log(n / totals)[:, None]).reshape(fields.shape)
-        return fields.astype(np.float32)
-
-    def posterior_mean(self, posterior: Posterior) -> MarkedMean:  # type: ignore[override]
-        return MarkedMean(self.grid, posterior.flat)
-
-    def released(self, posterior: Posterior, plan: LatticeStatistic) -> MarkedIntensity:  # type: ignore[override]
-        return MarkedIntensity(self.grid, self.released_field(posterior, plan).reshape(self.grid.shape))
 
     def table_rows(self) -> Rows:
         rows = [

@@ -6,13 +6,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpppsynth.contract.examples import RELATIONS, Example, ring, square, streets
-from dpppsynth.contract.registry import Mechanism
+from dpppsynth.contract.examples import RELATIONS, Example, Refusal, ring, square, streets
+from dpppsynth.contract.registry import HOME, Mechanism, later
 from dpppsynth.contract.result import Result
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.words import MechanismWords
 from dpppsynth.mechanisms.marked.audit import MarkedAudit
 from dpppsynth.mechanisms.marked.inference import MarkedInference
+from dpppsynth.mechanisms.marked.moved_inference import MarkedMovesInference
+from dpppsynth.mechanisms.marked.moved_statistic import MarkedMoves
 from dpppsynth.mechanisms.marked.release import MarkedRelease
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.mechanisms.marked.synthesizer import MarkedSynthesizer
@@ -41,6 +43,26 @@ def tents() -> Iterator[Example]:
     yield Example("times alone", partial(MarkedSynthesizer, 1.0, marks=years, relation=dated), square(), marks=times)
     for relation in (near(), RELATIONS[4]):
         yield Example(f"streets, {relation}", partial(build, relation=relation), streets(), marks=marks)
+
+
+def moved() -> Iterator[Example | Refusal]:
+    """Examples of moves by alpha with public marks; other relations are refused."""
+    # So much noise that hardly any node is empty.
+    build = partial(MarkedSynthesizer, 0.1, mechanism="moved", spacing=250.0)
+    near = partial(AlphaNeighbours, 25.0, types="public", time="public")
+    both = partial(build, marks=BOTH)
+    for each in (near(), near(max_points_per_person=3)):
+        yield Example(str(each), partial(both, relation=each), square(), marks=marks)
+    alone = partial(build, marks=Marks(BOTH.types), relation=AlphaNeighbours(25.0, types="public"))
+    yield Example("types alone", alone, square(), marks=types)
+    yield Example("types alone, polygon with a hole", alone, ring(), marks=types)
+    years = Marks(times=Times("year", 2010.0, 2020.0, hats=5, unit="years"))
+    yield Example(
+        "times alone", partial(build, marks=years, relation=AlphaNeighbours(25.0, time="public")), square(), marks=times
+    )
+    for relation in RELATIONS[2:]:
+        rule = r"^relation: mechanism 'moved' hides where nearby a point was"
+        yield Refusal(relation, partial(both, relation=relation), square(), rule)
 
 
 def marks(n: int) -> Mapping[str, ArrayLike]:
@@ -72,4 +94,22 @@ TENTS = Mechanism(
         intensity="from the noisy sums",
     ),
     examples=tents,
+)
+
+MOVED = Mechanism(
+    name="marked-moved",
+    settings=MarkedSynthesizer,
+    statistic=MarkedMoves,
+    estimators=(MarkedMovesInference,),
+    result=MarkedRelease,
+    audit=later(f"{HOME}.marked.moved_audit:MarkedMovesAudit"),
+    words=MechanismWords[Statistic, Result](
+        description="The points were each moved at random, by a distance and in a direction of their own, and those "
+        "of each type, and about each instant of a public range of times, were counted on a public lattice. A "
+        "log-Gaussian Cox model that knows the law of the noise was fitted to these numbers alone, and the synthetic "
+        "points, their times and their types were drawn from the model.",
+        intensity="middle of the posterior",
+        title="Private intensity, middle of the posterior",
+    ),
+    examples=moved,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import one_of
 from dpppsynth.inference.risk import RelativeRisk
-from dpppsynth.mechanisms.marked.inference import MarkedInference
+from dpppsynth.mechanisms.marked.inference import GridInference
 from dpppsynth.mechanisms.marked.intensity import (
     MarkedIntensity,
     MarkedMean,
@@ -17,7 +17,7 @@ from dpppsynth.mechanisms.marked.intensity import (
     over_time,
     time_basis,
 )
-from dpppsynth.mechanisms.marked.statistic import MarkedMasses
+from dpppsynth.mechanisms.marked.statistic import MarkedStatistic
 from dpppsynth.release.cox import CoxRelease, tails
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mark_space import Marks, Times
@@ -27,7 +27,7 @@ from dpppsynth.spatial.sampling import require_room
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarkedRelease(CoxRelease[MarkedMasses]):
+class MarkedRelease(CoxRelease[Any]):
     """Result of a release of points with marks; attributes as in `CoxRelease`.
 
     `intensity(xy)` is per unit of area (or length), `intensity(xy, time=17.5, type="theft")` per unit of time as well
@@ -37,7 +37,7 @@ class MarkedRelease(CoxRelease[MarkedMasses]):
     @property
     def marks(self) -> Marks:
         """Public types and range of times."""
-        return self.statistic.definition.marks
+        return cast(MarkedStatistic, self.statistic.definition).marks
 
     @cached_property
     def risk(self) -> RelativeRisk:
@@ -67,9 +67,9 @@ class MarkedRelease(CoxRelease[MarkedMasses]):
         return RelativeRisk(grid.space, fields, grid.offset, average)
 
     @property
-    def model(self) -> MarkedInference:
-        """Field inferred from the noised masses."""
-        return cast(MarkedInference, self.estimator)
+    def model(self) -> GridInference:
+        """Field inferred from what was measured."""
+        return cast(GridInference, self.estimator)
 
     def marginal(self, mark: str, level: float = 0.9) -> Any:
         """Expected points of each type, or around each instant, as a `pandas.DataFrame` with credible intervals.

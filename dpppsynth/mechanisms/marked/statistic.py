@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LaplaceStatistic, lattice_tents
 from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
-from dpppsynth.contract.statistic import Parameters, capped, mesh_words
+from dpppsynth.contract.statistic import Parameters, Statistic, capped, mesh_words
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.marked.bound import marked_tents, marks_sensitivity, time_bits
@@ -27,10 +27,56 @@ from dpppsynth.spatial.person_points import labels_of
 MOST_NUMBERS = 100_000
 # Points whose shares are taken at once.
 AT_ONCE = 50_000
+# Form of types and times on a certificate.
+MARKS_FORM: dict[str, Any] = {
+    "type": "object",
+    "required": ["types", "times"],
+    "additionalProperties": False,
+    "properties": {"types": {"type": ["object", "null"]}, "times": {"type": ["object", "null"]}},
+}
+
+
+class MarkedStatistic(Statistic):
+    """Base of statistics of points with types and times.
+
+    Attributes
+    ----------
+    marks : Marks
+        Public types and range of times.
+    """
+
+    keeps_marks: ClassVar[bool] = True
+    if TYPE_CHECKING:
+
+        @property
+        def marks(self) -> Marks:
+            """Public types and range of times."""
+
+    @property
+    def described(self) -> Marks:
+        return self.marks
+
+    def require_columns(self, pattern: PointPattern) -> None:
+        """Refuse a pattern in another domain, or without the marks that are measured."""
+        require_place(pattern, self.domain, None)
+        user = self.persons_by
+        if user is not None:
+            labels_of(pattern, user)
+        self.marks.require_names(set(pattern.marks or {}) - {user})
+
+    def with_surrogate_marks(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
+        times, size = self.marks.times, len(pattern)
+        kinds = rng.integers(self.marks.shape[0], size=size)
+        at = np.zeros(size) if times is None else rng.uniform(times.start, times.end, size)
+        persons = {} if self.persons_by is None else {self.persons_by: np.arange(size)}
+        return PointPattern.at(pattern.positions, pattern.domain, {**self.marks.columns(kinds, at), **persons})
+
+    def require_marks(self, marks: Mapping[str, Any]) -> None:
+        self.marks.require(marks)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarkedMasses(LaplaceStatistic):
+class MarkedMasses(MarkedStatistic, LaplaceStatistic):
     """Masses of points with marks, and the bound they satisfy.
 
     Numbers are in the order of types, of hats of each type, and of vertices of each hat.
@@ -58,16 +104,10 @@ class MarkedMasses(LaplaceStatistic):
     epsilon: float
     form: ClassVar[Form] = {
         "mesh": OBJECT,
-        "marks": {
-            "type": "object",
-            "required": ["types", "times"],
-            "additionalProperties": False,
-            "properties": {"types": {"type": ["object", "null"]}, "times": {"type": ["object", "null"]}},
-        },
+        "marks": MARKS_FORM,
         "lattice_bits": one_among(LATTICE_BITS, LATTICE_BITS + 14),
         "scale": POSITIVE,
     }
-    keeps_marks: ClassVar[bool] = True
     basis: ClassVar[str] = "tents"
 
     def __post_init__(self) -> None:
@@ -101,18 +141,6 @@ class MarkedMasses(LaplaceStatistic):
         p = parameters
         mesh, marks = mesh_from_recipe(p["mesh"], domain), Marks.from_dict(p["marks"])
         return cls(mesh, marks, capped(relation), p["n"], p["expected_n"], p["epsilon"])
-
-    @property
-    def described(self) -> Marks:
-        return self.marks
-
-    def require_columns(self, pattern: PointPattern) -> None:
-        """Refuse a pattern in another domain, or without the marks that are measured."""
-        require_place(pattern, self.domain, None)
-        user = self.persons_by
-        if user is not None:
-            labels_of(pattern, user)
-        self.marks.require_names(set(pattern.marks or {}) - {user})
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -149,13 +177,3 @@ class MarkedMasses(LaplaceStatistic):
             hat, share = self.marks.times.lattice(times, time_bits(self.marks))
         number = (kinds[:, None] * hats + hat)[:, :, None] * places + vertex[:, None, :]
         np.add.at(total, number.ravel(), (share[:, :, None] * tent[:, None, :]).ravel())
-
-    def with_surrogate_marks(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
-        times, size = self.marks.times, len(pattern)
-        kinds = rng.integers(self.marks.shape[0], size=size)
-        at = np.zeros(size) if times is None else rng.uniform(times.start, times.end, size)
-        persons = {} if self.persons_by is None else {self.persons_by: np.arange(size)}
-        return PointPattern.at(pattern.positions, pattern.domain, {**self.marks.columns(kinds, at), **persons})
-
-    def require_marks(self, marks: Mapping[str, Any]) -> None:
-        self.marks.require(marks)

@@ -1,11 +1,13 @@
 """`MarkedSynthesizer`: points with types and times from one private statistic (docs/theory/marks.md)."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.mark_settings import DESCRIBED, PROTECTION, described_marks, protection
+from dpppsynth.contract.moved_counts import MOST_NODES, nodes_beyond
 from dpppsynth.contract.object_options import COVARIATES, OFFSET, RESOLUTION, layers_of, require_fineness, tent_mesh
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.rules import planar_rules
@@ -28,17 +30,29 @@ from dpppsynth.contract.synthesizer import (
     point_relation,
     require_true_lengths,
 )
-from dpppsynth.core.arguments import instance, positive
+from dpppsynth.core.arguments import instance, one_of, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.marked.bound import change_of_marks, require_told
+from dpppsynth.core.units import lengths_in
+from dpppsynth.mechanisms.marked.bound import change_of_marks, require_kept, require_told, tents_instead
 from dpppsynth.mechanisms.marked.inference import MarkedInference
 from dpppsynth.mechanisms.marked.intensity import MarkedMesh
+from dpppsynth.mechanisms.marked.moved_inference import MarkedMovesInference
+from dpppsynth.mechanisms.marked.moved_statistic import MarkedMoves
 from dpppsynth.mechanisms.marked.release import MarkedRelease
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.models.regular_meshes import refine
-from dpppsynth.privacy.relations import PROTECTED, PUBLIC, AddRemove, CappedRelation, MovedPoint, ReplaceOne
+from dpppsynth.privacy.planar_moves import rate
+from dpppsynth.privacy.relations import (
+    PROTECTED,
+    PUBLIC,
+    AddRemove,
+    AlphaNeighbours,
+    CappedRelation,
+    MovedPoint,
+    ReplaceOne,
+)
 from dpppsynth.spatial.covariates import covariates_from
-from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset, require_offset
@@ -87,6 +101,38 @@ def field_mesh(tents: Mesh, marks: Marks, *, explained: bool = False) -> Mesh:
 OWNS, TIME_SIGMAS, TOGETHERS, TIME_RANGE = (0.1, 0.25, 0.6), (0.2, 0.6, 1.5), (0.0, 0.25, 0.6), 1 / 3
 
 
+MECHANISMS = ("auto", "tents", "moved")
+# Values of the field behind moved points at most, of all types and instants together, and nodes along a side at least.
+MOST_MOVED, FEWEST_MOVED = 40_000, 16
+# Points in a square of the noise's scale, on average, up to which moved points tell more than tents: fewer than without
+# marks, as hats and types of tents share strength (docs/results/marks.md).
+MOVED_POINTS = 0.2
+# Shares of the variance of such a field that each type has to itself, and that change with the time.
+OWN_SHARES, TIME_SHARES = (0.0, 0.05, 0.2, 0.5, 1.0), (0.0, 0.1, 0.3, 0.7)
+
+
+def moved_mesh(window: Window, marks: Marks, scale: float) -> Mesh:
+    """Mesh at whose vertices moved points of every type and instant are counted, by their noise's scale on the map.
+
+    That of `planar_rules.moved_mesh`, or a coarser one of at most 40 000 nodes for all types and instants together.
+    """
+    x0, y0, x1, y1 = window.bounds
+    short, long = sorted((x1 - x0, y1 - y0))
+    by_rule: Mesh = planar_rules.moved_mesh(window, scale)
+    most = math.floor(math.sqrt(MOST_MOVED / math.prod(marks.shape) * long / short))
+    wanted = max(by_rule.recipe["shape"])
+    return by_rule if wanted <= most else planar_rules.sided_mesh(window, max(most, FEWEST_MOVED))
+
+
+def fits(window: Window, marks: Marks, scale: float) -> bool:
+    """Whether moved points of all types and instants may be counted on that mesh, and beyond the window."""
+    mesh, kinds = moved_mesh(window, marks, scale), math.prod(marks.shape)
+    nx, ny = mesh.recipe["shape"]
+    x0, y0, x1, y1 = window.bounds
+    beyond = nodes_beyond(scale, window, max((x1 - x0) / (nx - 1), (y1 - y0) / (ny - 1)))
+    return kinds * FEWEST_MOVED**2 <= MOST_MOVED and kinds * (nx + 2 * beyond) * (ny + 2 * beyond) <= MOST_NODES
+
+
 RADIUS = Setting(name="alpha", option="--alpha", kind=float, **ALPHA)
 
 
@@ -104,9 +150,13 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
         Neighbouring relation, which says what is protected of each mark:
         `AlphaNeighbours(50.0, time=1.0, types="public")` for a move by at most 50 in space and 1 in time of a point
         that keeps its type. Without it any point may become any other, `ReplaceOne`.
+    mechanism : {"auto", "tents", "moved"}
+        What is made private. "tents": shares of the points in tents, hats and types, with discrete Laplace noise.
+        "moved": counts of points that were each moved by planar Laplace noise and keep their types and times, for
+        moves by alpha on windows where these are public. "auto" takes one of them by a public rule; `check` says which.
     spacing : float, optional
-        Side of the tents' mesh, or longest segment on a network; None takes a public rule of domain, marks, n, epsilon
-        and relation.
+        Side of the mesh, or longest segment on a network; None takes a public rule of domain, marks, n, epsilon and
+        relation.
     mesh : Mesh, optional
         Instead of a spacing.
     offset : Offset, optional
@@ -135,16 +185,21 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
     _: KW_ONLY
     marks: Marks = made_of(*DESCRIBED)
     relation: CappedRelation | None = made_of(RELATION, RADIUS, CAP, USER, *PROTECTION)
+    mechanism: str = setting("auto", help="What is made private", choices=MECHANISMS)
     spacing: float | None = setting(None, **SPACING)
     mesh: Mesh | None = made_of(RESOLUTION)
     offset: Offset | None = made_of(*OFFSET)
     covariates: Any = made_of(*COVARIATES)
     method: ClassVar[str] = "marked"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        f"marked-{mechanism}": {"mechanism": mechanism} for mechanism in MECHANISMS if mechanism != "auto"
+    }
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
         instance("marks", self.marks, Marks, "such as Marks(Types('offence', ['burglary', 'theft']))")
         super().__post_init__()
+        one_of("mechanism", self.mechanism, MECHANISMS)
         require_offset(self.offset)
         if self.covariates is not None:
             object.__setattr__(self, "covariates", covariates_from(self.covariates))
@@ -175,7 +230,9 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
         require_fineness(options["resolution"], domain, spacing=options["spacing"])
         made: dict[str, Any] = {"marks": cls.marks_from(options), "relation": cls.relation_from(options)}
         mesh = {} if options["resolution"] is None else {"mesh": tent_mesh(options, domain)}
-        return made | layers_of(options, domain) | mesh
+        # Without a name the domain, the number of points and the relation decide.
+        chosen = {} if options.named or cls.preset(options)["mechanism"] == "moved" else {"mechanism": "auto"}
+        return made | layers_of(options, domain) | mesh | chosen
 
     @classmethod
     def relation_from(cls, options: ParsedOptions) -> CappedRelation:
@@ -209,12 +266,40 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> ReleasePlan:
         require_true_lengths(domain)
         size = self.public_size(n, expected_n)
+        mechanism, reason = choice(self, domain, size) if self.mechanism == "auto" else (self.mechanism, "")
+        plan = self._moved(domain, n) if mechanism == "moved" else self._tents(domain, n, size)
+        return replace(plan, reason=reason) if reason else plan
+
+    def _tents(self, domain: Domain, n: int | None, size: float | None) -> ReleasePlan:
+        """Plan of masses with noise, and of a field behind them."""
         relation = self.neighbouring()
         mesh = self.laid_mesh(
             domain, "tents", lambda: tents_by_rule(domain, self.marks, need_size(size), float(self.epsilon), relation)
         )
         statistic = MarkedMasses(mesh, self.marks, relation, *exact_or_guess(n, size), float(self.epsilon))
         return ReleasePlan("marked-tents", statistic, self._estimator(mesh))
+
+    def _moved(self, domain: Domain, n: int | None) -> ReleasePlan:
+        """Plan of counts of moved points, and of fields inferred from them by the law of the moves."""
+        relation, epsilon = require_kept(self.neighbouring(), self.marks), float(self.epsilon)
+        told = f"points with marks are moved on windows alone; elsewhere take {tents_instead()}"
+        window: Window = instance("domain", domain, Window, told)
+        scale = 1 / rate(relation, epsilon, window)
+        mesh = self.laid_mesh(window, "tents", lambda: moved_mesh(window, self.marks, scale))
+        statistic = MarkedMoves(mesh, relation, int(need_size(n)), epsilon, self.marks)
+        types, hats = self.marks.shape
+        offset = None if self.offset is None else self.offset.on(window)
+        smaller = () if offset is None else planar_rules.RISK_SIGMAS
+        field = MarkedMovesInference(
+            MarkedMesh(mesh, self.marks, offset),
+            ranges=planar_rules.moved_ranges(mesh, scale),
+            sigmas=tuple(sorted({*planar_rules.MOVED_SIGMAS, *smaller})),
+            details=planar_rules.MOVED_DETAILS,
+            owns=OWN_SHARES if types > 1 else (0.0,),
+            togethers=TIME_SHARES if hats > 1 else (0.0,),
+            covariates=None if self.covariates is None else self.covariates.on(mesh, offset),
+        )
+        return ReleasePlan("marked-moved", statistic, field)
 
     def _estimator(self, mesh: Mesh) -> MarkedInference:
         types, hats = self.marks.shape
@@ -230,3 +315,23 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
             time_range=0.0 if times is None else TIME_RANGE * times.length,
             covariates=None if self.covariates is None else self.covariates.on(places, offset),
         )
+
+
+def choice(s: MarkedSynthesizer, domain: Domain, size: float | None) -> tuple[str, str]:
+    """Mechanism that "auto" takes, and why, in words."""
+    relation = s.neighbouring()
+    if not isinstance(relation, AlphaNeighbours):
+        return "tents", "this relation hides more than where nearby a point was"
+    if not {relation.time, relation.types} <= {None, PUBLIC}:
+        return "tents", "moved points would keep the types and times that are protected"
+    if not isinstance(domain, Window):
+        return "tents", "points with marks are moved on windows alone"
+    if s.spacing is not None or s.mesh is not None:
+        return "tents", "a mesh is asked for that goes with them"
+    n, scale = need_size(size), 1 / rate(relation, float(s.epsilon), domain)
+    if not fits(domain, s.marks, scale):
+        return "tents", "there are too many types and instants for a lattice of each"
+    length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
+    if n * scale**2 <= MOVED_POINTS * domain.extent**2 and not planar_rules.unmoved(domain, n):
+        return "moved", f"{length} is short beside the mean distance between points"
+    return "tents", planar_rules.unmoved(domain, n) or f"{length} is long beside the mean distance between points"

@@ -164,7 +164,7 @@ class MovedPoints(LatticeStatistic):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        public = {"rate": self.rate, "bound": self.bound, "farthest": self.window.diameter}
+        public: dict[str, Any] = {"rate": self.rate, "bound": self.bound, "farthest": self.window.diameter}
         return moved_points(self.relation, **public, domain=self.window)
 
     @property

@@ -25,9 +25,9 @@ from dpppsynth import (
 from dpppsynth.auditing import audit
 from dpppsynth.auditing.targets import audit_of, target_of
 from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.audits.moved_counts import node_chances
+from dpppsynth.contract.moved_counts import MOST_NODES, MovedCounts
 from dpppsynth.contract.rules import planar_rules
-from dpppsynth.mechanisms.lgcp.moved_audit import node_chances
-from dpppsynth.mechanisms.lgcp.moved_statistic import MOST_NODES, MovedCounts
 from dpppsynth.mechanisms.planar_laplace.statistic import MovedPoints
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
@@ -181,7 +181,7 @@ class TestMeasure:
     def test_of_many_batches_is_that_of_all(self, monkeypatch):
         plan, pattern = counts(), scattered()
         whole = plan.measure(pattern, 3).lattice
-        monkeypatch.setattr("dpppsynth.mechanisms.lgcp.moved_statistic.BATCH", 7)
+        monkeypatch.setattr("dpppsynth.contract.moved_counts.BATCH", 7)
         assert (plan.measure(pattern, 3).lattice == whole).all()
 
     def test_the_order_of_rows_is_gone(self):

@@ -19,10 +19,10 @@ from dpppsynth import AddRemove, AlphaNeighbours, InputError, LGCPSynthesizer, R
 from dpppsynth.auditing import audit
 from dpppsynth.auditing.targets import target_of
 from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.audits.moved_counts import node_chances
+from dpppsynth.contract.moved_counts import MovedCounts
 from dpppsynth.contract.rules import network_rules
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.mechanisms.lgcp.moved_audit import node_chances
-from dpppsynth.mechanisms.lgcp.moved_statistic import MovedCounts
 from dpppsynth.models import trace_mesh
 from dpppsynth.models.recipes import around
 from dpppsynth.privacy import verify

@@ -1,14 +1,14 @@
 """`MovedCounts`: counts of points that were each moved by planar Laplace noise, on a public lattice.
 
 The moved points are private by Theorem M (docs/theory/bounded_error.md), along streets as well (moved_points.md);
-counting them looks at nothing else.
+counting them looks at nothing else, or at marks that are public.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models.recipes import around, mesh_from_recipe
+from dpppsynth.privacy.catalogue import Code
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.planar_moves import RELATION, moved_points
 from dpppsynth.privacy.planar_noise import PlanarNoise, moves_name
@@ -88,9 +89,10 @@ class MovedCounts(LatticeStatistic):
         self.noise  # noqa: B018 - what cannot be moved exactly is refused before the data are touched
         if self.size > MOST_NODES:
             (nx, ny), r = self.shape, self.extension
+            levels = f", times {self.levels} kinds of points" if self.levels > 1 else ""
             msg = (
-                f"mesh: {nx} x {ny} nodes, and {r} more on every side for the noise, are more than {MOST_NODES}; take "
-                "a larger spacing."
+                f"mesh: {nx} x {ny} nodes, and {r} more on every side for the noise{levels}, are more than "
+                f"{MOST_NODES}; take a larger spacing."
             )
             raise InputError(msg)
         self.guarantee.require(self.epsilon, 0.0)
@@ -129,7 +131,7 @@ class MovedCounts(LatticeStatistic):
     @cached_property
     def extension(self) -> int:
         """Nodes beyond the box on every side."""
-        return max(1, math.ceil(min(LONGEST / self.rate, self.domain.extent) / max(self.spacing)))
+        return nodes_beyond(1 / self.rate, self.domain, max(self.spacing))
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -138,13 +140,23 @@ class MovedCounts(LatticeStatistic):
         return nx + 2 * self.extension, ny + 2 * self.extension
 
     @property
+    def levels(self) -> int:
+        """Numbers at each node: one, or one for each kind of public marks."""
+        return 1
+
+    @property
     def size(self) -> int:
-        return math.prod(self.sides)
+        return self.levels * math.prod(self.sides)
+
+    @property
+    def assumed(self) -> tuple[Code, ...]:
+        """Assumptions beside those of all moved points."""
+        return ()
 
     @cached_property
     def guarantee(self) -> Guarantee:
         lengths = {"rate": self.rate, "bound": math.inf, "farthest": self.domain.diameter}
-        return moved_points(self.relation, **lengths, domain=self.domain)
+        return moved_points(self.relation, **lengths, domain=self.domain, assumed=self.assumed)
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
@@ -154,20 +166,39 @@ class MovedCounts(LatticeStatistic):
         # Before a mesh is made of them.
         require(sides and math.prod(shape) <= MOST_NODES, f"the lattice has at most {MOST_NODES} nodes")
         near: AlphaNeighbours = instance("relation", relation, AlphaNeighbours, RELATION)
-        return cls(mesh_from_recipe(p["mesh"], domain), near, p["n"], p["epsilon"])
+        more = cls.further(p)
+        return cls(mesh_from_recipe(p["mesh"], domain), near, p["n"], p["epsilon"], **more)
+
+    @classmethod
+    def further(cls, parameters: Parameters) -> dict[str, Any]:
+        """Attributes that a statistic derived from this one has beside its own, from public parameters."""
+        return {}
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         secret, seeded = generator(rng), rng is not None
         pattern = self.admitted(pattern, secret if seeded else None)
         moved = self.apply_noise(self.noise.sampler(secret), self.domain.coordinates(pattern.positions))
-        return PrivateStatistic(self, self.counted(moved), self.noise_name(seeded=seeded), seeded)
+        counts = self.counted(moved, self.levels_of(pattern))
+        return PrivateStatistic(self, counts, self.noise_name(seeded=seeded), seeded)
 
-    def counted(self, moved: Ints) -> Ints:
-        """(size,) numbers of moved points at each node, in C order, from their places (n, 2) on the public grid."""
-        found = np.zeros(self.size, dtype=np.int64)
-        for start in range(0, len(moved), BATCH):
-            nodes = self.node_of(multiples(moved[start : start + BATCH], self.noise.step))
-            found += np.bincount(nodes, minlength=self.size)
+    def levels_of(self, pattern: PointPattern) -> Ints:
+        """(n,) level of each point, from public marks alone."""
+        return np.zeros(len(pattern), dtype=np.int64)
+
+    def counted(self, moved: Ints, levels: Ints | int = 0) -> Ints:
+        """(size,) numbers of moved points, level by level, at each node in C order.
+
+        Parameters
+        ----------
+        moved : (n, 2) array
+            Places on the public grid.
+        levels : (n,) array or int
+        """
+        levels = np.broadcast_to(levels, len(moved))
+        found, nodes = np.zeros(self.size, dtype=np.int64), math.prod(self.sides)
+        for part in (slice(start, start + BATCH) for start in range(0, len(moved), BATCH)):
+            at = self.node_of(multiples(moved[part], self.noise.step))
+            found += np.bincount(levels[part] * nodes + at, minlength=self.size)
         return found
 
     def node_of(self, positions: Floats) -> Ints:
@@ -179,12 +210,12 @@ class MovedCounts(LatticeStatistic):
 
     @property
     def nodes(self) -> Floats:
-        """(size, 2) positions of the nodes, in C order."""
+        """(size, 2) positions of the nodes of all levels, in C order."""
         lines = (
             low + (np.arange(count) - self.extension) * step
             for low, count, step in zip(self.box[:2], self.sides, self.spacing, strict=True)
         )
-        return np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2)
+        return np.tile(np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2), (self.levels, 1))
 
     def noise_name(self, *, seeded: bool = False) -> str:
         return moves_name(seeded=seeded)
@@ -202,6 +233,11 @@ class MovedCounts(LatticeStatistic):
             (f"beyond the {kind}", f"{self.extension} more nodes on every side"),
             ("noise", self.noise.words),
         ]
+
+
+def nodes_beyond(scale: float, domain: Domain, spacing: float) -> int:
+    """Nodes of a lattice beyond a domain's box on every side, for noise of a scale on the map."""
+    return max(1, math.ceil(min(LONGEST * scale, domain.extent) / spacing))
 
 
 def require_lattice(mesh: Mesh) -> None:

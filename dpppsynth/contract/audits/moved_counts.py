@@ -1,18 +1,19 @@
 """Audit of counts of moved points."""
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import gammaln
 
 from dpppsynth.contract.audits.moved_points import MovesAudit, shifts_between
-from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed, unchanged
+from dpppsynth.contract.audits.neighbouring_pairs import Pair
 from dpppsynth.contract.audits.noise_laws import NoiseOf
 from dpppsynth.contract.audits.statistics import ReleasedLattice, one_by_one, weighted
 from dpppsynth.contract.audits.target import AuditStatistic, Noise, Released, Scores, StatedLaw, Weakened
-from dpppsynth.mechanisms.lgcp.moved_statistic import MovedCounts
+from dpppsynth.contract.moved_counts import MovedCounts
 from dpppsynth.models.planar_kernel import quadrant
 from dpppsynth.spatial.mesh import Floats
 
@@ -24,7 +25,28 @@ LEAST, BEYOND = 1e-30, 60.0
 SEED, RUNS, MOST_MOVES = 20261201, 4000, 4_000_000
 
 
-def node_chances(plan: MovedCounts, place: Floats) -> Floats:
+class Differing(NamedTuple):
+    """Points, as coordinates and levels (k, 3), of the first pattern alone, of the second alone, and of both."""
+
+    gone: Floats
+    came: Floats
+    others: Floats
+
+    @classmethod
+    def of(cls, plan: MovedCounts, pair: Pair) -> Self:
+        """Those of a pair of patterns."""
+        one, other = (np.column_stack([plan.domain.coordinates(p.positions), plan.levels_of(p)]) for p in pair)
+        count = min(len(one), len(other))
+        differ = (one[:count] != other[:count]).any(axis=1)
+        same = int(differ.argmax()) if differ.any() else count
+        first, second = (Counter(map(tuple, rows[same:].tolist())) for rows in (one, other))
+        gone, came, both = (
+            np.array([*points.elements()]).reshape(-1, 3) for points in (first - second, second - first, first & second)
+        )
+        return cls(gone, came, np.concatenate([one[:same], both]))
+
+
+def node_chances(plan: MovedCounts, place: Floats, level: int = 0) -> Floats:
     """(size,) probability that a point at a place (2,) is counted at each node, by the stated law of its noise."""
     low = np.array(plan.box[:2])
     edges = []
@@ -33,7 +55,9 @@ def node_chances(plan: MovedCounts, place: Floats) -> Floats:
         far = BEYOND / plan.rate + np.abs(inner).max()
         edges.append(np.concatenate([[-far], inner, [far]]))
     within = quadrant(plan.rate, *edges)
-    return np.asarray(np.maximum(np.diff(np.diff(within, axis=0), axis=1), 0.0).ravel())
+    chances = np.zeros((plan.levels, plan.size // plan.levels))
+    chances[level] = np.maximum(np.diff(np.diff(within, axis=0), axis=1), 0.0).ravel()
+    return np.asarray(chances.ravel())
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +85,9 @@ class PlacesRatio:
     @classmethod
     def at(cls, plan: MovedCounts, pair: Pair) -> Self:
         """The ratio for a pair of patterns."""
-        gone, came = ends_of(pair)
-        others = np.unique(plan.domain.coordinates(unchanged(pair)), axis=0)
-        own = [_mean_chances(plan, places) + LEAST for places in (gone, came)]
+        gone, came, same = Differing.of(plan, pair)
+        others = np.unique(same, axis=0)
+        own = [_mean_chances(plan, points) + LEAST for points in (gone, came)]
         if not len(others):
             return cls(np.log(own[0]), np.log(own[1]), len(gone), alone=True)
         spread = np.linspace(0, len(others) - 1, min(len(others), OTHERS, max(1, MOST_CHANCES // plan.size)))
@@ -80,17 +104,11 @@ class PlacesRatio:
         return float(self.of(released.lattice @ self.first, released.lattice @ self.second))
 
 
-def ends_of(pair: Pair) -> tuple[Floats, Floats]:
-    """Coordinates (k, 2) of the points of the first pattern alone, and (l, 2) of the second alone."""
-    gone, came = (pair[0].domain.coordinates(each) for each in changed(pair))
-    return gone, came
-
-
-def _mean_chances(plan: MovedCounts, places: Floats) -> Floats:
-    different, times = np.unique(places, axis=0, return_counts=True)
+def _mean_chances(plan: MovedCounts, points: Floats) -> Floats:
+    different, times = np.unique(points, axis=0, return_counts=True)
     mean = np.zeros(plan.size)
-    for place, share in zip(different, times / len(places), strict=True):
-        mean += share * node_chances(plan, place)
+    for point, share in zip(different, times / len(points), strict=True):
+        mean += share * node_chances(plan, point[:2], int(point[2]))
     return mean
 
 
@@ -107,9 +125,11 @@ def simulated(plan: MovedCounts, pair: Pair, ratio: PlacesRatio, factor: float) 
     sides = []
     for pattern in pair:
         first, second = np.zeros(RUNS), np.zeros(RUNS)
-        for place in plan.domain.coordinates(pattern.positions):
+        nodes = plan.size // plan.levels
+        for place, level in zip(plan.domain.coordinates(pattern.positions), plan.levels_of(pattern), strict=True):
             length, turn = rng.gamma(2, 1 / rate, RUNS), 2 * np.pi * rng.random(RUNS)
             node = plan.node_of(place + length[:, None] * np.column_stack([np.cos(turn), np.sin(turn)]))
+            node += level * nodes
             first += ratio.first[node]
             second += ratio.second[node]
         sides.append(ratio.of(first, second))
@@ -132,12 +152,14 @@ class MovedCountsAudit(MovesAudit):
         return self.plan.rate
 
     def shifts(self, pair: Pair) -> Floats | None:
-        return shifts_between(*ends_of(pair), self.rate)
+        gone, came, _ = Differing.of(self.plan, pair)
+        return shifts_between(gone[:, :2], came[:, :2], self.rate)
 
     def statistics(self, pair: Pair) -> tuple[AuditStatistic, ...]:
         """The likelihood ratio; counts at the nodes of the person's places and around them; the mean of all points."""
         plan = self.plan
-        places = np.concatenate([np.unique(each, axis=0) for each in ends_of(pair)])
+        gone, came, _ = Differing.of(plan, pair)
+        places = np.concatenate([np.unique(each[:, :2], axis=0) for each in (gone, came)])
         here, around = (nodes_near(plan, places, reach) for reach in (0.0, 1 / plan.rate))
         return (
             AuditStatistic("likelihood ratio", PlacesRatio.at(plan, pair)),

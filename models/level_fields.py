@@ -1,0 +1,165 @@
+"""Fields of several levels on one lattice: what all share and what each has of its own, for points of several types.
+
+The field of level l is `w_l = sum_j A_lj S u_j + (P e)_l`, with independent fields `S u_j` of one law and independent
+standard normal numbers e. So `A A'` are the covariances of the levels at one place, and `P P'` those of their numbers,
+which are the same at all places.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.core.types import Floats
+from dpppsynth.models.spectral_fields import SpectralField, Unknowns
+
+# Share of the largest variance below which a direction of levels has none.
+NONE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class LevelField:
+    """Prior of the fields of L levels at the nodes of a lattice, level by level.
+
+    Unknowns are those of J fields `S u_j`, the P numbers e, and the effects of covariates.
+
+    Attributes
+    ----------
+    each : SpectralField
+        Law of the independent fields, without covariates.
+    mixing : (L, J) array
+        A.
+    numbers : (L, P) array
+        P.
+    columns : (V, p) array, optional
+        Covariates at the nodes, times the standard deviations of their effects, which are the same in all levels.
+    """
+
+    each: SpectralField
+    mixing: Floats
+    numbers: Floats
+    columns: Floats | None = None
+    number: ClassVar[type] = complex
+
+    @property
+    def effects(self) -> int:
+        """Number p of effects."""
+        return 0 if self.columns is None else self.columns.shape[1]
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return self._fields + self.numbers.shape[1] + self.effects
+
+    def field(self, unknowns: Unknowns) -> Floats:
+        """(..., L V) fields of unknowns (..., size)."""
+        coefficients, numbers, effects = self._parts(unknowns)
+        drawn = self.mixing @ self.each.field(coefficients)
+        drawn += (numbers.real @ self.numbers.T)[..., None]
+        if self.columns is not None:
+            drawn += (effects.real @ self.columns.T)[..., None, :]
+        return np.asarray(drawn.reshape(*unknowns.shape[:-1], -1))
+
+    def adjoint(self, fields: Floats) -> Unknowns:
+        """(..., size) transpose of the same times fields (..., L V)."""
+        lead = fields.shape[:-1]
+        levels = fields.reshape(*lead, len(self.mixing), -1)
+        parts = [
+            self.each.adjoint(self.mixing.T @ levels).reshape(*lead, -1),
+            levels.sum(axis=-1) @ self.numbers,
+        ]
+        if self.columns is not None:
+            parts.append(levels.sum(axis=-2) @ self.columns)
+        return np.concatenate(parts, axis=-1)
+
+    def dot(self, one: Unknowns, other: Unknowns) -> Floats:
+        """(...) inner products of unknowns (..., size)."""
+        first, second = (self._parts(each) for each in (one, other))
+        found = self.each.dot(first[0], second[0]).sum(axis=-1)
+        for k in (1, 2):
+            found = found + (first[k].real * second[k].real).sum(axis=-1)
+        return np.asarray(found)
+
+    def white(self, k: int, rng: np.random.Generator) -> Unknowns:
+        """(k, size) draws from `N(0, I)`."""
+        coefficients = self.each.white(k * self.mixing.shape[1], rng).reshape(k, -1)
+        return np.hstack([coefficients, rng.standard_normal((k, self.size - self._fields))])
+
+    def effects_of(self, unknowns: Unknowns) -> Floats:
+        """(..., p) effects, in their prior's standard deviations."""
+        return np.asarray(self._parts(unknowns)[2].real)
+
+    def like(self, other: Any, unknowns: Unknowns) -> Unknowns:
+        """(size,) unknowns with the same fields as those of another prior of as many levels, as far as possible."""
+        coefficients, numbers, effects = other._parts(unknowns)  # noqa: SLF001 - of its own class
+        mixed = np.linalg.pinv(self.mixing) @ (other.mixing @ coefficients)
+        told = np.linalg.pinv(self.numbers) @ (other.numbers @ numbers)
+        same = np.stack([self.each.like(other.each, each) for each in mixed]) if len(mixed) else mixed
+        return np.concatenate([same.ravel(), told, effects])
+
+    def near(self, masses: Floats, scale: float, guessed: float) -> Callable[[Unknowns], Unknowns]:
+        """Product with the inverse of a matrix near the posterior precision, diagonal but for the numbers of levels.
+
+        Parameters
+        ----------
+        masses : (L V,) array
+            Expected numbers of points.
+        scale, guessed : float
+            As for a `SpectralField`.
+        """
+        levels = masses.reshape(len(self.mixing), -1)
+        total = levels.sum(axis=1)
+        told = np.divide((levels**2).sum(axis=1), total, out=np.zeros(len(total)), where=total > 0)
+        fields = 1 + guessed * np.outer(told @ self.mixing**2, self.each.seen(scale)).ravel()
+        # What points tell of the numbers alone: nothing of one that all levels have in common.
+        among = self.numbers - total @ self.numbers / total.sum()
+        numbers = np.linalg.inv(np.eye(among.shape[1]) + (self.numbers.T * total) @ among)
+
+        def product(unknowns: Unknowns) -> Unknowns:
+            own, last = self._fields, self._fields + len(numbers)
+            parts = unknowns[..., :own] / fields, unknowns[..., own:last] @ numbers.T, unknowns[..., last:]
+            return np.concatenate(parts, axis=-1)
+
+        return product
+
+    def _parts(self, unknowns: Unknowns) -> tuple[Unknowns, Unknowns, Unknowns]:
+        """Coefficients (..., J, size of one field), numbers (..., P) and effects (..., p)."""
+        last = self._fields + self.numbers.shape[1]
+        fields = unknowns[..., : self._fields].reshape(*unknowns.shape[:-1], self.mixing.shape[1], self.each.size)
+        return fields, unknowns[..., self._fields : last], unknowns[..., last:]
+
+    @cached_property
+    def _fields(self) -> int:
+        """Number of unknowns of all fields."""
+        return int(self.mixing.shape[1] * self.each.size)
+
+
+def level_root(covariance: Floats) -> Floats:
+    """(L, J) root A of the covariance (L, L) of levels, `A A'`, with as few columns as it has directions."""
+    variance, direction = np.linalg.eigh(covariance)
+    kept = variance > NONE * variance.max()
+    return np.asarray(direction[:, kept] * np.sqrt(variance[kept]))
+
+
+def level_covariance(types: int, clock: Floats, own: float, together: float) -> Floats:
+    """(L, L) covariance at one place of the fields of types at instants, of variance one each.
+
+    Parameters
+    ----------
+    types : int
+    clock : (K, K) array
+        Correlations of the instants.
+    own : float
+        Share of the variance that every type has to itself: 0 where all types are alike, 1 where they are independent.
+    together : float
+        Share of the variance that changes with the time.
+
+    Returns
+    -------
+    (L, L) array
+        In the order of types, and of the instants of each.
+    """
+    among = (1 - own) * np.ones((types, types)) + own * np.eye(types)
+    return np.asarray(np.kron(among, (1 - together) + together * clock), dtype=np.float64)
