@@ -62,7 +62,7 @@ def test_reads_like_advice_and_repeats_the_number_of_points_in_the_command_alone
     for words in ("25 metres along a path inside the window", "a uniform pattern has 0.", "see --verbose"):
         assert words in said
     assert "in the unit of" not in said
-    assert "It is assumed that: (1) Window, mesh" in spoken(run(*NEAR, *SQUARE, "--n", N, "--verbose"))
+    assert "It is assumed that: (1) Window" in spoken(run(*NEAR, *SQUARE, "--n", N, "--verbose"))
 
 
 @pytest.mark.slow

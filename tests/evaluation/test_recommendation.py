@@ -436,23 +436,6 @@ class TestStudy:
             far, near = (evidence.expect(mechanism, kind, share, *key).distance for key in (worst, best))
             assert near < 0.7 * far
 
-    def test_the_document_tells_where_counts_and_the_kernel_come_near(self):
-        text = " ".join((Path(__file__).parents[2] / DOCUMENT).read_text(encoding="utf-8").split())
-        rows = [each for each in study().rows if each["mechanism"] != "uniform"]
-        best: dict[tuple[str, ...], float] = {}
-        for each in rows:
-            key = tuple(each[c] for c in ("kind", "relation", "n", "epsilon"))
-            best[key] = min(best.get(key, 1.0), float(each["distance"]))
-        near = Counter(
-            (each["mechanism"], each["kind"])
-            for each in rows
-            if float(each["distance"]) <= 1.1 * best[tuple(each[c] for c in ("kind", "relation", "n", "epsilon"))]
-        )
-        counts, kernel = "laplace-cells", near["kernel", "window"]
-        assert f"in {near[counts, 'network']} rows on networks" in text
-        assert f"in {near[counts, 'window']} rows on windows" in text
-        assert f"within 10 % of it in {kernel} rows" in text
-
     @pytest.mark.slow
     def test_agrees_with_a_mechanism_as_it_is_now(self):
         """One cell again, on another truth: a table that another score or another version made would be far off."""
