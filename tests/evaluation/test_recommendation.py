@@ -1,8 +1,6 @@
 import itertools
 import math
 import re
-from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from dpppsynth.evaluation.recommendation import recommend, recommended
 from dpppsynth.evaluation.recommendation.evidence import (
     CANDIDATES,
     DELTA,
-    DOCUMENT,
     MARGIN,
     Case,
     Evidence,
