@@ -78,8 +78,8 @@ def dual_measure(mesh: Mesh, quadrature: str = "voronoi") -> Floats:
     size = shapely.area(cells) if isinstance(mesh.domain, Window) else shapely.length(cells)
     if np.any(size < LEAST * mesh.measure):
         msg = (
-            "mesh: its Voronoi dual mesh leaves a vertex next to nothing of the domain, though its basis function reaches "
-            'it; take another spacing, or in build_lgcp quadrature="exact".'
+            "mesh: its Voronoi dual mesh leaves a vertex next to nothing, though its function reaches the domain; "
+            'take another spacing, or in build_lgcp quadrature="exact".'
         )
         raise InputError(msg)
     return np.asarray(size)

@@ -264,7 +264,7 @@ class TestDualCells:
 
     @pytest.mark.parametrize(("width", "side"), [(4, 25), (4, 40), (9, 25), (13, 25), (11, 40)])
     def test_are_looked_at_again_where_a_neighbour_took_them(self, width, side):
-        """Thin rings: with one round in each element, cells as small as nothing are left of tents as large as others."""
+        """Thin rings: one round in each element leaves cells of next to nothing to tents as large as others."""
         disc = shapely.Point(0, 0)
         ring = Window.polygon(disc.buffer(100).difference(disc.buffer(100 - width)))
         mesh = regular_triangulation(ring, spacing=side)
