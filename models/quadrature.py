@@ -14,6 +14,8 @@ from dpppsynth.spatial.mesh import Floats, Ints, Mesh, gauss_rule
 MESH = "regular_triangulation(window, spacing=100.0) makes one"
 # Points of the Gauss rule along a segment, or along each of the two directions in a triangle.
 ORDER = 8
+# Smallest cell of a Voronoi dual mesh, as a share of the integral of its vertex's basis function.
+LEAST = 0.01
 
 
 def dual_mesh(domain: Domain, mesh: Mesh) -> Any:
@@ -34,7 +36,7 @@ def dual_mesh(domain: Domain, mesh: Mesh) -> Any:
     Returns
     -------
     (V,) array of shapely geometries
-        Polygons, or lines on a network. One may be empty, which `build_lgcp` refuses.
+        Polygons, or lines on a network. One may be empty or next to it, which `build_lgcp` refuses.
 
     Raises
     ------
@@ -66,17 +68,17 @@ def dual_measure(mesh: Mesh, quadrature: str = "voronoi") -> Floats:
     Raises
     ------
     InputError
-        When a Voronoi cell is empty though the vertex's basis function is not: a likelihood would reward mass there,
-        and charge nothing for it.
+        When a Voronoi cell has less than a hundredth of the integral of the vertex's basis function: a likelihood would
+        reward mass there, and charge next to nothing for it.
     """
     instance("mesh", mesh, Mesh, MESH)
     if one_of("quadrature", quadrature, ("voronoi", "basis")) == "basis":
         return mesh.measure
     cells = mesh.dual_cells()
     size = shapely.area(cells) if isinstance(mesh.domain, Window) else shapely.length(cells)
-    if np.any((size == 0) & (mesh.measure > 0)):
+    if np.any(size < LEAST * mesh.measure):
         msg = (
-            "mesh: its Voronoi dual mesh leaves a vertex without a cell, though its basis function reaches the domain; "
+            "mesh: its Voronoi dual mesh leaves a vertex next to nothing, though its function reaches the domain; "
             'take another spacing, or in build_lgcp quadrature="exact".'
         )
         raise InputError(msg)

@@ -163,7 +163,8 @@ def _elsewhere(read: Read, rows: Mask) -> Iterator[str]:
             width = f"{power_of_ten(_sufficient(read, read.domain, xy, beside) * 10):g}"
             yield (
                 f"{how_many.capitalize()} lie outside by less than a rounding of their own digits: move them onto the "
-                f"border ({mention('snap', width)}), or take a window that is wider by as much."
+                f"border ({mention('snap', width)}), or take a window that is wider by as much. Either is a public "
+                "choice: take this one if it is known without the points how such coordinates are rounded."
             )
     for fitting, words in _of_crs(read, xy):
         if how_many := claimed(fitting):

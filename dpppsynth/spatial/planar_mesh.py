@@ -25,6 +25,8 @@ SLIVER = 1e-12
 THREAD = 1e-9
 # Smallest share of a basis function's integral that the dual cell of a vertex may have.
 LEAST = 0.1
+# Times that sites are looked for in each element.
+PASSES = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,11 +236,14 @@ class PlanarMesh(Mesh, of_arrays=True):
         place in each element.
         """
         sites = self.vertices[self.elements]
-        for places in (self.mean_places[self.elements], self.mean_places_within):
+        # A site that comes into a part of the domain may take it from a neighbour's, so that one is looked at again.
+        for places in (self.mean_places[self.elements], *[self.mean_places_within] * PASSES):
             cells = self.cells_around(sites)
             # Of cells in a window lengths are those of borders, of cells along streets there is no area.
             size = shapely.area(cells) if isinstance(self.domain, Window) else shapely.length(cells)
             small = size < LEAST * self.measure
+            if not small.any():
+                break
             sites = np.where(small[self.elements][..., None], places, sites)
         return sites
 

@@ -262,6 +262,15 @@ class TestDualCells:
         mesh = built(window, builder)
         assert (dual_measure(mesh) > 0.1 * mesh.measure).all()
 
+    @pytest.mark.parametrize(("width", "side"), [(4, 25), (4, 40), (9, 25), (13, 25), (11, 40)])
+    def test_are_looked_at_again_where_a_neighbour_took_them(self, width, side):
+        """Thin rings: one round in each element leaves cells of next to nothing to tents as large as others."""
+        disc = shapely.Point(0, 0)
+        ring = Window.polygon(disc.buffer(100).difference(disc.buffer(100 - width)))
+        mesh = regular_triangulation(ring, spacing=side)
+        assert (dual_measure(mesh) > 0.1 * mesh.measure).all()
+        assert dual_measure(mesh).sum() == pytest.approx(ring.area, rel=1e-7)
+
     def test_of_another_domain_are_refused(self):
         with pytest.raises(InputError, match=r"domain: .*mesh\.domain"):
             dual_mesh(UNIT, built("disc", "triangles"))

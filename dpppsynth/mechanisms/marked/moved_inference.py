@@ -12,6 +12,7 @@ from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.statistic import mesh_words, require
 from dpppsynth.core.arguments import flag, one_of
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import NO_RANGE, field_mesh, opened_values, require_somewhere
@@ -40,6 +41,8 @@ from dpppsynth.spatial.offset import Offset
 
 # Standard deviation of the numbers of instants, on the log scale, and the range of their curve as a share of all times.
 TIME_SIGMA, TIME_RANGE = 1.5, 1 / 3
+# Types times instants at most: their covariances are dense, and have a root for every prior that is tried.
+MOST_KINDS = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,6 +69,11 @@ class MarkedMovesInference(GridInference, JudgedInference):
         Whether fields that are even, but for effects of covariates, are one more prior.
     covariates : Design, optional
         Public covariates at the vertices in space, with the same effects for all types and times.
+
+    Raises
+    ------
+    InputError
+        Also where there are more than 1000 types times instants, whose covariances would fill the memory.
     """
 
     grid: MarkedMesh
@@ -84,6 +92,12 @@ class MarkedMovesInference(GridInference, JudgedInference):
     def __post_init__(self) -> None:
         longest = LONGEST * self.grid.domain.extent
         types, hats, _ = self.grid.shape
+        if types * hats > MOST_KINDS:
+            msg = (
+                f"marks: {types} types times {hats} instants are {types * hats} kinds of points, and {MOST_KINDS} the "
+                "most of which places are inferred from moved points; join rare types, or take fewer instants (hats)."
+            )
+            raise InputError(msg)
         require_increasing("ranges", self.ranges, SHORTEST * longest, longest)
         require_increasing("sigmas", self.sigmas, SMALLEST_PARAMETER, LARGEST_PARAMETER)
         require_increasing("details", self.details, 0.0, LARGEST_PARAMETER)

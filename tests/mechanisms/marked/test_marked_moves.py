@@ -217,6 +217,20 @@ class TestRefusals:
             build(spacing=10.0).check(SQUARE, n=20)
         assert build(spacing=100.0).check(SQUARE, n=20).epsilon() <= 1
 
+    def test_of_more_kinds_than_can_be_inferred(self):
+        """On a lattice of few nodes their numbers fit, but not their covariances: 30 000 squared are 7 gigabytes."""
+        kinds = list(map(str, range(1000)))
+        for hats, fits in ((30, False), (None, True)):
+            times = None if hats is None else Times.day("hour", hats=hats)
+            relation = AlphaNeighbours(25.0, types="public", time=None if times is None else "public")
+            build = partial(MarkedSynthesizer, 1.0, marks=Marks(Types("kind", kinds), times), relation=relation)
+            plan = partial(build(mechanism="moved", spacing=1000.0).plan, SQUARE, n=20)
+            if fits:
+                assert plan().statistic.levels == 1000
+                continue
+            with pytest.raises(InputError, match=r"^marks: .* are 30000 kinds of points, and 1000 the most"):
+                plan()
+
     def test_of_points_without_the_marks(self):
         with pytest.raises(InputError, match=r"^pattern: needs exactly the marks"):
             moves().measure(typed(original()))
