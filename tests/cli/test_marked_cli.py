@@ -101,7 +101,7 @@ class TestSettings:
             (["--method", "marked", "--types", "offence=a"], "--types: needs 2 to 1000 values"),
             (
                 [*MARKED, "--type-bins", "age=0,1,2"],
-                "give --types or --type-bins, not both, or write both into one column",
+                "--type-bins: points have one type; give --types or --type-bins, not both, or write both",
             ),
             (["--method", "marked", "--type-bins", "age=0,x"], "--type-bins: needs numbers"),
             (["--method", "marked", "--type-bins", "age=0,2,1"], "--type-bins: needs 3 ascending"),
