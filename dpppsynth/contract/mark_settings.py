@@ -136,7 +136,10 @@ def _types(values: Mapping[str, Any]) -> "Types | None":
 
     if values["type_bins"] is not None:
         if values["types"] is not None:
-            msg = "type_bins: points have one type; give --types or --type-bins, not both"
+            msg = (
+                "type_bins: points have one type; give --types or --type-bins, not both, or write both into one "
+                "column, as in --types 'group=2021 child,2021 adult,2022 child,2022 adult'"
+            )
             raise InputError(msg)
         name, edges = _named("type_bins", values["type_bins"], "age=0,18,40,65,120")
         return Types.bins(name, _numbers("type_bins", edges))

@@ -15,6 +15,7 @@ import shapely
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject
+from dpppsynth.core.units import lengths_in
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.street_places import UNITS, StreetPlaces
 from dpppsynth.privacy.catalogue import AVERAGED
@@ -70,7 +71,7 @@ class Crowd:
         over a model says nothing about odds.
         """
         instance("guarantee", guarantee, Guarantee, "such as plan.guarantee")
-        near, way = f"{self.radius:g} {self.unit}", " along the streets" if self.along_streets else ""
+        near, way = lengths_in(self.radius, self.unit), " along the streets" if self.along_streets else ""
         people = (
             f"Within {near}{way} of a typical inhabitant {_people(self.typical)}; around the most isolated place where "
             f"anybody does {_people(self.fewest)}."

@@ -99,7 +99,10 @@ class TestSettings:
             (["--method", "marked"], "--types: --method marked needs types, times or both"),
             (["--method", "marked", "--types", "offence"], "--types: needs a column and its values"),
             (["--method", "marked", "--types", "offence=a"], "--types: needs 2 to 1000 values"),
-            ([*MARKED, "--type-bins", "age=0,1,2"], "--type-bins: points have one type"),
+            (
+                [*MARKED, "--type-bins", "age=0,1,2"],
+                "--type-bins: points have one type; give --types or --type-bins, not both, or write both",
+            ),
             (["--method", "marked", "--type-bins", "age=0,x"], "--type-bins: needs numbers"),
             (["--method", "marked", "--type-bins", "age=0,2,1"], "--type-bins: needs 3 ascending"),
             ([*MARKED, "--period", "day"], "--period: goes with --time"),

@@ -647,7 +647,8 @@ class TestOnNetworks:
         path = csv_file("x,y\n10,0.001\n")
         said = refused(read_pattern, path, STREETS)
         assert "too far from the network" in said
-        assert "public tolerance, snap=" in said
+        assert "a larger network from public knowledge" in said
+        assert "a larger public tolerance, snap=" in said
         assert len(read_pattern(csv_file("x,y\n10,1e-10\n100,50\n"), STREETS)) == 2
 
     def test_points_of_a_street_that_was_left_out_are_refused(self, csv_file):

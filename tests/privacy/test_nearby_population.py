@@ -140,7 +140,7 @@ def test_along_streets():
 def test_words():
     crowd = people_within(Offset.from_grid(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE), "counts"), SQUARE, 100.0)
     said = crowd.words(LGCPSynthesizer(1.0, alpha=100.0).check(SQUARE, n=50))
-    assert "Within 100 metre of a typical inhabitant live about 130 people" in said
+    assert "Within 100 metres of a typical inhabitant live about 130 people" in said
     assert "by a factor of at most 2.72" in said
     alone = people_within(Offset.from_grid(np.full((4, 4), 0.5), (0, 0, SIDE, SIDE), "counts"), SQUARE, 100.0)
     said = alone.words(LGCPSynthesizer(1.0, alpha=100.0).check(SQUARE, n=50))

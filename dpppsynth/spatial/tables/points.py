@@ -148,14 +148,14 @@ def refuse_broken(rules: Iterable[str], name: str) -> None:
     if broken:
         msg = (
             f"{name}: some rows break the rules ({', '.join(broken)}). `dpppsynth inspect` "
-            "(dpppsynth.io.inspect_points) writes them to a CONFIDENTIAL file; repair them, or choose a larger window "
-            f"from public knowledge ({LEFT_OUT})"
+            "(dpppsynth.io.inspect_points) writes them to a CONFIDENTIAL file; repair them, or choose a larger "
+            f"{'network' if FAR in broken else 'window'} from public knowledge ({LEFT_OUT})"
         )
         if unfit_marks(broken):
             msg += (
                 ", or complete the list of types, widen the range of times or state a time zone from public knowledge"
             )
         if FAR in broken or OUTSIDE in broken:
-            where = "the network" if FAR in broken else "its border"
-            msg += f", or move nearby ones onto {where} with a public tolerance, {mention('snap')}"
+            how = "the network with a larger" if FAR in broken else "its border with a"
+            msg += f", or move nearby ones onto {how} public tolerance, {mention('snap')}"
         raise InputError(msg)
