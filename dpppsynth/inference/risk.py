@@ -33,12 +33,15 @@ class RelativeRisk:
     average : (K,) array, optional
         What the draws are divided by, instead of their averages over the offset: of all times, where the risk is that
         at one time.
+    terms: str
+        Budget and public number of points of the release, for titles: "ε = 1, n = 1,500".
     """
 
     mesh: Mesh
     fields: Floats
     offset: Offset | None = None
     average: Floats | None = None
+    terms: str = ""
 
     @cached_property
     def surface(self) -> LogLinearMean:

@@ -64,7 +64,7 @@ class MarkedRelease(CoxRelease[Any]):
         draws = list(mean.draws())
         fields = np.log([risks(each.log_values[kinds]) for each in draws])
         average = np.array([each.masses[kinds].sum() for each in draws]) / (population * length)
-        return RelativeRisk(grid.space, fields, grid.offset, average)
+        return RelativeRisk(grid.space, fields, grid.offset, average, self.terms)
 
     @property
     def model(self) -> GridInference:
