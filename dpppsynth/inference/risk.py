@@ -46,9 +46,9 @@ class RelativeRisk:
     @cached_property
     def surface(self) -> LogLinearMean:
         """Risk as an average of log-linear functions, draw by draw."""
-        pieces = self.mesh.weighted_pieces(self.offset)
         average = self.average
         if average is None:
+            pieces = self.mesh.weighted_pieces(self.offset)
             average = integrate_exp(self.mesh, pieces, self.fields) / pieces.weight.sum()
         return LogLinearMean(self.mesh, self.fields - np.log(average)[:, None])
 

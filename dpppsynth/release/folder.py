@@ -26,7 +26,7 @@ from dpppsynth.release.stratified_release import StratifiedRelease
 from dpppsynth.release.verify import Verification, verify_opened
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
-from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.marked_offset import AnyOffset
 from dpppsynth.spatial.patterns import PointPattern
 
 
@@ -252,7 +252,7 @@ def _pattern(
         raise _lacking(name) from None
 
 
-def _offset(found: Published) -> Offset:
+def _offset(found: Published) -> AnyOffset:
     try:
         return read_offset(found)
     except (InputError, TooLargeError):
