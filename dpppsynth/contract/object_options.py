@@ -151,7 +151,7 @@ def layers_of(options: ParsedOptions, domain: Domain) -> dict[str, Any]:
 
 def _offset(options: ParsedOptions, domain: Domain) -> Offset | dict[str, Offset] | None:
     file, column, meaning = options["offset_file"], options["offset_column"], options["offset_as"]
-    by = options.values.get("offset_by")
+    by = options["offset_by"]
     if by is not None:
         if file is not None or column is not None:
             msg = "offset: --offset-by names files and columns; leave out --offset-file and --offset-column"

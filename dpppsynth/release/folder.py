@@ -194,7 +194,8 @@ def plan_of(
     if not described.estimators:
         return plan, None
     stated = parameters["estimator"]
-    offset = None if stated.get("offset") is None else _offset(found).from_source(stated.get("offset_source", ""))
+    # Offsets of types or times are read for points with marks alone, whose estimators take them.
+    offset: Any = None if stated.get("offset") is None else _offset(found).from_source(stated.get("offset_source", ""))
     estimator = described.estimator(stated["kind"]).from_dict(stated, plan, offset)
     return plan.with_offset(offset), estimator
 

@@ -54,12 +54,20 @@ def read_offset(found: Published) -> AnyOffset:
     if name == OFFSET_RASTER:
         return _read(found.content(name), marks)
     document: JsonObject = dict(found.document(name))
-    several = marks is not None and any(set(each["properties"]) - {"offset"} for each in document["features"])
+    several = marks is not None and _several(document)
     offset = MarkedOffset.from_geojson(document, cast(Marks, marks)) if several else Offset.from_geojson(document)
     if canonical_json(document) != canonical_json(offset.to_geojson()):
         msg = f"release: {name} holds something else beside an offset."
         raise InputError(msg)
     return offset
+
+
+def _several(document: JsonObject) -> bool:
+    """Whether polygons have a type or an instant."""
+    try:
+        return any({"type", "since"} & set(each["properties"]) for each in document["features"])
+    except (LookupError, TypeError):
+        return False
 
 
 def _parts(offset: AnyOffset) -> tuple[Offset, ...]:

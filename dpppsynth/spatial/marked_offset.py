@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -113,7 +114,7 @@ class MarkedOffset:
         whiles = 1 if times is None else times.whiles
         if times is None or not self.instants:
             return np.repeat(np.eye(types)[:, :, None], whiles, axis=2)
-        start = times.start + times.spacing * np.arange(whiles)
+        start = np.asarray(times.start + times.spacing * np.arange(whiles), dtype=np.float64)
         since, until = np.array(self.instants), np.array([*self.instants[1:], times.end])
         held = _overlap(since, until, start, times.spacing)
         # Around a clock the last one goes on after midnight.
@@ -133,10 +134,11 @@ class MarkedOffset:
 
     def to_geojson(self) -> dict[str, Any]:
         """GeoJSON FeatureCollection of the polygons of all, with the properties `offset`, and `type` or `since`."""
-        features = []
-        for key, each in zip(self._keys, self.parts, strict=True):
-            for feature in each.to_geojson()["features"]:
-                features.append({**feature, "properties": {**feature["properties"], **key}})
+        features = [
+            {**feature, "properties": {**feature["properties"], **key}}
+            for key, each in zip(self._keys, self.parts, strict=True)
+            for feature in each.to_geojson()["features"]
+        ]
         return {"type": "FeatureCollection", "features": features}
 
     @property
@@ -175,7 +177,7 @@ def _instant(given: Any, times: Times) -> float:
     """An instant as a number, from one or from a date."""
     try:
         return float(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     if not times.origin or not isinstance(given, str):
         unit = f" in {times.unit}" if times.unit else ""
@@ -188,7 +190,7 @@ def _require_instants(times: Times | None, instants: tuple[float, ...]) -> None:
     if times is None:
         msg = "offset: the points have no times; give one offset for each type."
         raise InputError(msg)
-    if not all(before < after for before, after in zip(instants, instants[1:], strict=False)):
+    if not all(before < after for before, after in pairwise(instants)):
         msg = "offset: instants must differ, and stand in increasing order."
         raise InputError(msg)
     if not times.start <= instants[0] <= instants[-1] < times.end:

@@ -74,9 +74,8 @@ class MarkedRelease(CoxRelease[Any]):
         fields = np.log([risks(each.log_values[kinds]) for each in draws])
         population = grid.measure.reshape(grid.shape)[kinds].sum()
         average = np.array([each.masses[kinds].sum() for each in draws]) / population
-        terms = (
-            self.terms if type is None else f"{type}, {self.terms}{' in all' if self.statistic.definition.n else ''}"
-        )
+        of_all = "" if self.statistic.definition.n is None else " in all"
+        terms = self.terms if type is None else f"{type}, {self.terms}{of_all}"
         # Beside averages it only matters whether there is an offset.
         return RelativeRisk(grid.space, fields, cast(Any, grid.offset), average, terms)
 

@@ -1,4 +1,4 @@
-"""Offsets by type and by time: shares and intensities in closed form, the bound as it was, files, and the command line."""
+"""Offsets by type and by time: shares and intensities in closed form, the bound as it was, files, command line."""
 
 import json
 
@@ -26,6 +26,7 @@ ALONE = AlphaNeighbours(25.0, types="public")
 # Children live in the west, three quarters of them; adults in the east, nine tenths.
 CHILDREN = Offset.from_grid([[300.0, 100.0]], SQUARE.bounds, "counts")
 ADULTS = Offset.from_grid([[60.0, 540.0]], SQUARE.bounds, "counts")
+RASTER = Offset.from_grid(np.ones((40, 40)), SQUARE.bounds)
 BY_AGE = {"child": CHILDREN, "adult": ADULTS}
 WEST, EAST = np.array([[250.0, 500.0]]), np.array([[750.0, 500.0]])
 MESH = regular_triangulation(SQUARE, shape=(6, 6))
@@ -225,12 +226,9 @@ class TestReleases:
         ({"child": CHILDREN, "adult": ADULTS, "old": ADULTS}, r"^offset: needs one for each type"),
         ({"child": CHILDREN, "adult": [[1.0]]}, r"^offset: each of them needs to be an Offset, got list"),
         ({}, r"^offset: "),
-        (
-            {"child": CHILDREN, "adult": Offset.from_grid(np.ones((40, 40)), SQUARE.bounds)},
-            r"^offset: rasters of several",
-        ),
+        ({"child": CHILDREN, "adult": RASTER}, r"^offset: rasters of several"),
         ({0: CHILDREN, 24: ADULTS}, r"^offset: instants must lie in the range of times, from 0 up to 24"),
-        ({0: CHILDREN, 0.0: ADULTS, "0": ADULTS}, r"^offset: instants must differ"),
+        ({0: CHILDREN, "0": ADULTS}, r"^offset: instants must differ"),
         ({"2020-01-01": CHILDREN}, r"^offset: an instant must be a number in hours, or a type"),
         ({0: CHILDREN, np.nan: ADULTS}, r"^offset: instants must"),
     ],
