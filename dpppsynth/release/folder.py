@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dpppsynth.contract.estimator import AnyEstimator
 from dpppsynth.contract.registry import mechanism, stratified
