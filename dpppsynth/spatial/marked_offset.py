@@ -95,7 +95,7 @@ class MarkedOffset:
 
     @property
     def source(self) -> str:
-        """Where they were published."""
+        """Publication that they come from, for certificates."""
         return layer_source(", ".join(dict.fromkeys(each.source for each in self.parts if each.source)))
 
     def from_source(self, source: str) -> Self:
@@ -143,7 +143,7 @@ class MarkedOffset:
 
     @property
     def _keys(self) -> list[dict[str, Any]]:
-        """What tells the polygons of one from those of another."""
+        """Properties that tell the polygons of one from those of another."""
         if self.instants:
             return [{"since": each} for each in self.instants]
         return [{"type": each} for each in ([] if self.marks.types is None else self.marks.types.values)]
