@@ -191,7 +191,7 @@ def _intensity(
             release.intensity, title=f"{words.title}{of}", of=words.counts, scale=scale, **marks
         )
     if release.has_risk:
-        axes["risk"] = plot_relative_risk(release.risk, title=f"Relative risk{of}")
+        axes["risk"] = plot_relative_risk(release.risk, title=f"Relative risk{of}, {release.terms}")
     return axes
 
 

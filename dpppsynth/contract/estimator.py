@@ -14,6 +14,7 @@ from dpppsynth.privacy.catalogue import LAYER, Code, Statement
 from dpppsynth.spatial.covariates import EFFECT_SD, MEASURES, MOST, Design, is_name
 from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.intensity import Intensity
+from dpppsynth.spatial.marked_offset import AnyOffset
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.public_layers import is_source
 
@@ -104,7 +105,7 @@ def offset_of(estimator: JsonRead) -> str | None:
     return None if offset is None else str(offset)
 
 
-def offset_stated(offset: Offset | None) -> JsonObject:
+def offset_stated(offset: AnyOffset | None) -> JsonObject:
     """Entries of a certificate for an offset: its fingerprint, and its source where one is named."""
     if offset is None:
         return {"offset": None}
@@ -174,6 +175,6 @@ def covariate_rows(covariates: Design | None) -> Rows:
     return [("covariates", "; ".join(each)), ("effects", f"{prior}, fingerprint {covariates.fingerprint[:12]}")]
 
 
-def offset_rows(offset: Offset | None) -> Rows:
+def offset_rows(offset: AnyOffset | None) -> Rows:
     """Row of a table with the fingerprint of a public offset, where there is one."""
     return [] if offset is None else [("offset", f"fingerprint {offset.fingerprint[:12]}")]

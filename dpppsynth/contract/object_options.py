@@ -44,6 +44,12 @@ OFFSET = (
     ),
     Setting(name="offset_source", help="Where --offset-file was published, for certificate and report"),
 )
+OFFSET_BY = Setting(
+    name="offset_by",
+    argument="offset",
+    metavar="TYPE=FILE[:COLUMN],...",
+    help="An offset for each type, or from each of several instants on, such as 2020-01-01=FILE, for --offset-file",
+)
 COVARIATES = (
     Setting(
         name="covariate_files",
@@ -139,12 +145,21 @@ def tent_mesh(options: ParsedOptions, domain: Domain) -> Mesh | None:
 
 
 def layers_of(options: ParsedOptions, domain: Domain) -> dict[str, Any]:
-    """Offset and covariates, read from their files."""
+    """Offset, or those of types or times by their names, and covariates, read from their files."""
     return {"offset": _offset(options, domain), "covariates": _covariates(options, domain)}
 
 
-def _offset(options: ParsedOptions, domain: Domain) -> Offset | None:
+def _offset(options: ParsedOptions, domain: Domain) -> Offset | dict[str, Offset] | None:
     file, column, meaning = options["offset_file"], options["offset_column"], options["offset_as"]
+    by = options["offset_by"]
+    if by is not None:
+        if file is not None or column is not None:
+            msg = "offset: --offset-by names files and columns; leave out --offset-file and --offset-column"
+            raise InputError(msg)
+        more: dict[str, Any] = {"fill": options["offset_fill"], "counts": meaning == "counts"}
+        layers = _named_layers(by, "--offset-by", options, domain, **more)
+        source = options["offset_source"] or ""
+        return {name: Offset.of(layer, meaning or "density", source=source) for name, layer in layers.items()}
     if file is None:
         if any(options[name] is not None for name in ("offset_column", "offset_as", "offset_fill", "offset_source")):
             msg = "offset: give the layer, --offset-file, or leave out the options that say what it is"
@@ -174,21 +189,28 @@ def _covariates(options: ParsedOptions, domain: Domain) -> Covariates | None:
             raise InputError(msg)
         return None
 
+    layers = _named_layers(options["covariate_files"], "--covariates", options, domain)
+    return Covariates(layers, source=options["covariates_source"] or "")
+
+
+def _named_layers(text: str, option: str, options: ParsedOptions, domain: Domain, **more: Any) -> dict[str, Any]:
+    """Layers by name from `NAME=FILE` for a raster, `NAME=FILE:COLUMN` for polygons, one after the other."""
     from dpppsynth.io.layers import RASTERS, read_layer
 
-    layers = {}
-    for part in options["covariate_files"].split(","):
+    layers: dict[str, Any] = {}
+    for part in text.split(","):
         name, _, place = part.partition("=")
         if not name.strip() or not place or name.strip() in layers:
-            msg = "--covariates: needs NAME=FILE.tif or NAME=FILE:COLUMN, each name once, with commas between"
+            msg = f"{option}: needs NAME=FILE.tif or NAME=FILE:COLUMN, each name once, with commas between"
             raise InputError(msg)
         file, _, column = (place, "", "") if place.lower().endswith(RASTERS) else place.rpartition(":")
         layers[name.strip()] = read_layer(
             Path(file or column),
             domain,
             column=column if file and column else None,
-            option="--covariates",
-            column_option="--covariates",
+            option=option,
+            column_option=option,
             crs=options.crs,
+            **more,
         )
-    return Covariates(layers, source=options["covariates_source"] or "")
+    return layers

@@ -33,19 +33,22 @@ class RelativeRisk:
     average : (K,) array, optional
         What the draws are divided by, instead of their averages over the offset: of all times, where the risk is that
         at one time.
+    terms: str
+        Budget and public number of points of the release, for titles: "ε = 1, n = 1,500".
     """
 
     mesh: Mesh
     fields: Floats
     offset: Offset | None = None
     average: Floats | None = None
+    terms: str = ""
 
     @cached_property
     def surface(self) -> LogLinearMean:
         """Risk as an average of log-linear functions, draw by draw."""
-        pieces = self.mesh.weighted_pieces(self.offset)
         average = self.average
         if average is None:
+            pieces = self.mesh.weighted_pieces(self.offset)
             average = integrate_exp(self.mesh, pieces, self.fields) / pieces.weight.sum()
         return LogLinearMean(self.mesh, self.fields - np.log(average)[:, None])
 

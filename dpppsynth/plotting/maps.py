@@ -315,8 +315,12 @@ def _landmarks(landmarks: PointPattern, domain: Domain, label: str, ax: Axes, al
     legend_below(ax, [*also, *shown])
 
 
-# Factors of risk at the ends of the colours, at least and at most.
-LEAST, MOST = 1.5, 16.0
+# Factor of risk at the ends of the colours, at least.
+LEAST = 1.5
+# Ticks of scales that end below 3, below 12, and of others: numbers that people write.
+NEAR_ONE = (0.4, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 2.0, 2.5)
+AROUND_ONE = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
+ONE_TWO_FIVE = (1.0, 2.0, 5.0)
 # Widths of streets in points: those of certain excess, and others.
 THICK, THIN = 5.0, 2.0
 
@@ -344,6 +348,7 @@ def plot_relative_risk(
     certainty : float
         Probability of excess from which places are outlined.
     title : str, optional
+        Budget and public number of points unless given.
 
     Raises
     ------
@@ -355,32 +360,42 @@ def plot_relative_risk(
     positive("threshold", threshold)
     probability("certainty", certainty)
     domain = risk.mesh.domain
+    title = ", ".join(filter(None, ("Relative risk", risk.terms))) if title is None else title
     ax = draw_domain(domain, ax or map_figure(domain, beside=1.1).subplots(), title)
     streets = isinstance(domain, LinearNetwork)
-    shown = (_streets if streets else _window)(risk, threshold, certainty, ax)
+    shown, least = (_streets if streets else _window)(risk, threshold, certainty, ax)
     set_view(domain, ax)
-    factors = [each for each in (1.25, 1.5, 2, 4, 8, 16) if each <= shown.norm.vmax * (1 + 1e-9)]
-    ticks = [*(1 / each for each in reversed(factors)), 1.0, *factors]
-    bar_with_ticks(shown, ax, "relative risk", ticks, "both", "{:.3g}".format)
+    over = "population" if risk.offset is not None else "streets" if streets else "area"
+    label = f"relative risk (1 = average of the {over})"
+    extend = "min" if least < shown.norm.vmin else "neither"
+    bar_with_ticks(shown, ax, label, _ticks(shown.norm.vmax), extend, "{:,.6g}".format)
     text = f"P(risk > {threshold:g}) ≥ {100 * certainty:g} %"
     legend_below(ax, [Line2D([], [], color=INK, linewidth=THICK if streets else 1.4, label=text)])
     return ax
 
 
 def _scale(values: Floats) -> Any:
-    """Colours on the log scale, 1 in the middle, ends at about the largest factor that is seen."""
+    """Colours on the log scale, 1 in the middle, up to the largest risk; what is as far below lies under the scale."""
     from matplotlib.colors import LogNorm
 
-    factor = np.exp(np.quantile(np.abs(np.log(np.maximum(values, 1e-12))), 0.99))
-    end = float(np.clip(factor, LEAST, MOST))
+    end = max(float(values.max()), LEAST)
     return LogNorm(1 / end, end)
 
 
-def _window(risk: RelativeRisk, threshold: float, certainty: float, ax: Axes) -> Any:
+def _ticks(end: float) -> list[float]:
+    """Round numbers from 1 / end to end."""
+    powers = 10.0 ** np.arange(-12, 13)
+    decades = [float(f"{step * power:.6g}") for power in powers for step in ONE_TWO_FIVE]
+    chosen = NEAR_ONE if end < 3 else AROUND_ONE if end < 12 else decades
+    return [each for each in chosen if 1 / end <= each <= end]
+
+
+def _window(risk: RelativeRisk, threshold: float, certainty: float, ax: Axes) -> tuple[Any, float]:
+    """Image of the risk over a window, and the least risk in it."""
     window = risk.mesh.domain
-    values, _ = raster_of(risk, window, PIXELS)
+    values, near = raster_of(risk, window, PIXELS)
     excess, _ = raster_of(risk.exceedance(threshold), window, PIXELS)
-    seen = values[values > 0]
+    seen = values[near]
     style: dict[str, Any] = {"cmap": "RdBu_r", "interpolation": "bilinear"}
     image = draw_raster(np.maximum(values, seen.min()), window, ax, _scale(seen), **style)
     if excess.min() < certainty < excess.max():
@@ -388,11 +403,12 @@ def _window(risk: RelativeRisk, threshold: float, certainty: float, ax: Axes) ->
         place: Any = {"extent": (x0, x1, y0, y1), "origin": "lower"}
         lines = ax.contour(excess, [certainty], colors=INK, linewidths=1.4, zorder=3, **place)
         lines.set_clip_path(image.get_clip_path())
-    return image
+    return image, float(seen.min())
 
 
-def _streets(risk: RelativeRisk, threshold: float, certainty: float, ax: Axes) -> Any:
+def _streets(risk: RelativeRisk, threshold: float, certainty: float, ax: Axes) -> tuple[Any, float]:
+    """Lines of the risk along streets, and the least risk on them."""
     lines, values = street_values(risk.surface)
     _, excess = street_values(risk.exceedance(threshold))
     width = np.where(excess >= certainty, THICK, THIN)
-    return draw_streets(lines, values, width, ax, cmap="coolwarm", norm=_scale(values))
+    return draw_streets(lines, values, width, ax, cmap="coolwarm", norm=_scale(values)), float(values.min())

@@ -17,6 +17,7 @@ from dpppsynth.core.arguments import one_of, probability
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, ProgressLike, announced
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.rounding import stated
 from dpppsynth.core.types import JsonObject
 from dpppsynth.inference.array_files import covariates_file
 from dpppsynth.inference.field_inference import FieldInference, FitNotes, Posterior
@@ -183,7 +184,13 @@ class CoxRelease(StatisticRelease[L]):
         from dpppsynth.inference.risk import RelativeRisk
 
         model = self._field_model()
-        return RelativeRisk(model.mesh, self._require_draws().flat.astype(float), model.offset)
+        return RelativeRisk(model.mesh, self._require_draws().flat.astype(float), model.offset, terms=self.terms)
+
+    @property
+    def terms(self) -> str:
+        """Budget, and number of points where it is public, for titles of pictures: "ε = 1, n = 1,500"."""
+        n = self.statistic.definition.n
+        return f"ε = {stated(self.guarantee.epsilon(), 3)}" + ("" if n is None else f", n = {n:,}")
 
     def risk_of(self) -> "RelativeRisk":
         """`risk`; of points with marks that of a type, or at a time, which the next three methods then take as well."""

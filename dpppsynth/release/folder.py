@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dpppsynth.contract.estimator import AnyEstimator
 from dpppsynth.contract.registry import mechanism, stratified
@@ -26,7 +27,7 @@ from dpppsynth.release.stratified_release import StratifiedRelease
 from dpppsynth.release.verify import Verification, verify_opened
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
-from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.marked_offset import AnyOffset
 from dpppsynth.spatial.patterns import PointPattern
 
 
@@ -194,7 +195,8 @@ def plan_of(
     if not described.estimators:
         return plan, None
     stated = parameters["estimator"]
-    offset = None if stated.get("offset") is None else _offset(found).from_source(stated.get("offset_source", ""))
+    # Offsets of types or times are read for points with marks alone, whose estimators take them.
+    offset: Any = None if stated.get("offset") is None else _offset(found).from_source(stated.get("offset_source", ""))
     estimator = described.estimator(stated["kind"]).from_dict(stated, plan, offset)
     return plan.with_offset(offset), estimator
 
@@ -252,7 +254,7 @@ def _pattern(
         raise _lacking(name) from None
 
 
-def _offset(found: Published) -> Offset:
+def _offset(found: Published) -> AnyOffset:
     try:
         return read_offset(found)
     except (InputError, TooLargeError):

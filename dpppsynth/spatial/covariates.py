@@ -14,6 +14,7 @@ import numpy as np
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints, JsonObject
 from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.marked_offset import AnyOffset, MarkedOffset
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.public_layers import SLIVERS, FunctionLayer, PolygonLayer, PublicLayer, layer_source
@@ -87,7 +88,7 @@ class Covariates(Mapping[str, PublicLayer]):
         for name, layer in self.items():
             layer.require_whole(f"covariates: {name!r}", domain)
 
-    def on(self, mesh: Mesh, offset: Offset | None = None) -> "Design":
+    def on(self, mesh: Mesh, offset: AnyOffset | None = None) -> "Design":
         """Standardised columns at the vertices of a field's mesh.
 
         Over the domain, or over the offset (its population), a covariate's mean becomes 0 and its standard deviation 1.
@@ -155,7 +156,7 @@ def _layer(name: str, given: Any) -> PublicLayer:
         return given
     if isinstance(given, tuple) and len(given) == 2:
         return PolygonLayer.from_geodataframe(*given, label=label)
-    if callable(given) and not isinstance(given, Offset):
+    if callable(given) and not isinstance(given, Offset | MarkedOffset):
         return FunctionLayer(given, label=label)
     msg = (
         f"{label}: needs a layer, a function of coordinates, or a pair (GeoDataFrame, column), got "

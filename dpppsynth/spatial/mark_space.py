@@ -328,7 +328,12 @@ class Times:
     @property
     def spacing(self) -> float:
         """Distance of one instant with a hat to the next."""
-        return self.length / (self.hats if self.periodic else self.hats - 1)
+        return self.length / self.whiles
+
+    @property
+    def whiles(self) -> int:
+        """Number of whiles between one instant with a hat and the next."""
+        return self.hats if self.periodic else self.hats - 1
 
     @property
     def slope(self) -> float:
@@ -379,9 +384,8 @@ class Times:
 
     def values(self, times: Floats) -> tuple[Ints, Floats]:
         """(n, 2) numbers of the two hats about each time, and their values (n, 2)."""
-        cells = self.hats if self.periodic else self.hats - 1
         at = (times - self.start) / self.spacing
-        cell = np.clip(np.floor(at).astype(np.int64), 0, cells - 1)
+        cell = np.clip(np.floor(at).astype(np.int64), 0, self.whiles - 1)
         later = np.clip(at - cell, 0.0, 1.0)
         return np.column_stack([cell, (cell + 1) % self.hats]), np.column_stack([1 - later, later])
 

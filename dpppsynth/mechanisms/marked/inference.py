@@ -36,8 +36,8 @@ from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.marked_fields import MarkedPrior, clock_field
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
 from dpppsynth.spatial.covariates import Design
+from dpppsynth.spatial.marked_offset import AnyOffset
 from dpppsynth.spatial.mesh import Floats, Mesh
-from dpppsynth.spatial.offset import Offset
 
 
 class GridInference(FieldInference):
@@ -67,7 +67,7 @@ class GridInference(FieldInference):
         return self.grid.rule
 
     @property
-    def offset(self) -> Offset | None:  # type: ignore[override]
+    def offset(self) -> AnyOffset | None:  # type: ignore[override]
         """Public base intensity."""
         return self.grid.offset
 
@@ -146,7 +146,8 @@ class MarkedInference(GridInference, AveragedInference):
         one_of("inference", self.inference, INFERENCES)
         places = self._space(self.ranges[-1]).unknowns(self.grid.space)
         require_few_unknowns(places * (1 + (types > 1) * types + (hats > 1) * hats))
-        require_somewhere(self.measure)
+        for each in self.measure.reshape(types * hats, -1):
+            require_somewhere(each)
 
     def __repr__(self) -> str:
         return f"MarkedInference({self.grid.space!r}, {self.grid.marks!r}, ranges={self.ranges})"
@@ -193,7 +194,7 @@ class MarkedInference(GridInference, AveragedInference):
         return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in self.averaged}}
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: AnyOffset | None) -> Self:
         require(isinstance(plan, MarkedMasses), "a field of places, times and types stands behind marked tents")
         marked = cast(MarkedMasses, plan)
         return cls(

@@ -13,6 +13,7 @@ from dpppsynth.core.arguments import one_of, real_array
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks, Times
+from dpppsynth.spatial.marked_offset import AnyOffset, MarkedOffset
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, gathered_rule, gauss_rule, mean_exp_segment
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.second_order import checked_coordinates
@@ -29,13 +30,13 @@ class MarkedMesh:
     ----------
     space : Mesh
     marks : Marks
-    offset : Offset, optional
-        Public base intensity of places, the same for all types and times.
+    offset : Offset or MarkedOffset, optional
+        Public base intensity of places: the same for all types and times, or one for each.
     """
 
     space: Mesh
     marks: Marks
-    offset: Offset | None = None
+    offset: AnyOffset | None = None
 
     @property
     def domain(self) -> Domain:
@@ -59,20 +60,46 @@ class MarkedMesh:
         return np.tile(self.space.vertices, (types * hats, 1))
 
     @cached_property
+    def layers(self) -> list[tuple[Offset | None, Floats]]:
+        """Public offsets in space, and the share (C, M) that each has of every type and while between instants."""
+        if isinstance(self.offset, MarkedOffset):
+            return list(zip(self.offset.parts, self.offset.shares, strict=True))
+        times = self.marks.times
+        return [(self.offset, np.ones((self.shape[0], 1 if times is None else times.whiles)))]
+
+    def base(self, xy: Floats) -> Floats:
+        """(C, M, n) offset at coordinates (n, 2), of every type and while; ones where there is none."""
+        parts = (share[:, :, None] * (np.ones(len(xy)) if each is None else each(xy)) for each, share in self.layers)
+        return np.asarray(sum(parts), dtype=np.float64)
+
+    @cached_property
+    def nearby(self) -> Floats:
+        """(C, M, V) integrals over space of the tents times the offset, of every type and while."""
+        parts = (
+            share[:, :, None] * self.space.integrate(self.space.weighted_pieces(each)) for each, share in self.layers
+        )
+        return np.asarray(sum(parts), dtype=np.float64)
+
+    @cached_property
     def measure(self) -> Floats:
         """(C K V,) integrals of the products of basis functions, times the offset."""
-        space = self.space.integrate(self.space.weighted_pieces(self.offset))
-        times = self.marks.times
-        return np.tile(np.kron(np.ones(1) if times is None else times.measure, space), self.shape[0])
+        return np.einsum("cmv,mk->ckv", self.nearby, hats_between(self.marks.times)).ravel()
 
     @cached_property
     def rule(self) -> tuple[sp.csr_array, Floats]:
         """Basis functions (P, C K V) at the points of a rule of integration, and the points' weights (P,)."""
-        made = gauss_rule if self.offset is None else gathered_rule
-        space, area = made(self.space, self.space.weighted_pieces(self.offset), POINTS)
         time, length = time_rule(self.marks.times)
-        basis = sp.kron(sp.eye_array(self.shape[0]), sp.kron(time, space), format="csr")
-        return basis, np.tile(np.kron(length, area), self.shape[0])
+        points = len(length) // self.layers[0][1].shape[1]
+        bases, weights = [], []
+        for offset, share in self.layers:
+            made = gauss_rule if offset is None else gathered_rule
+            space, area = made(self.space, self.space.weighted_pieces(offset), POINTS)
+            at = (np.repeat(share, points, axis=1) * length).ravel()
+            used = at > 0
+            instants = sp.kron(sp.eye_array(self.shape[0]), time, format="csr")[used]
+            bases.append(sp.kron(instants, space, format="csr"))
+            weights.append(np.kron(at[used], area))
+        return sp.vstack(bases, format="csr"), np.concatenate(weights)
 
 
 def time_basis(times: Times | None, at: Floats) -> sp.csr_array:
@@ -89,9 +116,18 @@ def time_rule(times: Times | None) -> tuple[sp.csr_array, Floats]:
     if times is None:
         return time_basis(None, np.zeros(1)), np.ones(1)
     x, w = np.polynomial.legendre.leggauss(POINTS)
-    cells = times.hats if times.periodic else times.hats - 1
-    at = times.start + times.spacing * (np.arange(cells)[:, None] + (x + 1) / 2)
-    return time_basis(times, at.ravel()), np.tile(w / 2 * times.spacing, cells)
+    at = times.start + times.spacing * (np.arange(times.whiles)[:, None] + (x + 1) / 2)
+    return time_basis(times, at.ravel()), np.tile(w / 2 * times.spacing, times.whiles)
+
+
+def hats_between(times: Times | None) -> Floats:
+    """(M, K) integrals of the hats over each while between two instants; one where there are no times."""
+    if times is None:
+        return np.ones((1, 1))
+    sooner = np.arange(times.whiles)
+    found = np.zeros((times.whiles, times.hats))
+    found[sooner, sooner] = found[sooner, (sooner + 1) % times.hats] = times.spacing / 2
+    return found
 
 
 # Candidates at once: where few people live in most places, few are kept.
@@ -154,12 +190,13 @@ class MarkedIntensity:
         """(n,) values at positions in the given elements; other parameters as in a call."""
         kinds = chosen_types(self.grid, type)
         logs = np.einsum("nk,ctnk->ctn", weight, self.log_values[kinds][:, :, self.mesh.elements[element]])
-        base = 1.0 if self.grid.offset is None else self.grid.offset(self.mesh.domain.coordinates(positions))
+        base = self.grid.base(self.mesh.domain.coordinates(positions))[kinds]
         if time is None:
-            return np.asarray(base * over_time(self.grid.marks.times, logs).sum(axis=0))
-        basis = time_basis(self.grid.marks.times, chosen_times(self.grid, time, len(element)))
-        at_time = np.einsum("nt,ctn->cn", basis.toarray(), logs)
-        return np.asarray(base * np.exp(at_time).sum(axis=0))
+            return np.asarray((base * over_whiles(self.grid.marks.times, logs)).sum(axis=(0, 1)))
+        at = chosen_times(self.grid, time, len(element))
+        at_time = np.einsum("nt,ctn->cn", time_basis(self.grid.marks.times, at).toarray(), logs)
+        since = while_of(self.grid.marks.times, at)
+        return np.asarray((base[:, since, np.arange(len(at))] * np.exp(at_time)).sum(axis=0))
 
     @cached_property
     def masses(self) -> Floats:
@@ -195,10 +232,12 @@ class MarkedIntensity:
             corner = np.maximum(corner, np.roll(corner, -1, axis=1))
             corner = corner if times.periodic else corner[:, :-1]
         length = 1.0 if times is None else times.spacing
-        offset, count = self.grid.offset, len(self.mesh.elements)
-        highest = np.ones(count) if offset is None else np.broadcast_to(offset.bounds(self.mesh), (count,))
-        weight = pieces.weight * highest[pieces.element] * length
-        return np.asarray(np.exp(corner)[:, :, pieces.element] * weight)
+        count = len(self.mesh.elements)
+        highest = sum(
+            share[:, :, None] * np.broadcast_to(1.0 if each is None else each.bounds(self.mesh), (count,))
+            for each, share in self.grid.layers
+        )
+        return np.asarray((highest * np.exp(corner))[:, :, pieces.element] * (pieces.weight * length))
 
     def _thin(self, cell: tuple[Ints, ...], rng: np.random.Generator) -> Points:
         """Uniform candidates in types, times and pieces, kept in proportion to the intensity and inside the domain."""
@@ -217,7 +256,8 @@ class MarkedIntensity:
         length = 1.0 if times is None else times.spacing
         value = np.exp(log) * mesh.pieces.weight[piece] * length
         if self.grid.offset is not None:
-            value *= self.grid.offset(mesh.domain.coordinates(positions))
+            xy = mesh.domain.coordinates(positions)
+            value *= sum(share[kind, interval] * (each(xy) if each else 1.0) for each, share in self.grid.layers)
         kept = rng.random(len(piece)) * self._bounds[cell] < value
         kept[kept] = mesh.domain.holds(positions[kept])
         at = np.zeros(len(piece)) if times is None else times.start + times.spacing * (interval + later)
@@ -273,14 +313,19 @@ class MarkedMean:
         return positions[order], kinds[order], times[order]
 
 
-def over_time(times: Times | None, logs: Floats) -> Floats:
-    """(C, n) integrals over time of exp of logarithms (C, K, n), which are linear between instants."""
+def while_of(times: Times | None, at: Floats) -> Ints:
+    """(n,) numbers of the whiles that times (n,) lie in; 0 where there are no times."""
+    return np.zeros(len(at), dtype=np.int64) if times is None else times.values(at)[0][:, 0]
+
+
+def over_whiles(times: Times | None, logs: Floats) -> Floats:
+    """(C, M, n) integrals over each while of exp of logarithms (C, K, n), which are linear between instants."""
     if times is None:
-        return np.exp(logs[:, 0])
+        return np.exp(logs)
     later = np.roll(logs, -1, axis=1) if times.periodic else logs[:, 1:]
     sooner = logs if times.periodic else logs[:, :-1]
     pairs = np.stack([sooner, later], axis=-1)
-    return times.spacing * mean_exp_segment(pairs.reshape(-1, 2)).reshape(sooner.shape).sum(axis=1)
+    return times.spacing * mean_exp_segment(pairs.reshape(-1, 2)).reshape(sooner.shape)
 
 
 def joined(parts: Sequence[Points]) -> Points:

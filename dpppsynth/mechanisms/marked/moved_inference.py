@@ -36,8 +36,8 @@ from dpppsynth.models.moved_posterior import (
 from dpppsynth.models.sparse_posterior import kept_masses
 from dpppsynth.models.spectral_fields import SpectralField, Unknowns
 from dpppsynth.spatial.covariates import Design
+from dpppsynth.spatial.marked_offset import AnyOffset
 from dpppsynth.spatial.mesh import Floats
-from dpppsynth.spatial.offset import Offset
 
 # Standard deviation of the numbers of instants, on the log scale, and the range of their curve as a share of all times.
 TIME_SIGMA, TIME_RANGE = 1.5, 1 / 3
@@ -107,7 +107,8 @@ class MarkedMovesInference(GridInference, JudgedInference):
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         one_of("inference", self.inference, INFERENCES)
         flag("even", self.even)
-        require_somewhere(self.measure)
+        for each in self.measure.reshape(types * hats, -1):
+            require_somewhere(each)
 
     def __repr__(self) -> str:
         return f"MarkedMovesInference({self.grid.space!r}, {self.grid.marks!r}, ranges={self.ranges})"
@@ -187,7 +188,7 @@ class MarkedMovesInference(GridInference, JudgedInference):
         if design is None:
             return None
         values = opened_values(design) * design.prior_sd
-        measure = self.measure.reshape(self.levels, -1)[0]
+        measure = self.measure.reshape(self.levels, -1).sum(axis=0)
         return self.lattice.averages(values, measure, likelihood.spacing)
 
     def drawn(self, fit: LatticePosterior, moves: Unknowns, tents: "scipy.sparse.csr_array") -> tuple[Floats, Floats]:
@@ -227,7 +228,7 @@ class MarkedMovesInference(GridInference, JudgedInference):
         return super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
 
     @classmethod
-    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: AnyOffset | None) -> Self:
         require(isinstance(plan, MarkedMoves), "fields of types and times stand behind counts of their moved points")
         marked = cast(MarkedMoves, plan)
         mesh = field_mesh(stated["mesh"], marked.mesh)

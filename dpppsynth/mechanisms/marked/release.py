@@ -14,8 +14,9 @@ from dpppsynth.mechanisms.marked.intensity import (
     MarkedMean,
     chosen_times,
     chosen_types,
-    over_time,
+    over_whiles,
     time_basis,
+    while_of,
 )
 from dpppsynth.mechanisms.marked.statistic import MarkedStatistic
 from dpppsynth.release.cox import CoxRelease, tails
@@ -48,23 +49,35 @@ class MarkedRelease(CoxRelease[Any]):
         """Posterior of the relative risk of a type, or of all, at a time, or over all times.
 
         1 is the average of that type, or of all, over the population and all times. So the risk at a time says where
-        and when it is high. It is linear on the log scale between the vertices of the field's mesh.
+        and when it is high. It is linear on the log scale between the vertices of the field's mesh. Types, and times,
+        with offsets of their own weigh at a vertex as much as they have people near it.
         """
         mean = self.model.posterior_mean(self._require_draws())
         grid, kinds = mean.grid, chosen_types(mean.grid, type)
-        at = None if time is None else time_basis(grid.marks.times, chosen_times(grid, time, 1)).toarray()[0]
-        population = grid.space.weighted_pieces(grid.offset).weight.sum()
-        length = 1.0 if grid.marks.times is None or at is None else grid.marks.times.length
+        times, people = grid.marks.times, grid.nearby[kinds]
+        at = None if time is None else chosen_times(grid, time, 1)
+        if at is not None:
+            people = people[:, while_of(times, at)]
+        # Where nobody lives all weigh alike.
+        people = np.where(people.sum(axis=(0, 1)) > 0, people, 1.0)
+        people = people / people.sum(axis=(0, 1))
 
         def risks(logs: Floats) -> Floats:
-            """(V,) sums over types at the time, or integrals over all times, of exp of logarithms (C, K, V)."""
-            found = over_time(grid.marks.times, logs) if at is None else np.exp(np.einsum("k,ckv->cv", at, logs))
-            return np.asarray(found.sum(axis=0))
+            """(V,) averages over types, and over all times unless one is asked for, of exp of logarithms (C, K, V)."""
+            if times is None or at is None:
+                found = over_whiles(times, logs) / (1.0 if times is None else times.spacing)
+            else:
+                found = np.exp(np.einsum("mk,ckv->cmv", time_basis(times, at).toarray(), logs))
+            return np.asarray((people * found).sum(axis=(0, 1)))
 
         draws = list(mean.draws())
         fields = np.log([risks(each.log_values[kinds]) for each in draws])
-        average = np.array([each.masses[kinds].sum() for each in draws]) / (population * length)
-        return RelativeRisk(grid.space, fields, grid.offset, average)
+        population = grid.measure.reshape(grid.shape)[kinds].sum()
+        average = np.array([each.masses[kinds].sum() for each in draws]) / population
+        of_all = "" if self.statistic.definition.n is None else " in all"
+        terms = self.terms if type is None else f"{type}, {self.terms}{of_all}"
+        # Beside averages it only matters whether there is an offset.
+        return RelativeRisk(grid.space, fields, cast(Any, grid.offset), average, terms)
 
     @property
     def model(self) -> GridInference:

@@ -8,7 +8,15 @@ from typing import Any, ClassVar
 from dpppsynth.contract import rules
 from dpppsynth.contract.mark_settings import DESCRIBED, PROTECTION, described_marks, protection
 from dpppsynth.contract.moved_counts import MOST_NODES, nodes_beyond
-from dpppsynth.contract.object_options import COVARIATES, OFFSET, RESOLUTION, layers_of, require_fineness, tent_mesh
+from dpppsynth.contract.object_options import (
+    COVARIATES,
+    OFFSET,
+    OFFSET_BY,
+    RESOLUTION,
+    layers_of,
+    require_fineness,
+    tent_mesh,
+)
 from dpppsynth.contract.release_plan import ReleasePlan
 from dpppsynth.contract.rules import planar_rules
 from dpppsynth.contract.settings import (
@@ -54,8 +62,9 @@ from dpppsynth.privacy.relations import (
 from dpppsynth.spatial.covariates import covariates_from
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mark_space import Marks
+from dpppsynth.spatial.marked_offset import MarkedOffset
 from dpppsynth.spatial.mesh import Mesh
-from dpppsynth.spatial.offset import Offset, require_offset
+from dpppsynth.spatial.offset import require_offset
 
 # Standard deviations of the noise that a number holds at least on average, over the square root of the hats' number:
 # instants have much in common.
@@ -159,9 +168,10 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
         relation.
     mesh : Mesh, optional
         Instead of a spacing.
-    offset : Offset, optional
-        Public base intensity of places, such as population density, that multiplies the fitted one of all types and
-        times.
+    offset : Offset or mapping, optional
+        Public base intensity of places, such as population density, that multiplies the fitted one: of all types and
+        times; or by the names of all types; or by instants, from each of which on one holds, such as the beginnings of
+        years.
     covariates : Covariates or mapping, optional
         Public layers by name, whose effects on the intensity, the same for all types and times, are found with the
         field: `release.effects`.
@@ -188,7 +198,7 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
     mechanism: str = setting("auto", help="What is made private", choices=MECHANISMS)
     spacing: float | None = setting(None, **SPACING)
     mesh: Mesh | None = made_of(RESOLUTION)
-    offset: Offset | None = made_of(*OFFSET)
+    offset: Any = made_of(*OFFSET, OFFSET_BY)
     covariates: Any = made_of(*COVARIATES)
     method: ClassVar[str] = "marked"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -200,7 +210,10 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
         instance("marks", self.marks, Marks, "such as Marks(Types('offence', ['burglary', 'theft']))")
         super().__post_init__()
         one_of("mechanism", self.mechanism, MECHANISMS)
-        require_offset(self.offset)
+        if isinstance(self.offset, Mapping):
+            object.__setattr__(self, "offset", MarkedOffset.of(self.offset, self.marks))
+        if not isinstance(self.offset, MarkedOffset):
+            require_offset(self.offset)
         if self.covariates is not None:
             object.__setattr__(self, "covariates", covariates_from(self.covariates))
         self.neighbouring()
