@@ -1,8 +1,8 @@
 """Releases of Soho in R: the lines of docs/into_r.md, run under Rscript where it is at hand.
 
-Run it with `python examples/into_r.py [folder]`; it makes two releases in the folder (out/into_r unless given), one in a
-window and one on the streets, exports them as the page says, and runs the page's R. The R packages sf and spatstat are
-needed; without R it stops after the files.
+Run it with `python examples/into_r.py [folder]`; it makes two releases in the folder (out/into_r unless given), one in
+a window and one on the streets, exports them as the page says, and runs the page's R. The R packages sf and spatstat
+are needed; without R it stops after the files.
 """
 
 import re
