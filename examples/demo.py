@@ -11,10 +11,12 @@ Run it with `make demo`, or `python examples/demo.py [folder [nuts | laplace]]`;
 """
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 from pathlib import Path
 
@@ -94,6 +96,10 @@ def main() -> None:
 
     print(f"\nLook at {OUT / PICTURES / 'pattern.png'} and {STREETS / PICTURES / 'intensity.png'}: the deaths gather")
     print("around the Broad Street pump.")
+    program = Path(sysconfig.get_path("scripts")) / "dpppsynth"
+    if program.exists():
+        print(f"\nCall it yourself: {os.path.relpath(program)} --help, or put it on the path of this shell:")
+        print(f"    export PATH={shlex.quote(str(program.parent))}:$PATH")
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.console import doubts, show_cautions, show_json, show_text
+from dpppsynth.cli.console import doubts, show_cautions, show_json, show_line, show_text
 from dpppsynth.cli.input_options import DomainOptions
 from dpppsynth.cli.method import Method
+from dpppsynth.cli.next_command import after_check, given_words
 from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.core.errors import InputError
 
@@ -42,6 +43,7 @@ def check(
     show_plan(plan, verbose=verbose)
     if crowd is not None:
         show_text(f"\n{crowd.words(plan.guarantee)}")
+    show_line(f"Next, once, with the name of your file: {after_check(given_words())}")
 
 
 def _crowd(method: Method, domain: "Domain", file: Path | None, column: str | None, crs: str | None) -> "Crowd | None":

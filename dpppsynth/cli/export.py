@@ -20,6 +20,7 @@ from dpppsynth.core.atomic_files import DRAFT, name_leftovers
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.output_folder import require_new_folder
 from dpppsynth.core.progress import each_of
+from dpppsynth.spatial.marks import listed
 
 if TYPE_CHECKING:
     from dpppsynth.release import Release, StratifiedRelease
@@ -53,6 +54,15 @@ SpacingOption = Annotated[
         o.WRITING,
     ),
 ]
+ByOption = Annotated[
+    str | None,
+    o.option(
+        "Of points with marks: types, time or types,time. An intensity for each type and period, as layers of gpkg, "
+        "bands of tif, rows of others.",
+        o.WRITING,
+        show_default=False,
+    ),
+]
 LevelOption = Annotated[float, o.option("Probability of the credible interval beside the intensity.", o.WRITING)]
 
 
@@ -65,6 +75,7 @@ def export(
     intensity: IntensityOption = None,
     spacing: SpacingOption = None,
     level: LevelOption = 0.9,
+    by: ByOption = None,
     no_limit: o.NoLimitOption = False,
     json: o.JsonOption = False,
 ) -> None:
@@ -73,13 +84,15 @@ def export(
     Without --format no pattern is written, without --intensity no intensity. A release by the levels of a mark has an
     intensity for each level.
     """
-    _require_fit(format, out_crs, intensity, spacing, level, places=places)
+    _require_fit(format, out_crs, intensity, spacing, by, level, places=places)
+    marks = [] if by is None else listed("by", by)
+    settings: dict[str, Any] = {"spacing": spacing, "level": level, "by": marks}
     name_leftovers(out, DRAFT, "it holds a part of an export.")
     require_new_folder(out, "out")
 
     from dpppsynth.plotting import refuse_release_folder
     from dpppsynth.release.folder import open_release
-    from dpppsynth.release.intensity_files import require_surface
+    from dpppsynth.release.intensity_files import require_surface, slices_of
 
     refuse_release_folder(out, "--out")
     written: list[str] = []
@@ -90,6 +103,7 @@ def export(
                 for part in found.release.parts.values():
                     with said_of("--intensity", "path", "release"):
                         require_surface(part, f".{intensity}")
+                    slices_of(part, marks)
             if format is not None:
                 if not found.patterns:
                     msg = f"--format: {release} holds no synthetic pattern; dpppsynth sample draws some"
@@ -99,7 +113,7 @@ def export(
                     found.patterns, map(found.pattern, found.patterns), out, found.release, format, **files
                 )
             if intensity is not None:
-                written += _write_intensities(found.release, out, intensity, spacing, level, say)
+                written += _write_intensities(found.release, out, intensity, say, **settings)
     if json:
         show_json({"out": str(out), "files": written})
     else:
@@ -111,6 +125,7 @@ def _require_fit(
     out_crs: str | None,
     intensity: Surface | None,
     spacing: float | None,
+    by: str | None,
     level: float,
     *,
     places: bool,
@@ -122,9 +137,10 @@ def _require_fit(
     if format is None and (out_crs is not None or places):
         msg = "--out-crs and --places: go with --format, for the synthetic patterns"
         raise InputError(msg)
-    if intensity is None and spacing is not None:
-        msg = "--spacing: goes with --intensity"
-        raise InputError(msg)
+    for name, given in (("--spacing", spacing), ("--by", by)):
+        if intensity is None and given is not None:
+            msg = f"{name}: goes with --intensity"
+            raise InputError(msg)
     if spacing is not None:
         positive("spacing", spacing)
     probability("level", level)
@@ -132,12 +148,12 @@ def _require_fit(
 
 
 def _write_intensities(
-    release: "Release | StratifiedRelease", out: Path, kind: Surface, spacing: float | None, level: float, say: Any
+    release: "Release | StratifiedRelease", out: Path, kind: Surface, say: Any, **settings: Any
 ) -> list[str]:
     from dpppsynth.release import write_intensity
 
     out.mkdir(parents=True, exist_ok=True)
     parts: list[tuple[str, Any]] = list(zip(release.prefixes, release.parts.values(), strict=True))
     for start, part in each_of(say, "writing the intensity", parts):
-        write_intensity(part, out / f"{start}intensity.{kind}", spacing=spacing, level=level)
+        write_intensity(part, out / f"{start}intensity.{kind}", **settings)
     return [f"{start}intensity.{kind}" for start, _ in parts]

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from dpppsynth.cli.console import complain, exit_code, own_warnings, report_crash
+from dpppsynth.cli.next_command import WORDS
 from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.core.wording import headed, in_options
 
@@ -109,6 +110,10 @@ class _AllCommands(_Program):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Commands()  # type: ignore[assignment]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        WORDS.set(tuple(args))
+        return super().parse_args(ctx, args)
 
 
 app = typer.Typer(

@@ -1,5 +1,6 @@
 """`dpppsynth synthesize`: certified release from a file of sensitive points."""
 
+import shlex
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -264,8 +265,9 @@ def show_release(
     if release.seeded:
         show_line("Warning: its random bits can be drawn again: it is not private and must not be released.")
     own = " --no-limit" if beyond_limits(out) else ""
-    show_line(f"Check it: dpppsynth verify {out}{own}")
+    folder = shlex.quote(str(out))
+    show_line(f"Check it: dpppsynth verify {folder}{own}")
     if not paid:
-        show_line(f"Further patterns are free: dpppsynth sample {out} --patterns 100{own}")
+        show_line(f"Further patterns are free: dpppsynth sample {folder} --patterns 100{own}")
     else:
         show_line(f"No further patterns are free: {paid}.")

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.console import show_checks, show_json, show_promise, show_text
+from dpppsynth.cli.console import show_checks, show_json, show_line, show_promise, show_text
+from dpppsynth.cli.next_command import after_verify
 
 # The sentence that is said of every certificate that holds.
 NOT_SHOWN = (
@@ -44,6 +45,8 @@ def verify(
             if result.shuffled is not None:
                 show_text(f"\n{result.shuffled}")
             show_text(f"\n{NOT_SHOWN}")
+            for command in after_verify(path, limit=not no_limit):
+                show_line(f"Look at it: {command}")
         else:
             show_text("The certificate does NOT hold: do not rely on this release.")
     if not result.holds:

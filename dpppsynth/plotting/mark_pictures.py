@@ -29,21 +29,22 @@ from dpppsynth.plotting.canvas import (
     shortened,
 )
 from dpppsynth.plotting.surfaces import ColourScale, Painting, draw_colour_bar
-from dpppsynth.spatial.mark_space import HOURS_OF_DAY, HOURS_OF_WEEK, Times
+from dpppsynth.spatial.mark_space import HOURS_OF_WEEK, Times
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.time_periods import DAYS, MOST, calendar, instant_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Panels of a picture, and in a row of it; inches of each.
-PANELS, IN_ROW, PANEL = 12, 4, 2.6
+PANELS, IN_ROW, PANEL = MOST, 4, 2.6
 # Steps of a curve between two instants with a hat.
 STEPS = 12
 
 
-# Instants that a period of the calendar is the mean of, and the fewest periods that make panels.
-WITHIN, FEWEST = 6, 2
+# Instants that a period of the calendar is the mean of.
+WITHIN = 6
 
 
 @dataclass(frozen=True)
@@ -183,29 +184,6 @@ def plot_marginal(
     return ax
 
 
-def calendar(times: Times) -> dict[str, tuple[float, float]]:
-    """Beginnings and ends of years, or else of months, of a range of dates, by their names; none of other ranges.
-
-    Examples
-    --------
-    >>> calendar(Times.between("when", "2019-07-01", "2021-01-01"))
-    {'2019': (0.0, 184.0), '2020': (184.0, 550.0)}
-    >>> list(calendar(Times.between("when", "2024-01-01", "2024-04-01"))), calendar(Times.day("when"))
-    (['2024-01', '2024-02', '2024-03'], {})
-    """
-    if not times.origin:
-        return {}
-    first, day = np.datetime64(times.origin, "s"), np.timedelta64(1, "D")
-    last = first + np.timedelta64(round((times.end - times.start) * 86_400) - 1, "s")
-    for step in ("Y", "M"):
-        names = np.arange(first.astype(f"M8[{step}]"), last.astype(f"M8[{step}]") + 1)
-        if FEWEST <= len(names) <= PANELS:
-            ends = [((each + 1).astype("M8[s]") - first) / day for each in names]
-            starts = [0.0, *ends[:-1]]
-            return {str(n): (float(a), min(float(b), times.end)) for n, a, b in zip(names, starts, ends, strict=True)}
-    return {}
-
-
 def _instants(times: Times) -> Floats:
     if times.periodic and times.length == HOURS_OF_WEEK:
         return np.arange(12.0, HOURS_OF_WEEK, 24.0)
@@ -319,28 +297,3 @@ def _curve(table: Any, times: Times, ax: Axes | None, band: str) -> Axes:
     plain_axes(ax)
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=10)
     return ax
-
-
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-# Days beyond which the hour of an instant tells nothing.
-LONG = 60
-
-
-def instant_text(times: Times, time: float) -> str:
-    """An instant: "17:30", "Mon 17:30", a date, or a number with its unit.
-
-    Examples
-    --------
-    >>> day, week, years = Times.day("when"), Times.week("when"), Times("when", 2010, 2020, 4)
-    >>> instant_text(day, 17.5), instant_text(week, 36), instant_text(years, 2012.5)
-    ('17:30', 'Tue 12:00', '2012.5')
-    """
-    time = float(time)
-    if times.origin:
-        day, _, clock = str(times.dates([time])[0]).partition("T")
-        return day if times.length > LONG or not clock else f"{day} {clock}"
-    if not times.periodic or times.length not in (HOURS_OF_DAY, HOURS_OF_WEEK):
-        return f"{time:.6g}{f' {times.unit}' if times.unit else ''}"
-    minutes = round(time * 60) % round(times.length * 60)
-    clock = f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"
-    return clock if times.length == HOURS_OF_DAY else f"{DAYS[minutes // 1440]} {clock}"

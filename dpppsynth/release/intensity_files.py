@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpppsynth.core.arguments import positive
+from dpppsynth.contract.result import marks_of
+from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.atomic_files import drafted
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import round_length
@@ -21,6 +23,7 @@ from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.intensity_shapes import SHAPES, cells_about, parts_of_streets, write_shapes
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.time_periods import periods
 
 RASTER, TABLE = (".tif", ".tiff"), (".csv", *SHAPES)
 # Cells along the longer side unless a spacing is given, cells at most, and places that are looked up at once.
@@ -29,7 +32,12 @@ MOST_SHAPES = 1_000_000
 
 
 def write_intensity(
-    release: CoxRelease[Any], path: str | Path, *, spacing: float | None = None, level: float = 0.9
+    release: CoxRelease[Any],
+    path: str | Path,
+    *,
+    spacing: float | None = None,
+    level: float = 0.9,
+    by: str | Sequence[str] = (),
 ) -> None:
     """Write the released intensity at the centres of a grid's cells, or of equal parts of streets.
 
@@ -38,6 +46,9 @@ def write_intensity(
     centre is in the window, with columns ``x``, ``y`` and those of the bands; along streets also ``edge``, ``along``,
     the distance from the edge's start, and ``length``, that of the part. GeoPackage, GeoJSON and GeoParquet files have
     such cells as squares and such parts as lines; a GeoPackage has a style, so that QGIS opens it coloured.
+
+    With `by` there is an intensity for each type and period, which add up to the whole: more bands of a GeoTIFF, more
+    layers of a GeoPackage under one colour scale, more rows of other files, with columns ``type`` and ``period``.
 
     Parameters
     ----------
@@ -51,6 +62,9 @@ def write_intensity(
         ten, with at most 256 cells along the longer side of the window, or about 65 000 parts of streets.
     level : float
         Probability of the credible interval from ``lower`` to ``upper``.
+    by : str or sequence of str
+        Of points with marks: "types", "time", names of these marks, or both. Periods are three hours of a day, days of
+        a week, years or months of dates, else eight equal parts.
 
     Raises
     ------
@@ -60,12 +74,13 @@ def write_intensity(
     """
     file = Path(path)
     require_surface(release, file.suffix.lower())
+    slices = slices_of(release, by)
     if not file.parent.is_dir():
         msg = f"path: there is no folder {str(file.parent)!r}"
         raise InputError(msg)
     domain = release.domain
     side = _round_spacing(domain) if spacing is None else positive("spacing", spacing)
-    described = _Described(release, level)
+    described = _Described(release, level, slices)
     with drafted(file, "it holds an intensity as it was being written.") as draft:
         if file.suffix.lower() in RASTER:
             _write_raster(draft, _cell_centres(domain, side), described)
@@ -161,71 +176,124 @@ def _require_few(cells: float) -> None:
 
 
 @dataclass(frozen=True)
+class Slice:
+    """A type, a period or both, of which there is an intensity.
+
+    Attributes
+    ----------
+    texts : dict of str to str
+        What a table says of it, in columns ``type`` and ``period``.
+    chosen : dict
+        Arguments `type` and `during` of the intensity.
+    """
+
+    texts: dict[str, str] = field(default_factory=dict)
+    chosen: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of its layer: "intensity", and what it is of."""
+        return " ".join(["intensity", *self.texts.values()])
+
+
+def slices_of(release: object, by: str | Sequence[str]) -> list[Slice]:
+    """Types and periods of which `write_intensity` tells the intensity; one of the whole unless `by` names marks.
+
+    Raises
+    ------
+    InputError
+    """
+    wanted = [by] if isinstance(by, str) else list(by)
+    if not wanted:
+        return [Slice()]
+    if (marks := marks_of(release)) is None:
+        msg = "by: the points of this release have no types and no times; leave it out"
+        raise InputError(msg)
+    known = {"types": marks.types, "time": marks.times}
+    kinds = {name: kind for kind, each in known.items() if each is not None for name in (kind, each.name)}
+    found = {kinds[one_of("by", each, tuple(kinds))] for each in wanted}
+    types = marks.types.values if marks.types is not None and "types" in found else ()
+    spans = periods(marks.times) if marks.times is not None and "time" in found else {}
+    of_types = [Slice({"type": each}, {"type": each}) for each in types] or [Slice()]
+    of_times = [Slice({"period": name}, {"during": span}) for name, span in spans.items()] or [Slice()]
+    return [Slice(a.texts | b.texts, a.chosen | b.chosen) for a in of_types for b in of_times]
+
+
+@dataclass(frozen=True)
 class _Described:
     """Columns of an intensity: itself, and its credible interval where there are posterior draws."""
 
     release: CoxRelease[Any]
     level: float
+    slices: list[Slice]
 
     @property
     def names(self) -> list[str]:
         """Their names."""
         return ["intensity", "lower", "upper"] if self.release.draws is not None else ["intensity"]
 
-    def values(self, xy: Floats) -> Floats:
-        """(columns, n) values at places (n, 2)."""
-        intensity = np.asarray(self.release.intensity(xy))
+    def values(self, xy: Floats, part: Slice) -> Floats:
+        """(columns, n) values of a slice at places (n, 2)."""
+        intensity: Any = self.release.intensity
+        found = np.asarray(intensity(xy, **part.chosen))
         if self.release.draws is None:
-            return intensity[None]
-        interval = self.release.interval(xy, level=self.level)
-        return np.stack([intensity, interval.lower, interval.upper])
+            return found[None]
+        interval = self.release.interval(xy, level=self.level, **part.chosen)
+        return np.stack([found, interval.lower, interval.upper])
 
 
 def _write_table(path: Path, places: _Places, described: _Described) -> None:
     with path.open("w", encoding="utf-8", newline="") as stream:
         rows = csv.writer(stream, lineterminator="\n")
-        rows.writerow(["x", "y", *places.columns, *described.names])
-        for block in places.blocks():
+        rows.writerow(["x", "y", *places.columns, *described.slices[0].texts, *described.names])
+        for part, block in product(described.slices, places.blocks()):
             inside = places.inside[block]
             xy = places.xy[block][inside]
             if len(xy):
-                beside = (column[block][inside].tolist() for column in places.columns.values())
-                values = (column.tolist() for column in described.values(xy))
+                beside = [column[block][inside].tolist() for column in places.columns.values()]
+                beside += [[text] * len(xy) for text in part.texts.values()]
+                values = (column.tolist() for column in described.values(xy, part))
                 rows.writerows(zip(*xy.T.tolist(), *beside, *values, strict=True))
 
 
 def _write_shapes(path: Path, places: _Places, described: _Described) -> None:
     xy = places.xy[places.inside]
-    if len(xy) > MOST_SHAPES:
+    if len(xy) * len(described.slices) > MOST_SHAPES:
         msg = f"spacing: makes more than {MOST_SHAPES} shapes; take a larger {mention('spacing')}, or a .csv file"
         raise InputError(msg)
-    blocks = [described.values(xy[k : k + TOGETHER]) for k in range(0, len(xy), TOGETHER)]
-    columns = dict(zip(described.names, np.concatenate(blocks, axis=1), strict=True))
+    layers = {}
+    for part in described.slices:
+        blocks = [described.values(xy[k : k + TOGETHER], part) for k in range(0, len(xy), TOGETHER)]
+        values = dict(zip(described.names, np.concatenate(blocks, axis=1), strict=True))
+        layers[part.name] = places.columns | {name: [text] * len(xy) for name, text in part.texts.items()} | values
     domain: Any = described.release.domain
     if isinstance(places, _Grid):
         shapes = cells_about(xy, places.side)
     else:
         shapes = parts_of_streets(domain, *(places.columns[name] for name in ("edge", "along", "length")))
-    write_shapes(path, "intensity", shapes, places.columns | columns, domain)
+    write_shapes(path, layers, shapes, domain)
 
 
 def _write_raster(path: Path, places: _Grid, described: _Described) -> None:
     rasterio = _rasterio()
     rows, columns = places.shape
-    values = np.full((len(described.names), len(places.xy)), np.nan, dtype=np.float32)
-    for block in places.blocks():
+    parts, each = described.slices, len(described.names)
+    values = np.full((each * len(parts), len(places.xy)), np.nan, dtype=np.float32)
+    for (k, part), block in product(enumerate(parts), places.blocks()):
         inside = places.inside[block]
         if inside.any():
-            values[:, block][:, inside] = described.values(places.xy[block][inside])
+            values[each * k : each * (k + 1), block][:, inside] = described.values(places.xy[block][inside], part)
     release = described.release
     profile = {"driver": "GTiff", "width": columns, "height": rows, "count": len(values), "dtype": "float32"}
     layout = {"nodata": np.nan, "compress": "deflate", "tiled": True, "crs": release.domain.crs}
     place = rasterio.transform.from_origin(places.west, places.north, places.side, places.side)
     with rasterio.open(path, "w", **profile, **layout, transform=place) as target:
         target.write(values.reshape(-1, rows, columns))
-        target.descriptions = tuple(described.names)
+        target.descriptions = tuple(
+            " ".join([name, *part.texts.values()]) for part in parts for name in described.names
+        )
         target.update_tags(unit=f"points per square {release.domain.unit}", mechanism=release.mechanism)
-        if len(values) > 1:
+        if each > 1:
             target.update_tags(interval=str(described.level))
 
 

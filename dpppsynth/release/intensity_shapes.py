@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import warnings
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
@@ -52,14 +54,23 @@ def cells_about(centres: Floats, side: float) -> Any:
     return shapely.box(*low.T, *high.T)
 
 
-def write_shapes(path: Path, name: str, shapes: Any, columns: dict[str, Any], domain: Domain) -> None:
-    """Write shapes with columns into a layer; a GeoPackage has a style, so that QGIS opens it coloured."""
+def write_shapes(path: Path, layers: Mapping[str, Mapping[str, Any]], shapes: Any, domain: Domain) -> None:
+    """Write shapes with the columns of each layer, one below the other where a format has one layer.
+
+    Layers of a GeoPackage have styles with the same classes, so that QGIS opens them coloured.
+    """
     import geopandas
+    import pandas as pd
     import pyogrio
 
-    frame = geopandas.GeoDataFrame(columns, geometry=shapes, crs=domain.crs)
+    frames = {
+        name: geopandas.GeoDataFrame(dict(columns), geometry=shapes, crs=domain.crs)
+        for name, columns in names_apart(layers).items()
+    }
+    if path.suffix != ".gpkg":
+        frames = {"intensity": pd.concat(frames.values(), ignore_index=True)}
     if path.suffix == ".parquet":
-        frame.to_parquet(path)
+        frames["intensity"].to_parquet(path)
         return
     before = {"OGR_CURRENT_DATE": pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")}
     pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": LONG_AGO})
@@ -68,11 +79,29 @@ def write_shapes(path: Path, name: str, shapes: Any, columns: dict[str, Any], do
             warnings.filterwarnings("ignore", "'crs' was not provided", UserWarning)
             # GeoJSON is in degrees unless a file says otherwise, as this version does.
             more = {"RFC7946": "NO", "COORDINATE_PRECISION": 15} if path.suffix == ".geojson" else {}
-            pyogrio.write_dataframe(frame, path, layer=name, driver=SHAPES[path.suffix], **more)
+            for name, frame in frames.items():
+                pyogrio.write_dataframe(frame, path, layer=name, driver=SHAPES[path.suffix], **more)
     finally:
         pyogrio.set_gdal_config_options(before)
     if path.suffix == ".gpkg":
-        _add_style(path, name, _style(np.asarray(columns["intensity"]), lines=isinstance(domain, LinearNetwork)))
+        values = np.concatenate([frame["intensity"] for frame in frames.values()])
+        _add_styles(path, list(frames), _style(values, lines=isinstance(domain, LinearNetwork)))
+
+
+def names_apart(layers: Mapping[str, Any]) -> dict[str, Any]:
+    """The layers by names that differ by more than case, as tables of a GeoPackage must: with a number behind them.
+
+    Examples
+    --------
+    >>> names_apart({"intensity A": 1, "intensity a": 2})
+    {'intensity A': 1, 'intensity a_2': 2}
+    """
+    found: dict[str, Any] = {}
+    for name, layer in layers.items():
+        taken = {each.lower() for each in found}
+        numbered = (f"{name}_{k}" for k in count(2))
+        found[name if name.lower() not in taken else next(e for e in numbered if e.lower() not in taken)] = layer
+    return found
 
 
 def _style(values: Floats, *, lines: bool) -> str:
@@ -110,20 +139,20 @@ def _symbol(number: int, colour: str, *, lines: bool) -> str:
     )
 
 
-def _add_style(path: Path, name: str, style: str) -> None:
-    """Put a style into the table in which QGIS looks for those of a GeoPackage's layers."""
+def _add_styles(path: Path, names: Sequence[str], style: str) -> None:
+    """Put a style of layers into the table in which QGIS looks for those of a GeoPackage."""
     with closing(sqlite3.connect(path)) as base, base:
-        geometry = base.execute("SELECT column_name FROM gpkg_geometry_columns WHERE table_name = ?", [name])
-        column = geometry.fetchone()[0]
         base.execute(STYLES)
         base.execute(
             "INSERT INTO gpkg_contents (table_name, data_type, identifier, description, last_change, srs_id) "
             "VALUES ('layer_styles', 'attributes', 'layer_styles', '', ?, 0)",
             [LONG_AGO],
         )
-        base.execute(
-            "INSERT INTO layer_styles (f_table_catalog, f_table_schema, f_table_name, f_geometry_column, styleName, "
-            "styleQML, styleSLD, useAsDefault, description, owner, ui, update_time) "
-            "VALUES ('', '', ?, ?, 'intensity', ?, '', 1, 'Classes with equal numbers of shapes', '', NULL, ?)",
-            [name, column, style, LONG_AGO],
-        )
+        for name in names:
+            base.execute(
+                "INSERT INTO layer_styles (f_table_catalog, f_table_schema, f_table_name, f_geometry_column, "
+                "styleName, styleQML, styleSLD, useAsDefault, description, owner, ui, update_time) "
+                "SELECT '', '', table_name, column_name, 'intensity', ?, '', 1, 'Classes with equal numbers of shapes',"
+                " '', NULL, ? FROM gpkg_geometry_columns WHERE table_name = ?",
+                [style, LONG_AGO, name],
+            )

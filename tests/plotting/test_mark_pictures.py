@@ -7,9 +7,9 @@ from matplotlib.collections import LineCollection, PathCollection
 from dpppsynth import InputError, LaplaceSynthesizer, MarkedSynthesizer, PointPattern, Window
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import plot_by_time, plot_by_type, plot_epsilon_curve, plot_marginal, save_picture
-from dpppsynth.plotting.mark_pictures import instant_text
 from dpppsynth.privacy import AlphaNeighbours
 from dpppsynth.spatial.mark_space import Marks, Times, Types
+from dpppsynth.spatial.time_periods import instant_text
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 STREETS = LinearNetwork([(0, 0), (1000, 0), (1000, 1000), (0, 1000)], [(0, 1), (1, 2), (2, 3), (3, 0)], "EPSG:27700")

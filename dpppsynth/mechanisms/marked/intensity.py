@@ -14,7 +14,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.marked_offset import AnyOffset, MarkedOffset
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, gathered_rule, gauss_rule, mean_exp_segment
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, chunks, gathered_rule, gauss_rule, mean_exp_segment
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.second_order import checked_coordinates
 
@@ -159,7 +159,14 @@ class MarkedIntensity:
         """Mesh in space."""
         return self.grid.space
 
-    def __call__(self, xy: ArrayLike, *, time: ArrayLike | None = None, type: str | None = None) -> Floats:  # noqa: A002
+    def __call__(
+        self,
+        xy: ArrayLike,
+        *,
+        time: ArrayLike | None = None,
+        type: str | None = None,  # noqa: A002
+        during: tuple[float, float] | None = None,
+    ) -> Floats:
         """(n,) values at coordinates (n, 2).
 
         Parameters
@@ -170,13 +177,15 @@ class MarkedIntensity:
             Then per unit of time as well; else over all times.
         type : str, optional
             Then of this type alone; else of all.
+        during : (float, float), optional
+            Then over the times from the first to the second, in place of all; not with `time`.
 
         Raises
         ------
         InputError
         """
         positions = self.mesh.domain.positions(checked_coordinates(xy))
-        return self.at(*self.mesh.values(positions), positions, time=time, type=type)
+        return self.at(*self.mesh.values(positions), positions, time=time, type=type, during=during)
 
     def at(
         self,
@@ -186,17 +195,14 @@ class MarkedIntensity:
         *,
         time: ArrayLike | None = None,
         type: str | None = None,  # noqa: A002
+        during: tuple[float, float] | None = None,
     ) -> Floats:
         """(n,) values at positions in the given elements; other parameters as in a call."""
         kinds = chosen_types(self.grid, type)
         logs = np.einsum("nk,ctnk->ctn", weight, self.log_values[kinds][:, :, self.mesh.elements[element]])
         base = self.grid.base(self.mesh.domain.coordinates(positions))[kinds]
-        if time is None:
-            return np.asarray((base * over_whiles(self.grid.marks.times, logs)).sum(axis=(0, 1)))
-        at = chosen_times(self.grid, time, len(element))
-        at_time = np.einsum("nt,ctn->cn", time_basis(self.grid.marks.times, at).toarray(), logs)
-        since = while_of(self.grid.marks.times, at)
-        return np.asarray((base[:, since, np.arange(len(at))] * np.exp(at_time)).sum(axis=0))
+        when = When.of(self.grid, time, during, len(element))
+        return np.asarray(when.values(self.grid.marks.times, logs, base).sum(axis=0))
 
     @cached_property
     def masses(self) -> Floats:
@@ -285,13 +291,38 @@ class MarkedMean:
         """All intensities."""
         return (self.draw(k) for k in range(len(self.fields)))
 
-    def __call__(self, xy: ArrayLike, *, time: ArrayLike | None = None, type: str | None = None) -> Floats:  # noqa: A002
+    def __call__(self, xy: ArrayLike, **marks: Any) -> Floats:
         """(n,) average values at coordinates (n, 2); parameters as in `MarkedIntensity`."""
-        return np.mean([each(xy, time=time, type=type) for each in self.draws()], axis=0)
+        found = [each.mean(axis=0) for each in self._of_draws(checked_coordinates(xy), **marks)]
+        return np.concatenate([np.empty(0), *found])
 
     def quantiles(self, xy: ArrayLike, levels: Floats, **marks: Any) -> Floats:
-        """(len(levels), n) quantiles of the values; `marks` are the time and type of a call."""
-        return np.quantile([each(xy, **marks) for each in self.draws()], levels, axis=0)
+        """(len(levels), n) quantiles of the values; `marks` are those of a call."""
+        found = [np.quantile(each, levels, axis=0) for each in self._of_draws(checked_coordinates(xy), **marks)]
+        return np.concatenate([np.empty((len(levels), 0)), *found], axis=1)
+
+    def _of_draws(
+        self,
+        xy: Floats,
+        *,
+        time: ArrayLike | None = None,
+        type: str | None = None,  # noqa: A002
+        during: tuple[float, float] | None = None,
+    ) -> Iterator[Floats]:
+        """(k, m) values of all draws at some places after the other, which are looked up once."""
+        mesh, (_, hats, _) = self.grid.space, self.grid.shape
+        kinds, when = chosen_types(self.grid, type), When.of(self.grid, time, during, len(xy))
+        positions = mesh.domain.positions(xy)
+        element, weight = mesh.values(positions)
+        fields = self.fields.reshape(len(self.fields), *self.grid.shape)
+        for part in chunks(len(positions), len(fields) * hats * mesh.elements.shape[1]):
+            nodes, now = mesh.elements[element[part]], when.part(part)
+            base = self.grid.base(mesh.domain.coordinates(positions[part]))
+            found = np.zeros((len(fields), len(nodes)))
+            for kind in kinds:
+                logs = np.einsum("nk,dtnk->dtn", weight[part], fields[:, kind][:, :, nodes])
+                found += now.values(self.grid.marks.times, logs, base[[kind]])
+            yield found
 
     @cached_property
     def totals(self) -> Floats:
@@ -328,6 +359,60 @@ def over_whiles(times: Times | None, logs: Floats) -> Floats:
     return times.spacing * mean_exp_segment(pairs.reshape(-1, 2)).reshape(sooner.shape)
 
 
+def over_period(times: Times, logs: Floats, base: Floats, start: float, end: float) -> Floats:
+    """(C, n) integrals over a period of exp of logarithms (C, K, n), linear between instants, times a base (C, M, n).
+
+    The base is even within each of the M whiles between two instants.
+    """
+    cuts = np.r_[start, times.nodes[(times.nodes > start) & (times.nodes < end)], end]
+    basis = time_basis(times, cuts).toarray()
+    used = basis.any(axis=0)
+    at = np.einsum("mk,ckn->cmn", basis[:, used], logs[:, used])
+    means = mean_exp_segment(np.stack([at[:, :-1], at[:, 1:]], axis=-1).reshape(-1, 2)).reshape(at[:, 1:].shape)
+    since = while_of(times, (cuts[1:] + cuts[:-1]) / 2)
+    return np.asarray((np.diff(cuts)[:, None] * base[:, since] * means).sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class When:
+    """Times at which an intensity is asked for: all unless there are instants (n,), one a place, or a period."""
+
+    instants: Floats | None = None
+    period: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, grid: MarkedMesh, time: ArrayLike | None, during: tuple[float, float] | None, n: int) -> "When":
+        """Those that arguments ask for.
+
+        Raises
+        ------
+        InputError
+        """
+        if during is None:
+            return cls(None if time is None else chosen_times(grid, time, n))
+        if time is not None:
+            msg = "during: the times of a period, where time is one instant; leave out one of them."
+            raise InputError(msg)
+        start, end = chosen_times(grid, during, 2, name="during").tolist()
+        if not start < end:
+            msg = f"during: must be two times, the earlier first, got {during!r}; of a night add those of two periods."
+            raise InputError(msg)
+        return cls(period=(start, end))
+
+    def part(self, places: slice) -> "When":
+        """The times of some places."""
+        return self if self.instants is None else When(self.instants[places])
+
+    def values(self, times: Times | None, logs: Floats, base: Floats) -> Floats:
+        """(C, n) values, or integrals, of exp of logarithms (C, K, n) times a base (C, M, n) of each while."""
+        if times is not None and self.period is not None:
+            return over_period(times, logs, base, *self.period)
+        if self.instants is None:
+            return np.asarray((base * over_whiles(times, logs)).sum(axis=1))
+        at_time = np.einsum("nt,ctn->cn", time_basis(times, self.instants).toarray(), logs)
+        return np.asarray(base[:, while_of(times, self.instants), np.arange(len(self.instants))] * np.exp(at_time))
+
+
 def joined(parts: Sequence[Points]) -> Points:
     """Points of all parts, one after the other."""
     positions, kinds, times = zip(*parts, strict=True)
@@ -350,7 +435,7 @@ def chosen_types(grid: MarkedMesh, type_: str | None) -> Ints:
     return np.array([types.values.index(one_of("type", type_, types.values))])
 
 
-def chosen_times(grid: MarkedMesh, time: ArrayLike, n: int) -> Floats:
+def chosen_times(grid: MarkedMesh, time: ArrayLike, n: int, name: str = "time") -> Floats:
     """(n,) times that are asked for.
 
     Raises
@@ -359,10 +444,10 @@ def chosen_times(grid: MarkedMesh, time: ArrayLike, n: int) -> Floats:
     """
     times = grid.marks.times
     if times is None:
-        msg = "time: the points have none; leave it out."
+        msg = f"{name}: the points have no times; leave it out."
         raise InputError(msg)
     given = real_array(time)
     if given is None or given.shape not in ((), (n,)):
-        msg = f"time: must be one number, or one for each of the {n} places."
+        msg = f"{name}: must be one number, or one for each of the {n} {'places' if name == 'time' else 'ends'}."
         raise InputError(msg)
     return times.require(np.broadcast_to(given, (n,)))

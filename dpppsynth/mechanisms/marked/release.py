@@ -32,7 +32,7 @@ class MarkedRelease(CoxRelease[Any]):
     """Result of a release of points with marks; attributes as in `CoxRelease`.
 
     `intensity(xy)` is per unit of area (or length), `intensity(xy, time=17.5, type="theft")` per unit of time as well
-    and of that type alone.
+    and of that type alone, `intensity(xy, during=(15, 18))` over these three hours.
     """
 
     @property

@@ -12,7 +12,7 @@ from dpppsynth import AlphaNeighbours, MarkedSynthesizer, Marks, PointPattern, T
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMesh
+from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean, MarkedMesh
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import verify
 from dpppsynth.release import certificate, load_release
@@ -108,6 +108,17 @@ class TestClosedForms:
         assert found(xy).mean() * 1e6 == pytest.approx(found.total, rel=3e-3)
         hours = np.mean([found(xy, time=each, type="child").mean() for each in np.arange(0.25, 24, 0.5)]) * 24e6
         assert hours == pytest.approx(found.masses[0].sum(), rel=3e-3)
+
+    def test_periods_take_the_offset_of_their_own_hours(self):
+        """From 9 to 15 o'clock, three hours of each offset; averages over draws look places up once, with the same."""
+        offset = {6: ADULTS, 12: CHILDREN}
+        found = flat(offset, Marks(times=DAY), [np.log(2.0)])
+        assert found(WEST, during=(9.0, 15.0))[0] * 500_000 == pytest.approx(2 * 3 * (60 + 300))
+        assert found(EAST, during=(6.0, 12.0))[0] * 500_000 == pytest.approx(2 * 6 * 540)
+        fields = np.random.default_rng(5).normal(0, 0.5, (3, found.log_values.size)).astype(np.float32)
+        mean, xy = MarkedMean(found.grid, fields), np.concatenate([WEST, EAST])
+        for asked in ({}, {"time": [7.0, 13.0]}, {"during": (5.0, 14.0)}):
+            assert mean(xy, **asked) == pytest.approx(np.mean([each(xy, **asked) for each in mean.draws()], axis=0))
 
     def test_points_are_drawn_in_proportion(self):
         """20 000 of them: children in the west 600 of 1400; false alarms below one in a million by five deviations."""
