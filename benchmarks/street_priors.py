@@ -6,7 +6,7 @@ log-Gaussian fields of standard deviation 1.6 and length scale .4 extents in the
 prior is right. Total variation distance to the truth on edges, and shares of the true masses of squares of a tenth of
 the extent, and of single edges, that lie in their 90 % intervals.
 
-    OMP_NUM_THREADS=1 python benchmarks/street_priors.py --out docs/resistance.md
+    OMP_NUM_THREADS=1 python benchmarks/street_priors.py --out docs/results/street_priors.md
 """
 
 from itertools import product

@@ -5,6 +5,16 @@ it promises rests on assumptions of the paper that this package cannot check: me
 all persons take part to the end (whoever drops out takes a share of the noise along), and the number of messages is
 computed with `ln n` as printed, where related analyses have `ln n - 1`. The clients' noise is drawn in floating point,
 from a negative binomial law and not by an exact sampler.
+
+Corrections to the printed protocol:
+
+* Noise. A person's floored sums on one level add up to at most B, so Polya variables (generating function
+  `((1 - a) / (1 - a z)) ** (1 / n)`) with `a = exp(-epsilon_i / B)` are needed, and the difference of two: n of these
+  are discrete Laplace of scale `B / epsilon_i`. Printed is `exp(-epsilon_i)`, B times too little, and one variable.
+* Last share. It is what the **noised** sum lacks; as printed the noise is never sent.
+* Modulus. `Q = B n + 2 M + 1`, decoded into `[-M, Q - M)`, `M = ceil(B log(2 m / beta) / epsilon_min)`: by the tail
+  `2 a ** M` noise wraps around in one of m coordinates with probability at most beta. With `Q = B n` a cell with
+  everybody decodes to 0.
 """
 
 import math
