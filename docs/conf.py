@@ -1,6 +1,7 @@
 """Settings of the site: MyST pages, and an API reference from the docstrings. `make docs` builds it in out/docs."""
 
 import json
+import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
@@ -9,13 +10,14 @@ from sphinx.application import Sphinx
 import dpppsynth
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+sys.path.insert(0, str(Path(__file__).with_name("_ext")))
 
 project = "dpppsynth"
 author = "the dpppsynth authors"
 copyright = author  # noqa: A001 - the name that Sphinx looks for
 version = release = installed_version("dpppsynth")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated_tables"]
 exclude_patterns = ["_build"]
 myst_heading_anchors = 4
 

@@ -153,6 +153,17 @@ def test_table_and_help(run):
 
 
 @pytest.mark.slow
+def test_the_row_of_the_page_is_the_one_that_is_written(run):
+    row = re.search(r"^```markdown\n(.*?)\n```", PAGE, re.DOTALL | re.MULTILINE).group(1)
+    script = f"""
+import sys; sys.path.insert(0, {str(ROOT / "docs/_ext")!r})
+from generated_tables import mechanism_row
+assert " | ".join(mechanism_row("strip-cells")) == {row.strip("| ")!r}
+"""
+    run(script)
+
+
+@pytest.mark.slow
 def test_a_saved_release_is_opened_and_sampled(run, saved):
     script = f"""
 import strips_registered, dpppsynth as dps

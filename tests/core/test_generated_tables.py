@@ -1,0 +1,118 @@
+"""Tables of the pages are those of the code, and what is missing in one of them is found."""
+
+import dataclasses
+
+import generated_tables as tables
+import pytest
+
+from dpppsynth.cli.program import EVERY, GROUPS
+from dpppsynth.contract import registry
+from dpppsynth.contract.settings import settings_of
+from dpppsynth.privacy import catalogue
+
+PAGES = {page.name: page.read_text("utf-8") for page in tables.pages()}
+KEPT = ["commands.md", "mechanisms.md"]
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Every table, once: the examples of all mechanisms are planned."""
+    return {name: make() for name, make in tables.TABLES.items()}
+
+
+def cells(table):
+    """Cells of a table without its head, by the first of them."""
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    assert len({row[0] for row in rows}) == len(rows)
+    return {row[0].strip("`"): row[1:] for row in rows}
+
+
+def test_every_table_stands_on_one_page():
+    named = [name for text in PAGES.values() for name, _ in tables.MARK.findall(text)]
+    assert sorted(named) == sorted(tables.TABLES)
+
+
+@pytest.mark.parametrize("page", KEPT)
+def test_copies_are_those_of_the_code(page, made, monkeypatch):
+    """After a change of the code: python docs/_ext/generated_tables.py."""
+    monkeypatch.setattr(tables, "TABLES", {name: lambda text=text: text for name, text in made.items()})
+    assert all(copy for _, copy in tables.MARK.findall(PAGES[page]))
+    assert tables.filled(PAGES[page], copies=True) == PAGES[page]
+
+
+def test_a_page_without_a_copy_gets_its_table_on_the_site_alone(monkeypatch):
+    monkeypatch.setattr(tables, "TABLES", {"names": lambda: "| all |"})
+    page = "before\n\n<!-- table: names -->\n\nafter\n"
+    assert tables.filled(page, copies=True) == page
+    assert "| all |" in tables.filled(page)
+    assert tables.filled(tables.filled(page)) == tables.filled(page)
+
+
+def test_a_table_that_there_is_not_is_refused():
+    with pytest.raises(KeyError, match="planted"):
+        tables.filled("<!-- table: planted -->")
+
+
+def test_a_mechanism_that_a_page_lacks_is_found(made, monkeypatch):
+    monkeypatch.setitem(registry.PLACES, "planted", registry.PLACES["pair-sums"])
+    assert cells(tables.mechanisms()).keys() == cells(made["mechanisms"]).keys() | {"planted"}
+    assert tables.filled(PAGES["mechanisms.md"], copies=True) != PAGES["mechanisms.md"]
+
+
+def test_an_assumption_that_nothing_states_is_found(made, monkeypatch):
+    monkeypatch.setitem(catalogue.ASSUMPTIONS, "planted", "Nobody says so.")
+    with pytest.raises(LookupError, match="nothing in the package states it"):
+        tables.TABLES["assumptions"]()
+
+
+def test_a_planted_refusal_changes_the_table(monkeypatch):
+    """Facts are those of the records: without its refusals a mechanism says nothing of these relations."""
+    record = registry.mechanism("planar-laplace")
+    examples = [each for each in record.examples() if not isinstance(each, tables.Refusal)]
+    planted = dataclasses.replace(record, examples=lambda: examples)
+    monkeypatch.setattr(registry, "mechanism", lambda _: planted)
+    assert tables.facts.__wrapped__("planar-laplace").relations[tables.ReplaceOne] == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("kernel", ["`KernelSynthesizer` on windows", "(ε, δ)", "yes", "yes", "**refused**", "`PoissonRelease`"]),
+        ("lgcp-cells", ['`LGCPSynthesizer(mechanism="cells")` on networks', "pure ε", *["yes"] * 3, "`CoxRelease`"]),
+        ("planar-laplace", ["`PlanarLaplaceSynthesizer` on windows", "pure ε, or (ε, δ)", "yes", *["**refused**"] * 2]),
+        ("lgcp-clusters", ["`LGCPSynthesizer(clusters=0.3)`", "pure ε"]),
+        ("square-wave", ["`local.MultidimensionalSquareWave` on windows", "pure ε, `Local`", "", "", ""]),
+    ],
+)
+def test_what_theorems_say_stands_in_the_table(name, row, made):
+    assert cells(made["mechanisms"])[name][: len(row)] == row
+
+
+def test_averages_over_a_model_are_called_so(made):
+    averaged = {name for name, row in cells(made["mechanisms"]).items() if "model-averaged" in row[1]}
+    assert averaged == {"lgcp-kim-lim-3.8", "lgcp-kim-lim-3.9"}
+    assert cells(made["mechanisms"])["lgcp-kim-lim-3.8"][2:5] == ["k = 1", "**refused**", "**refused**"]
+
+
+def test_nothing_is_left_out(made):
+    assert cells(made["mechanisms"]).keys() == set(registry.names())
+    assert cells(made["assumptions"]).keys() == catalogue.ASSUMPTIONS.keys()
+    assert cells(made["theorems"]).keys() == catalogue.THEOREMS.keys()
+    assert {name.split()[0] for name in cells(made["commands"])} == set(EVERY)
+    assert all(any(name.startswith(f"{group} ") for name in cells(made["commands"])) for group in GROUPS)
+    declared = {each.option for name in registry.names() for each in settings_of(registry.mechanism(name).settings)}
+    assert declared <= cells(made["settings"]).keys()
+
+
+def test_codes_are_stated_by_the_mechanisms_that_they_hold_for(made):
+    theorems, assumptions = cells(made["theorems"]), cells(made["assumptions"])
+    assert theorems["moved-points"][1] == "`planar-laplace`, `lgcp-moved`, `marked-moved`"
+    assert theorems["privacy-filter"][1] == "`dpppsynth.ledger.joint_guarantee`"
+    assert assumptions["one-release"][1] == "all mechanisms"
+    assert assumptions["report-alone"][1] == "all local ones"
+    assert assumptions["one-point-per-person"][1] == "all of points"
+
+
+def test_options_in_a_text_are_code():
+    """Typography would make a dash of two hyphens."""
+    assert tables.prose("with --snap, or `--join`") == "with `--snap`, or `--join`"
