@@ -389,9 +389,11 @@ def regrets(scores: pd.DataFrame, delta: float) -> pd.DataFrame:
     for key, part in scores[scores["mechanism"].isin(admitted)].groupby(KEYS):
         measured = dict(zip(part["mechanism"], part["distance"], strict=True))
         asked = case(part.iloc[0], delta)
+        # As `recommend` does, which passes over what makes no release: moved points under other relations.
+        ranked = {"recommended": rank(unseen[key[1]], asked), "recommended, truth seen": rank(seen, asked)}
         picks = {
-            "recommended": rank(unseen[key[1]], asked)[0].candidate.mechanism,
-            "recommended, truth seen": rank(seen, asked)[0].candidate.mechanism,
+            who: next(each.candidate.mechanism for each in found if each.candidate.mechanism in measured)
+            for who, found in ranked.items()
         } | {f"always {each}": each for each in admitted if each in measured}
         best = min(measured.values())
         rows += [(*key, who, measured[m] / best) for who, m in picks.items()]

@@ -419,9 +419,9 @@ class TestStudy:
         wanted = set(itertools.product(kinds, names, relations, *SIZES_AND_BUDGETS))
         refused, slow = ("kernel", "add-remove"), ("network", "kernel")
         wanted = {key for key in wanted if key[1:3] != refused and key[:2] != slow}
-        # Moved points, and those moved by hand, stand for moves by alpha in windows.
-        names = ("lgcp-moved", "jitter")
-        wanted |= set(itertools.product(kinds[:1], names, relations[:3], *SIZES_AND_BUDGETS))
+        # Moved points stand for moves by alpha, those moved by hand for the same in windows.
+        wanted |= set(itertools.product(kinds, ("lgcp-moved",), relations[:3], *SIZES_AND_BUDGETS))
+        wanted |= set(itertools.product(kinds[:1], ("jitter",), relations[:3], *SIZES_AND_BUDGETS))
         assert set(rows) == wanted | {(kind, "uniform", "", "", "") for kind in kinds}
         assert all(0 < float(distance) <= 1 for distance in rows.values())
 
