@@ -273,7 +273,7 @@ def _approximations(candidate: Candidate, domain: Domain, case: Case) -> Iterato
     if candidate.has_posterior:
         yield (
             "The study's figures are those of the released intensity, the posterior's middle. Single posterior draws "
-            "lie 1.3 to 1.5 times as far off, because they carry the release's uncertainty; sample() draws patterns "
+            "lie 1.4 to 1.7 times as far off, because they carry the release's uncertainty; sample() draws patterns "
             "from them with source='draws' (on the command line --source draws)."
         )
     if candidate.mechanism in NUTS_ON_WINDOWS and isinstance(domain, Window):
