@@ -46,8 +46,8 @@ def lipschitz_sigma(slope: float, length_scale: float, n: float, sampler: str) -
     return min(DRAW_SIGMA, 0.15 * slope * length_scale * share)
 
 
-def moves_tell(domain: Domain, n: float, scale: float) -> bool:
-    """Whether moved points tell more of an intensity than noised masses: where `n scale^2 / E^2 <= MOVED_POINTS`.
+def moves_tell(domain: Domain, n: float, scale: float, most: float | None = None) -> bool:
+    """Whether moved points tell more of an intensity than noised masses: where `n scale^2 / E^2` is at most `most`.
 
     Parameters
     ----------
@@ -57,9 +57,12 @@ def moves_tell(domain: Domain, n: float, scale: float) -> bool:
         Number of points.
     scale : float
         Of the noise, as in `moved_mesh`.
+    most : float, optional
+        `MOVED_POINTS` of the domain's rules unless given.
     """
     rule = BY_DOMAIN[type(domain)]
-    return not rule.unmoved(domain, n) and bool(n * scale**2 <= rule.MOVED_POINTS * domain.extent**2)
+    most = rule.MOVED_POINTS if most is None else most
+    return not rule.unmoved(domain, n) and bool(n * scale**2 <= most * domain.extent**2)
 
 
 def pair_levels(

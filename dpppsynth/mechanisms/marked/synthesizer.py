@@ -345,6 +345,6 @@ def choice(s: MarkedSynthesizer, domain: Domain, size: float | None) -> tuple[st
     if not fits(domain, s.marks, scale):
         return "tents", "there are too many types and instants for a lattice of each"
     length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
-    if n * scale**2 <= MOVED_POINTS * domain.extent**2 and not planar_rules.unmoved(domain, n):
+    if rules.moves_tell(domain, n, scale, MOVED_POINTS):
         return "moved", f"{length} is short beside the mean distance between points"
     return "tents", planar_rules.unmoved(domain, n) or f"{length} is long beside the mean distance between points"
