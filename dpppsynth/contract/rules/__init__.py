@@ -8,10 +8,19 @@ them by the class of the domain.
 from types import ModuleType
 
 from dpppsynth.contract.rules import network_rules, planar_rules
+from dpppsynth.core.units import lengths_in
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain, Window
 
-__all__ = ["BY_DOMAIN", "lipschitz_sigma", "moves_tell", "network_rules", "pair_levels", "planar_rules"]
+__all__ = [
+    "BY_DOMAIN",
+    "lipschitz_sigma",
+    "moved_or_tents",
+    "moves_tell",
+    "network_rules",
+    "pair_levels",
+    "planar_rules",
+]
 
 BY_DOMAIN: dict[type[Domain], ModuleType] = {Window: planar_rules, LinearNetwork: network_rules}
 
@@ -63,6 +72,15 @@ def moves_tell(domain: Domain, n: float, scale: float, most: float | None = None
     rule = BY_DOMAIN[type(domain)]
     most = rule.MOVED_POINTS if most is None else most
     return not rule.unmoved(domain, n) and bool(n * scale**2 <= most * domain.extent**2)
+
+
+def moved_or_tents(domain: Domain, n: float, scale: float, most: float | None = None) -> tuple[str, str]:
+    """Mechanism "moved" or "tents", and why, in words; parameters as for `moves_tell`."""
+    length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
+    if moves_tell(domain, n, scale, most):
+        return "moved", f"{length} is short beside the mean distance between points"
+    reason = BY_DOMAIN[type(domain)].unmoved(domain, n)
+    return "tents", reason or f"{length} is long beside the mean distance between points"
 
 
 def pair_levels(

@@ -40,7 +40,6 @@ from dpppsynth.contract.synthesizer import (
 )
 from dpppsynth.core.arguments import elements, one_of, positive, probability, real
 from dpppsynth.core.errors import InputError, PrivacyCheckError
-from dpppsynth.core.units import lengths_in
 from dpppsynth.core.wording import instead, mention
 from dpppsynth.inference.field_by_rule import field_by_rule, matern_mesh
 from dpppsynth.inference.lgcp_inference import ENGINES, INFERENCES, LGCPInference
@@ -584,11 +583,7 @@ def _moves(s: LGCPSynthesizer, domain: Domain, size: float) -> tuple[str, str]:
     # Loaded where points may be moved.
     from dpppsynth.privacy.planar_moves import rate
 
-    rule, scale = rules.BY_DOMAIN[type(domain)], 1 / rate(relation, float(s.epsilon), domain)
-    length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
-    if rules.moves_tell(domain, size, scale):
-        return "moved", f"{length} is short beside the mean distance between points"
-    return "tents", rule.unmoved(domain, size) or f"{length} is long beside the mean distance between points"
+    return rules.moved_or_tents(domain, size, 1 / rate(relation, float(s.epsilon), domain))
 
 
 def _counts_tell(s: LGCPSynthesizer, domain: LinearNetwork, size: float) -> bool:

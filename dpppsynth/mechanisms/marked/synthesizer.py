@@ -40,7 +40,6 @@ from dpppsynth.contract.synthesizer import (
 )
 from dpppsynth.core.arguments import instance, one_of, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.units import lengths_in
 from dpppsynth.mechanisms.marked.bound import change_of_marks, require_kept, require_told, tents_instead
 from dpppsynth.mechanisms.marked.inference import MarkedInference
 from dpppsynth.mechanisms.marked.intensity import MarkedMesh
@@ -344,7 +343,4 @@ def choice(s: MarkedSynthesizer, domain: Domain, size: float | None) -> tuple[st
     n, scale = need_size(size), 1 / rate(relation, float(s.epsilon), domain)
     if not fits(domain, s.marks, scale):
         return "tents", "there are too many types and instants for a lattice of each"
-    length = f"alpha / epsilon ({lengths_in(scale, domain.unit)} on the map, for all points of a person)"
-    if rules.moves_tell(domain, n, scale, MOVED_POINTS):
-        return "moved", f"{length} is short beside the mean distance between points"
-    return "tents", planar_rules.unmoved(domain, n) or f"{length} is long beside the mean distance between points"
+    return rules.moved_or_tents(domain, n, scale, MOVED_POINTS)
