@@ -248,14 +248,15 @@ def moved_likelihood(
     extension: int,
     side: int = 1,
 ) -> MovedLikelihood:
-    """Likelihood of a field at the nodes of a lattice given counts of moved points on a wider one.
+    """Likelihood of a field, or of several levels, given counts of moved points on a wider lattice than its nodes.
 
     Nodes far out are taken together, those at the border among them, which stand for all that lies beyond as well.
 
     Parameters
     ----------
-    counts : (nx + 2 r, ny + 2 r) array
-    measure : (nx, ny) array
+    counts : (nx + 2 r, ny + 2 r) or (L, nx + 2 r, ny + 2 r) array
+        Of one field, or of L levels, whose points keep their level when they are moved.
+    measure : (nx, ny) or (L, nx, ny) array
         Of the nodes; 0 where there can be no points.
     rate : float
         Inverse scale of the noise per unit of length.
@@ -265,36 +266,13 @@ def moved_likelihood(
     side : int
         Nodes along either side of the blocks that are taken for nodes of a coarser lattice.
     """
-    blocks = Blocks((measure.shape[0], measure.shape[1]), spacing, rate, extension, side)
-    law = Multinomial(float(counts.sum()))
-    return MovedLikelihood(blocks.channel, blocks.told(counts), law, blocks.summed(measure), 1 / rate, blocks.spacing)
-
-
-def level_likelihood(
-    counts: Ints,
-    measure: Floats,
-    *,
-    rate: float,
-    spacing: tuple[float, float],
-    extension: int,
-    side: int = 1,
-) -> MovedLikelihood:
-    """Likelihood of the fields of several levels, whose points keep their level when they are moved.
-
-    Parameters
-    ----------
-    counts : (L, nx + 2 r, ny + 2 r) array
-    measure : (L, nx, ny) array
-    rate, spacing, extension, side
-        As in `moved_likelihood`.
-    """
-    blocks = Blocks((measure.shape[1], measure.shape[2]), spacing, rate, extension, side)
+    blocks = Blocks((measure.shape[-2], measure.shape[-1]), spacing, rate, extension, side)
     told, measures = (
-        np.concatenate([part(each) for each in levels])
+        np.concatenate([part(each) for each in levels.reshape(-1, *levels.shape[-2:])])
         for part, levels in ((blocks.told, counts), (blocks.summed, measure))
     )
-    law = Multinomial(float(counts.sum()))
-    return MovedLikelihood(LevelChannel(blocks.channel, len(counts)), told, law, measures, 1 / rate, blocks.spacing)
+    channel = blocks.channel if counts.ndim == 2 else LevelChannel(blocks.channel, len(counts))
+    return MovedLikelihood(channel, told, Multinomial(float(counts.sum())), measures, 1 / rate, blocks.spacing)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from scipy import optimize
 
 from dpppsynth.models import moved_posterior
 from dpppsynth.models.level_fields import LevelField, level_covariance, level_root
-from dpppsynth.models.moved_posterior import Halves, LatticePosterior, lattice_mode, level_likelihood, moved_likelihood
+from dpppsynth.models.moved_posterior import Halves, LatticePosterior, lattice_mode, moved_likelihood
 from dpppsynth.models.spectral_fields import SpectralField
 
 SHAPE, LATTICE = (7, 6), {"rate": 0.8, "spacing": (1.0, 1.5), "extension": 9}
@@ -50,7 +50,7 @@ class TestLikelihood:
     @pytest.mark.parametrize("side", [1, 2])
     def test_points_keep_their_level(self, side):
         """Chances of a level's counts are those of that level alone times its share, and counts stand by levels."""
-        whole = level_likelihood(counts(3), measures(3), **LATTICE, side=side)
+        whole = moved_likelihood(counts(3), measures(3), **LATTICE, side=side)
         alone = [moved_likelihood(*each, **LATTICE, side=side) for each in zip(counts(3), measures(3), strict=True)]
         field = np.random.default_rng(3).normal(size=(3, len(alone[0].measure)))
         shares, chances = whole.shares(field.ravel()).reshape(3, -1), None
@@ -64,7 +64,7 @@ class TestLikelihood:
         assert whole.law.n == whole.counts.sum() == counts(3).sum()
 
     def test_products_with_the_channel_are_adjoint(self):
-        rng, channel = np.random.default_rng(4), level_likelihood(counts(), measures(), **LATTICE).channel
+        rng, channel = np.random.default_rng(4), moved_likelihood(counts(), measures(), **LATTICE).channel
         values = rng.normal(size=(3, 84))
         numbers = rng.normal(size=channel.forward(values).shape)
         sides = (channel.forward(values) * numbers).sum(axis=1), (values * channel.backward(numbers)).sum(axis=1)
@@ -76,7 +76,7 @@ class TestLikelihood:
 class TestMode:
     @pytest.mark.parametrize("own", [0.2, 1.0])
     def test_against_an_optimiser(self, own, exactly):
-        given, found = level_likelihood(counts(), measures(), **LATTICE), prior(own)
+        given, found = moved_likelihood(counts(), measures(), **LATTICE), prior(own)
         inverse = np.linalg.inv(found.field(found.adjoint(np.eye(84))))
 
         def loss(w):
@@ -87,7 +87,7 @@ class TestMode:
 
     def test_independent_levels_are_those_of_levels_apart(self, exactly):
         """Neither learns from the other, where their numbers are free."""
-        fit = lattice_mode(level_likelihood(counts(), measures(), **LATTICE), prior(1.0, sd=1e3))
+        fit = lattice_mode(moved_likelihood(counts(), measures(), **LATTICE), prior(1.0, sd=1e3))
         for level, field in enumerate(fit.field.reshape(2, -1)):
             single = moved_likelihood(counts()[level], measures()[level], **LATTICE)
             free = LevelField(FIELD, np.ones((1, 1)), 1e3 * np.ones((1, 1)))
@@ -97,7 +97,7 @@ class TestMode:
     def test_levels_that_are_alike_are_those_of_all_points(self, exactly):
         """The field is that of the pooled counts, and each level's number that of its points."""
         measure = np.broadcast_to(measures()[0], (2, *SHAPE))
-        fit = lattice_mode(level_likelihood(counts(), measure, **LATTICE), prior(0.0, sd=1e3))
+        fit = lattice_mode(moved_likelihood(counts(), measure, **LATTICE), prior(0.0, sd=1e3))
         pooled = lattice_mode(moved_likelihood(counts().sum(axis=0), measure[0], **LATTICE), FIELD).field
         one, other = fit.field.reshape(2, -1)
         np.testing.assert_allclose(one - one.mean(), pooled - pooled.mean(), atol=2e-3)
@@ -105,7 +105,7 @@ class TestMode:
 
     def test_a_level_without_points_follows_the_others(self, exactly):
         empty = counts() * np.array([1, 0])[:, None, None]
-        one, other = lattice_mode(level_likelihood(empty, measures(), **LATTICE), prior(0.2)).field.reshape(2, -1)
+        one, other = lattice_mode(moved_likelihood(empty, measures(), **LATTICE), prior(0.2)).field.reshape(2, -1)
         assert np.corrcoef(one, other)[0, 1] > 0.9
         assert (other < one).all()
 
@@ -113,7 +113,7 @@ class TestMode:
 class TestDraws:
     def test_covariance_is_that_of_dense_algebra(self, exactly):
         """4000 draws: six standard errors."""
-        given, found = level_likelihood(counts(), measures(), **LATTICE), prior(0.4)
+        given, found = moved_likelihood(counts(), measures(), **LATTICE), prior(0.4)
         fit = lattice_mode(given, found)
         covariance = found.field(found.adjoint(np.eye(84)))
         exact = np.linalg.inv(np.linalg.inv(covariance) + given.information_matrix(fit.field))
@@ -123,7 +123,7 @@ class TestDraws:
 
     def test_systems_are_solved_in_few_steps(self, monkeypatch):
         """Numbers of levels are known well, and their sum not at all: a diagonal takes four times as many steps."""
-        given, found = level_likelihood(counts(2, 60_000), measures(), **LATTICE), prior(0.4)
+        given, found = moved_likelihood(counts(2, 60_000), measures(), **LATTICE), prior(0.4)
         fit, calls = lattice_mode(given, found), []
         product = LatticePosterior.precision(fit)
         monkeypatch.setattr(LatticePosterior, "precision", lambda _: lambda u: calls.append(1) or product(u))
@@ -138,7 +138,7 @@ class TestHalves:
         unlike = counts(2)
         scores = {}
         for name, each in (("same", same), ("unlike", unlike)):
-            halves = Halves.of(level_likelihood(each, np.ones((2, *SHAPE)), **LATTICE), np.random.default_rng(7))
+            halves = Halves.of(moved_likelihood(each, np.ones((2, *SHAPE)), **LATTICE), np.random.default_rng(7))
             scores[name] = [halves.judge(prior(own)).score for own in (0.05, 1.0)]
         assert scores["same"][0] > scores["same"][1]
         assert scores["unlike"][0] < scores["unlike"][1]

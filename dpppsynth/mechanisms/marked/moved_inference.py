@@ -31,7 +31,7 @@ from dpppsynth.models.moved_posterior import (
     MovedLikelihood,
     Place,
     VertexMasses,
-    level_likelihood,
+    moved_likelihood,
 )
 from dpppsynth.models.sparse_posterior import kept_masses
 from dpppsynth.models.spectral_fields import SpectralField, Unknowns
@@ -147,7 +147,7 @@ class MarkedMovesInference(GridInference, JudgedInference):
 
     def likelihood(self, statistic: PrivateStatistic[LatticeStatistic], side: int = 1) -> MovedLikelihood:
         plan = cast(MarkedMoves, statistic.definition)
-        return level_likelihood(
+        return moved_likelihood(
             statistic.lattice.reshape(self.levels, *plan.sides),
             self.lattice.filled(self.measure.reshape(self.levels, -1)),
             rate=plan.rate,
