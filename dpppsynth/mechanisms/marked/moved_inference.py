@@ -2,22 +2,19 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from typing import Any, ClassVar, Self, cast
+from typing import ClassVar, Self, cast
 
 import numpy as np
-import scipy
 
-from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
+from dpppsynth.contract.additive_noise import LatticeStatistic
 from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.statistic import mesh_words, require
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.inference.field_inference import NO_RANGE, field_mesh, opened_values, require_somewhere
-from dpppsynth.inference.judged_inference import JudgedInference
-from dpppsynth.inference.moved_lattice import MovedLattice, wide_tents
+from dpppsynth.inference.field_inference import field_mesh, require_somewhere
+from dpppsynth.inference.moved_lattice import LatticeInference
 from dpppsynth.inference.sparse_inference import INFERENCES, LONGEST, SHORTEST, require_increasing
 from dpppsynth.mechanisms.marked.inference import GridInference
 from dpppsynth.mechanisms.marked.intensity import MarkedMesh
@@ -26,15 +23,11 @@ from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.level_fields import LevelField, level_covariance, level_root
 from dpppsynth.models.marked_fields import LEVEL_SD, clock_field
 from dpppsynth.models.moved_posterior import (
-    LatticePosterior,
     LevelChannel,
     MovedLikelihood,
     Place,
-    VertexMasses,
-    moved_likelihood,
 )
-from dpppsynth.models.sparse_posterior import kept_masses
-from dpppsynth.models.spectral_fields import SpectralField, Unknowns
+from dpppsynth.models.spectral_fields import SpectralField
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.marked_offset import AnyOffset
 from dpppsynth.spatial.mesh import Floats
@@ -46,7 +39,7 @@ MOST_KINDS = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarkedMovesInference(GridInference, JudgedInference):
+class MarkedMovesInference(GridInference, LatticeInference):
     """Fields of places, one for each type and instant, that share some of their variance.
 
     The prior is chosen by how well one half of the moved points foretells the other.
@@ -118,15 +111,6 @@ class MarkedMovesInference(GridInference, JudgedInference):
         return {name: getattr(self, name) for name in self.combining}
 
     @property
-    def combined(self) -> list[tuple[float, ...]]:
-        """All combinations of settings."""
-        return list(product(*self.lists.values()))
-
-    @property
-    def scales(self) -> tuple[float, ...]:
-        return tuple(values[0] for values in self.combined) + self.even * (NO_RANGE,)
-
-    @property
     def first(self) -> Place:
         middle = [len(values) // 2 for values in self.lists.values()]
         return middle[0], middle[1], 0, middle[3], middle[4]
@@ -135,26 +119,9 @@ class MarkedMovesInference(GridInference, JudgedInference):
         require(isinstance(plan, MarkedMoves), "fields of types and times stand behind counts of their moved points")
 
     @property
-    def levels(self) -> int:
-        """Number of types times instants."""
+    def leading(self) -> tuple[int, ...]:
         types, hats, _ = self.grid.shape
-        return types * hats
-
-    @cached_property
-    def lattice(self) -> MovedLattice:
-        """Nodes at which moved points were counted."""
-        return MovedLattice(self.grid.space)
-
-    def likelihood(self, statistic: PrivateStatistic[LatticeStatistic], side: int = 1) -> MovedLikelihood:
-        plan = cast(MarkedMoves, statistic.definition)
-        return moved_likelihood(
-            statistic.lattice.reshape(self.levels, *plan.sides),
-            self.lattice.filled(self.measure.reshape(self.levels, -1)),
-            rate=plan.rate,
-            spacing=self.lattice.spacing,
-            extension=plan.extension,
-            side=side,
-        )
+        return (types * hats,)
 
     def prior_at(self, likelihood: MovedLikelihood, number: int) -> LevelField:
         even = number == len(self.combined)
@@ -163,7 +130,7 @@ class MarkedMovesInference(GridInference, JudgedInference):
         lattice = cast(LevelChannel, likelihood.channel).each.shape
         mixing = level_root(level_covariance(self.grid.shape[0], self._clock, own, together))
         each = SpectralField(lattice, likelihood.spacing, sigma, range_, detail)
-        return LevelField(each, mixing, self._numbers(own), self._columns(likelihood))
+        return LevelField(each, mixing, self._numbers(own), self.columns(likelihood))
 
     @cached_property
     def _clock(self) -> Floats:
@@ -182,32 +149,6 @@ class MarkedMovesInference(GridInference, JudgedInference):
             parts.append(TIME_SIGMA * level_root(level_covariance(types, self._clock, own, 1.0)))
         return np.hstack(parts)
 
-    def _columns(self, likelihood: MovedLikelihood) -> Floats | None:
-        """Covariates at the nodes of a likelihood, times the standard deviation of their effects; means over blocks."""
-        design = self.covariates
-        if design is None:
-            return None
-        values = opened_values(design) * design.prior_sd
-        measure = self.measure.reshape(self.levels, -1).sum(axis=0)
-        return self.lattice.averages(values, measure, likelihood.spacing)
-
-    def drawn(self, fit: LatticePosterior, moves: Unknowns, tents: "scipy.sparse.csr_array") -> tuple[Floats, Floats]:
-        unknowns = fit.mode + np.concatenate([moves.T, -moves.T])
-        mode, fields = (self._at_vertices(fit.prior.field(each)) for each in (fit.mode, unknowns))
-        scale = 1.0 if self.covariates is None else self.covariates.prior_sd
-        masses = VertexMasses(self.measure, fit.likelihood.law.n)
-        bent = kept_masses(masses, mode, fields, tents, self.rule)
-        return bent, fit.prior.effects_of(unknowns) * scale
-
-    def _at_vertices(self, fields: Floats) -> Floats:
-        """(..., C K V) fields at the vertices from those at all nodes, level by level."""
-        lead = fields.shape[:-1]
-        return fields.reshape(*lead, self.levels, -1)[..., self.lattice.nodes].reshape(*lead, -1)
-
-    def tents(self, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
-        space = wide_tents(self.grid.space, cast(Any, plan).rate, self.lattice.spacing)
-        return scipy.sparse.kron(scipy.sparse.eye_array(self.levels), space, format="csr")
-
     def table_rows(self) -> Rows:
         types, hats, _ = self.grid.shape
         rows = [
@@ -223,9 +164,6 @@ class MarkedMovesInference(GridInference, JudgedInference):
 
     def public_numbers(self) -> JsonObject:
         return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in self.combining}}
-
-    def to_dict(self) -> JsonObject:
-        return super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: AnyOffset | None) -> Self:

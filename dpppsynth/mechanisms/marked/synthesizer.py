@@ -40,6 +40,7 @@ from dpppsynth.contract.synthesizer import (
 )
 from dpppsynth.core.arguments import instance, one_of, positive
 from dpppsynth.core.errors import InputError
+from dpppsynth.inference.moved_lattice import MovedLattice
 from dpppsynth.mechanisms.marked.bound import change_of_marks, require_kept, require_told, tents_instead
 from dpppsynth.mechanisms.marked.inference import MarkedInference
 from dpppsynth.mechanisms.marked.intensity import MarkedMesh
@@ -134,10 +135,9 @@ def moved_mesh(window: Window, marks: Marks, scale: float) -> Mesh:
 
 def fits(window: Window, marks: Marks, scale: float) -> bool:
     """Whether moved points of all types and instants may be counted on that mesh, and beyond the window."""
-    mesh, kinds = moved_mesh(window, marks, scale), math.prod(marks.shape)
-    nx, ny = mesh.recipe["shape"]
-    x0, y0, x1, y1 = window.bounds
-    beyond = nodes_beyond(scale, window, max((x1 - x0) / (nx - 1), (y1 - y0) / (ny - 1)))
+    lattice, kinds = MovedLattice(moved_mesh(window, marks, scale)), math.prod(marks.shape)
+    nx, ny = lattice.shape
+    beyond = nodes_beyond(scale, window, max(lattice.spacing))
     return kinds * FEWEST_MOVED**2 <= MOST_MOVED and kinds * (nx + 2 * beyond) * (ny + 2 * beyond) <= MOST_NODES
 
 
