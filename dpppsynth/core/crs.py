@@ -42,7 +42,7 @@ def same_crs(a: CRSLike | None, b: CRSLike | None) -> bool:
     """Tell whether two coordinate reference systems are the same; None equals None alone."""
     if a is None or b is None:
         return a is b
-    return (isinstance(a, str) and a == b) or bool(_parse_crs(a).equals(_parse_crs(b), ignore_axis_order=True))
+    return (isinstance(a, str) and a == b) or bool(known_system(a).equals(known_system(b), ignore_axis_order=True))
 
 
 def projected_crs(crs: CRSLike, *, at: tuple[CRSLike, float, float] | None = None) -> str:
@@ -56,7 +56,7 @@ def projected_crs(crs: CRSLike, *, at: tuple[CRSLike, float, float] | None = Non
         The CRS is unknown, geographic (degrees), geocentric, vertical, or Web Mercator; or has neither a code nor a
         definition in plain WKT.
     """
-    parsed = _parse_crs(crs)
+    parsed = known_system(crs)
 
     def advice() -> str:
         return remedy(None if at is None else utm_zone(at[0], at[1:]))
@@ -88,7 +88,7 @@ def known_crs(crs: CRSLike) -> str:
     InputError
         The CRS is unknown, geocentric, vertical or without a definition in plain WKT.
     """
-    parsed = _parse_crs(crs)
+    parsed = known_system(crs)
     if not parsed.is_geographic:
         return projected_crs(crs)
     name = _code(parsed) or _settled_wkt(parsed)
@@ -100,7 +100,7 @@ def known_crs(crs: CRSLike) -> str:
 
 def is_in_degrees(crs: CRSLike) -> bool:
     """Whether coordinates are longitudes and latitudes."""
-    return bool(_parse_crs(crs).is_geographic)
+    return bool(known_system(crs).is_geographic)
 
 
 def is_plain(name: str) -> bool:
@@ -110,7 +110,7 @@ def is_plain(name: str) -> bool:
 
 def horizontal_crs(crs: CRSLike) -> CRS:
     """The CRS of x and y alone, without heights and without a transformation to another datum."""
-    parsed = _parse_crs(crs)
+    parsed = known_system(crs)
     while parsed.is_bound and parsed.source_crs is not None:
         parsed = parsed.source_crs
     return horizontal_crs(parsed.sub_crs_list[0]) if parsed.is_compound else parsed
@@ -118,12 +118,12 @@ def horizontal_crs(crs: CRSLike) -> CRS:
 
 def unit_name(crs: CRSLike) -> str:
     """Name the unit of length: "metre", "foot", "US survey foot", ..."""
-    return str(_parse_crs(crs).axis_info[0].unit_name)
+    return str(known_system(crs).axis_info[0].unit_name)
 
 
 def metres_per_unit(crs: CRSLike) -> float:
     """Metres in the unit of length."""
-    return float(_parse_crs(crs).axis_info[0].unit_conversion_factor)
+    return float(known_system(crs).axis_info[0].unit_conversion_factor)
 
 
 def crs_member(crs: str | None) -> dict[str, Any] | None:
@@ -200,7 +200,7 @@ def lon_lat(crs: CRSLike, at: tuple[float, float]) -> tuple[float, float] | None
     from pyproj.exceptions import ProjError
 
     try:
-        lon, lat = Transformer.from_crs(_parse_crs(crs), 4326, always_xy=True).transform(*at)
+        lon, lat = Transformer.from_crs(known_system(crs), 4326, always_xy=True).transform(*at)
     except ProjError:
         return None
     return (float(lon), float(lat)) if abs(lon) <= 180 and abs(lat) <= 90 else None
@@ -208,10 +208,6 @@ def lon_lat(crs: CRSLike, at: tuple[float, float]) -> tuple[float, float] | None
 
 def known_system(crs: CRSLike) -> CRS:
     """The CRS that is named; InputError for an unknown one."""
-    return _parse_crs(crs)
-
-
-def _parse_crs(crs: CRSLike) -> CRS:
     if not isinstance(crs, Hashable):
         msg = f'crs: must be a string, a number or a pyproj.CRS; got {type(crs).__name__}. For example "EPSG:32630"'
         raise InputError(msg)
@@ -255,10 +251,10 @@ def crs_label(crs: CRSLike) -> str:
     """Name a CRS for messages, by its code alone: a name may be whatever the maker of a sensitive file wrote."""
     if isinstance(crs, str) and CODE.fullmatch(crs):
         return crs
-    return _code(_parse_crs(crs)) or NAMELESS
+    return _code(known_system(crs)) or NAMELESS
 
 
 def _both_names(crs: CRSLike) -> str:
     """Code, and the name that the database gives it."""
     label = crs_label(crs)
-    return label if label == NAMELESS else f"{label} ({_parse_crs(label).name})"
+    return label if label == NAMELESS else f"{label} ({known_system(label).name})"
