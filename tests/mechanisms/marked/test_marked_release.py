@@ -72,6 +72,15 @@ class TestPlan:
         tents = np.asarray(plan.mesh.basis(pattern.positions).sum(axis=0)).ravel()
         assert np.allclose(exact.sum(axis=(0, 1)) / unit, tents, atol=N * 2.0**-19)
 
+    @pytest.mark.parametrize(
+        ("mark", "value"), [("offence", "arson"), ("hour", 24.5), ("hour", np.nan), ("raw", 311.25)]
+    )
+    def test_synthetic_points_have_its_marks_alone(self, mark, value):
+        plan, marks = self.plan(), original().marks
+        plan.require_marks(marks)
+        with pytest.raises(InputError):
+            plan.require_marks({**marks, mark: np.full(N, value, dtype=object if mark == "offence" else float)})
+
     def test_many_points_are_added_up_in_parts(self, monkeypatch):
         plan, pattern = self.plan(), original()
         whole = plan.exact_numbers(pattern)
