@@ -212,8 +212,9 @@ def _in_processes(sent: bytes, cells: Sequence[Cell], workers: int | None) -> It
     settings = {"inner_max_num_threads": 1, "initializer": _end_with_parent, "initargs": (os.getpid(),)}
     failed: list[CellError] = []
     while left and not failed:
-        before = len(left)
-        tasks = (joblib.delayed(_run_sent)(sent, cell) for cell in takewhile(lambda _: not failed, tuple(left)))
+        # After a death one cell runs alone, so that the cell that kills its worker has a name.
+        chosen = tuple(left)[: 1 if deaths else None]
+        tasks = (joblib.delayed(_run_sent)(sent, cell) for cell in takewhile(lambda _: not failed, chosen))
         try:
             with joblib.parallel_config("loky", n_jobs=-1 if workers is None else workers, **settings):
                 for result in joblib.Parallel(return_as="generator_unordered")(tasks):
@@ -222,10 +223,11 @@ def _in_processes(sent: bytes, cells: Sequence[Cell], workers: int | None) -> It
                     else:
                         yield result
                         del left[result.cell]
+            deaths = 0
         except BrokenExecutor:
-            deaths = deaths + 1 if len(left) == before else 0
-            if deaths == DEATHS:
-                msg = f"cell ({next(iter(left))}) or one beside it: its worker died {DEATHS} times, out of memory?"
+            deaths += 1
+            if deaths > DEATHS:
+                msg = f"cell ({chosen[0]}): its worker died {DEATHS} times when it ran alone, out of memory?"
                 raise CellError(msg) from None
     yield from failed[:1]
 
