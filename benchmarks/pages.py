@@ -1,7 +1,7 @@
 """Results in docs/results: tables in hand-written pages, between two comments that bear a name, or in files beside.
 
-The comment before a table may choose from it, `<!-- NAME: COLUMN | COLUMN; COLUMN = CELL | CELL -->`: the columns to show,
-and the cells of a column whose rows are shown. The whole table is then a file beside the page, which links to it.
+The comment before a table may choose from it, `<!-- NAME: COLUMN | COLUMN; COLUMN = CELL | CELL -->`: the columns, and
+the cells of a column whose rows are shown. The whole table is then a file beside the page, which links to it.
 """
 
 import argparse
