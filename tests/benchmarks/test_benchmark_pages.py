@@ -55,7 +55,7 @@ def test_a_page_chooses_columns_and_rows_of_a_table_whose_whole_is_a_file(pages,
     assert page.read_text() == f"[rows](page/one.csv)\n\n{place}\n\n{shown}\n\n<!-- /one -->\n"
     assert (tmp_path / "page" / "one.csv").read_text() == "a,b,c\nx,1,p\ny,3,\n,2,r\n"
     page.write_text(f"{place}\n\n<!-- /one -->\n")
-    with pytest.raises(SystemExit, match="no link to page/one.csv"):
+    with pytest.raises(SystemExit, match="no link to page"):
         pages.fill(page, "one", lines)
     for wrong in ("a | d", "a; d = 1", "b"):
         with pytest.raises(SystemExit, match="each there once"):
