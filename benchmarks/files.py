@@ -19,7 +19,7 @@ from pages import command_line, fill, table
 WINDOW = (530_000, 180_000, 560_000, 210_000)
 FEW = 100
 FORMATS = ("csv", "csv, quoted", "geojson", "gpkg", "parquet")
-HEADS = ("", "rows", "CPU s per million", "pandas, geopandas", "peak memory", "pandas, geopandas")
+HEADS = ("file", "rows", "CPU s per million", "others' CPU s", "memory", "others' memory")
 
 
 def name(kind: str) -> str:

@@ -127,14 +127,14 @@ def analyses(pattern: dps.PointPattern, plans: list[Any], rng: np.random.Generat
         return {name: rule(each) for name, each in q[mechanism].items()}
 
     return {
-        "LGCP: posterior draws of the share": posterior(lgcp),
-        f"LGCP: {SETS} patterns, fully synthetic rule": over("lgcp-tents", fully_synthetic),
-        f"LGCP: {SETS} patterns, partially synthetic rule": over("lgcp-tents", partially_synthetic),
-        "LGCP: one pattern as if real": over("lgcp-tents", one_as_real),
-        f"LGCP: {SETS} patterns as if all real": over("lgcp-tents", all_as_real),
-        "Laplace cells: noisy counts, noise and sampling": noisy_counts(cells),
-        f"Laplace cells: {SETS} patterns, fully synthetic rule": over("laplace-cells", fully_synthetic),
-        f"one posterior draw: {SETS} patterns, fully synthetic rule": over("lgcp-posterior-draw", fully_synthetic),
+        "posterior draws of the share": posterior(lgcp),
+        f"{SETS} patterns, fully synthetic": over("lgcp-tents", fully_synthetic),
+        f"{SETS} patterns, partially synthetic": over("lgcp-tents", partially_synthetic),
+        "one pattern as if real": over("lgcp-tents", one_as_real),
+        f"{SETS} patterns as if all real": over("lgcp-tents", all_as_real),
+        "cells: noisy counts": noisy_counts(cells),
+        f"cells: {SETS} patterns, fully synthetic": over("laplace-cells", fully_synthetic),
+        f"posterior draw: {SETS} patterns, fully synthetic": over("lgcp-posterior-draw", fully_synthetic),
     }
 
 

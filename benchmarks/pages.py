@@ -1,4 +1,8 @@
-"""Results in docs/results: tables in hand-written pages, between two comments that bear a name, or in files beside."""
+"""Results in docs/results: tables in hand-written pages, between two comments that bear a name, or in files beside.
+
+The comment before a table may choose from it, `<!-- NAME: COLUMN | COLUMN; COLUMN = CELL | CELL -->`: the columns, and
+the cells of a column whose rows are shown. The whole table is then a file beside the page, which links to it.
+"""
 
 import argparse
 import csv
@@ -49,16 +53,39 @@ def fill(page: Path | None, name: str, lines: list[str]) -> None:
     text = page.read_text(encoding="utf-8")
     file = page.with_suffix("") / f"{name.replace(' ', '-')}.csv"
     linked = f"({page.stem}/{file.name})" in text
-    pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-    if not (linked or pattern.search(text)):
-        msg = f"{page} has no place for {name}, and no link to {page.stem}/{file.name}"
+    pattern = re.compile(rf"(<!-- {name}(?:: ([^\n]*))? -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+    place = pattern.search(text)
+    if not linked and (place is None or place[2]):
+        msg = f"{page} has no place for all of {name}, and no link to {page.stem}/{file.name}"
         raise SystemExit(msg)
     if linked:
         file.parent.mkdir(exist_ok=True)
         heads, *rows = cells_of(lines)
         write_rows(file, heads, rows)
-    filled = pattern.sub(lambda match: match[1] + "\n".join(["", *lines, "", ""]) + match[2], text)
-    page.write_text(filled, encoding="utf-8")
+    if place:
+        shown = chosen(lines, place[2]) if place[2] else lines
+        text = text[: place.end(1)] + "\n".join(["", *shown, "", ""]) + text[place.start(3) :]
+        page.write_text(text, encoding="utf-8")
+
+
+def chosen(lines: Iterable[str], choice: str) -> list[str]:
+    """The columns of a table, and the rows, that a page chooses."""
+    heads, *rows = ([cell.strip() for cell in each[1:-1].split(" | ")] for each in lines if not each.startswith("|---"))
+    columns, *conditions = choice.split(";")
+    for condition in conditions:
+        column, _, cells = condition.partition("=")
+        at, wanted = place_of(column, heads), [cell.strip() for cell in cells.split("|")]
+        rows = [row for row in rows if row[at] in wanted]
+    places = [place_of(column, heads) for column in columns.split("|")]
+    return table((heads[at] for at in places), ([row[at] for at in places] for row in rows))
+
+
+def place_of(column: str, heads: list[str]) -> int:
+    """The number of the one column of a name."""
+    if heads.count(column.strip()) != 1:
+        msg = f"choose columns, and rows by columns, of {', '.join(heads)}, each there once: {column.strip()!r} is not"
+        raise SystemExit(msg)
+    return heads.index(column.strip())
 
 
 def cells_of(lines: Iterable[str]) -> list[list[str]]:

@@ -21,7 +21,8 @@ from utility import RADIUS, apart, centres, draw, truths
 import dpppsynth as dps
 
 EPSILONS = (0.1, 1.0, 10.0)
-HEADS = ("", "n", "eps", "cells, plain", "field", "tents, plain", "field", "bounded counts, plain", "field")
+HEADS = ("", "n", "eps", "cells, plain", "cells, field", "tents, plain", "tents, field")
+HEADS += ("bounded counts, plain", "bounded counts, field")
 # Place, points, epsilon.
 CITIES = [("city", 10**4, 0.1), ("city", 10**4, 1.0), ("city", 10**4, 10.0), ("narrow spots", 10**4, 1.0)]
 LARGE = [("city", 10**5, 1.0)]

@@ -66,8 +66,8 @@ def tables(rows: list[Row]) -> Iterator[tuple[str, list[str]]]:
 
 def summary(rows: list[Row]) -> list[str]:
     """Wins of the default by relation and budget, and medians."""
-    heads = ["neighbours", "eps", "settings", "score: ahead of all histograms", "ahead of both jitters", "ahead of all"]
-    heads += ["distance: ahead of all histograms", "ahead of both jitters", "ahead of all"]
+    rivals = ("histograms", "jitters", "all")
+    heads = ["neighbours", "eps", "settings", *(f"{word}: {each}" for word in ("score", "distance") for each in rivals)]
     heads += ["median score below the kernel without privacy", "median distance, as a share of the best histogram's"]
 
     def key(row: Row) -> tuple[str, float]:

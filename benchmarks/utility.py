@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, nargs="*", default=[1, 10], help="only these rows")
     args = parser.parse_args()
     print(f"A uniform intensity scores {uniform():.3f}.")
-    heads = itertools.chain.from_iterable((name, "ref.") for name in MECHANISMS)
+    heads = itertools.chain.from_iterable((name, f"{name}, prototype") for name in MECHANISMS)
     lines = table(["alpha", "eps", *heads], [])
     for key in REFERENCE:
         times, radius, epsilon = key

@@ -24,7 +24,7 @@ def test_a_table_is_filled_between_its_comments_alone(pages, tmp_path):
         pages.fill(page, "one", pages.table(["a", "b"], [["1", "2"]]))
     filled = "| a | b |\n|---|---|\n| 1 | 2 |"
     assert page.read_text() == f"Before.\n\n<!-- one -->\n\n{filled}\n\n<!-- /one -->\n\nAfter.\n"
-    with pytest.raises(SystemExit, match="no place for two"):
+    with pytest.raises(SystemExit, match="no place for all of two"):
         pages.fill(page, "two", [])
 
 
@@ -41,6 +41,25 @@ def test_a_table_goes_to_the_file_that_its_page_links_to(pages, tmp_path):
     pages.fill(page, "alone", two)
     assert (tmp_path / "page" / "alone.csv").read_text() == ",,eps 1\nSIM,ours,1\nCC,ours,2\n"
     assert page.read_text() == "[rows](page/alone.csv)\n"
+
+
+def test_a_page_chooses_columns_and_rows_of_a_table_whose_whole_is_a_file(pages, tmp_path):
+    """Columns come in the page's order, rows in the table's; what a page leaves out must be beside it."""
+    page = tmp_path / "page.md"
+    place = "<!-- one: c | a; b = 2 | 3 -->"
+    page.write_text(f"[rows](page/one.csv)\n\n{place}\n\n<!-- /one -->\n")
+    lines = pages.table(["a", "b", "c"], [["x", "1", "p"], ["y", "3", ""], ["", "2", "**r**"]])
+    for _ in range(2):
+        pages.fill(page, "one", lines)
+    shown = "| c | a |\n|---|---|\n|  | y |\n| **r** |  |"
+    assert page.read_text() == f"[rows](page/one.csv)\n\n{place}\n\n{shown}\n\n<!-- /one -->\n"
+    assert (tmp_path / "page" / "one.csv").read_text() == "a,b,c\nx,1,p\ny,3,\n,2,r\n"
+    page.write_text(f"{place}\n\n<!-- /one -->\n")
+    with pytest.raises(SystemExit, match="no link to page"):
+        pages.fill(page, "one", lines)
+    for wrong in ("a | d", "a; d = 1", "b"):
+        with pytest.raises(SystemExit, match="each there once"):
+            pages.chosen(pages.table(["a", "b", "b"], [["x", "1", "p"]]), wrong)
 
 
 def test_files_of_rows_are_linked_from_their_pages():
@@ -69,7 +88,7 @@ def test_places_for_tables_hold_one_each():
         names = re.findall(r"<!-- ([^/].*?) -->", text)
         assert len(set(names)) == len(names), page
         for name in names:
-            within = text.partition(f"<!-- {name} -->\n")[2].partition(f"<!-- /{name} -->")[0]
+            within = text.partition(f"<!-- {name} -->\n")[2].partition(f"<!-- /{name.partition(':')[0]} -->")[0]
             assert "\n\n|" in f"\n{within}", (page, name)
             assert within.endswith("|\n\n"), (page, name)
             assert "\n#" not in within, (page, name)
