@@ -135,7 +135,7 @@ class Drawing:
         """Title of one picture, above the public terms of the release, or of a part of it."""
         from dpppsynth.plotting.terms import terms_of
 
-        return f"{self.words + ': ' if self.words else ''}{what}\n{terms_of(part or self.release)}"
+        return "\n".join(filter(None, (self.words, what, terms_of(part or self.release))))
 
 
 def _public(

@@ -36,7 +36,7 @@ POINT, LANDMARK = "#0072b2", "#d55e00"
 LONGEST_NAME, LETTERS_BELOW = 24, 60
 # Edges of a network from which its streets are drawn thinner.
 WIDE = 2_000
-LAND, BORDER, STREET, INK, GRID = "#f4f2ee", "#8a8580", "#b5aea5", "#2b2b2b", "#e4e1dc"
+LAND, BORDER, STREET, INK, PALE, GRID = "#f4f2ee", "#8a8580", "#b5aea5", "#2b2b2b", "#6b6660", "#e4e1dc"
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -128,12 +128,12 @@ def in_view(domain: Domain, xy: Floats) -> Floats:
 
 
 def set_title(ax: Axes, text: str) -> None:
-    """Write a title above the left corner; what stands behind a line end is written smaller."""
-    first, _, second = text.partition("\n")
-    ax.set_title(first, loc="left", fontsize=13, color=INK, pad=8 + 14 * bool(second)).set_parse_math(False)
-    if second:
+    """Write a title above the left corner; further lines are written smaller."""
+    first, *further = text.split("\n")
+    ax.set_title(first, loc="left", fontsize=13, color=INK, pad=8 + 14 * len(further)).set_parse_math(False)
+    if further:
         place: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom", "ha": "left"}
-        ax.annotate(second, (0, 1), (0, 7), fontsize=9.5, color=BORDER, **place).set_parse_math(False)
+        ax.annotate("\n".join(further), (0, 1), (0, 7), fontsize=9.5, color=PALE, **place).set_parse_math(False)
 
 
 def title_above(figure: Any, text: str) -> None:

@@ -84,7 +84,7 @@ def plot_pattern(
     background : Background, optional
         Public roads, districts and places, such as ``Background.read("roads.gpkg", pattern.domain)``.
     title : str, optional
-        What stands behind a line end is written smaller.
+        Lines below the first are written smaller.
 
     Raises
     ------
