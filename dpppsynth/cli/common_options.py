@@ -34,6 +34,11 @@ def option(text: str, panel: str, *forms: str, **shown: Any) -> Any:
     return Option(*forms, help=text, rich_help_panel=panel, **shown)
 
 
+def ignored(*forms: str) -> Any:
+    """An option of `synthesize` that another command takes, so that command lines can be pasted, and does not need."""
+    return Option(*forms, hidden=True)
+
+
 class Inference(StrEnum):
     """Inference methods of `lgcp`'s posterior."""
 

@@ -15,7 +15,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.tables.formats import read_layer
+from dpppsynth.spatial.tables.formats import read_layer, tell_placeless
 from dpppsynth.spatial.tables.frames import from_geodataframe
 from dpppsynth.spatial.tables.table import Table
 
@@ -80,6 +80,7 @@ class Background:
     @classmethod
     def _of(cls, table: Table, domain: Domain, name: str) -> Self:
         shapes = table.geometry
+        tell_placeless(shapes, name)
         shapes = shapely.force_2d(shapes[~(shapely.is_missing(shapes) | shapely.is_empty(shapes))])
         source, target = table.crs, domain.crs
         if source is not None and target is None:

@@ -18,7 +18,7 @@ def terms_of(release: Release | StratifiedRelease) -> str:
     >>> pattern = PointPattern([[400, 300], [500, 700]], square)
     >>> terms_of(LaplaceSynthesizer(1.0, alpha=25.0).release(pattern))
     'n = 2, ε = 1, α = 25 m, EPSG:27700'
-    >>> terms_of(LaplaceSynthesizer(1.0, relation=AddRemove(), expected_n=9).release(pattern))
+    >>> terms_of(LaplaceSynthesizer(1.0, relation=AddRemove()).plan(square, expected_n=9).release(pattern))
     'ε = 1, EPSG:27700'
     """
     sizes = [part.size[0] for part in release.parts.values()]

@@ -93,7 +93,10 @@ def run(line: Iterable[str], say: Callable[[str], object], stopped: Callable[[],
     ['step']
     """
     kept = {name: value for name, value in os.environ.items() if name not in OWN}
-    process = subprocess.Popen(  # noqa: S603 - no shell reads these words
+    told: list[str] = []
+    results: list[str] = []
+    said = 0
+    with subprocess.Popen(  # noqa: S603 - no shell reads these words
         [*line],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -101,26 +104,18 @@ def run(line: Iterable[str], say: Callable[[str], object], stopped: Callable[[],
         env=kept | {"PYTHONIOENCODING": "utf-8", "COLUMNS": "120"},
         encoding="utf-8",
         errors="replace",
-    )
-    told: list[str] = []
-    results: list[str] = []
-    readers = [
-        threading.Thread(target=lambda: told.extend(process.stderr or ())),
-        threading.Thread(target=lambda: results.extend(process.stdout or ())),
-    ]
-    for reader in readers:
-        reader.start()
-    said = 0
-    while any(reader.is_alive() for reader in readers):
-        readers[0].join(PAUSE)
-        if stopped():
-            process.terminate()
-        said = _tell(told, said, say)
-        if not readers[0].is_alive():
-            readers[1].join(PAUSE)
-    code = process.wait()
+    ) as process:
+        pipes = ((process.stderr, told), (process.stdout, results))
+        readers = [threading.Thread(target=lines.extend, args=(pipe or (),)) for pipe, lines in pipes]
+        for reader in readers:
+            reader.start()
+        while waiting := [reader for reader in readers if reader.is_alive()]:
+            waiting[0].join(PAUSE)
+            if stopped():
+                process.terminate()
+            said = _tell(told, said, say)
     _tell(told, said, say)
-    return Answer(code, "".join(results).strip())
+    return Answer(process.returncode, "".join(results).strip())
 
 
 def _tell(lines: list[str], said: int, say: Callable[[str], object]) -> int:
