@@ -84,7 +84,8 @@ def line_parts(lines: Any, *, flat: bool = False) -> Any:
 
 def _without_length(bare: npt.NDArray[np.bool_], rule: str) -> InputError:
     """The error for lines that are nowhere, which repairs of short edges leave out."""
-    fault = f"{int(bare.sum())} of {len(bare)} have {rule}"
+    number = int(bare.sum())
+    fault = f"{number} of {len(bare)} {'has' if number == 1 else 'have'} {rule}"
     kept = either("keep lines[lines.length > 0], or let", "let")
     return InputError(f"lines: {fault}; {kept} {mention('collapse_short', '0.5')} leave them out.")
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import numpy as np
 import shapely
@@ -26,7 +27,7 @@ from dpppsynth.core.crs import (
     same_crs,
     unit_name,
 )
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import CRSError, InputError
 from dpppsynth.core.local_crs import middle, require_made_for
 from dpppsynth.core.types import Floats
 from dpppsynth.core.wording import either, mention, named
@@ -260,6 +261,32 @@ def read_graphml(path: Path) -> Any:
     return hiding(path, "GraphML", (Exception,), lambda: networkx.read_graphml(path))
 
 
+def graphml_crs(path: Path) -> str | None:
+    """The CRS that a GraphML file names, None where it names none; read up to its first node or edge; InputError."""
+
+    def attribute(each: Any, name: str) -> str:
+        return str(each.attrib.get(name, ""))
+
+    def read() -> str | None:
+        key = None
+        with path.open("rb") as stream:
+            for _, each in ElementTree.iterparse(stream, events=("end",)):  # noqa: S314
+                kind = each.tag.rpartition("}")[2]
+                if kind in ("node", "edge"):
+                    return None
+                if kind == "key" and attribute(each, "for") == "graph" and attribute(each, "attr.name") == "crs":
+                    key = attribute(each, "id")
+                if kind == "data" and key is not None and attribute(each, "key") == key:
+                    return each.text
+        return None
+
+    if not there(path, Path.is_file):
+        msg = f"path: there is no file {str(path)!r}"
+        raise InputError(msg)
+    found: str | None = hiding(path, "GraphML", (Exception,), read)
+    return found
+
+
 def _graph_way(
     graph: Any, crs: CRSLike | None, to_crs: CRSLike | None, at: tuple[float, float]
 ) -> tuple[Callable[[Floats], Floats] | None, str | None]:
@@ -267,9 +294,12 @@ def _graph_way(
     own = getattr(graph, "graph", {}).get("crs")
     try:
         return _way(own, crs, to_crs, at)
-    except InputError as error:
-        name, _, rest = str(error).partition(":")
-        raise (error if crs is not None or name != "crs" else InputError(f"graph:{rest}")) from None
+    except CRSError as error:
+        if crs is not None or to_crs is not None:
+            raise
+        # The caller named no system: it is the graph's.
+        msg = f"graph:{str(error).removeprefix('crs:')}"
+        raise type(error)(msg) from None
 
 
 def _require_graph(graph: Any, *, undirected: bool) -> None:

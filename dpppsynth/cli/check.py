@@ -1,14 +1,14 @@
 """`dpppsynth check`: guarantee of a planned release, from public parameters."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import doubts, show_cautions, show_json, show_line, show_text
 from dpppsynth.cli.input_options import DomainOptions
 from dpppsynth.cli.method import Method
 from dpppsynth.cli.next_command import after_check, given_words
-from dpppsynth.cli.pattern_options import PatternOptions
+from dpppsynth.cli.pattern_options import PatternOptions, require_fitting_number
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,15 +25,36 @@ def check(
     population_column: o.PopulationColumnOption = None,
     verbose: o.VerboseOption = False,
     json: o.JsonOption = False,
+    snap: Annotated[float | None, o.ignored()] = None,
+    skip_outside: Annotated[bool, o.ignored("--skip-outside")] = False,
+    x: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
+    y: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
+    separator: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
+    decimal: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
+    encoding: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
+    layer: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
+    count: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
+    rows_are_persons: Annotated[bool, o.ignored("--rows-are-persons")] = False,  # noqa: ARG001
+    draws: Annotated[int, o.ignored()] = 0,  # noqa: ARG001
+    fixed_n: Annotated[bool, o.ignored("--fixed-n")] = False,
+    source: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
+    ledger: Annotated[Path | None, o.ignored()] = None,  # noqa: ARG001
+    subset: Annotated[list[str] | None, o.ignored()] = None,  # noqa: ARG001
+    yes: Annotated[bool, o.ignored("--yes", "-y")] = False,  # noqa: ARG001
+    out: Annotated[Path | None, o.ignored()] = None,  # noqa: ARG001
 ) -> None:
     """Check the guarantee from public parameters alone; no data file is opened.
 
     Prints what is promised, every public parameter, and what an attacker can tell apart by distance; with a public
-    population also how many people live within the privacy radius.
+    population also how many people live within the privacy radius. It takes the options of `synthesize`, of which those
+    that say how points are read change nothing here.
     """
     from dpppsynth.cli.describe import plan_json, show_plan
+    from dpppsynth.spatial.tables.rows import require_snap
 
+    require_fitting_number(method, known=method.neighbours().n_is_public, fixed=fixed_n, skipping=skip_outside)
     domain = place.domain()
+    require_snap(domain, snap)
     crowd = _crowd(method, domain, population, population_column, place.crs)
     plan = people.plan(method, domain, patterns)
     show_cautions(doubts(plan))

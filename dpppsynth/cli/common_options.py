@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -22,12 +22,21 @@ from dpppsynth.contract.settings import (
 )
 from dpppsynth.core.errors import InputError
 
+if TYPE_CHECKING:
+    from dpppsynth.plotting import Background
+    from dpppsynth.spatial.domains import Domain
+
 WHERE, HOW, READING, WRITING = "Window or network", "Method", "Reading the points", "Output"
 
 
 def option(text: str, panel: str, *forms: str, **shown: Any) -> Any:
     """An option with a help text, in a panel of the help page."""
     return Option(*forms, help=text, rich_help_panel=panel, **shown)
+
+
+def ignored(*forms: str) -> Any:
+    """An option of `synthesize` that another command takes, so that command lines can be pasted, and does not need."""
+    return Option(*forms, hidden=True)
 
 
 class Inference(StrEnum):
@@ -177,6 +186,26 @@ PopulationOption = Annotated[
 PopulationColumnOption = Annotated[
     str | None, option("Column of --population, where that is polygons.", PRIVACY, "--population-column")
 ]
+BackgroundOption = Annotated[
+    list[Path] | None,
+    option(
+        "Public roads, districts or places under every map: a file of geometries, or FILE:LAYER; may be repeated.",
+        READING,
+    ),
+]
+
+
+def background_of(files: list[Path] | None, domain: "Domain", crs: str | None = None) -> "Background | None":
+    """What --background names, in the coordinate system of a domain; --crs is that of files that name none."""
+    if not files:
+        return None
+    from dpppsynth.io.reading import stated_crs
+    from dpppsynth.plotting import Background
+
+    first, *others = (Background.read(each, domain, crs=None if stated_crs(each) else crs) for each in files)
+    return sum(others, first)
+
+
 VerboseOption = Annotated[bool, option("List what the guarantee takes for granted.", WRITING, "--verbose", "-v")]
 YesOption = Annotated[
     bool,

@@ -11,7 +11,7 @@ from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note
 from dpppsynth.contract.mark_settings import DESCRIBED, described_marks
 from dpppsynth.contract.settings import declared_as, setting
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import InputError, NoLengthsError
 from dpppsynth.core.wording import add_options
 
 if TYPE_CHECKING:
@@ -188,9 +188,9 @@ def _rectangle(bounds: tuple[float, float, float, float], crs: str | None) -> "D
 
     try:
         return Window.rectangle(*bounds, crs=crs)
-    except InputError as error:
+    except NoLengthsError as error:
         reason = str(error)
-    zone = utm_zone(crs, middle(bounds)) if crs is not None and "to-crs" in reason else None
+    zone = utm_zone(crs, middle(bounds)) if crs is not None else None
     if crs is not None and zone is not None:
         west, south, east, north = bounds_in(zone, crs, bounds)
         corners = ",".join(f"{each:.0f}" for each in (floor(west), floor(south), ceil(east), ceil(north)))

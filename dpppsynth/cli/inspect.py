@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Option
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import show_json, show_line, show_text
@@ -21,12 +20,8 @@ from dpppsynth.contract.mark_settings import DESCRIBED, described_marks
 from dpppsynth.core.wording import add_options
 
 if TYPE_CHECKING:
+    from dpppsynth.io.inspection import Inspection
     from dpppsynth.spatial.mark_space import Marks
-
-
-def _ignored(*forms: str) -> Any:
-    """An option of `synthesize` that does not say how rows are read."""
-    return Option(*forms, hidden=True)
 
 
 def inspect(
@@ -46,14 +41,14 @@ def inspect(
     snap: o.SnapOption = None,
     skip_outside: o.SkipOutsideOption = False,
     json: o.JsonOption = False,
-    patterns: Annotated[int, _ignored()] = 1,  # noqa: ARG001
-    draws: Annotated[int, _ignored()] = 0,  # noqa: ARG001
-    fixed_n: Annotated[bool, _ignored("--fixed-n")] = False,  # noqa: ARG001
-    source: Annotated[str | None, _ignored()] = None,  # noqa: ARG001
-    ledger: Annotated[Path | None, _ignored()] = None,  # noqa: ARG001
-    subset: Annotated[list[str] | None, _ignored()] = None,  # noqa: ARG001
-    yes: Annotated[bool, _ignored("--yes", "-y")] = False,  # noqa: ARG001
-    verbose: Annotated[bool, _ignored("--verbose", "-v")] = False,  # noqa: ARG001
+    patterns: Annotated[int, o.ignored()] = 1,  # noqa: ARG001
+    draws: Annotated[int, o.ignored()] = 0,  # noqa: ARG001
+    fixed_n: Annotated[bool, o.ignored("--fixed-n")] = False,  # noqa: ARG001
+    source: Annotated[str | None, o.ignored()] = None,  # noqa: ARG001
+    ledger: Annotated[Path | None, o.ignored()] = None,  # noqa: ARG001
+    subset: Annotated[list[str] | None, o.ignored()] = None,  # noqa: ARG001
+    yes: Annotated[bool, o.ignored("--yes", "-y")] = False,  # noqa: ARG001
+    verbose: Annotated[bool, o.ignored("--verbose", "-v")] = False,  # noqa: ARG001
 ) -> None:
     """Name the rules that a file of points breaks, and write the offending rows to a CONFIDENTIAL file.
 
@@ -62,6 +57,8 @@ def inspect(
 
     It takes the very command line of `synthesize`, with a folder for --private behind it: a file that passes is not
     refused there for its rows. A mechanism need not be named.
+
+    It says how many rows were read and break a rule, but where the number of points is secret.
 
     Exit code 0: the file can be used; 2: it cannot.
     """
@@ -82,13 +79,17 @@ def inspect(
     columns: dict[str, Any] = {"count": count, "user": user, "described": described, **layout.reading}
     columns |= {"rows_are_persons": rows_are_persons, "skip_outside": skip_outside}
     found = inspect_points(points, domain, report_to=folder, **columns, **crs, snap=snap, **people.stated_of_rows())
+    secret = _is_secret(method)
     if json:
         report = None if found.report is None else str(found.report)
-        show_json({"ok": found.ok, "rules": list(found.rules), "remarks": list(found.remarks), "report": report})
+        told = {"ok": found.ok, "rules": list(found.rules), "remarks": list(found.remarks), "report": report}
+        show_json(told | ({} if secret else {"rows": found.rows, "offending": found.offending}))
     elif found.ok:
-        show_line("Every row keeps the rules.")
+        show_line("Every row keeps the rules." if secret else f"{_read(found)}, and every one keeps the rules.")
     else:
         show_line(f"Rules broken: {', '.join(found.rules)}")
+        if not secret:
+            show_line(f"{_read(found)}, of which {found.offending:,} {_break(found.offending)} a rule.")
         if found.report is not None:
             show_line(f"The offending rows, for the custodian's eyes only: {found.report}")
     if not json:
@@ -96,6 +97,22 @@ def inspect(
             show_text(remark)
     if not found.ok:
         raise typer.Exit(2)
+
+
+def _read(found: "Inspection") -> str:
+    """Rows that were read: as many as lines and records say that the file has, or it would have been refused."""
+    return f"{found.rows:,} of {found.rows:,} rows read"
+
+
+def _break(number: int) -> str:
+    return "breaks" if number == 1 else "break"
+
+
+def _is_secret(method: ReadMethod) -> bool:
+    """Whether the number of points is secret under what is to be promised; a screen may be logged."""
+    if method.named:
+        return not method.settled().neighbours().n_is_public
+    return str(method.values.get("relation") or "").startswith("add-remove")
 
 
 def _marks(method: ReadMethod) -> "tuple[Marks | None, str | None]":

@@ -25,6 +25,7 @@ def after_check(words: Iterable[str]) -> str:
     "dpppsynth synthesize points.csv --method laplace --window-file 'my city.geojson' --out public"
     """
     kept: list[str] = []
+    words = list(words)
     remaining = iter(words)
     for word in remaining:
         name, given, _ = word.partition("=")
@@ -32,7 +33,8 @@ def after_check(words: Iterable[str]) -> str:
             kept.append(word)
         elif OF_CHECK[name] and not given:
             next(remaining, None)
-    return shlex.join(["dpppsynth", "synthesize", "points.csv", *kept, "--out", "public"])
+    out = [] if any(word.partition("=")[0] == "--out" for word in words) else ["--out", "public"]
+    return shlex.join(["dpppsynth", "synthesize", "points.csv", *kept, *out])
 
 
 def after_verify(path: Path, *, limit: bool) -> list[str]:

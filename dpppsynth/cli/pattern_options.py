@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import common_options as o
+from dpppsynth.cli.console import note
 from dpppsynth.cli.method import Method
 from dpppsynth.contract.settings import PRIVACY, declared_as, setting
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 TRIED = (1000, 10, 10**5, 1, 10**7)
 # Levels that files hold as numbers: "007" and "1e3" are names.
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}", re.ASCII)
+
+LEFT = (
+    "points outside the domain are left out: whoever is there is in none of what is released, and the promise is about "
+    "the points inside"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,3 +199,24 @@ def _lines(path: Path) -> list[str]:
         msg = f"levels_file: needs a text file in UTF-8 with one value a line; {str(path)!r} is none"
         raise InputError(msg)
     return lines
+
+
+def require_fitting_number(method: Method, *, known: bool, fixed: bool, skipping: bool) -> None:
+    """Refuse --fixed-n where the number of points is secret or fixed, and --skip-outside where it is public.
+
+    How many points lie outside would be told by it.
+    """
+    if fixed and not known:
+        msg = f"fixed_n: the number of points is secret under {method.neighbours().name}; leave --fixed-n out"
+        raise InputError(msg)
+    if fixed and method.settings.unfixed:
+        msg = f"fixed_n: {method.settings.unfixed}; leave --fixed-n out"
+        raise InputError(msg)
+    if skipping and known:
+        msg = (
+            f"skip_outside: under {method.neighbours().name} the number of points is public, and would tell how many "
+            "lie outside; leave --skip-outside out, or take --relation add-remove"
+        )
+        raise InputError(msg)
+    if skipping:
+        note(LEFT)

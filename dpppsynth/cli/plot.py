@@ -1,5 +1,6 @@
 """`dpppsynth plot`: pictures of a saved release, and a confidential one beside the original."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +9,6 @@ from dpppsynth.cli.console import note, progress, show_line
 from dpppsynth.cli.input_options import LayoutOptions
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import each_of
-from dpppsynth.core.rounding import stated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +42,12 @@ BandwidthOption = Annotated[
 ]
 LandmarksOption = Annotated[Path | None, o.option("Public places to show for orientation.", o.READING)]
 LabelOption = Annotated[str, o.option("What the landmarks are.", o.READING)]
+TitleOption = Annotated[
+    str, o.option("Above every map: whose points, of which place, from when: 'Burglaries in Camden, 2023'.", o.WRITING)
+]
+NoPointsOption = Annotated[
+    bool, o.option("Leave synthetic points out of the maps by type and by time.", o.WRITING, "--no-points")
+]
 
 
 def plot(
@@ -52,6 +58,9 @@ def plot(
     bandwidth: BandwidthOption = None,
     landmarks: LandmarksOption = None,
     landmarks_label: LabelOption = "landmark",
+    background: o.BackgroundOption = None,
+    title: TitleOption = "",
+    no_points: NoPointsOption = False,
     original: OriginalOption = None,
     count: o.CountOption = None,
     crs: o.CrsOption = None,
@@ -64,7 +73,8 @@ def plot(
     A release of points with types and times has maps by type and by time, shares of types and a clock as well.
 
     A release by the levels of a mark also has a pattern, an intensity and a mesh for each level. A heat map release
-    has a heat map in place of the mesh.
+    has a heat map in place of the mesh. Titles say the public terms: the budget, the privacy radius, the coordinate
+    system and, where it is public, the number of points.
     """
     from dpppsynth.cli.input_options import require_snap
     from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
@@ -87,9 +97,11 @@ def plot(
         marks: dict[str, Any] = {"landmark_label": landmarks_label}
         if landmarks is not None:
             marks["landmarks"] = _landmarks(landmarks, opened.domain)
+        marks["background"] = o.background_of(background, opened.domain, crs)
         say("drawing")
         if original is None:
-            named = sorted(_public(opened, synthetic, bandwidth, marks).items())
+            drawing = Drawing(opened, title, marks, with_points=not no_points)
+            named = sorted(_public(drawing, synthetic, bandwidth).items())
             written = [save_picture(ax, pictures / f"{name}.png") for name, ax in each_of(say, "drawing", named)]
         else:
             require_snap(opened.domain, snap)
@@ -110,11 +122,24 @@ def _synthetic(found: "OpenedRelease", number: int) -> "PointPattern | None":
     return next((found.pattern(name) for name, each in numbered if each and int(each["number"]) == number), None)
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A release with what its pictures have in common: the words of their titles, landmarks and a background."""
+
+    release: "Release | StratifiedRelease"
+    words: str
+    marks: dict[str, Any]
+    with_points: bool = True
+
+    def title(self, what: str, part: "Release | None" = None) -> str:
+        """Title of one picture, above the public terms of the release, or of a part of it."""
+        from dpppsynth.plotting.terms import terms_of
+
+        return "\n".join(filter(None, (self.words, what, terms_of(part or self.release))))
+
+
 def _public(
-    release: "Release | StratifiedRelease",
-    synthetic: "PointPattern | None",
-    bandwidth: float | None,
-    marks: dict[str, Any],
+    drawing: Drawing, synthetic: "PointPattern | None", bandwidth: float | None
 ) -> "dict[str, Axes | list[Axes]]":
     """The pictures that may be published; those that the release has nothing for are left out."""
     from dpppsynth.contract.result import HeatMapped
@@ -122,24 +147,26 @@ def _public(
     from dpppsynth.plotting import plot_epsilon_curve, plot_pattern
     from dpppsynth.release import StratifiedRelease
 
+    release = drawing.release
     along = "the streets" if isinstance(release.domain, LinearNetwork) else None
     axes: dict[str, Axes | list[Axes]] = {
         "epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit, along=along)
     }
     if synthetic is not None:
-        title = f"{_called(release)}, ε = {stated(release.guarantee.epsilon(), 3)}"
-        axes["pattern"] = plot_pattern(synthetic, title=title, by=_coloured(release, synthetic), **marks)
+        title = drawing.title(_called(release))
+        axes["pattern"] = plot_pattern(synthetic, title=title, by=_coloured(release, synthetic), **drawing.marks)
     if isinstance(release, HeatMapped):
-        axes |= _heat(release, bandwidth, marks)
+        axes |= _heat(drawing, bandwidth)
     elif not isinstance(release, StratifiedRelease):
-        axes |= _intensity(release, "", marks) | _marked(release, synthetic)
+        axes |= _intensity(release, "", drawing) | _marked(drawing, synthetic)
     else:
         scale = _shared_scale(release)
         for start, (level, part) in zip(release.prefixes, release.releases.items(), strict=True):
-            pictures = _intensity(part, f", {release.by} {level}", marks, scale)
+            pictures = _intensity(part, f", {release.by} {level}", drawing, scale)
             if synthetic is not None:
                 at = synthetic.part((synthetic.marks or {})[release.by].astype(str) == level, synthetic=True)
-                pictures["pattern"] = plot_pattern(at, title=f"{_called(part)}, {release.by} {level}", **marks)
+                title = drawing.title(f"{_called(part)}, {release.by} {level}", part)
+                pictures["pattern"] = plot_pattern(at, title=title, **drawing.marks)
             axes |= {start + name: each for name, each in pictures.items()}
     return axes
 
@@ -175,8 +202,8 @@ def _shared_scale(release: "StratifiedRelease") -> "ColourScale | None":
 
 
 def _intensity(
-    release: "Release", of: str, marks: dict[str, Any], scale: "ColourScale | None" = None
-) -> "dict[str, Axes]":
+    release: "Release", of: str, drawing: Drawing, scale: "ColourScale | None" = None
+) -> "dict[str, Axes | list[Axes]]":
     """Mesh and intensity, where there are any."""
     from dpppsynth.contract import registry
     from dpppsynth.plotting import plot_intensity, plot_mesh, plot_relative_risk
@@ -185,51 +212,57 @@ def _intensity(
     if not isinstance(release, CoxRelease):
         return {}
     words = registry.of(release).words
-    axes = {"mesh": plot_mesh(release.mesh, title=f"Mesh of the {release.statistic.definition.basis}{of}")}
+    axes: dict[str, Axes | list[Axes]] = {
+        "mesh": plot_mesh(release.mesh, title=f"Mesh of the {release.statistic.definition.basis}{of}")
+    }
     if release.inferred:
+        title = drawing.title(f"{words.title}{of}", release)
         axes["intensity"] = plot_intensity(
-            release.intensity, title=f"{words.title}{of}", of=words.counts, scale=scale, **marks
+            release.intensity, title=title, of=words.counts, scale=scale, **drawing.marks
         )
     if release.has_risk:
-        axes["risk"] = plot_relative_risk(release.risk, title=f"Relative risk{of}, {release.terms}")
+        title, background = drawing.title(f"Relative risk{of}", release), drawing.marks["background"]
+        axes["risk"] = plot_relative_risk(release.risk, title=title, background=background)
     return axes
 
 
-def _marked(release: "Release", synthetic: "PointPattern | None") -> "dict[str, Axes | list[Axes]]":
+def _marked(drawing: Drawing, synthetic: "PointPattern | None") -> "dict[str, Axes | list[Axes]]":
     """Maps and shares of types and of times, where points have any."""
     from dpppsynth.contract.result import has_marks
     from dpppsynth.plotting import plot_by_time, plot_by_type, plot_marginal
 
-    if not has_marks(release) or not getattr(release, "inferred", False):
+    release: Any = drawing.release
+    if not has_marks(release) or not release.inferred:
         return {}
-    marked: Any = release
+    above: dict[str, Any] = {"background": drawing.marks["background"]}
+    above["pattern"] = synthetic if drawing.with_points else None
     axes: dict[str, Axes | list[Axes]] = {}
-    if marked.marks.types is not None:
-        axes |= {
-            "by_type": plot_by_type(marked, pattern=synthetic),
-            "types": plot_marginal(marked, "types", title=marked.marks.types.name),
-        }
-    if marked.marks.times is not None:
-        axes |= {
-            "by_time": plot_by_time(marked, pattern=synthetic),
-            "times": plot_marginal(marked, "time", title=marked.marks.times.name),
-        }
+    if (types := release.marks.types) is not None:
+        title = drawing.title(f"Private intensity by {types.name}")
+        axes["by_type"] = plot_by_type(release, title=title, **above)
+        axes["types"] = plot_marginal(release, "types", title=types.name)
+    if (times := release.marks.times) is not None:
+        title = drawing.title(f"Private intensity by {times.name}")
+        axes["by_time"] = plot_by_time(release, title=title, **above)
+        axes["times"] = plot_marginal(release, "time", title=times.name)
     return axes
 
 
-def _heat(release: Any, bandwidth: float | None, marks: dict[str, Any]) -> "dict[str, Axes]":
+def _heat(drawing: Drawing, bandwidth: float | None) -> "dict[str, Axes | list[Axes]]":
     """Heat map and intensity; a mesh of so many squares shows nothing."""
     from dpppsynth.contract import registry
     from dpppsynth.plotting import plot_heatmap, plot_intensity
 
+    release: Any = drawing.release
     words = registry.of(release).words
     warning = words.alarm(release)
     if warning is not None:
         note(warning)
-    title = f"Private heat map, ε = {stated(release.guarantee.epsilon(), 3)}, smoothed by {release.blur(bandwidth)}"
+    title = drawing.title(f"Private heat map, smoothed by {release.blur(bandwidth)}")
+    named = drawing.title(words.title)
     return {
-        "heatmap": plot_heatmap(release, bandwidth, title=title, **marks),
-        "intensity": plot_intensity(release.intensity, of=words.counts, title=words.title, **marks),
+        "heatmap": plot_heatmap(release, bandwidth, title=title, **drawing.marks),
+        "intensity": plot_intensity(release.intensity, of=words.counts, title=named, **drawing.marks),
     }
 
 

@@ -40,6 +40,7 @@ COMMANDS = (
     "export",
     "evaluate",
     "inspect",
+    "qgis-plugin",
     "help",
 )
 # These hold several commands.
@@ -52,8 +53,9 @@ def loaded(name: str) -> Any:
     """A command or a group of commands."""
     from dpppsynth.cli.options import command_of, group_of
 
-    module = import_module(f"dpppsynth.cli.{name}")
-    return group_of(name, module.COMMANDS, module.HELP) if name in GROUPS else command_of(getattr(module, name))
+    word = name.replace("-", "_")
+    module = import_module(f"dpppsynth.cli.{word}")
+    return group_of(name, module.COMMANDS, module.HELP) if name in GROUPS else command_of(getattr(module, word))
 
 
 def _parameters(group: Any) -> Iterator[Any]:

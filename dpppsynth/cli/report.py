@@ -1,7 +1,7 @@
 """`dpppsynth report`: one page about a saved release, to publish beside it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import note, progress, show_line
@@ -32,6 +32,7 @@ def report(
     purpose: PurposeOption = "",
     population: o.PopulationOption = None,
     population_column: o.PopulationColumnOption = None,
+    background: o.BackgroundOption = None,
     crs: o.CrsOption = None,
     no_limit: o.NoLimitOption = False,
 ) -> None:
@@ -50,12 +51,13 @@ def report(
     from dpppsynth.reporting.heading import Heading
 
     with progress() as say:
-        people = None
-        if population is not None:
+        public: dict[str, Any] = {"heading": Heading(title, custodian, purpose)}
+        if population is not None or background:
             domain = load_release(release, limit=not no_limit).domain
-            people = read_population(population, population_column, domain, crs)
-        heading = Heading(title, custodian, purpose)
-        written = write_report(release, out, population=people, heading=heading, progress=say, limit=not no_limit)
+            public["background"] = o.background_of(background, domain, crs)
+            if population is not None:
+                public["population"] = read_population(population, population_column, domain, crs)
+        written = write_report(release, out, **public, progress=say, limit=not no_limit)
     warning = certificate.read(release, limit=not no_limit)["warning"]
     if warning is not None:
         note(f"this release must not be published, and its report says so. {text(warning)}")

@@ -10,7 +10,6 @@ from dpppsynth.cli import common_options as o
 from dpppsynth.cli.console import (
     confirm_warnings,
     doubts,
-    note,
     progress,
     show_cautions,
     show_json,
@@ -28,7 +27,7 @@ from dpppsynth.cli.input_options import (
 )
 from dpppsynth.cli.ledger import LedgerEntry, require_readable, values_of
 from dpppsynth.cli.method import Method
-from dpppsynth.cli.pattern_options import PatternOptions
+from dpppsynth.cli.pattern_options import PatternOptions, require_fitting_number
 from dpppsynth.cli.resume import nothing_lost
 from dpppsynth.contract.cautions import cautions
 from dpppsynth.contract.settings import CAP
@@ -41,10 +40,6 @@ if TYPE_CHECKING:
 
 # Bytes of a file from which on it is read in batches where it may be: some million rows would fill a gigabyte.
 LARGE = 2**25
-LEFT = (
-    "points outside the domain are left out: whoever is there is in none of what is released, and the promise is about "
-    "the points inside"
-)
 EACH_ROW = (
     "Every row was taken for a person of its own: whoever has k rows is promised k times epsilon. With --user COLUMN "
     "each person sends one report."
@@ -92,7 +87,7 @@ def synthesize(
     """
     points, layout = layout.of(points)
     known = method.neighbours().n_is_public
-    _require_fitting_number(method, known=known, fixed=fixed_n, skipping=skip_outside)
+    require_fitting_number(method, known=known, fixed=fixed_n, skipping=skip_outside)
     method.settings.require_patterns(method.options, patterns)
     if method.settings.paid and (draws or source is not o.Source.RELEASED):
         name = "draws" if draws else "source"
@@ -189,27 +184,6 @@ def _ceiling(mechanism: str, method: Method, people: PatternOptions, domain: "Do
 
     most = method.synthesizer(domain, people.n).ceiling(domain, patterns=patterns)
     return Ceiling(mechanism, domain, most, levels=people.uncounted())
-
-
-def _require_fitting_number(method: Method, *, known: bool, fixed: bool, skipping: bool) -> None:
-    """Refuse --fixed-n where the number of points is secret or fixed, and --skip-outside where it is public.
-
-    How many points lie outside would be told by it.
-    """
-    if fixed and not known:
-        msg = f"fixed_n: the number of points is secret under {method.neighbours().name}; leave --fixed-n out"
-        raise InputError(msg)
-    if fixed and method.settings.unfixed:
-        msg = f"fixed_n: {method.settings.unfixed}; leave --fixed-n out"
-        raise InputError(msg)
-    if skipping and known:
-        msg = (
-            f"skip_outside: under {method.neighbours().name} the number of points is public, and would tell how many "
-            "lie outside; leave --skip-outside out, or take --relation add-remove"
-        )
-        raise InputError(msg)
-    if skipping:
-        note(LEFT)
 
 
 def _in_batches(points: Path, planned: Any) -> bool:

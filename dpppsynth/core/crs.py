@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import CRSError, InputError, NoLengthsError
 from dpppsynth.core.wording import mention
 
 if TYPE_CHECKING:
@@ -63,20 +63,20 @@ def projected_crs(crs: CRSLike, *, at: tuple[CRSLike, float, float] | None = Non
 
     if parsed.is_geographic:
         msg = f"crs: distances need a projected CRS, and {_both_names(crs)} is in degrees; {advice()}"
-        raise InputError(msg)
+        raise NoLengthsError(msg)
     if parsed.is_geocentric or len(parsed.axis_info) < 2:
         msg = f"crs: must be a map projection, and {_both_names(crs)} is not one; {advice()}"
-        raise InputError(msg)
+        raise NoLengthsError(msg)
     if "Pseudo-Mercator" in parsed.name or "Pseudo Mercator" in parsed.name:
         msg = (
             f"crs: {crs_label(crs)} (Web Mercator) stretches distances, 1.6 times in London, so a privacy radius would "
             f"protect less than it says; {advice()}"
         )
-        raise InputError(msg)
+        raise NoLengthsError(msg)
     name = _code(parsed) or _settled_wkt(parsed)
     if not is_plain(name):
         msg = f"crs: the projection, or the way to its datum, has a definition that files cannot state; {advice()}"
-        raise InputError(msg)
+        raise CRSError(msg)
     return name
 
 
@@ -210,11 +210,11 @@ def known_system(crs: CRSLike) -> CRS:
     """The CRS that is named; InputError for an unknown one."""
     if not isinstance(crs, Hashable):
         msg = f'crs: must be a string, a number or a pyproj.CRS; got {type(crs).__name__}. For example "EPSG:32630"'
-        raise InputError(msg)
+        raise CRSError(msg)
     parsed = _known(crs)
     if parsed is None:
         msg = f'crs: unknown coordinate reference system {str(crs)[:80]!r}; give a code such as "EPSG:32630"'
-        raise InputError(msg)
+        raise CRSError(msg)
     return parsed
 
 

@@ -19,6 +19,14 @@ class NoFieldError(InputError):
     """No field can be estimated from this statistic; a plain estimate can."""
 
 
+class CRSError(InputError):
+    """A coordinate reference system is unknown, or cannot be used."""
+
+
+class NoLengthsError(CRSError):
+    """Coordinates of this system are no lengths: it is in degrees, no projection, or stretches them."""
+
+
 class TooLargeError(DpppsynthError):
     """Untrusted input takes more work to read or to verify than the limit allows."""
 

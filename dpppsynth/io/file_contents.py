@@ -9,8 +9,10 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 PLACES = ("edge", "along")
 # Names that a GeoPackage keeps for itself or its readers do, in any case (https://www.geopackage.org/spec140/, QGIS).
 KEPT = {"fid", "ogc_fid", "geom", "geometry", "rowid", "_rowid_", "oid"}
+# What is put behind a name to make it another.
+RENAMED = re.compile(r"_[1-9][0-9]*", re.ASCII)
 # Spacing of re-projected coordinates in degrees: a tenth of a millimetre on the ground.
 DEGREES = 1e-9
 
@@ -71,6 +75,33 @@ def fitting_names(names: Iterable[str], suffix: str) -> dict[str, str]:
         found[name] = word
         own.add(word.lower())
     return found
+
+
+def own_names(columns: Iterable[str], wanted: Iterable[str], suffix: str) -> dict[str, str]:
+    """Columns of a file by the names that `fitting_names` was given, for the `wanted` ones among them.
+
+    Some other marks of the file may have been renamed too. InputError where a column may be one wanted mark or another.
+
+    Examples
+    --------
+    >>> own_names(["TYPE", "type_2", "fid_2"], ["type"], ".gpkg")
+    {'type': 'type_2'}
+    """
+    there, asked = set(columns), set(wanted)
+    missing, free = sorted(asked - there), sorted(there - asked)
+    choices = [[word for word in free if RENAMED.fullmatch(word.removeprefix(name))] for name in missing]
+    consistent: list[dict[str, str]] = []
+    for words in product(*choices):
+        kept = there - set(words)
+        names = fitting_names(kept | set(missing), suffix)
+        if [names[name] for name in missing] == list(words) and set(names.values()) == there:
+            consistent.append(dict(zip(missing, words, strict=True)))
+    if len(consistent) > 1:
+        name = next(each for each in missing if len({found[each] for found in consistent}) > 1)
+        listed = ", ".join(sorted({found[name] for found in consistent}))
+        msg = f"marks: {name!r} was written under another name, as one of {listed}; ask for it by that name"
+        raise InputError(msg)
+    return consistent[0] if consistent else {}
 
 
 def written_points(pattern: PointPattern, *, to_crs: CRSLike | None = None, places: bool = False) -> WrittenPoints:

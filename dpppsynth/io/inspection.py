@@ -1,6 +1,6 @@
 """`inspect_points`: the rules that a file of points breaks, its offending rows for the custodian, and remarks on it.
 
-They quote no row, coordinate or number of rows, and are for the custodian alone, as all that is said of sensitive rows.
+They quote no row and no coordinate, and are for the custodian alone, as all that is said of sensitive rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ SCRATCH = ".CONFIDENTIAL_"
 
 @dataclass(frozen=True)
 class Inspection:
-    """Findings of `inspect_points`, without a row, a coordinate or a number of rows.
+    """Findings of `inspect_points`, without a row or a coordinate.
 
     Attributes
     ----------
@@ -60,11 +60,16 @@ class Inspection:
         Causes of broken rules, such as exchanged axes, with their remedies; persons and rows that are listed several
         times, which no rule forbids, with how many labels of persons do; gaps in the domain smaller than a thousandth
         of it.
+    rows, offending : int
+        Numbers of the rows of the file, all of which were read, and of those that break a rule. Where the number of
+        points is secret they are as well, and must not stand in a log.
     """
 
     rules: tuple[str, ...]
     report: Path | None
     remarks: tuple[str, ...] = ()
+    rows: int = field(default=0, repr=False)
+    offending: int = field(default=0, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -150,7 +155,8 @@ def inspect_points(
     said = [*remarks(read, broken, users), *label_remarks(table, user, others), *severed]
     if is_csv(as_path(path)) and any(map(_spanning, map(table.cells, table.columns))):
         said.append(SPANNED)
-    return Inspection(rules, report, tuple(said))
+    offending = np.logical_or.reduce([np.zeros(len(table), dtype=bool), *broken.values()])
+    return Inspection(rules, report, tuple(said), len(table), int(offending.sum()))
 
 
 def _spanning(cells: Iterable[Any]) -> bool:

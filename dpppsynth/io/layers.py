@@ -12,7 +12,7 @@ from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.public_layers import PolygonLayer, filled, nameless, outside_value
 from dpppsynth.spatial.raster_layers import RasterLayer, read_geotiff
-from dpppsynth.spatial.tables.formats import is_csv, read_table
+from dpppsynth.spatial.tables.formats import is_csv, read_table, tell_placeless
 
 RASTERS = (".tif", ".tiff")
 
@@ -71,7 +71,9 @@ def read_layer(
         shapes = shapely.transform(shapes, lambda xy: reproject(xy, source, target))
     parts, row = shapely.get_parts(shapes, return_index=True)
     share = shapely.area(parts) / shapely.area(shapes)[row] if counts else 1.0
-    return PolygonLayer(parts, values[row] * share, outside=outside, crs=target, label=label or path.name)
+    layer = PolygonLayer(parts, values[row] * share, outside=outside, crs=target, label=label or path.name)
+    tell_placeless(table.geometry, path.name)
+    return layer
 
 
 def read_population(path: Path, column: str | None, domain: Domain, crs: str | None = None) -> Offset:

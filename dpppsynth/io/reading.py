@@ -14,15 +14,29 @@ from dpppsynth.core.crs import projected_crs, reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.local_crs import middle, require_made_for
 from dpppsynth.core.wording import mention
-from dpppsynth.io.file_contents import fitting_names
+from dpppsynth.io.file_contents import own_names
+from dpppsynth.linear_network.build import without_rows
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.linear_network.network_formats import Mending, read_graphml, skeleton_of_graph, skeleton_of_table
+from dpppsynth.linear_network.network_formats import (
+    Mending,
+    graphml_crs,
+    read_graphml,
+    skeleton_of_graph,
+    skeleton_of_table,
+)
 from dpppsynth.spatial.domains import Domain, Window, require_domain, require_polygons, unite
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.pattern_sources import source_of
 from dpppsynth.spatial.patterns import PointPattern, pattern_of
 from dpppsynth.spatial.polygons import reprojected
-from dpppsynth.spatial.tables.formats import as_path, is_csv, json_table, read_head, read_layer, read_table
+from dpppsynth.spatial.tables.formats import (
+    as_path,
+    is_csv,
+    json_table,
+    read_head,
+    read_layer,
+    read_table,
+)
 from dpppsynth.spatial.tables.mark_columns import AMBIGUOUS, require_columns
 from dpppsynth.spatial.tables.points import examined, read_point_batches, read_points, refuse_broken
 from dpppsynth.spatial.tables.rows import fitting_crs, require_snap
@@ -176,7 +190,7 @@ def read_synthetic(
 
 def _under_own_names(table: Table, names: Iterable[str]) -> Table:
     """A GeoPackage's table with its marks under the names that they were given, where it could not hold these."""
-    own = {word: name for name, word in fitting_names(names, ".gpkg").items() if name not in table.columns}
+    own = {word: name for name, word in own_names(table.columns, names, ".gpkg").items()}
     kept = {own.get(name, name): name for name in table.columns}
     return replace(table, columns=Columns(kept, lambda name: table.columns[kept[name]]), header=[*kept, "geometry"])
 
@@ -226,18 +240,24 @@ def read_window(
         The file is missing or unreadable, holds anything but polygons, is in degrees, or is not a valid region.
     """
     table = read_layer(path, "a window is made of polygons", crs=crs)
-    parts = [shape for shape in table.geometry if shape is not None and not shape.is_empty]
+    placed, said = without_rows(table.geometry)
+    parts = list(table.geometry[placed])
     require_polygons(parts)
     source = table.crs
     if to_crs is None:
-        return Window.polygon(unite(parts), source, join=join)
+        return _told(Window.polygon(unite(parts), source, join=join), said)
     target = projected_crs(to_crs, at=None if source is None else (source, *middle(shapely.total_bounds(parts))))
     if source is None:
         msg = f"to_crs: the file does not say which CRS it is in; name it with {mention('crs')}"
         raise InputError(msg)
     moved = unite(reprojected(parts, lambda xy: reproject(xy, source, target)))
     require_made_for(target, moved.bounds)
-    return Window.polygon(moved, target, join=join)
+    return _told(Window.polygon(moved, target, join=join), said)
+
+
+def _told(window: Window, said: tuple[str, ...]) -> Window:
+    """A window whose changes begin with what was left out of its file."""
+    return replace(window, changes=(*said, *window.changes)) if said else window
 
 
 def read_network(
@@ -284,8 +304,7 @@ def read_network(
 def stated_crs(path: str | Path) -> CRSLike | None:
     """The CRS that a public file names itself; None where it names none."""
     if _is_graphml(path):
-        own: CRSLike | None = read_graphml(as_path(path)).graph.get("crs")
-        return own
+        return graphml_crs(as_path(path))
     return read_head(path).crs
 
 

@@ -1,3 +1,4 @@
+from dpppsynth.plotting.background import Background as Background
 from dpppsynth.plotting.canvas import refuse_release_folder as refuse_release_folder
 from dpppsynth.plotting.canvas import save_picture as save_picture
 from dpppsynth.plotting.curves import plot_envelope as plot_envelope

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
+from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import round_length
 from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.plotting.background import MARGIN, Background, frame
 from dpppsynth.release.certificate import FILENAME
 from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.time_periods import in_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +36,7 @@ POINT, LANDMARK = "#0072b2", "#d55e00"
 LONGEST_NAME, LETTERS_BELOW = 24, 60
 # Edges of a network from which its streets are drawn thinner.
 WIDE = 2_000
-LAND, BORDER, STREET, INK, GRID = "#f4f2ee", "#8a8580", "#b5aea5", "#2b2b2b", "#e4e1dc"
+LAND, BORDER, STREET, INK, PALE, GRID = "#f4f2ee", "#8a8580", "#b5aea5", "#2b2b2b", "#6b6660", "#e4e1dc"
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -54,11 +57,11 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def panel_axes(count: int, in_row: int, width: float, height: float, beside: float = 0.0) -> list[Axes]:
-    """Axes of `count` panels of a size in inches, with room `beside` them; surplus axes of the last row are hidden."""
+def panel_axes(count: int, in_row: int, width: float, height: float, below: float = 0.0) -> list[Axes]:
+    """Axes of `count` panels of a size in inches, with room `below` them; surplus axes of the last row are hidden."""
     columns = min(in_row, count)
     rows = math.ceil(count / columns)
-    figure = new_figure(columns * width + beside, rows * height)
+    figure = new_figure(columns * width, rows * height + below)
     every: list[Axes] = np.ravel(figure.subplots(rows, columns, squeeze=False)).tolist()
     for ax in every[count:]:
         ax.set_axis_off()
@@ -73,16 +76,10 @@ def map_figure(domain: Domain, panels: int = 1, beside: float = 0.0) -> Figure:
     return new_figure(width * panels + beside, width * ratio + 0.8)
 
 
-def frame(domain: Domain) -> tuple[float, float, float, float]:
-    """Bounding box (x0, y0, x1, y1) of the domain, widened where a network is flat: a picture needs two dimensions."""
-    x0, y0, x1, y1 = domain.bounds
-    least = max(x1 - x0, y1 - y0) / 20
-    dx, dy = max(0.0, least - (x1 - x0)) / 2, max(0.0, least - (y1 - y0)) / 2
-    return x0 - dx, y0 - dy, x1 + dx, y1 + dy
-
-
-def draw_domain(domain: Domain, ax: Axes | None, title: str | None) -> Axes:
-    """Prepare axes: the window as land or the streets as thin lines, a scale bar under it, nothing else."""
+def draw_domain(
+    domain: Domain, ax: Axes | None, title: str | None, background: Background | None = None, *, bar: bool = True
+) -> Axes:
+    """Prepare axes: the window as land or the streets as thin lines, a background, a scale bar under it if `bar`."""
     from matplotlib.collections import LineCollection
     from matplotlib.patches import PathPatch
 
@@ -96,12 +93,15 @@ def draw_domain(domain: Domain, ax: Axes | None, title: str | None) -> Axes:
         shape = outline(domain.geometry)
         ax.add_patch(PathPatch(shape, facecolor=LAND, edgecolor="none", zorder=0))
         ax.add_patch(PathPatch(shape, facecolor="none", edgecolor=BORDER, linewidth=1.0, zorder=2.5))
+    if background is not None:
+        instance("background", background, Background, "as Background.read(path, domain) makes it").draw(domain, ax)
     ax.set_aspect("equal")
     ax.set_axis_off()
     if title:
         set_title(ax, title)
     set_view(domain, ax)
-    _scale_bar(domain, ax)
+    if bar:
+        _scale_bar(domain, ax)
     return ax
 
 
@@ -114,7 +114,7 @@ def set_view(domain: Domain, ax: Axes, bounds: tuple[float, float, float, float]
     """Show the domain (or wider bounds) with a thin margin, and room for the scale bar below."""
     boxes = np.array([frame(domain), bounds or frame(domain)])
     (x0, y0), (x1, y1) = boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)
-    margin = 0.015 * max(x1 - x0, y1 - y0)
+    margin = MARGIN * max(x1 - x0, y1 - y0)
     room = _bar_level(domain) - 2.6 * margin
     ax.set(xlim=(x0 - margin, x1 + margin), ylim=(min(room, y0 - margin), y1 + margin))
 
@@ -128,8 +128,17 @@ def in_view(domain: Domain, xy: Floats) -> Floats:
 
 
 def set_title(ax: Axes, text: str) -> None:
-    """Write a title above the left corner."""
-    ax.set_title(text, loc="left", fontsize=13, color=INK, pad=8).set_parse_math(False)
+    """Write a title above the left corner; further lines are written smaller."""
+    first, *further = text.split("\n")
+    ax.set_title(first, loc="left", fontsize=13, color=INK, pad=8 + 14 * len(further)).set_parse_math(False)
+    if further:
+        place: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom", "ha": "left"}
+        ax.annotate("\n".join(further), (0, 1), (0, 7), fontsize=9.5, color=PALE, **place).set_parse_math(False)
+
+
+def title_above(figure: Any, text: str) -> None:
+    """Write a title above all maps of a figure, at their left."""
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11, color=INK).set_parse_math(False)
 
 
 def plain_axes(ax: Axes) -> None:
@@ -220,8 +229,10 @@ def _kinds(pattern: PointPattern, by: str | None) -> tuple[list[tuple[int, str]]
     if by not in (pattern.marks or {}):
         msg = f"by: the pattern has no mark {by!r}; it has {', '.join(pattern.marks or {}) or 'none'}."
         raise InputError(msg)
-    values, kind = np.unique((pattern.marks or {})[by].astype(str), return_inverse=True)
-    names = [(k, shortened(str(value))) for k, value in enumerate(values[: len(PALETTE)])]
+    found, number = np.unique((pattern.marks or {})[by].astype(str), return_inverse=True)
+    values = in_order(found.tolist())
+    kind = np.array([values.index(each) for each in found.tolist()], dtype=int)[number]
+    names = [(k, shortened(value)) for k, value in enumerate(values[: len(PALETTE)])]
     further = [(len(PALETTE), OTHERS)] if len(values) > len(PALETTE) else []
     return [*names, *further], np.minimum(kind, len(PALETTE))
 

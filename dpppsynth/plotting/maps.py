@@ -16,6 +16,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.units import density_unit
 from dpppsynth.inference.risk import RelativeRisk
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
+from dpppsynth.plotting.background import Background
 from dpppsynth.plotting.canvas import (
     INK,
     LANDMARK,
@@ -63,6 +64,7 @@ def plot_pattern(
     by: str | None = None,
     landmarks: PointPattern | None = None,
     landmark_label: str = "landmark",
+    background: Background | None = None,
     title: str | None = None,
 ) -> Axes:
     """Draw the points of a pattern in its window or on its streets; coincident points make one larger dot.
@@ -79,14 +81,17 @@ def plot_pattern(
         Public places to show for orientation; those outside the window, or the streets' bounding box, are left out.
     landmark_label : str
         Kind of the landmarks, in the singular.
+    background : Background, optional
+        Public roads, districts and places, such as ``Background.read("roads.gpkg", pattern.domain)``.
     title : str, optional
+        Lines below the first are written smaller.
 
     Raises
     ------
     InputError
         The pattern has no such mark.
     """
-    return _pattern_map(pattern, ax, title, landmarks, landmark_label, by=by)
+    return _pattern_map(pattern, ax, title, landmarks, landmark_label, background, by=by)
 
 
 def _pattern_map(
@@ -95,11 +100,12 @@ def _pattern_map(
     title: str | None,
     landmarks: PointPattern | None,
     landmark_label: str,
+    background: Background | None,
     *,
     by: str | None = None,
     number: int | None = None,
 ) -> Axes:
-    ax = draw_domain(pattern.domain, ax, title)
+    ax = draw_domain(pattern.domain, ax, title, background)
     handles = draw_dots(pattern, ax, by=by, number=number)
     if landmarks is not None:
         _landmarks(landmarks, pattern.domain, landmark_label, ax, handles)
@@ -114,6 +120,7 @@ def plot_intensity(
     *,
     landmarks: PointPattern | None = None,
     landmark_label: str = "landmark",
+    background: Background | None = None,
     of: str = "points",
     scale: ColourScale | None = None,
     title: str | None = None,
@@ -127,7 +134,7 @@ def plot_intensity(
     ----------
     intensity : Intensity or KernelIntensity
         For instance `release.intensity`; or `kernel_intensity(pattern, bandwidth)`, as confidential as the pattern.
-    ax, landmarks, landmark_label, title
+    ax, landmarks, landmark_label, background, title
         As in `plot_pattern`.
     of : str
         Unit of the intensity: "persons" for that of a heat map, or of reports.
@@ -136,7 +143,7 @@ def plot_intensity(
         square root or logarithm where 95 % of the map would not be seen otherwise, which its legend says.
     """
     domain = intensity.mesh.domain
-    ax = draw_domain(domain, ax or map_figure(domain, beside=1.1).subplots(), title)
+    ax = draw_domain(domain, ax or map_figure(domain, beside=1.1).subplots(), title, background)
     unit, _ = density_unit(domain.unit, streets=isinstance(domain, LinearNetwork))
     painting = Painting.of(intensity)
     scale = scale or ColourScale.of([painting.shades()])
@@ -162,6 +169,7 @@ def plot_heatmap(
     *,
     landmarks: PointPattern | None = None,
     landmark_label: str = "landmark",
+    background: Background | None = None,
     title: str | None = None,
 ) -> Axes:
     """Draw a heat map: shares of the largest value, under a Gaussian filter.
@@ -174,7 +182,7 @@ def plot_heatmap(
     bandwidth : float, optional
         Standard deviation of the filter, in the unit of the window or of the square, as in `release.heatmap`: 2 % of
         the longer side unless given. Something tiny, such as 1e-6, filters nothing, for a map that is smooth already.
-    ax, landmarks, landmark_label, title
+    ax, landmarks, landmark_label, background, title
         As in `plot_pattern`.
 
     Raises
@@ -184,7 +192,7 @@ def plot_heatmap(
         bandwidth is not positive.
     """
     window, heat = _heat(release, bandwidth)
-    ax = draw_domain(window, ax or map_figure(window, beside=1.1).subplots(), title)
+    ax = draw_domain(window, ax or map_figure(window, beside=1.1).subplots(), title, background)
     shares = heat.T / heat.max()
     inside = shares[pixels_near(window, shares.shape)]
     # Under a filter the logarithm would show how its tails fall, and not where anybody is.
@@ -273,6 +281,7 @@ def plot_comparison(
     *,
     landmarks: PointPattern | None = None,
     landmark_label: str = "landmark",
+    background: Background | None = None,
     confidential: bool = True,
 ) -> tuple[Axes, Axes]:
     """Draw the sensitive pattern beside a synthetic one, marked CONFIDENTIAL: for the custodian's eyes.
@@ -283,7 +292,7 @@ def plot_comparison(
         In the same window, or on the same network.
     axes : two matplotlib.axes.Axes, optional
         Of one figure.
-    landmarks, landmark_label
+    landmarks, landmark_label, background
         As in `plot_pattern`.
     confidential : bool
         Whether to mark the figure; False only where the original is no data about anybody.
@@ -300,10 +309,9 @@ def plot_comparison(
     left, right = axes if axes is not None else map_figure(domain, panels=2).subplots(1, 2)
     # Dots of one opacity and area: what is darker has more points.
     number = max(len(original), len(synthetic))
-    _pattern_map(
-        original, left, "Original (sensitive)" if confidential else "Original", landmarks, landmark_label, number=number
-    )
-    _pattern_map(synthetic, right, "Synthetic", landmarks, landmark_label, number=number)
+    shown = (landmarks, landmark_label, background)
+    _pattern_map(original, left, "Original (sensitive)" if confidential else "Original", *shown, number=number)
+    _pattern_map(synthetic, right, "Synthetic", *shown, number=number)
     if confidential:
         mark_confidential(left.figure, "shows sensitive points")
     return left, right
@@ -331,6 +339,7 @@ def plot_relative_risk(
     *,
     threshold: float = 1.0,
     certainty: float = 0.95,
+    background: Background | None = None,
     title: str | None = None,
 ) -> Axes:
     """Draw the relative risk, and where it is above a threshold with some posterior probability.
@@ -347,6 +356,8 @@ def plot_relative_risk(
         1 is the average risk of the population.
     certainty : float
         Probability of excess from which places are outlined.
+    background : Background, optional
+        As in `plot_pattern`.
     title : str, optional
         Budget and public number of points unless given.
 
@@ -361,7 +372,7 @@ def plot_relative_risk(
     probability("certainty", certainty)
     domain = risk.mesh.domain
     title = ", ".join(filter(None, ("Relative risk", risk.terms))) if title is None else title
-    ax = draw_domain(domain, ax or map_figure(domain, beside=1.1).subplots(), title)
+    ax = draw_domain(domain, ax or map_figure(domain, beside=1.1).subplots(), title, background)
     streets = isinstance(domain, LinearNetwork)
     shown, least = (_streets if streets else _window)(risk, threshold, certainty, ax)
     set_view(domain, ax)

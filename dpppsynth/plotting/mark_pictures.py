@@ -14,25 +14,26 @@ from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.units import density_unit
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.plotting.background import Background, frame
 from dpppsynth.plotting.canvas import (
     GRID,
     INK,
     MANY,
     POINT,
     draw_domain,
-    frame,
     new_figure,
     panel_axes,
     plain_axes,
     set_title,
     set_view,
     shortened,
+    title_above,
 )
 from dpppsynth.plotting.surfaces import ColourScale, Painting, draw_colour_bar
 from dpppsynth.spatial.mark_space import HOURS_OF_WEEK, Times
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.time_periods import DAYS, MOST, calendar, instant_text
+from dpppsynth.spatial.time_periods import DAYS, MOST, calendar, in_order, instant_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,17 +76,24 @@ class IntensityOfMark:
 
 
 def plot_by_type(
-    release: Marked, types: Sequence[str] | None = None, *, pattern: PointPattern | None = None
+    release: Marked,
+    types: Sequence[str] | None = None,
+    *,
+    pattern: PointPattern | None = None,
+    background: Background | None = None,
+    title: str | None = None,
 ) -> list[Axes]:
-    """Draw the intensity of each type, all under one colour scale.
+    """Draw the intensity of each type, all under one colour scale; streets are all as wide.
 
     Parameters
     ----------
     release : MarkedRelease
     types : sequence of str, optional
-        The first twelve unless given.
+        The first twelve unless given, days of the week from Monday on.
     pattern : PointPattern, optional
         Synthetic points of the release, drawn above the map of their type.
+    background, title
+        As in `plot_pattern`; the title is that of all maps together.
 
     Raises
     ------
@@ -96,10 +104,11 @@ def plot_by_type(
     if own is None:
         msg = "release: its points have no types; plot_by_time draws their times."
         raise InputError(msg)
-    shown = [one_of("types", each, own.values) for each in (own.values[:PANELS] if types is None else types)]
+    first = in_order(own.values)[:PANELS]
+    shown = [one_of("types", each, own.values) for each in (first if types is None else types)]
     points = [] if pattern is None else [pattern.xy[_marked(pattern, own.name) == each] for each in shown]
     parts = {each: IntensityOfMark(release.intensity, {"type": each}) for each in shown}
-    return draw_panels(parts, points)
+    return draw_panels(parts, points, background=background, title=title)
 
 
 def plot_by_time(
@@ -108,8 +117,10 @@ def plot_by_time(
     *,
     type: str | None = None,  # noqa: A002 - as in `intensity`
     pattern: PointPattern | None = None,
+    background: Background | None = None,
+    title: str | None = None,
 ) -> list[Axes]:
-    """Draw the intensity by time, all under one colour scale.
+    """Draw the intensity by time, all under one colour scale; streets are all as wide.
 
     Parameters
     ----------
@@ -121,6 +132,8 @@ def plot_by_time(
         Of this type alone.
     pattern : PointPattern, optional
         Synthetic points of the release, each drawn above the map of its year or month, or of the nearest instant.
+    background, title
+        As in `plot_by_type`.
 
     Raises
     ------
@@ -149,7 +162,7 @@ def plot_by_time(
     means = {name: tuple((start + (end - start) * within).tolist()) for name, (start, end) in periods.items()}
     parts = {name: IntensityOfMark(release.intensity, chosen, each) for name, each in (means or instants).items()}
     per = f" and {own.unit.removesuffix('s')}" if own.unit else ", per unit of time"
-    return draw_panels(parts, points, per=per)
+    return draw_panels(parts, points, per=per, background=background, title=title)
 
 
 def plot_marginal(
@@ -200,9 +213,15 @@ def _marked(pattern: PointPattern, name: str) -> Any:
 
 
 def draw_panels(
-    parts: Mapping[str, Any], points: Sequence[Floats] = (), *, of: str = "points", per: str = ""
+    parts: Mapping[str, Any],
+    points: Sequence[Floats] = (),
+    *,
+    of: str = "points",
+    per: str = "",
+    background: Background | None = None,
+    title: str | None = None,
 ) -> list[Axes]:
-    """Draw intensities, by their titles, as maps of equal size, side by side, under one colour scale.
+    """Draw intensities, by their titles, as maps of equal size, side by side, under one colour scale and scale bar.
 
     Each map may have points (n, 2) above it. `of` is what the intensity counts, `per` what it is by beside area.
     """
@@ -210,25 +229,29 @@ def draw_panels(
     streets = isinstance(domain, LinearNetwork)
     x0, y0, x1, y1 = frame(domain)
     ratio = float(np.clip((y1 - y0) / (x1 - x0), 0.4, 2.0))
-    every = panel_axes(len(parts), IN_ROW, PANEL / math.sqrt(ratio), PANEL * math.sqrt(ratio) + 0.5, beside=1.2)
+    size = PANEL / math.sqrt(ratio), PANEL * math.sqrt(ratio) + 0.5
+    every = panel_axes(len(parts), IN_ROW, *size, below=1.2)
     unit, _ = density_unit(domain.unit, streets=streets)
     paintings = [Painting.of(each) for each in parts.values()]
     scale = ColourScale.of([each.shades() for each in paintings])
-    for name, painting, ax in zip(parts, paintings, every, strict=False):
-        draw_domain(domain, ax, None)
+    for k, (name, painting, ax) in enumerate(zip(parts, paintings, every, strict=False)):
+        draw_domain(domain, ax, None, background, bar=k == 0)
         ax.set_title(shortened(name), loc="left", fontsize=11, color=INK, pad=4).set_parse_math(False)
-        shown = painting.draw(ax, scale)
+        shown = painting.draw(ax, scale, even=True)
         set_view(domain, ax)
     for ax, xy in zip(every, points, strict=False):
         share = min(1.0, MANY / max(1, sum(map(len, points)))) ** 0.5
         style: dict[str, Any] = {"s": max(0.8, 5 * share), "alpha": max(0.25, share)}
         ax.scatter(*xy.T, color="white", edgecolors=INK, linewidths=0.35 * share, zorder=3, **style)
     draw_colour_bar(shown, every, f"{of} per {unit}{per}", scale, "streets" if streets else "area")
+    if title:
+        title_above(every[0].figure, title)
     return every[: len(parts)]
 
 
 def _bars(table: Any, ax: Axes | None, band: str) -> Axes:
     ax = new_figure(5.6, 1.4 + 0.34 * len(table)).subplots() if ax is None else ax
+    table = table.loc[in_order([*table.index])]
     place = np.arange(len(table))
     ax.barh(place, table["points"], color=POINT, alpha=0.35, height=0.7)
     ax.hlines(place, table["lower"], table["upper"], color=INK, linewidth=1.6, label=band)

@@ -13,7 +13,8 @@ import shapely
 
 from dpppsynth.core.units import density_unit
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.plotting.canvas import frame, outline, thinner
+from dpppsynth.plotting.background import frame
+from dpppsynth.plotting.canvas import outline, thinner
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import Intensity, PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats, Ints, Pieces
@@ -33,6 +34,8 @@ SEEN, FAINT = 0.2, 0.02
 DECADES = 4
 # Ticks of a colour bar lie at least so far apart, as shares of its length.
 APART = 0.09
+# Inches of a colour bar below several maps.
+BAR = 5.0
 # Letters of a label that stand along an inch of a picture's height, and the arrows of a colour bar.
 LETTERS_PER_INCH = 11
 EXTEND = {(False, False): "neither", (False, True): "max", (True, False): "min", (True, True): "both"}
@@ -140,24 +143,39 @@ class ColourScale:
 
 
 def draw_colour_bar(shown: Any, axes: Any, label: str, scale: ColourScale, along: str) -> None:
-    """Draw a colour bar beside one map or several; a scale that is not linear stands under its label."""
-    figure: Any = (axes[0] if isinstance(axes, list) else axes).figure
-    lines = [label, *textwrap.wrap(scale.words(along), int(LETTERS_PER_INCH * figure.get_size_inches()[1]))]
-    bar_with_ticks(shown, axes, "\n".join(lines), scale.ticks(), EXTEND[scale.under, scale.beyond], "{:,.6g}".format)
+    """Draw a colour bar beside one map, or below several; a scale that is not linear stands under its label."""
+    below = isinstance(axes, list)
+    figure: Any = (axes[0] if below else axes).figure
+    room = int(LETTERS_PER_INCH * figure.get_size_inches()[0 if below else 1])
+    lines = [label, *textwrap.wrap(scale.words(along), room)]
+    ends = EXTEND[scale.under, scale.beyond]
+    bar_with_ticks(shown, axes, "\n".join(lines), scale.ticks(), ends, "{:,.6g}".format, below=below)
 
 
 def bar_with_ticks(
-    shown: Any, axes: Any, label: str, ticks: Sequence[float], extend: str, text: Callable[[float], str]
+    shown: Any,
+    axes: Any,
+    label: str,
+    ticks: Sequence[float],
+    extend: str,
+    text: Callable[[float], str],
+    *,
+    below: bool = False,
 ) -> None:
-    """Draw a colour bar with the given ticks, in the given words."""
+    """Draw a colour bar with the given ticks, in the given words, beside the axes or `below` them."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     figure: Any = (axes[0] if isinstance(axes, list) else axes).figure
-    bar: Any = figure.colorbar(shown, ax=axes, shrink=0.8, pad=0.02, label=label, extend=extend)
+    width = BAR / figure.get_size_inches()[0]
+    place: dict[str, Any] = {"shrink": 0.8, "pad": 0.02}
+    if below:
+        place = {"location": "bottom", "shrink": min(0.9, width), "pad": 0.02, "aspect": 28}
+    bar: Any = figure.colorbar(shown, ax=axes, label=label, extend=extend, **place)
     bar.outline.set_visible(False)
-    bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
-    bar.ax.yaxis.set_minor_locator(NullLocator())
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: text(value)))
+    axis = bar.ax.xaxis if below else bar.ax.yaxis
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _place: text(value)))
 
 
 # Along the longer side of an intensity; a piecewise constant one has edges, and three times as many.
@@ -166,6 +184,8 @@ PIXELS = 240
 SPOT = 12
 # Width of a street in points where the intensity is zero and where it is largest.
 THIN, THICK = 1.2, 6.0
+# The same of all streets on small maps, where widths would hide the colours of what is beside them.
+EVEN = 1.6
 PALEST = 0.22
 # Stretches that a value must reach along to be seen.
 VISIBLE = 4
@@ -204,14 +224,15 @@ class Painting:
         top = _spot_top(self.values) if steps else float(self.values.max())
         return Shades(self.values[self.seen > 0], self.seen[self.seen > 0], top)
 
-    def draw(self, ax: Axes, scale: ColourScale) -> AxesImage | LineCollection:
-        """Fill the window, or colour the streets of the network."""
+    def draw(self, ax: Axes, scale: ColourScale, *, even: bool = False) -> AxesImage | LineCollection:
+        """Fill the window, or colour the streets of the network, which are wider where it is larger unless `even`."""
         domain = self.intensity.mesh.domain
         if self.lines is not None:
             from matplotlib import colormaps
             from matplotlib.colors import ListedColormap
 
-            widths = thinner(domain) * (THIN + (THICK - THIN) * scale.shares(self.values))
+            share = scale.shares(self.values)
+            widths = thinner(domain) * (np.full(len(share), EVEN) if even else THIN + (THICK - THIN) * share)
             # Dark is high, and its palest colours are left out: thin lines on white must be seen.
             colours = ListedColormap(colormaps["YlGnBu"](np.linspace(PALEST, 1, 256)))
             return draw_streets(self.lines, self.values, widths, ax, cmap=colours, norm=scale.norm(), capstyle="round")
@@ -278,10 +299,13 @@ def _spot_top(values: Floats) -> float:
 
 
 def draw_streets(lines: Floats, values: Floats, widths: Floats, ax: Axes, **style: Any) -> LineCollection:
-    """Draw stretches (m, 2, 2) of streets in the colours of values (m,) and of widths (m,), the widest on top."""
+    """Draw stretches (m, 2, 2) of streets in the colours of values (m,) and of widths (m,), the widest on top.
+
+    Of those as wide, the highest are on top.
+    """
     from matplotlib.collections import LineCollection
 
-    order = np.argsort(widths, kind="stable")
+    order = np.lexsort((values, widths))
     drawn = LineCollection(list(lines[order]), array=values[order], linewidths=widths[order], zorder=1, **style)
     ax.add_collection(drawn, autolim=False)
     return drawn

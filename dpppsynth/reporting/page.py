@@ -14,6 +14,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.rounding import stated
 from dpppsynth.inference.risk import Effects
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.plotting import Background
 from dpppsynth.privacy.catalogue import text
 from dpppsynth.privacy.interpretation import averaged
 from dpppsynth.privacy.nearby_population import people_within, require_reach
@@ -24,6 +25,7 @@ from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.heading import Heading
 from dpppsynth.reporting.subject import Subject, open_subject
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.time_periods import in_order
 
 NO_HEADING = Heading()
 TEMPLATE = "report.html.jinja"
@@ -131,19 +133,20 @@ def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
 
 def _maps(subject: Subject) -> dict[str, Any]:
     """Maps of patterns, of the first one's levels, and of intensities."""
-    first, further, by_level = None, [], []
+    first, further, by_level, under = None, [], [], subject.background
     what = "moved points" if subject.words.moved else "first synthetic pattern"
     if subject.patterns:
-        first = report_pictures.pattern_map(subject.patterns[0], f"Map of the {what}.", by=_coloured(subject))
-    for k, each in enumerate(subject.patterns[1 : 1 + FURTHER], 2):
-        further.append(
-            (f"Synthetic pattern {k}", report_pictures.pattern_map(each, f"Map of pattern {k}.", small=True))
+        first = report_pictures.pattern_map(
+            subject.patterns[0], f"Map of the {what}.", by=_coloured(subject), background=under
         )
+    for k, each in enumerate(subject.patterns[1 : 1 + FURTHER], 2):
+        picture = report_pictures.pattern_map(each, f"Map of pattern {k}.", small=True, background=under)
+        further.append((f"Synthetic pattern {k}", picture))
     if subject.by is not None and subject.patterns:
-        for level in list(subject.levels)[:LEVELS]:
+        for level in in_order([*subject.levels])[:LEVELS]:
             at = subject.of_level(subject.patterns[0], level)
             alt = f"Map of the {what}, {subject.by} {level}."
-            by_level.append((level, report_pictures.pattern_map(at, alt, small=True)))
+            by_level.append((level, report_pictures.pattern_map(at, alt, small=True, background=under)))
     by = _coloured(subject)
     return {
         "coloured": "" if by is None or first is None else f", colours by {by}",
@@ -174,7 +177,9 @@ def _heat_map(subject: Subject) -> dict[str, Any]:
     if not isinstance(release, Release) or not isinstance(release, HeatMapped):
         return {"heat_map": None}
     return {
-        "heat_map": report_pictures.heat_map(release, "Private heat map: where persons are, as shares of the maximum."),
+        "heat_map": report_pictures.heat_map(
+            release, "Private heat map: where persons are, as shares of the maximum.", subject.background
+        ),
         "blur": release.blur(),
         "remarks": words.remarks(release),
         "alarm": words.alarm(release),
@@ -189,7 +194,7 @@ def _risk(subject: Subject) -> dict[str, Any]:
         return {"risk_map": None, "risk_offset": False, "effect_rows": []}
     model: Any = release.estimator
     rows = [] if model.covariates is None else _effects(release.effects)
-    picture = report_pictures.risk_map(release.risk)
+    picture = report_pictures.risk_map(release.risk, subject.background)
     return {"risk_map": picture, "risk_offset": model.offset is not None, "effect_rows": rows}
 
 
@@ -208,23 +213,24 @@ def _mark_pictures(subject: Subject) -> list[tuple[str, report_pictures.Picture]
     if not has_marks(release) or not release.inferred:
         return []
     pattern = subject.patterns[0] if subject.patterns else None
-    return [*report_pictures.mark_pictures(release, pattern), *report_pictures.risks_by_type(release)]
+    under = subject.background
+    return [*report_pictures.mark_pictures(release, pattern, under), *report_pictures.risks_by_type(release, under)]
 
 
 def _intensities(subject: Subject) -> list[tuple[str, report_pictures.Picture]]:
-    words, found = subject.words, dict(list(subject.intensities().items())[:LEVELS])
+    words, found, under = subject.words, subject.intensities(), subject.background
+    found = {level: found[level] for level in in_order([*found])[:LEVELS]}
     whose = "" if words.counts == "points" else f"of {words.counts}"
     caption, alt = f"{whose and f'{whose}, '}{words.intensity}", f"released intensity{whose and f' {whose}'}"
     if not found:
         return []
     if subject.by is None:
-        alone = report_pictures.intensity_map(found[""], f"Map of the {alt}, {words.intensity}.", words.counts)
+        alone = report_pictures.intensity_map(found[""], f"Map of the {alt}, {words.intensity}.", words.counts, under)
         return [(caption, alone)]
     levels = f"by {subject.by}: {', '.join(found)}"
     alt = f"Maps of the {alt}, {words.intensity}, under one colour scale, {levels}."
-    return [
-        (f"{caption}, under one colour scale, {levels}", report_pictures.intensity_panels(found, alt, words.counts))
-    ]
+    picture = report_pictures.intensity_panels(found, alt, words.counts, under)
+    return [(f"{caption}, under one colour scale, {levels}", picture)]
 
 
 REPORT = certificate.REPORT
@@ -238,6 +244,7 @@ def write_report(
     *,
     population: Offset | None = None,
     heading: Heading = NO_HEADING,
+    background: Background | None = None,
     progress: Callable[[str], object] | None = None,
     limit: bool = True,
 ) -> Path:
@@ -254,6 +261,8 @@ def write_report(
         Public inhabitants, as counts: the page then says how many live within the privacy radius.
     heading : Heading
         Title, custodian and purpose; what it leaves empty is as in an earlier report that is replaced.
+    background : Background, optional
+        Public roads, districts and places, drawn under every map.
     progress : callable, optional
         Is told what is being done; large patterns take seconds.
     limit : bool
@@ -286,7 +295,7 @@ def write_report(
     place = release_folder(folder)
     target = _place(place / REPORT if out is None else out)
     whole = heading.over(Heading.of(target))
-    text = render_report(place, progress, population=population, heading=whole, limit=limit)
+    text = render_report(place, progress, population=population, heading=whole, background=background, limit=limit)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(target) as file:
@@ -304,10 +313,12 @@ def render_report(
     *,
     population: Offset | None = None,
     heading: Heading = NO_HEADING,
+    background: Background | None = None,
     limit: bool = True,
 ) -> str:
     """The page that `write_report` writes, as text; errors as there, but for those of `out`."""
-    return page(open_subject(folder, progress, limit=limit), progress, population, heading)
+    subject = open_subject(folder, progress, background=background, limit=limit)
+    return page(subject, progress, population, heading)
 
 
 def is_report(path: Path) -> bool:

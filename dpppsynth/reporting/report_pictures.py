@@ -20,6 +20,7 @@ from dpppsynth.evaluation.metrics import kept_part
 from dpppsynth.inference.risk import RelativeRisk
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import (
+    Background,
     plot_by_time,
     plot_by_type,
     plot_epsilon_curve,
@@ -101,61 +102,71 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def pattern_map(pattern: PointPattern, alt: str, *, by: str | None = None, small: bool = False) -> Picture:
+def pattern_map(
+    pattern: PointPattern,
+    alt: str,
+    *,
+    by: str | None = None,
+    small: bool = False,
+    background: Background | None = None,
+) -> Picture:
     """Draw a synthetic pattern over its domain, with the values of a mark in colours."""
     figure = _map_figure(pattern.domain, SMALL_SHARE if small else MAP_SHARE)
-    drawn = not small and len(pattern) + shapely.get_num_coordinates(pattern.domain.geometry) <= DRAWN_POINTS
-    return _picture(plot_pattern(pattern, figure.subplots(), by=by), alt, drawn=drawn)
+    corners = 0 if background is None else shapely.get_num_coordinates(background.geometries).sum()
+    corners += shapely.get_num_coordinates(pattern.domain.geometry)
+    drawn = not small and len(pattern) + corners <= DRAWN_POINTS
+    return _picture(plot_pattern(pattern, figure.subplots(), by=by, background=background), alt, drawn=drawn)
 
 
-def intensity_map(intensity: Intensity, alt: str, of: str = "points") -> Picture:
+def intensity_map(intensity: Intensity, alt: str, of: str = "points", background: Background | None = None) -> Picture:
     """Draw a released intensity of points or persons; always as pixels, since it is an image anyway."""
-    return _picture(plot_intensity(intensity, _beside_bar(intensity.mesh.domain), of=of), alt, drawn=False)
+    ax = plot_intensity(intensity, _beside_bar(intensity.mesh.domain), of=of, background=background)
+    return _picture(ax, alt, drawn=False)
 
 
-def intensity_panels(intensities: Mapping[str, Intensity], alt: str, of: str = "points") -> Picture:
+def intensity_panels(
+    intensities: Mapping[str, Intensity], alt: str, of: str = "points", background: Background | None = None
+) -> Picture:
     """Draw the released intensities of levels side by side, under one colour scale."""
-    return _picture(draw_panels(intensities, of=of)[0], alt, drawn=False)
+    return _picture(draw_panels(intensities, of=of, background=background)[0], alt, drawn=False)
 
 
-def risk_map(risk: RelativeRisk) -> Picture:
+def risk_map(risk: RelativeRisk, background: Background | None = None) -> Picture:
     """Draw the relative risk, and mark the places where it is almost certainly above average."""
     alt = "Map of the relative risk; places where it is above average with probability .95 or more are marked."
-    return _picture(plot_relative_risk(risk, _beside_bar(risk.mesh.domain)), alt, drawn=False)
+    ax = plot_relative_risk(risk, _beside_bar(risk.mesh.domain), background=background)
+    return _picture(ax, alt, drawn=False)
 
 
-def mark_pictures(release: Marked, pattern: PointPattern | None) -> Iterator[tuple[str, Picture]]:
+def mark_pictures(
+    release: Marked, pattern: PointPattern | None, background: Background | None = None
+) -> Iterator[tuple[str, Picture]]:
     """Captions and pictures of types and times."""
     types, times = release.marks.types, release.marks.times
+    shown: dict[str, Any] = {"pattern": pattern, "background": background}
     if types is not None:
         alt = f"Maps of the released intensity by {types.name}, under one colour scale."
-        yield (
-            f"Private intensity by {types.name}",
-            _picture(plot_by_type(release, pattern=pattern)[0], alt, drawn=False),
-        )
+        yield f"Private intensity by {types.name}", _picture(plot_by_type(release, **shown)[0], alt, drawn=False)
         alt = f"Expected points by {types.name}, with credible intervals."
         yield f"Expected points by {types.name}", _picture(plot_marginal(release, "types", title=types.name), alt)
     if times is not None:
         alt = f"Maps of the released intensity by {times.name}, under one colour scale."
-        yield (
-            f"Private intensity by {times.name}",
-            _picture(plot_by_time(release, pattern=pattern)[0], alt, drawn=False),
-        )
+        yield f"Private intensity by {times.name}", _picture(plot_by_time(release, **shown)[0], alt, drawn=False)
         alt = f"Expected points by {times.name}, {'around the clock, ' * times.periodic}with credible intervals."
         yield f"Expected points by {times.name}", _picture(plot_marginal(release, "time", title=times.name), alt)
 
 
-def risks_by_type(release: Any) -> Iterator[tuple[str, Picture]]:
+def risks_by_type(release: Any, background: Background | None = None) -> Iterator[tuple[str, Picture]]:
     """Captions and maps of the relative risk of the first types, where a release has a risk by type."""
     types = release.marks.types
     if types is not None and release.has_risk:
         for kind in types.values[:RISKS]:
-            yield f"Relative risk by {types.name}, {kind}", risk_map(release.risk_of(type=kind))
+            yield f"Relative risk by {types.name}, {kind}", risk_map(release.risk_of(type=kind), background)
 
 
-def heat_map(release: HeatMapped, alt: str) -> Picture:
+def heat_map(release: HeatMapped, alt: str, background: Background | None = None) -> Picture:
     """Draw the heat map of a release, under its usual filter; always as pixels."""
-    return _picture(plot_heatmap(release, ax=_beside_bar(release.domain)), alt, drawn=False)
+    return _picture(plot_heatmap(release, ax=_beside_bar(release.domain), background=background), alt, drawn=False)
 
 
 def epsilon_curve(guarantee: Guarantee, domain: Domain, alt: str) -> Picture:

@@ -10,6 +10,7 @@ from dpppsynth.contract import registry
 from dpppsynth.contract.result import MechanismResult
 from dpppsynth.contract.statistic import Statistic
 from dpppsynth.contract.words import MechanismWords, largest_error_plan
+from dpppsynth.plotting import Background
 from dpppsynth.privacy.catalogue import text
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release import CoxRelease, Release, StratifiedRelease, certificate
@@ -28,7 +29,7 @@ RANDOMNESS = "randomness"
 class Subject:
     """A verified release: its certificate as it was read, its first synthetic patterns, and how many there are in all.
 
-    Patterns are marked by level where there are levels.
+    Patterns are marked by level where there are levels. A `background` is drawn under its maps.
     """
 
     folder: Path
@@ -37,6 +38,7 @@ class Subject:
     release: Release | StratifiedRelease
     patterns: tuple[PointPattern, ...]
     count: int
+    background: Background | None = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -88,7 +90,13 @@ class Subject:
         return pattern if marks is None else pattern.part(marks.astype(str) == level, synthetic=True)
 
 
-def open_subject(path: str | Path, progress: Callable[[str], object] | None = None, *, limit: bool = True) -> Subject:
+def open_subject(
+    path: str | Path,
+    progress: Callable[[str], object] | None = None,
+    *,
+    background: Background | None = None,
+    limit: bool = True,
+) -> Subject:
     """Check a release, by its folder or certificate, and open it.
 
     InputError where there is no readable release; PrivacyCheckError where its certificate does not hold. A certificate
@@ -106,7 +114,7 @@ def open_subject(path: str | Path, progress: Callable[[str], object] | None = No
         opened = OpenedRelease(found, verification, load_verified(found, verification))
         say("reading synthetic patterns")
         patterns = _first_patterns(opened)
-    return Subject(folder, cert, verification, opened.release, patterns, len(opened.patterns))
+    return Subject(folder, cert, verification, opened.release, patterns, len(opened.patterns), background)
 
 
 def _first_patterns(opened: OpenedRelease) -> tuple[PointPattern, ...]:

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dpppsynth.spatial.mark_space import HOURS_OF_DAY, HOURS_OF_WEEK, Times
+from dpppsynth.spatial.marks import is_number
 
 # Periods of the calendar that are told one by one: at least, and at most.
 FEWEST, MOST = 2, 12
 # Parts of a range that has no calendar.
 PARTS = 8
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+# Days of the week, Monday first, and months, by the names that files give them.
+CALENDARS = tuple(
+    tuple(names.split())
+    for names in (
+        "mon tue wed thu fri sat sun",
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "mo di mi do fr sa so",
+        "montag dienstag mittwoch donnerstag freitag samstag sonntag",
+        "lundi mardi mercredi jeudi vendredi samedi dimanche",
+        "lunes martes miércoles jueves viernes sábado domingo",
+        "jan feb mar apr may jun jul aug sep oct nov dec",
+        "january february march april may june july august september october november december",
+    )
+)
 # Days beyond which the hour of an instant tells nothing.
 LONG = 60
 
@@ -40,6 +57,22 @@ def periods(times: Times) -> dict[str, tuple[float, float]]:
     # Parts of a range of few days may read the same: then they are numbered.
     same = len(set(names)) < len(names)
     return {f"{k}: {name}" if same else name: each for k, (name, each) in enumerate(zip(names, bounds, strict=True), 1)}
+
+
+def in_order(names: Sequence[str]) -> list[str]:
+    """Values of a mark in the order of a map's legend: days of the week, months and numbers in theirs, others as given.
+
+    Examples
+    --------
+    >>> in_order(["Friday", "Monday", "Sunday"]), in_order(["10", "9"]), in_order(["theft", "arson"])
+    (['Monday', 'Friday', 'Sunday'], ['9', '10'], ['theft', 'arson'])
+    """
+    folded = [name.strip().rstrip(".").casefold() for name in names]
+    for days in CALENDARS:
+        if set(days).issuperset(folded):
+            return [name for _, name in sorted(zip(map(days.index, folded), names, strict=True))]
+    numbers = all(is_number(name) for name in names)
+    return sorted(names, key=float) if numbers else list(names)
 
 
 def calendar(times: Times) -> dict[str, tuple[float, float]]:

@@ -1,4 +1,6 @@
-"""`inspect` takes the very command line of `synthesize`."""
+"""`inspect` and `check` take the very command line of `synthesize`."""
+
+import shlex
 
 import numpy as np
 import pytest
@@ -16,9 +18,12 @@ def options(name):
     }
 
 
-def test_no_option_of_a_release_is_missing():
-    theirs, ours = options("synthesize"), options("inspect")
-    assert {form: flag for form, flag in theirs.items() if ours.get(form) is not flag} == {}
+@pytest.mark.parametrize("name", ["inspect", "check"])
+def test_no_option_of_a_release_is_missing(name):
+    theirs, ours = options("synthesize"), options(name)
+    # A check opens no file of points.
+    own = {"points"} if name == "check" else set()
+    assert {form: flag for form, flag in theirs.items() if ours.get(form) is not flag}.keys() == own
     assert len(theirs) > 80
 
 
@@ -51,7 +56,9 @@ def test_what_passes_is_released_by_the_same_line(name, points, tmp_path):
     words = tuple(word for word in words if name != "persons" or word != "--rows-are-persons")
     out = tmp_path / "release"
     said = spoken(run("inspect", *words, "--out", out, "--private", tmp_path / "private"))
-    assert "Every row keeps the rules." in said
+    # A number of rows that is secret does not stand on a screen.
+    kept = "Every row keeps the rules." if name == "persons" else "60 of 60 rows read, and every one keeps the rules."
+    assert kept in said
     # The folder of the release is left alone.
     assert not out.exists()
     run("synthesize", *words, "--out", out)
@@ -75,3 +82,33 @@ def test_options_of_another_mechanism_are_refused_as_for_a_release(points, tmp_p
     one = spoken(run("inspect", *words, "--private", tmp_path / "private", code=2))
     other = spoken(run("synthesize", *words, "--out", tmp_path / "out", code=2))
     assert one == other
+
+
+SECRET = ("--method", "laplace", "--relation", "add-remove", "--expected-n", 50, "--spacing", 5)
+
+
+@pytest.mark.parametrize("line", [LINES["cells"], (), SECRET, ("--relation", "add-remove")])
+def test_rows_are_counted_where_their_number_is_no_secret(line, points, tmp_path):
+    """60 rows, and one outside."""
+    points.write_text(points.read_text() + "11,1,a,3,p99\n")
+    budget = ("--epsilon", 5, "--rows-are-persons") if "--method" in line else ()
+    words = (points, "--window", "0,0,10,10", *line, *budget, "--private", tmp_path / "private")
+    words = words if "--method" in line else tuple("--out" if word == "--private" else word for word in words)
+    said = spoken(run("inspect", *words, code=2))
+    told = run("inspect", *words, "--json", code=2).stdout
+    public = "add-remove" not in line
+    assert ("61 of 61 rows read, of which 1 breaks a rule." in said) is public
+    assert ('"rows": 61' in told) is public
+    assert ("61" in said + told) is public
+
+
+def test_a_check_takes_the_line_of_a_release_and_names_the_next(points, tmp_path):
+    words = ("--window", "0,0,10,10", *LINES["cells"], "--epsilon", 5, "--n", 60)
+    reading = ("--snap", 0.5, "--count", "t", "--rows-are-persons", "--patterns", 1, "--out", tmp_path / "release")
+    said = run("check", *words, *reading).stdout
+    line = next(each for each in said.splitlines() if each.startswith("Next")).partition(": dpppsynth ")[2]
+    assert shlex.split(line) == ["synthesize", "points.csv", *map(str, (*words, *reading))]
+    assert "snap: must be a positive" in spoken(run("check", *words, "--snap", -1, code=2))
+    assert "skip_outside" in spoken(run("check", *words, "--skip-outside", code=2)).replace(
+        "--skip-outside", "skip_outside"
+    )

@@ -212,11 +212,11 @@ class TestNetworkFiles:
             ),
             (
                 [LINES[0], shapely.LineString()],
-                "1 of 2 have an empty geometry; let --collapse-short 0.5 leave them out.",
+                "1 of 2 has an empty geometry; let --collapse-short 0.5 leave them out.",
             ),
             (
                 [LINES[0], shapely.LineString([(0, 0), (0, 0)])],
-                "1 of 2 have no length; let --collapse-short 0.5 leave them out.",
+                "1 of 2 has no length; let --collapse-short 0.5 leave them out.",
             ),
             ([shapely.Point(0, 0)], "must be LineStrings or MultiLineStrings"),
         ],

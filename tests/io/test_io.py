@@ -574,7 +574,7 @@ class TestInspection:
     def test_clean_file_writes_nothing(self, csv_file, tmp_path):
         (tmp_path / "safe").mkdir()
         found = inspect_points(csv_file(f"x,y\n{GOOD}\n"), WINDOW, report_to=tmp_path / "safe")
-        assert found == Inspection((), None)
+        assert found == Inspection((), None, rows=1)
         assert found.ok
         assert not list((tmp_path / "safe").iterdir())
 
@@ -712,7 +712,7 @@ class TestOnNetworks:
     def test_far_points_go_to_the_confidential_file(self, csv_file, tmp_path):
         path = csv_file(self.TEXT + "50,5.5\n")
         near = inspect_points(path, STREETS, report_to=tmp_path, snap=6.0)
-        assert near == Inspection((), None, near.remarks)
+        assert (near.rules, near.report) == ((), None)
         found = inspect_points(path, STREETS, report_to=tmp_path, snap=5.0)
         assert found.rules == ("too far from the network",)
         assert found.report.read_text().splitlines() == ["row,rule,x,y", "5,too far from the network,50,5.5"]

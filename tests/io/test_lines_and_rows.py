@@ -2,11 +2,15 @@
 
 import gzip
 
+import geopandas
 import pytest
+import shapely
 
-from dpppsynth.core.errors import InputError
-from dpppsynth.io import inspect_points, read_batches, read_pattern, require_head
+from dpppsynth.core.errors import InformationWarning, InputError
+from dpppsynth.io import inspect_points, read_batches, read_pattern, read_window, require_head
+from dpppsynth.io.layers import read_population
 from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.tables import csv_files
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000)
 ROWS = [f"{k}.5,{k}.25,ok" for k in range(1, 31)]
@@ -112,3 +116,50 @@ def test_the_line_of_excel_is_named(sign, tmp_path):
         assert f"separator={sign!r}" in said
     (tmp_path / "p.csv").write_text(csv_of(ROWS).replace(",", sign))
     assert len(read_pattern(tmp_path / "p.csv", WINDOW, separator=sign)) == len(ROWS)
+
+
+class TestNumbersOfRows:
+    @pytest.mark.parametrize("rows", [ROWS, with_cells({3: '"first, and\nsecond line"'})], ids=["plain", "quoted"])
+    @pytest.mark.parametrize("lost", [0, 29])
+    def test_a_row_that_the_parser_loses_refuses_the_file(self, rows, lost, tmp_path, monkeypatch):
+        (tmp_path / "p.csv").write_text(csv_of(rows))
+        parsed = csv_files._parsed
+
+        def leaking(*args, **options):
+            for texts in parsed(*args, **options):
+                kept = [column.take([k for k in range(len(column)) if k != lost]) for column in texts.columns]
+                yield texts._replace(columns=kept)
+
+        assert len(read_pattern(tmp_path / "p.csv", WINDOW)) == 30
+        monkeypatch.setattr(csv_files, "_parsed", leaking)
+        assert "rows would be lost" in refused(read_pattern, tmp_path / "p.csv", WINDOW)
+        assert "rows would be lost" in refused(read_batches(tmp_path / "p.csv", WINDOW).count)
+
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\r\r\n", "\n\n\n"])
+    @pytest.mark.parametrize("start", ["", "\ufeff", "\n\n", "\ufeff\r\n"])
+    @pytest.mark.parametrize("last", ["", "9.5,9.25,ok"])
+    def test_empty_lines_and_any_line_ends_are_no_rows(self, end, start, last, tmp_path):
+        (tmp_path / "p.csv").write_bytes((start + csv_of(ROWS, end=end) + last).encode())
+        assert len(read_pattern(tmp_path / "p.csv", WINDOW)) == 30 + bool(last)
+
+    def test_rows_of_other_lengths_are_counted(self, tmp_path):
+        (tmp_path / "p.csv").write_text(csv_of([*ROWS, "1,2", "1,2,3,4"]))
+        found = inspect_points(tmp_path / "p.csv", WINDOW, report_to=tmp_path)
+        assert (found.rules, found.rows, found.offending) == (("wrong number of fields",), 32, 2)
+        assert "32" not in repr(found)
+
+
+class TestPublicRowsWithoutAPlace:
+    def test_of_a_window_they_are_among_its_changes(self, tmp_path):
+        shapes = [shapely.box(0, 0, 9, 9), None, shapely.Polygon()]
+        geopandas.GeoSeries(shapes, crs="EPSG:27700").to_file(tmp_path / "w.gpkg")
+        assert read_window(tmp_path / "w.gpkg").changes == ("left out 2 rows without a geometry",)
+
+    def test_inhabitants_of_nowhere_are_told(self, tmp_path):
+        people = geopandas.GeoDataFrame(
+            {"people": [5.0, 700.0]}, geometry=[shapely.box(0, 0, 1000, 1000), None], crs="EPSG:27700"
+        )
+        people.to_file(tmp_path / "people.gpkg")
+        domain = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
+        with pytest.warns(InformationWarning, match=r"people.gpkg: 1 of 2 rows has no geometry"):
+            read_population(tmp_path / "people.gpkg", "people", domain)

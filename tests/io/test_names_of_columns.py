@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpppsynth.core.errors import InformationWarning
+from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.io import read_synthetic, write_pattern
 from dpppsynth.io.file_contents import KEPT, fitting_names
 from dpppsynth.spatial.domains import Window
@@ -83,3 +83,28 @@ def test_names_differ_without_case_and_are_free(names):
     # A name stays where it may: it is taken from nobody.
     for name, word in found.items():
         assert word == name or name.lower() in KEPT or sum(name.lower() == other.lower() for other in names) > 1
+
+
+@pytest.mark.parametrize("name", sorted(VALUES))
+def test_one_mark_alone_is_read_under_its_own_name(tmp_path, name):
+    """A reader that is asked for one mark does not know by which others it was renamed."""
+    values = {each: VALUES[each] for each in VALUES if each != "type_2"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InformationWarning)
+        write_pattern(PointPattern(XY, WINDOW, values), tmp_path / "p.gpkg")
+    if name in values:
+        found = read_synthetic(tmp_path / "p.gpkg", WINDOW, marks=[name])
+        assert (found.marks or {})[name].tolist() == values[name].tolist()
+
+
+def test_a_column_that_may_be_either_mark_is_not_guessed(tmp_path):
+    values = {name: np.arange(6) + 10 * k for k, name in enumerate(("fid", "fid_2"))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InformationWarning)
+        write_pattern(PointPattern(XY, WINDOW, values), tmp_path / "p.gpkg")
+    with pytest.raises(InputError, match=r"'fid' was written under another name, as one of fid_2, fid_3"):
+        read_synthetic(tmp_path / "p.gpkg", WINDOW, marks=["fid"])
+    both = read_synthetic(tmp_path / "p.gpkg", WINDOW, marks=["fid", "fid_2"])
+    assert (both.marks or {})["fid"].tolist() == values["fid"].tolist()
+    alone = read_synthetic(tmp_path / "p.gpkg", WINDOW, marks=["fid_3"])
+    assert (alone.marks or {})["fid_3"].tolist() == values["fid"].tolist()

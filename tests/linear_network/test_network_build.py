@@ -74,9 +74,9 @@ class TestLines:
         [
             (shapely.Point(0, 0), "found Point"),
             (shapely.box(0, 0, 1, 1), "found Polygon"),
-            (None, "1 of 2 have no geometry.*collapse_short=0.5"),
-            (LineString(), "1 of 2 have an empty geometry.*collapse_short=0.5"),
-            (LineString([(1, 0), (1, 0)]), r"1 of 2 have no length.*lines.length > 0.*collapse_short=0.5"),
+            (None, "1 of 2 has no geometry.*collapse_short=0.5"),
+            (LineString(), "1 of 2 has an empty geometry.*collapse_short=0.5"),
+            (LineString([(1, 0), (1, 0)]), r"1 of 2 has no length.*lines.length > 0.*collapse_short=0.5"),
             (LineString([(1, 0), (1e300, 0)]), "must be finite"),
         ],
     )

@@ -182,3 +182,29 @@ def test_years_of_a_calendar_have_a_panel_each():
 )
 def test_instants_in_words(times, time, text):
     assert instant_text(times, time) == text
+
+
+def test_panels_share_a_scale_bar_and_a_legend_that_is_not_rotated(streets):
+    axes = plot_by_type(streets, title="Crimes\nby offence")
+    assert [any("m" in text.get_text() for text in ax.texts) for ax in axes] == [True, False]
+    (bar,) = [ax for ax in axes[0].figure.axes if ax not in axes and ax.axison]
+    assert bar.get_xlabel().startswith("points per km of street")
+    assert not bar.get_ylabel()
+    low, high = bar.get_position().min, bar.get_position().max
+    assert high[1] - low[1] < (high[0] - low[0]) / 5
+    assert high[1] < min(ax.get_position().min[1] for ax in axes)
+    assert axes[0].figure.get_suptitle() == "Crimes\nby offence"
+    assert len({width for ax in axes for width in surface(ax).get_linewidths()}) == 1
+
+
+def test_types_that_are_days_begin_with_monday():
+    marks = Marks(Types("day", ["Sunday", "Friday", "Monday"]))
+    rng = np.random.default_rng(0)
+    pattern = PointPattern(
+        rng.uniform(0, 1000, (90, 2)), SQUARE, {"day": np.array(marks.types.values)[np.arange(90) % 3]}
+    )
+    near = AlphaNeighbours(50.0, types="public")
+    release = MarkedSynthesizer(8.0, marks=marks, relation=near, spacing=500.0).release(pattern, rng=1)
+    assert [ax.get_title(loc="left") for ax in plot_by_type(release)] == ["Monday", "Friday", "Sunday"]
+    shares = plot_marginal(release, "types")
+    assert [each.get_text() for each in shares.get_yticklabels()] == ["Monday", "Friday", "Sunday"]

@@ -2,8 +2,8 @@
 
 A quotation mark that is never closed would swallow rows without a word: Arrow takes them leniently, and Python's strict
 parser reads on up to the next mark. So a file whose marks stand elsewhere than around whole cells of one line must pass
-that parser, and hold no row of two lines that could each be one. Rows of another length than the header's are kept, and
-told.
+that parser, and hold no row of two lines that could each be one. Rows are counted apart from Arrow, by lines or by that
+parser, and both numbers must agree. Rows of another length than the header's are kept, and told.
 """
 
 from __future__ import annotations
@@ -53,6 +53,12 @@ QUOTES = (
 LINES = (
     'some cell between quotation marks (") spans lines that could be rows by themselves; close the mark that was left '
     "open, or take line ends out of the cells"
+)
+
+
+LOST = (
+    "its lines and the rows that are read of it differ in number, so that rows would be lost; save it again as CSV, "
+    "one row a line"
 )
 
 
@@ -168,18 +174,24 @@ def text_batches(source: Path, layout: Layout) -> Iterator[Texts]:
     ------
     InputError, OSError, EOFError, ValueError, zlib.error
     """
-    header, plain, found = _header(source, layout), _plainly_quoted(source, layout), False
-    if not plain:
-        _require_rows(source, layout)
-    for texts in _parsed(source, layout, header, quoted=not plain) if header else ():
-        found = True
+    header, lines, found = _header(source, layout), _plain_lines(source, layout), 0
+    # The header is one of them.
+    rows = (_strict_rows(source, layout) if lines is None else lines) - 1
+    for texts in _parsed(source, layout, header, quoted=lines is None) if header else ():
+        found += len(texts.columns[0])
         yield texts
     if not found:
         yield _bare(header)
+    if found != max(rows, 0):
+        msg = f"path: {source.name}: {LOST}"
+        raise InputError(msg)
 
 
-def _require_rows(source: Path, layout: Layout) -> None:
-    """Refuse quotation marks that are left open, and with them rows that would vanish in a cell of another one."""
+def _strict_rows(source: Path, layout: Layout) -> int:
+    """Number of rows, the header among them, as Python's strict parser counts them.
+
+    Refuses quotation marks that are left open, and with them rows that would vanish in a cell of another one.
+    """
     lines: list[str] = []
 
     def noted(text: io.TextIOWrapper) -> Iterator[str]:
@@ -187,14 +199,15 @@ def _require_rows(source: Path, layout: Layout) -> None:
             lines.append(line)
             yield line
 
-    fewest = 0
+    fewest = count = 0
     with _text(source, layout) as text:
         for row in _strict(source, noted(text), layout):
-            fewest = fewest or len(row) - 1
+            fewest, count = fewest or len(row) - 1, count + bool(row)
             if len(lines) > 1 and sum(line.count(layout.separator) >= max(fewest, 1) for line in lines) > 1:
                 msg = f"path: {source.name}: {LINES}"
                 raise InputError(msg)
             lines.clear()
+    return count
 
 
 def _strict(source: Path, lines: Iterable[str], layout: Layout) -> Iterator[list[str]]:
@@ -358,16 +371,28 @@ def _header(source: Path, layout: Layout) -> list[str]:
     return header
 
 
-def _plainly_quoted(source: Path, layout: Layout) -> bool:
-    """Whether quotation marks stand around whole cells alone, each of one line; refuses what is no UTF-8."""
-    decoder, rest, plain = codecs.getincrementaldecoder("utf-8")(), b"", True
+def _plain_lines(source: Path, layout: Layout) -> int | None:
+    """Number of lines that are not empty, where quotation marks stand around whole cells alone, each of one line.
+
+    None where they do not; refuses what is no UTF-8.
+    """
+    decoder, rest, plain, before, count = codecs.getincrementaldecoder("utf-8-sig")(), b"", True, b"\n", 0
     with _opened(source, layout) as stream:
         for block in iter(lambda: stream.read(BLOCK), b""):
             decoder.decode(block)
+            signs = before + (block if rest or count else block.removeprefix(codecs.BOM_UTF8))
+            count, before = count + _lines_begun(signs), signs[-1:]
             lines, end, rest = (rest + block).rpartition(b"\n") if plain else (b"", b"", b"")
             plain = plain and len(rest) <= BLOCK and _plain_quotes(lines + end, layout.separator)
     decoder.decode(b"", final=True)
-    return plain and _plain_quotes(rest, layout.separator)
+    return count if plain and _plain_quotes(rest, layout.separator) else None
+
+
+def _lines_begun(signs: bytes) -> int:
+    """Number of lines that are not empty and begin behind the first byte."""
+    sign = np.frombuffer(signs, dtype=np.uint8)
+    ends = (sign == ord("\n")) | (sign == ord("\r"))
+    return int(np.count_nonzero(ends[:-1] & ~ends[1:]))
 
 
 def _plain_quotes(lines: bytes, separator: str) -> bool:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.arguments import LARGEST
 from dpppsynth.core.crs import crs_from_member, crs_label, same_crs
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import InformationWarning, InputError, outside
 from dpppsynth.core.wording import mention, named
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.tables.csv_files import read_csv, read_csv_batches
@@ -106,6 +106,15 @@ def read_layer(path: str | Path, content: str, *, crs: CRSLike | None = None) ->
         msg = f"path: {Path(path).name} holds a geometry that is not valid GeoJSON; export the file again"
         raise InputError(msg)
     return table
+
+
+def tell_placeless(geometry: NDArray[Any], name: str) -> None:
+    """Warn that some rows of a public file have no geometry, and are left out."""
+    bare = int((shapely.is_missing(geometry) | shapely.is_empty(geometry)).sum())
+    if bare:
+        have, are = ("has", "is") if bare == 1 else ("have", "are")
+        msg = f"{name}: {bare:,} of {len(geometry):,} rows {have} no geometry, and {are} left out"
+        warnings.warn(msg, InformationWarning, stacklevel=outside())
 
 
 def as_path(path: str | Path, argument: str = "path") -> Path:

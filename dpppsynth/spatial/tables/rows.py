@@ -80,7 +80,8 @@ def examine_rows(
     left = xy[outside]
     outside[outside] = ~(domain.contains(left) if snap is None else domain.within(left, float(snap)))
     if skip_outside:
-        kept = ~outside
+        # What is too far away to be placed, or has no place in the system of the domain, is outside as well.
+        kept = ~(outside | infinite)
         xy, row, blank, infinite, outside = xy[kept], row[kept], blank[kept], infinite[kept], outside[kept]
     garbled = {rule: mask & (counts > 0) for rule, mask in table.garbled.items()}
     unread = np.logical_or.reduce([np.zeros(n, dtype=bool), *garbled.values()])
