@@ -29,6 +29,8 @@ CELLS_HOLD, CELLS_MOST, CELLS_LIMIT, CELLS_REFINED = 1.0, 90.0, 11_000, 2
 # Vertices of the field's mesh up to which it may be of smoothness 3, and at most, about. Its ranges: the shortest in
 # spacings of the tents, the longest in units of sqrt(area), and the ratio of one to the next.
 SMOOTH_VERTICES, MATERN_VERTICES = 2500, 45_000
+# Values at most of a field of several kinds of points, types times instants: they cost less than unknowns.
+MARKED_VALUES = 90_000
 # Vertices over the box of a window that fills little of it, at most: the field lives on all of it.
 MATERN_BOX = 100_000
 SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
@@ -250,14 +252,19 @@ def matern_smoothness(mesh: Mesh) -> tuple[float, ...]:
 
 
 def matern_mesh(tents: Mesh) -> Mesh:
-    """Mesh of a Matern field inferred from tents: their regular mesh, refined 3 times.
+    """Mesh of a Matern field inferred from tents: their regular mesh, refined by `times_finer`."""
+    return refine(tents, times_finer(tents)) if tents.recipe["builder"] == "regular" else tents
 
-    Fewer times where it would have more than `MATERN_VERTICES`, or `MATERN_BOX` over the window's box.
+
+def times_finer(tents: Mesh, kinds: int = 1) -> int:
+    """Cells of a field's mesh along the side of a tent of a regular mesh: 3.
+
+    Fewer where it would have more than `MATERN_VERTICES`, or `MATERN_BOX` over the window's box. Of several kinds of
+    points, which share a field, all have `MARKED_VALUES` together.
     """
-    if tents.recipe["builder"] != "regular":
-        return tents
-    allowed = min(MATERN_VERTICES // len(tents.vertices), MATERN_BOX // math.prod(tents.recipe["shape"]))
-    return refine(tents, max(1, min(MATERN_REFINED, math.isqrt(allowed))))
+    most = MATERN_VERTICES if kinds == 1 else MARKED_VALUES // kinds
+    allowed = min(most // len(tents.vertices), MATERN_BOX // math.prod(tents.recipe["shape"]))
+    return max(1, min(MATERN_REFINED, math.isqrt(allowed)))
 
 
 def matern_cells_mesh(cells: Mesh) -> Mesh:

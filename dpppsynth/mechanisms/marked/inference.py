@@ -13,6 +13,7 @@ from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_r
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import require
 from dpppsynth.core.arguments import one_of
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
 from dpppsynth.inference.field_inference import (
@@ -35,9 +36,13 @@ from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.marked_fields import MarkedPrior, clock_field
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
+from dpppsynth.models.spline_fields import SplineLattice
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.marked_offset import AnyOffset
 from dpppsynth.spatial.mesh import Floats, Mesh
+
+# Nodes of B-splines along a side, at most.
+MOST_NODES = 1000
 
 
 class GridInference(FieldInference):
@@ -116,6 +121,9 @@ class MarkedInference(GridInference, AveragedInference):
     inference : {"laplace"}
     covariates : Design, optional
         Public covariates at the vertices in space, with the same effects for all types and times.
+    lattice : (int, int), optional
+        Nodes along x and y of the B-splines over the domain's box of which fields of places are made
+        (`SplineLattice`); without it their unknowns are the values at the mesh's vertices.
     """
 
     grid: MarkedMesh
@@ -127,6 +135,7 @@ class MarkedInference(GridInference, AveragedInference):
     sigma: float = MATERN_SIGMA
     inference: str = "laplace"
     covariates: Design | None = None
+    lattice: tuple[int, int] | None = None
     kind: ClassVar[str] = "marks"
     averaged: ClassVar[tuple[str, ...]] = ("ranges", "owns", "time_sigmas", "togethers")
     adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *averaged, "time_range", "inference"})
@@ -144,7 +153,8 @@ class MarkedInference(GridInference, AveragedInference):
         for name in self.averaged:
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         one_of("inference", self.inference, INFERENCES)
-        places = self._space(self.ranges[-1]).unknowns(self.grid.space)
+        require_lattice(self.lattice)
+        places = self._space(self.ranges[-1]).unknowns(self._nodes.mesh if self._nodes else self.grid.space)
         require_few_unknowns(places * (1 + (types > 1) * types + (hats > 1) * hats))
         for each in self.measure.reshape(types * hats, -1):
             require_somewhere(each)
@@ -166,11 +176,20 @@ class MarkedInference(GridInference, AveragedInference):
 
     def prior(self, plan: LatticeStatistic, values: tuple[float, ...]) -> SparseField:
         range_, own, time, together = values
-        space = self._space(range_).on(self.grid.space)
+        space = self._space(range_)
+        placed = self._nodes.field(space, self._weights) if self._nodes else space.on(self.grid.space)
         field = MarkedPrior(own, time, together).on(
-            space, self._clock, self.grid.shape[0], None if plan.n is not None else INTERCEPT_SD
+            placed, self._clock, self.grid.shape[0], None if plan.n is not None else INTERCEPT_SD
         )
         return self.explained(field)
+
+    @cached_property
+    def _nodes(self) -> SplineLattice | None:
+        return None if self.lattice is None else SplineLattice(self.grid.domain, self.lattice)
+
+    @cached_property
+    def _weights(self) -> sp.csr_array:
+        return cast(SplineLattice, self._nodes).basis(self.grid.space.vertices)
 
     @cached_property
     def _clock(self) -> SparseField | None:
@@ -193,6 +212,9 @@ class MarkedInference(GridInference, AveragedInference):
     def public_numbers(self) -> JsonObject:
         return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in self.averaged}}
 
+    def to_dict(self) -> JsonObject:
+        return super().to_dict() | {"lattice": None if self.lattice is None else list(self.lattice)}
+
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticeStatistic, offset: AnyOffset | None) -> Self:
         require(isinstance(plan, MarkedMasses), "a field of places, times and types stands behind marked tents")
@@ -201,7 +223,16 @@ class MarkedInference(GridInference, AveragedInference):
             grid=MarkedMesh(field_mesh(stated["mesh"], marked.mesh), marked.marks, offset),
             **cls.stated_settings(stated),
             covariates=covariates_of(stated),
+            lattice=None if stated["lattice"] is None else tuple(stated["lattice"]),
         )
+
+
+def require_lattice(shape: tuple[int, int] | None) -> None:
+    """Refuse anything but two small whole numbers, or none."""
+    whole = shape is None or (isinstance(shape, tuple) and [type(each) for each in shape] == [int, int])
+    if not whole or (shape is not None and not 2 <= min(shape) <= max(shape) <= MOST_NODES):
+        msg = f"lattice: needs two whole numbers from 2 to {MOST_NODES}, or None, got {shape!r}."
+        raise InputError(msg)
 
 
 def _listed(values: tuple[float, ...]) -> str:

@@ -48,6 +48,7 @@ from dpppsynth.mechanisms.marked.moved_inference import MarkedMovesInference
 from dpppsynth.mechanisms.marked.moved_statistic import MarkedMoves
 from dpppsynth.mechanisms.marked.release import MarkedRelease
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
+from dpppsynth.models.recipes import trace_mesh
 from dpppsynth.models.regular_meshes import refine
 from dpppsynth.privacy.planar_moves import rate
 from dpppsynth.privacy.relations import (
@@ -71,8 +72,10 @@ from dpppsynth.spatial.offset import require_offset
 HOLDS = 3.0
 # Numbers at most, for minutes of inference, and vertices along a side.
 MOST_BY_RULE, SIDES = 20_000, range(4, 61)
-# Cells of the field's mesh along the side of a tent, and values of the field up to which tents are refined.
-REFINED, FINEST, MOST_REFINED = 2, 4, 8_000
+# Values of the field up to which its nodes lie at half the spacing of the tents, where there are no times.
+FEW_VALUES = 8_000
+# Builders of meshes of a regular grid's triangles or squares, over windows and over streets.
+REGULAR = ("regular", "trace")
 
 
 def tents_by_rule(domain: Domain, marks: Marks, n: float, epsilon: float, relation: CappedRelation) -> Mesh:
@@ -94,15 +97,28 @@ def tents_by_rule(domain: Domain, marks: Marks, n: float, epsilon: float, relati
     return found
 
 
-def field_mesh(tents: Mesh, marks: Marks, *, explained: bool = False) -> Mesh:
-    """Mesh of the field inferred from tents: their regular mesh, refined twice where that makes at most 8 000 values.
+def field_mesh(tents: Mesh, marks: Marks) -> Mesh:
+    """Mesh at whose vertices a field inferred from tents has values: theirs, made finer by the rule of any field."""
+    builder = tents.recipe["builder"]
+    if builder not in REGULAR:
+        return tents
+    times = planar_rules.times_finer(tents, math.prod(marks.shape))
+    if builder == "regular":
+        return refine(tents, times)
+    nx, ny = tents.recipe["shape"]
+    return trace_mesh(tents.domain, shape=(times * (nx - 1) + 1, times * (ny - 1) + 1))  # type: ignore[arg-type]
 
-    With covariates, which it blurs, it is refined four times where that makes no more.
+
+def field_nodes(tents: Mesh, marks: Marks) -> tuple[int, int] | None:
+    """Nodes along x and y of the B-splines behind tents: the tents' own, or at half their spacing where they are few.
+
+    None where the tents' mesh is not regular.
     """
-    types, hats = marks.shape
-    values = types * hats * len(tents.vertices)
-    fine = [each for each in (FINEST, REFINED)[not explained :] if values * each**2 <= MOST_REFINED]
-    return refine(tents, fine[0]) if fine and tents.recipe["builder"] == "regular" else tents
+    if tents.recipe["builder"] not in REGULAR:
+        return None
+    (types, hats), (nx, ny) = marks.shape, tents.recipe["shape"]
+    parts = 2 if hats == 1 and 4 * types * len(tents.vertices) <= FEW_VALUES else 1
+    return parts * (nx - 1) + 1, parts * (ny - 1) + 1
 
 
 # Sizes of the parts of the field that are averaged over, as in `MarkedPrior`, and the range of curves of times as a
@@ -317,7 +333,7 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
         types, hats = self.marks.shape
         times = self.marks.times
         offset = None if self.offset is None else self.offset.on(mesh.domain)
-        places = field_mesh(mesh, self.marks, explained=self.covariates is not None)
+        places = field_mesh(mesh, self.marks)
         return MarkedInference(
             MarkedMesh(places, self.marks, offset),
             ranges=planar_rules.matern_ranges(mesh),
@@ -326,6 +342,7 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
             togethers=TOGETHERS if hats > 1 else (0.0,),
             time_range=0.0 if times is None else TIME_RANGE * times.length,
             covariates=None if self.covariates is None else self.covariates.on(places, offset),
+            lattice=field_nodes(mesh, self.marks),
         )
 
 
