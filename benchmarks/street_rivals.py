@@ -1,38 +1,37 @@
 """Releases along irregular streets beside plain noisy counts, and noisy counts smoothed by heat flow.
 
-Crossings are uniform in a square of one to the hectare; streets are a spanning tree of their Delaunay triangulation and
-as many others of its edges, the shorter the likelier, as make three edges for two crossings. The intensity is that of
-eight Gaussian hot spots, and a tenth of it anywhere (`equal streets`), times 8 along the shortest paths between twelve
-pairs of crossings (`arterials`), or times a factor exp(N(0, 1)) of each edge (`own factors`). Heat flows along the
-streets; its time is the best of thirty in hindsight. Total variation distance to the truth on edges; privacy radius 30 m.
+Crossings are uniform in a square, one to the hectare. Streets are a spanning tree of their Delaunay triangulation and
+as many others of its edges as make three for two crossings, the shorter the likelier. The intensity is that of eight
+Gaussian hot spots, and a tenth of it anywhere (`equal streets`), times 8 along the shortest paths between twelve pairs
+of crossings (`arterials`), or times a factor exp(N(0, 1)) of each edge (`own factors`). Heat flows along the streets,
+for the best of thirty times in hindsight. Total variation distance to the truth on edges; privacy radius 30 m.
 
     OMP_NUM_THREADS=1 python benchmarks/street_rivals.py --out docs/results/street_rivals.md
 """
 
 import itertools
-import sys
 
 import numpy as np
 import scipy
 import scipy.sparse as sp
-from measuring import in_fresh_process, run_case, timed
+from measuring import timed
 from pages import command_line, fill, table
 from streets import distance, on_edges
 
 import dpppsynth as dps
 from dpppsynth.contract.additive_noise import LaplaceMasses
-from dpppsynth.contract.rules import network_rules
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.models.street_fields import street_ties
 from dpppsynth.spatial.simplex import norm_sub
 
-STEP, SPOTS, RADIUS = 100.0, 8, 30.0
+STEP, SPOTS, RADIUS, EPSILON = 100.0, 8, 30.0, 1.0
 ARTERIALS, FACTOR = 12, 8.0
 TRUTHS = ("equal streets", "arterials", "own factors")
 EDGES, SIZES = (500, 4000), (500, 2000, 8000, 50_000)
 # Standard deviations of the heat kernel, in metres.
 WIDTHS = np.geomspace(5.0, 3000.0, 30)
-HEADS = ("streets", "edges", "n", "uniform", "plain counts", "heat, in hindsight", "default", "mechanism", "seconds")
+HEADS = ("streets", "edges", "n", "uniform", "plain counts", "heat, in hindsight", "default", "of plain", "of heat")
+HEADS += ("mechanism", "seconds")
 
 
 def streets(edges: int, seed: int) -> LinearNetwork:
@@ -76,10 +75,11 @@ def arterial(network: LinearNetwork, rng: np.random.Generator) -> np.ndarray:
     before = sp.csgraph.dijkstra(graph, directed=False, indices=ends[:, 0], return_predecessors=True)[1]
     number = {tuple(sorted(map(int, each))): k for k, each in enumerate(network.edges)}
     found = np.zeros(len(network.edges), dtype=bool)
-    for back, (start, at) in zip(before, ends, strict=True):
+    for back, (start, end) in zip(before, ends, strict=True):
+        at = int(end)
         while at != start:
-            found[number[tuple(sorted((int(at), int(back[at]))))]] = True
-            at = back[at]
+            at, last = int(back[at]), at
+            found[number[tuple(sorted((at, last)))]] = True
     return found
 
 
@@ -101,25 +101,41 @@ def smoothed(mesh: NetworkMesh, counts: np.ndarray) -> list[np.ndarray]:
     return found
 
 
-def run(truth: str, edges: int, n: int, epsilon: float, seed: int, kind: str) -> dict[str, float | str]:
-    """Distances of the rivals, or of the default."""
+def run(truth: str, edges: int, n: int, seed: int) -> list[str]:
+    """Row of the table: distances of a uniform intensity, the rivals and the default."""
     network = streets(edges, seed)
     share = shares(network, truth, seed)
     rng = np.random.default_rng([seed, n])
     pattern = network.pattern(rng.choice(len(share), n, p=share), rng.random(n))
-    relation = dps.AlphaNeighbours(RADIUS)
-    if kind == "rivals":
-        mesh = network_mesh(network, 1e6)
-        noisy = LaplaceMasses("cells", mesh, relation, n, None, epsilon).measure(pattern, rng).masses
-        best = min(distance(norm_sub(each, float(n)), share) for each in smoothed(mesh, noisy))
-        plain = distance(norm_sub(noisy, float(n)), share)
-        return {"plain": plain, "heat": best, "uniform": distance(network.lengths, share)}
-    settings = dps.LGCPSynthesizer(
-        epsilon, relation=relation, inference="laplace", **({} if kind == "default" else {"mechanism": kind})
-    )
+    relation, mesh = dps.AlphaNeighbours(RADIUS), network_mesh(network, 1e6)
+    noisy = LaplaceMasses("cells", mesh, relation, n, None, EPSILON).measure(pattern, rng).masses
+    warm = min(distance(norm_sub(each, float(n)), share) for each in smoothed(mesh, noisy))
+    settings = dps.LGCPSynthesizer(EPSILON, relation=relation, inference="laplace")
     release, seconds = timed(lambda: settings.release(pattern, rng))
-    return {
-        "mechanism": release.mechanism,
-        "seconds": seconds,
-        "distance": distance(on_edges(release.intensity, network), share),
-    }
+    own, plain = distance(on_edges(release.intensity, network), share), distance(norm_sub(noisy, float(n)), share)
+    scores = (distance(network.lengths, share), plain, warm, own)
+    ratios = (f"{own / plain:.2f}", f"{own / warm:.2f}")
+    return [
+        truth,
+        f"{edges}",
+        f"{n}",
+        *(f"{each:.3f}" for each in scores),
+        *ratios,
+        release.mechanism,
+        f"{seconds:.0f}",
+    ]
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    rows = []
+    for edges, truth, n in itertools.product(EDGES, TRUTHS, SIZES):
+        rows.append(run(truth, edges, n, given.seed))
+        print(rows[-1], flush=True)
+    fill(given.out, "distances", table(HEADS, rows))
+
+
+if __name__ == "__main__":
+    main()
