@@ -32,8 +32,8 @@ from dpppsynth.privacy.bounds import require_small_delta, void_delta
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.domains import Domain, Window
 
-# Least ratio of an expected distance to a uniform intensity's that is no use: the study is good to about a tenth.
-USELESS = 0.9
+# Least ratio of an expected distance to a uniform intensity's that is no use: the study is good to 10 to 20 %.
+USELESS = 0.85
 
 
 @dataclass(frozen=True)
