@@ -10,6 +10,7 @@ written by hand, so read them again beside new tables.
         --table dpppsynth/evaluation/recommendation/study.csv --out docs/results/recommend.md
 """
 
+import csv
 import itertools
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -35,6 +36,8 @@ from dpppsynth.evaluation.recommendation.evidence import (
     ANYWHERE,
     CANDIDATES,
     DELTA,
+    GENTLE,
+    GENTLY,
     JITTER,
     REPLACE_ONE,
     UNIFORM,
@@ -60,6 +63,8 @@ LUCKY = 0.07
 PIXELS, BANDWIDTHS = 128, np.geomspace(0.01, 1.0, 25)
 # Points and originals of each truth of the comparison of posterior means with draws, and draws of each release.
 DRAWN_SIZE, DRAWN_REPEATS, DRAWN = 100, 4, 20
+# Distance of a uniform intensity from the gentle ones, which are the others mixed with a uniform one.
+GENTLE_UNIFORM = 0.2
 COLUMNS = ("kind", "mechanism", "relation", "n", "epsilon", "distance")
 # Means over a tenth of the posterior draws that a release keeps: three times as fast, and the mean hardly changes.
 field.KEPT_DRAWS = 200
@@ -136,19 +141,34 @@ def on_streets(name: str) -> Place:
 
 ON_STREETS = ("Soho: smoothed points", "Soho: hot spot", "Arizona: smoothed points", "Arizona: field, l = 0.15")
 PLACES = {"window": tuple(truths()), "network": ON_STREETS}
+PLACES |= {GENTLE + kind: tuple(GENTLE + name for name in names) for kind, names in PLACES.items()}
 
 
 def place(name: str) -> Place:
+    if name.startswith(GENTLE):
+        return gentle(name.removeprefix(GENTLE))
     return on_square(name) if name in PLACES["window"] else on_streets(name)
 
 
+@cache
+def gentle(name: str) -> Place:
+    """A truth mixed with a uniform intensity, until that is `GENTLE_UNIFORM` away."""
+    steep = place(name)
+    share, level = GENTLE_UNIFORM / steep.uniform, np.average(steep.truth, weights=steep.weight)
+    mesh, logarithmic = steep.intensity.mesh, isinstance(steep.intensity, LogLinear)
+    values = np.exp(steep.intensity.log_values) if logarithmic else steep.intensity.values
+    mixed = share * values + (1 - share) * level
+    flat = LogLinear(mesh, np.log(mixed)) if logarithmic else PiecewiseLinear(mesh, mixed)
+    return replace(steep, intensity=flat, truth=flat(steep.xy))
+
+
 def kind(name: str) -> str:
-    return "window" if name in PLACES["window"] else "network"
+    return next(kind for kind, names in PLACES.items() if name in names)
 
 
 def domain_of(name: str) -> str:
     """Name of the domain that a truth lies on."""
-    return name.partition(": ")[0] if kind(name) == "network" else "square"
+    return "square" if kind(name).endswith("window") else name.removeprefix(GENTLE).partition(": ")[0]
 
 
 def drawn(name: str, n: int, rng: np.random.Generator) -> dps.PointPattern:
@@ -169,6 +189,8 @@ def posed(name: str, word: str, n: int) -> Posed:
 
 
 RELATIONS = (*(f"{share:.4g}" for share in SHARES), REPLACE_ONE, ADD_REMOVE)
+# Of gentle intensities: what tells where nothing is gained.
+GENTLE_RELATIONS, GENTLE_SIZES, GENTLE_BUDGETS = (RELATIONS[0], *RELATIONS[2:]), (30, 80, 400), (0.1, 1.0, 10.0)
 
 
 def name_of(name: str, word: str, n: int) -> str:
@@ -177,7 +199,8 @@ def name_of(name: str, word: str, n: int) -> str:
 
 def scenarios(kind: str) -> dict[str, Posed]:
     """Every truth with every relation and number of points."""
-    keys = itertools.product(RELATIONS, SIZES, PLACES[kind])
+    relations, sizes = (GENTLE_RELATIONS, GENTLE_SIZES) if kind.startswith(GENTLE) else (RELATIONS, SIZES)
+    keys = itertools.product(relations, sizes, PLACES[kind])
     return {name_of(name, word, n): posed(name, word, n) for word, n, name in keys}
 
 
@@ -267,10 +290,13 @@ MECHANISMS = {each.mechanism: partial(ruled, each.mechanism) for each in CANDIDA
 
 
 def study(kind: str, repeats: int) -> Study:
-    """Every mechanism; but not the kernel on networks, where one plan takes a minute to verify."""
+    """Every mechanism; but not the kernel on networks, where one plan takes a minute, and one on gentle intensities."""
     made = {name: each for name, each in MECHANISMS.items() if (kind, name) != ("network", "kernel")}
     made |= {JITTER: by_hand} if kind == "window" else {}
-    return Study(scenarios(kind), made, BUDGETS, [DELTA], repeats, {"distance": distance}, 0, 6)
+    budgets = BUDGETS
+    if kind.startswith(GENTLE):
+        made, budgets = {GENTLY: MECHANISMS[GENTLY]}, GENTLE_BUDGETS
+    return Study(scenarios(kind), made, budgets, [DELTA], repeats, {"distance": distance}, 0, 6)
 
 
 def tidy(table: pd.DataFrame) -> pd.DataFrame:
@@ -488,12 +514,44 @@ def chosen_lines(rows: list[dict[str, str]], kind: str) -> list[str]:
     return tabled(["alpha / extent", "n", *(f"eps {e:g}" for e in BUDGETS)], lines)
 
 
-def fill_all(page: Path, table: pd.DataFrame, beside: list[pd.DataFrame]) -> None:
-    """All tables of the page; what its sentences say of luck is printed."""
-    scores = tidy(table)
-    rows = averaged(scores)
-    for each in scores["kind"].unique():
+def gentle_lines(rows: list[dict[str, str]]) -> list[str]:
+    """Distances on gentle intensities, by radius, number of points and budget."""
+    at = {tuple(row[c] for c in COLUMNS[:-1]): row["distance"] for row in rows}
+    lines = []
+    for k, word, n in itertools.product(PLACES, GENTLE_RELATIONS, GENTLE_SIZES):
+        if k.startswith(GENTLE):
+            cells = (f"{float(at[k, GENTLY, word, f'{n}', f'{epsilon:g}']):.3f}" for epsilon in GENTLE_BUDGETS)
+            lines.append([k.removeprefix(GENTLE), word, f"{n}", *cells])
+    return tabled(["domain", "alpha / extent", "n", *(f"eps {e:g}" for e in GENTLE_BUDGETS)], lines)
+
+
+def with_kept(rows: list[dict[str, str]], path: Path) -> list[dict[str, str]]:
+    """Rows, and those of a table that were not measured anew."""
+    keys = COLUMNS[:-1]
+    with path.open(newline="", encoding="utf-8") as stream:
+        found = {tuple(row[c] for c in keys): row for row in [*csv.DictReader(stream), *rows]}
+    order = [*RELATIONS, ""]
+    return sorted(
+        found.values(), key=lambda row: (*map(row.get, keys[:2]), order.index(row["relation"]), *numbers(row))
+    )
+
+
+def numbers(row: dict[str, str]) -> tuple[float, float]:
+    """Number of points and budget of a row, zero for the uniform intensity."""
+    return float(row["n"] or 0), float(row["epsilon"] or 0)
+
+
+def fill_choices(page: Path, rows: list[dict[str, str]]) -> None:
+    """Tables that follow from the table that is shipped."""
+    for each in ("network", "window"):
         fill(page, each, chosen_lines(rows, each))
+    fill(page, "gentle", gentle_lines(rows))
+
+
+def fill_all(page: Path, scores: pd.DataFrame, beside: list[pd.DataFrame]) -> None:
+    """Tables that follow from every measured distance; what the page's sentences say of luck is printed."""
+    rows = averaged(scores)
+    scores = scores[~scores["kind"].str.startswith(GENTLE)]
     fill(page, "misses", regret_lines(scores))
     fill(page, "draws", drawn_lines())
     fill(page, "between", interpolation_lines(scores))
@@ -508,19 +566,30 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True, help="finished cells are kept here, and taken up again")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--kinds", nargs="*", choices=list(PLACES), default=list(PLACES))
+    parser.add_argument(
+        "--kinds", nargs="*", choices=list(PLACES), default=list(PLACES), help="rows of others are kept"
+    )
     parser.add_argument("--table", type=Path, help="dpppsynth/evaluation/recommendation/study.csv")
     args = parser.parse_args()
-    found: dict[str, list[pd.DataFrame]] = {"grid": [], "changes": []}
+    found: list[pd.DataFrame] = []
     for each in args.kinds:
-        for name, part in (("grid", study(each, args.repeats)), ("changes", changes(each, args.repeats))):
-            part.run(args.folder / name, workers=args.workers)
-            found[name].append(part.seconds(args.folder / name))
-    table = pd.concat(found["grid"])
+        part, folder = study(each, args.repeats), args.folder / each.replace(" ", "-")
+        part.run(folder, workers=args.workers)
+        found.append(part.seconds(folder))
+    scores = tidy(pd.concat(found))
+    rows = averaged(scores)
     if args.table:
-        write_rows(args.table, COLUMNS, (row.values() for row in averaged(tidy(table))))
+        rows = with_kept(rows, args.table)
+        write_rows(args.table, COLUMNS, (row.values() for row in rows))
     if args.out:
-        fill_all(args.out, table, found["changes"])
+        fill_choices(args.out, rows)
+    if args.out and set(args.kinds) == set(PLACES):
+        beside = []
+        for each in CHANGED_PLACES:
+            part = changes(each, args.repeats)
+            part.run(args.folder / "changes", workers=args.workers)
+            beside.append(part.seconds(args.folder / "changes"))
+        fill_all(args.out, scores, beside)
 
 
 if __name__ == "__main__":

@@ -100,6 +100,15 @@ class StreetMatern:
         return SparseField(precision, root, factor.log_det, placement)
 
 
+def edge_numbers(mesh: NetworkMesh) -> SparseField:
+    """Independent standard normal numbers of the edges, at the segments of a mesh."""
+    edges, count = len(mesh.domain.edges), len(mesh.edge)
+    require_few_unknowns(edges)
+    one = scipy.sparse.eye_array(edges, format="csc")
+    placement = scipy.sparse.csr_array((np.ones(count), (np.arange(count), mesh.edge)), shape=(count, edges))
+    return SparseField(one, one, 0.0, placement, mixed=True)
+
+
 def street_ties(mesh: NetworkMesh) -> Ties:
     """Ties between the segments of a mesh: streets carry on where the turn is least, and at most 45 degrees.
 

@@ -2,6 +2,7 @@
 
 import shlex
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import common_options as o
@@ -104,6 +105,8 @@ def _as_json(advice: "Recommendation", promise: Promise, place: DomainOptions) -
         "expected": advice.expected,
         "reading": advice.reading,
         "uniform": advice.uniform,
+        "gentle": advice.gentle if isfinite(advice.gentle) else None,
+        "gentle_uniform": advice.gentle_uniform if isfinite(advice.gentle_uniform) else None,
         "useful": advice.useful,
         "settings": advice.settings,
         "reasons": advice.reasons,

@@ -258,6 +258,17 @@ class AveragedInference(SparseInference):
         """All combinations of settings."""
         return list(product(*(getattr(self, name) for name in self.averaged)))
 
+    def distinct(self, values: tuple[float, ...]) -> tuple[float, ...]:
+        """The combination that stands for all with the same prior."""
+        return values
+
+    def log_weight(self, values: tuple[float, ...]) -> float:
+        """Logarithm of a combination's weight before the statistic is seen, relative to the others."""
+        return 0.0
+
+    def _weighed(self, values: tuple[float, ...], fit: SparsePosterior) -> SparsePosterior:
+        return replace(fit, log_evidence=fit.log_evidence + self.log_weight(values))
+
     @property
     def scales(self) -> tuple[float, ...]:
         """The ranges, once for each combination with the other settings; one more number stands for an even field."""
@@ -270,21 +281,26 @@ class AveragedInference(SparseInference):
         # From the middle to a neighbour or two along each axis, about.
         tries = 1 + 3 * len(axes)
 
-        def evidence(values: tuple[float, ...]) -> float:
+        def evidence(combination: tuple[float, ...]) -> float:
+            values = self.distinct(combination)
+            if values in tried:
+                return tried[values][0]
             named = zip(self.averaged, values, strict=True)
             words = "field of " + ", ".join(f"{name} {value:.4g}" for name, value in named)
             say(Step(words, min(0.9, len(tried) / tries)))
             start = max(tried.values(), key=itemgetter(0))[1] if tried else self.started(likelihood, centre)
             fit = sparse_posterior(likelihood, self.prior(plan, values), centre, start=start, tolerance=ROUGHLY)
-            tried[values] = fit.log_evidence, fit.field_mode
-            return fit.log_evidence
+            tried[values] = fit.log_evidence + self.log_weight(values), fit.field_mode
+            return tried[values][0]
 
         climb_grid(evidence, axes, tuple((len(axis) - 1) // 2 for axis in axes))
         best = max(found for found, _ in tried.values())
         likely = {values: mode for values, (found, mode) in tried.items() if found - best >= FORGOTTEN}
         places = self.combined
         fits = {
-            places.index(values): sparse_posterior(likelihood, self.prior(plan, values), centre, start=mode)
+            places.index(values): self._weighed(
+                values, sparse_posterior(likelihood, self.prior(plan, values), centre, start=mode)
+            )
             for values, mode in each_of(say, "posteriors of likely fields", list(likely.items()))
         }
         if self.even:

@@ -36,7 +36,7 @@ from dpppsynth.models.sparse_fields import (
     summed,
 )
 from dpppsynth.models.sparse_posterior import kept_masses
-from dpppsynth.models.street_fields import StreetMatern, Ties, require_few_meeting, street_ties
+from dpppsynth.models.street_fields import StreetMatern, Ties, edge_numbers, require_few_meeting, street_ties
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Window, canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
@@ -47,6 +47,9 @@ MOST_PLANE = 300
 PLANE_SMOOTHNESS = 1.0
 # Longest detour, in longest ranges: beyond it streets that cross have nothing to do with one another.
 FARTHEST = 1e6
+# Logarithm of the prior weight of edges with numbers of their own, relative to a field along streets: where few points
+# tell little it would win by chance, and the distances be longer (docs/results/street_rivals.md).
+OWN_NUMBERS = -3.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +66,8 @@ class StreetInference(AveragedInference):
         Of the field of the plane, a Matern field of smoothness 1. Like the next three in increasing order; of all four
         the best values are found by climbing from the middle, so that not all are tried.
     street_sigmas, street_ranges, detours : tuples of float
-        Standard deviation, range and detour of a turn of the field along streets (`StreetMatern`).
+        Standard deviation, range and detour of a turn of the field along streets (`StreetMatern`). With the range 0
+        every edge has a number of its own, which needs more evidence than a field along streets.
     sigma : float
         Standard deviation of the field of the plane.
     offset : Offset, optional
@@ -101,13 +105,15 @@ class StreetInference(AveragedInference):
         longest = LONGEST * self.mesh.domain.extent
         bounds = {
             "ranges": (SHORTEST * longest, longest),
-            "street_ranges": (SHORTEST * longest, longest),
+            "street_ranges": (0.0, longest),
             "street_sigmas": (SMALLEST_PARAMETER, LARGEST_PARAMETER),
             "detours": (0.0, FARTHEST * longest),
         }
         for name, (least, most) in bounds.items():
             require_increasing(name, getattr(self, name), least, most)
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+        if along := tuple(filter(None, self.street_ranges)):
+            require_increasing("street_ranges", along, SHORTEST * longest, longest)
         require_increasing("sigma", (self.sigma,), SMALLEST_PARAMETER, LARGEST_PARAMETER)
         flag("even", self.even)
         unknowns = len(self.mesh.elements) + self._plane_prior(self.ranges[-1]).unknowns(self.grid)
@@ -170,8 +176,20 @@ class StreetInference(AveragedInference):
         """The field along streets with unit variance, whose variances take time and are found once."""
         key = detour, street_range
         if key not in self._found:
-            self._found[key] = StreetMatern(1.0, street_range, detour).on(self.mesh.segments, self._ties)
+            segments = self.mesh.segments
+            of_edges = street_range == 0
+            self._found[key] = (
+                edge_numbers(segments) if of_edges else StreetMatern(1.0, street_range, detour).on(segments, self._ties)
+            )
         return self._found[key]
+
+    def distinct(self, values: tuple[float, ...]) -> tuple[float, ...]:
+        """Where every edge has a number of its own, turns do not matter."""
+        range_, street_sigma, detour, street_range = values
+        return range_, street_sigma, detour if street_range else self.detours[0], street_range
+
+    def log_weight(self, values: tuple[float, ...]) -> float:
+        return 0.0 if values[-1] else OWN_NUMBERS
 
     @cached_property
     def _found(self) -> dict[tuple[float, float], SparseField]:

@@ -40,10 +40,13 @@ def row(mechanism, distance, relation="replace-one", n=400, epsilon=1.0, kind="w
     return dict(zip(names, map(str, (kind, mechanism, relation, n, epsilon, distance)), strict=True))
 
 
-def table(kinds=("window",), uniform=0.5, **distances):
-    """A study of one row for each mechanism."""
+def table(kinds=("window",), uniform=0.5, gentle=None, **distances):
+    """A study of one row for each mechanism; `gentle` is that of gentle intensities, from which a uniform one is 0.2."""
     rows = [row(name.replace("_", "-"), d, kind=kind) for kind in kinds for name, d in distances.items()]
-    return Evidence(tuple(rows + [row("uniform", uniform, "", "", "", kind) for kind in kinds]))
+    rows += [row("uniform", uniform, "", "", "", kind) for kind in kinds]
+    if gentle is not None:
+        rows += [row("lgcp-tents", gentle, kind="gentle window"), row("uniform", 0.2, "", "", "", "gentle window")]
+    return Evidence(tuple(rows))
 
 
 @pytest.fixture
@@ -259,6 +262,27 @@ class TestRecommend:
         advice = recommend(SQUARE, 400, 1.0)
         assert advice.useful is True
 
+    def test_what_helps_where_the_intensity_varies_strongly_alone_is_no_use(self, planted):
+        """A custodian does not know beforehand that it does, and small patterns seldom show it."""
+        planted(lgcp_tents=0.3, uniform=0.5, gentle=0.19)
+        advice = recommend(SQUARE, 400, 1.0)
+        assert advice.useful is False
+        assert (advice.gentle, advice.gentle_uniform, advice.gentle_reading) == (0.19, 0.2, "about")
+        assert advice.headline.startswith("No use, unless")
+        planted(lgcp_tents=0.3, uniform=0.5, gentle=0.1)
+        assert recommend(SQUARE, 400, 1.0).useful is True
+        planted(lgcp_tents=0.49, uniform=0.5, gentle=0.19)
+        assert recommend(SQUARE, 400, 1.0).headline == "No use: lgcp-tents."
+
+    @pytest.mark.parametrize(("domain", "size"), [(SQUARE, (30, 400)), (CROSS, (30, 400))], ids=["window", "network"])
+    @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+    def test_few_points_are_no_use_by_the_study_as_it_is(self, domain, size, epsilon):
+        """Nothing was gained on real patterns of 32 to 50 points."""
+        few, many = (recommend(domain, n, epsilon, alpha=0.02 * domain.extent) for n in size)
+        assert few.useful is False
+        assert all(recommend(domain, n, epsilon, alpha=0.02 * domain.extent).useful is not True for n in (32, 50))
+        assert many.useful is True
+
     @pytest.mark.parametrize(
         ("n", "epsilon", "who", "figure"),
         [
@@ -422,7 +446,9 @@ class TestStudy:
         # Moved points stand for moves by alpha, those moved by hand for the same in windows.
         wanted |= set(itertools.product(kinds, ("lgcp-moved",), relations[:3], *SIZES_AND_BUDGETS))
         wanted |= set(itertools.product(kinds[:1], ("jitter",), relations[:3], *SIZES_AND_BUDGETS))
-        assert set(rows) == wanted | {(kind, "uniform", "", "", "") for kind in kinds}
+        gentle, radii = tuple(f"gentle {kind}" for kind in kinds), (relations[0], *relations[2:])
+        wanted |= set(itertools.product(gentle, ("lgcp-tents",), radii, ("30", "80", "400"), ("0.1", "1", "10")))
+        assert set(rows) == wanted | {(kind, "uniform", "", "", "") for kind in (*kinds, *gentle)}
         assert all(0 < float(distance) <= 1 for distance in rows.values())
 
     @pytest.mark.parametrize("kind", ["window", "network"])

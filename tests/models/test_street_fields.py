@@ -16,7 +16,7 @@ from dpppsynth.models import NoisyMasses, laplace_posterior
 from dpppsynth.models.recipes import trace_mesh
 from dpppsynth.models.sparse_fields import SparseMatern, constant, moved, scaled, summed
 from dpppsynth.models.sparse_posterior import sparse_posterior
-from dpppsynth.models.street_fields import MOST_MEETING, StreetMatern, street_ties
+from dpppsynth.models.street_fields import MOST_MEETING, StreetMatern, edge_numbers, street_ties
 
 # A crossing of two straight streets, 400 m each way, and one that bends.
 CROSS = LinearNetwork(
@@ -51,6 +51,14 @@ def test_a_ring_has_its_closed_form(detour):
     found = correlation(StreetMatern(1.0, 300.0, detour).on(mesh))
     away = network_distances(mesh)
     np.testing.assert_allclose(found, np.cosh(kappa * (half - away)) / np.cosh(kappa * half), atol=1e-3)
+
+
+def test_numbers_of_edges_are_shared_within_an_edge_alone():
+    mesh = network_mesh(CROSS, 70.0)
+    field = scaled(edge_numbers(mesh), 1.5)
+    np.testing.assert_allclose(field.covariance(), 1.5**2 * (mesh.edge[:, None] == mesh.edge), atol=1e-12)
+    # Its determinant enters the evidence, by which it is weighed against other fields.
+    assert field.log_det == pytest.approx(np.linalg.slogdet(field.precision.toarray())[1], abs=1e-12)
 
 
 def network_distances(mesh):

@@ -39,13 +39,14 @@ POSTERIOR_HOLDS, TENTS_HOLD, CELLS_HOLD = 1.0, 3.0, 4.0
 # deviations of the noise and in points, and the longest segment, in mean edges, so that most are not cut, and extents.
 STREETS_HOLD, STREETS_HOLD_POINTS, EDGES, STREET_SEGMENT = 0.3, 0.1, 2.0, 0.02
 # Standard deviations of the noise that a segment holds where edges are cut shorter than LONGEST extents.
-SETTLED, LONGEST = 16.0, 0.1
+SETTLED, LONGEST = 32.0, 0.1
 # Times as many points that one holds on networks on which a field along streets stands behind tents as well.
 SMALL = 2.0
 # Vertices of the field of the plane beneath it along the longer side, and its ranges, in extents.
 STREET_PLANE_SIDE, PLANE_RANGES = 30, (0.1, 0.25, 0.6, 1.5)
-# Standard deviations of the field along streets; its ranges, and detours that a turn counts as, in extents.
-STREET_SIGMAS, STREET_RANGES, DETOURS = (0.1, 0.4, 1.2), (2.0,), (0.0, 2.0, 60.0)
+# Standard deviations of the field along streets; its ranges, and detours that a turn counts as, in extents. With the
+# range 0 every edge has a number of its own.
+STREET_SIGMAS, STREET_RANGES, DETOURS = (0.1, 0.4, 1.2), (0.0, 2.0), (0.0, 2.0, 60.0)
 # Of points moved off the streets: nodes of the lattice in a scale of the noise, 1 / rate, and along the longer side of
 # the box at least and at most; segments of the field in a scale, and most of them, but for edges; shortest range.
 MOVED_SPACING, MOVED_SIDES, MOVED_SEGMENTS, MOST_SEGMENTS = 2.0, (32, 400), 1.0, 3000
@@ -122,7 +123,7 @@ def street_segments(network: LinearNetwork, n: float, epsilon: float, relation: 
 def street_cells(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> NetworkMesh:
     """Segments of counts from which a field along streets is inferred, and of that field.
 
-    They may be longer than `street_segments`: as long as what holds 16 standard deviations of a count's noise, up to a
+    They may be longer than `street_segments`: as long as what holds 32 standard deviations of a count's noise, up to a
     tenth of the extent, since cutting an edge multiplies its noise.
     """
     deviation = math.sqrt(2) * _moved(relation, math.inf) / epsilon

@@ -29,6 +29,9 @@ ANYWHERE = 1.0
 REPLACE_ONE, ADD_REMOVE, UNIFORM = "replace-one", "add-remove", "uniform"
 # Row of points moved by planar Laplace noise and smoothed by the best kernel, as nobody knows it before.
 JITTER = "jitter"
+# Start of the kinds of domain with gentle intensities, those of the study mixed with a uniform one, and the mechanism
+# that was measured on them.
+GENTLE, GENTLY = "gentle ", "lgcp-tents"
 # The study's windows are squares: a longer bounding box, or one that is filled less, is no longer like them.
 LONGEST, EMPTIEST = 2.0, 0.5
 
@@ -294,6 +297,12 @@ class Case:
         budget = budget or self.budget
         answer = evidence.expect(candidate.mechanism, self.kind, self.share, self.n, candidate.epsilon(budget))
         return Answer(answer.distance, (*self.shape, *answer.outside, *_other_delta(candidate, budget)))
+
+    def ask_gentle(self, evidence: Evidence) -> Answer:
+        """Expected distance of tents with a posterior where the intensity varies little."""
+        epsilon = self.budget.epsilon / self.budget.relation.max_points_per_person
+        answer = evidence.expect(GENTLY, GENTLE + self.kind, self.share, self.n, epsilon)
+        return Answer(answer.distance, (*self.shape, *answer.outside))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dpppsynth.evaluation.recommendation.evidence import (
     CANDIDATES,
     DELTA,
     DOCUMENT,
+    GENTLE,
     JITTER,
     MARGIN,
     Answer,
@@ -31,8 +32,8 @@ from dpppsynth.privacy.bounds import require_small_delta, void_delta
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.domains import Domain, Window
 
-# Largest useful ratio of an expected distance to a uniform intensity's.
-USELESS = 0.95
+# Least ratio of an expected distance to a uniform intensity's that is no use: the study is good to 10 to 20 %.
+USELESS = 0.85
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,12 @@ class Recommendation:
         nearest row's, where the release lies beyond good and bad sides.
     uniform : float
         The same distance of a uniform intensity, which needs no data, on the study's intensities.
+    gentle : float
+        Expected distance of tents with a posterior on intensities that vary little; NaN where it was not measured.
+    gentle_uniform : float
+        The same distance of a uniform intensity on those.
+    gentle_reading : {"about", "at least", "unknown"}
+        Qualification of `gentle`.
     alternatives : tuple of Alternative
         The other mechanisms, and why they are not recommended.
     reasons : tuple of str
@@ -96,6 +103,9 @@ class Recommendation:
     expected: float
     reading: Reading
     uniform: float
+    gentle: float
+    gentle_uniform: float
+    gentle_reading: Reading
     alternatives: tuple[Alternative, ...]
     reasons: tuple[str, ...]
     evidence: str = DOCUMENT
@@ -107,13 +117,23 @@ class Recommendation:
 
     @property
     def useful(self) -> bool | None:
-        """Whether a smaller distance than a uniform intensity's is expected; None where it is not known."""
-        return is_useful(self.expected, self.reading, self.uniform)
+        """Whether a smaller distance than a uniform intensity's is expected, also where the intensity varies little.
+
+        None where it is not known.
+        """
+        return False if self._steep_alone else is_useful(self.expected, self.reading, self.uniform)
+
+    @property
+    def _steep_alone(self) -> bool:
+        """Whether a uniform intensity is as close wherever the intensity varies little."""
+        return is_useful(self.gentle, self.gentle_reading, self.gentle_uniform) is False
 
     @property
     def headline(self) -> str:
         """The mechanism and its rating, in a line."""
-        heads = {True: "Recommended", False: "Least bad, and of no use", None: "Outside the study, perhaps the best"}
+        if is_useful(self.expected, self.reading, self.uniform) is not False and self._steep_alone:
+            return f"No use, unless it is known that the intensity varies strongly: {self.mechanism}."
+        heads = {True: "Recommended", False: "No use", None: "Outside the study, perhaps the best"}
         return f"{heads[self.useful]}: {self.mechanism}."
 
     def __repr__(self) -> str:
@@ -173,6 +193,7 @@ def reasons(
     """Reasons for the chosen mechanism, and the basis of the figure."""
     return (
         _verdict(chosen.answer, evidence.uniform[case.kind]),
+        *_gentle(evidence, case),
         *_compared(chosen, others),
         *_jitter(evidence, case),
         *(f"Outside the study: {each}; the nearest row was used." for each in chosen.answer.outside),
@@ -226,7 +247,20 @@ def _verdict(answer: Answer, uniform: float) -> str:
             f"No mechanism beats a uniform pattern here: {figures}, without any data. Spend more, protect a smaller "
             "radius, or publish no points."
         )
-    return f"It is expected to keep the geography: {figures}. On a flat pattern nothing beats a uniform one."
+    return f"It is expected to keep the geography: {figures}."
+
+
+def _gentle(evidence: Evidence, case: Case) -> Iterator[str]:
+    """Sentence on intensities that vary little, where the study has measured them."""
+    answer, uniform = case.ask_gentle(evidence), evidence.uniform.get(GENTLE + case.kind)
+    if uniform is None or not math.isfinite(answer.distance):
+        return
+    shown = figure(answer.distance, answer.reading)
+    advice = ": nothing is gained" if is_useful(answer.distance, answer.reading, uniform) is False else ""
+    yield (
+        f"Where the intensity varies so little that a uniform one is {figure(uniform)} away, tents with a posterior "
+        f"come to {shown}{advice}. On a flat pattern nothing beats a uniform one."
+    )
 
 
 def _compared(chosen: Ranked, others: Sequence[Ranked]) -> Iterator[str]:
@@ -357,7 +391,7 @@ def recommend(
     _require_delta(delta, **sizes)
     budget, evidence = PrivacyTerms(float(epsilon), float(delta), protected), study()
     case = Case.of(domain, n, budget)
-    ranked = rank(evidence, case)
+    ranked, gentle = rank(evidence, case), case.ask_gentle(evidence)
     refused: list[Alternative] = []
     for k, each in enumerate(ranked):
         settled = _settle(each, budget, domain, sizes)
@@ -373,6 +407,9 @@ def recommend(
             expected=each.distance,
             reading=each.answer.reading,
             uniform=evidence.uniform[case.kind],
+            gentle=gentle.distance,
+            gentle_reading=gentle.reading,
+            gentle_uniform=evidence.uniform.get(GENTLE + case.kind, math.nan),
             alternatives=(*refused, *passed_over(each, ranked[k + 1 :]), *left_out(evidence, case)),
             reasons=reasons(each, ranked[k + 1 :], evidence, domain, case),
         )

@@ -159,7 +159,7 @@ class TestChoice:
         # Noise that no segment stands out from, edges that are not cut for the noise, and edges that are.
         assert longest(100, 0.1) == pytest.approx(0.3 * noise / 0.1 * point / 100)
         assert longest(1000) == pytest.approx(0.1 * extent)
-        assert longest(20_000) == pytest.approx(16 * noise * point / 20_000)
+        assert longest(20_000) == pytest.approx(32 * noise * point / 20_000)
         assert longest(10**6) == pytest.approx(0.02 * extent)
 
     def test_levels_share_a_mechanism(self):
@@ -207,6 +207,8 @@ def test_networks_too_large_for_their_factors_are_refused_by_the_plan(monkeypatc
         ({"ranges": (200.0, 100.0)}, "ranges: needs 1 to 8 numbers"),
         ({"ranges": (100.0, 100.0)}, "ranges: needs"),
         ({"street_ranges": (1e9,)}, "street_ranges: needs"),
+        ({"street_ranges": (0.0, 1e-9)}, "street_ranges: needs"),
+        ({"street_ranges": (-1.0, 10.0)}, "street_ranges: needs"),
         ({"street_sigmas": (0.0,)}, "street_sigmas: needs"),
         ({"detours": (-0.1,)}, "detours: needs 1 to 8 numbers from 0 to"),
         ({"detours": (0.5, 0.5)}, "detours: needs"),
@@ -218,6 +220,37 @@ def test_networks_too_large_for_their_factors_are_refused_by_the_plan(monkeypatc
 def test_settings_that_no_field_has_are_refused(settings, rule):
     with pytest.raises(InputError, match=f"^{rule}"):
         replace(plan(mechanism="cells").estimator, **settings)
+
+
+class TestEdgesOfTheirOwn:
+    """Edges that differ from one another, which a field along streets smooths away."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def drawn(cls):
+        network, share = grid(8, street=0.0)
+        share = share * np.exp(1.2 * np.random.default_rng(5).standard_normal(len(share)))
+        share /= share.sum()
+        made = LGCPSynthesizer(1.0, alpha=25.0, mechanism="cells").plan(network, n=8000)
+        return network, share, made, made.release(points(network, share, 8000), rng=2)
+
+    def test_are_kept_as_by_plain_counts(self, drawn):
+        """A field along streets alone is farther off, as the second assertion shows."""
+        network, share, made, release = drawn
+        plain = LaplaceSynthesizer(1.0, alpha=25.0, mesh=made.statistic.mesh, postprocess="plain")
+        counts = plain.release(points(network, share, 8000), rng=2)
+        found = apart(release.intensity, network, share)
+        assert found <= 1.1 * apart(counts.intensity, network, share)
+        along = release.infer(rng=2, street_ranges=(2 * network.extent,))
+        assert found < 0.95 * apart(along.intensity, network, share)
+
+    def test_turns_count_for_nothing_and_are_not_averaged_over(self, drawn):
+        release = drawn[3]
+        one, many = (
+            release.infer(rng=3, street_ranges=(0.0,), detours=detours, even=False)
+            for detours in ((0.0,), (0.0, 100.0, 5000.0))
+        )
+        assert np.array_equal(one.intensity.log_values, many.intensity.log_values)
 
 
 class TestReleases:
