@@ -108,15 +108,16 @@ class SpectralField:
 
         Parameters
         ----------
-        masses : (V,) array
-            Expected numbers of points.
+        masses : (V,) or (J, V) array
+            Expected numbers of points; of several the product is one each, for unknowns (..., J, size).
         scale : float
             Of the noise that moved them.
         guessed : float
             Share of the information at places of many points that is taken for granted everywhere.
         """
-        total = masses.sum()
-        diagonal = 1 + (guessed * float(masses @ masses) / total if total else 0.0) * self.seen(scale)
+        total = masses.sum(axis=-1, keepdims=True)
+        often = np.divide((masses**2).sum(axis=-1, keepdims=True), total, out=np.zeros(total.shape), where=total > 0)
+        diagonal = 1 + guessed * often * self.seen(scale)
         return lambda unknowns: unknowns / diagonal
 
     def seen(self, scale: float) -> Floats:

@@ -3,6 +3,7 @@
 Points are moved independently of each other, so that they can be halved at random (docs/theory/moved_points.md).
 """
 
+from itertools import product
 from typing import Any, cast
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import instead
-from dpppsynth.inference.field_inference import EVEN, FieldInference, FitNotes, Posterior, apportion
+from dpppsynth.inference.field_inference import EVEN, NO_RANGE, FieldInference, FitNotes, Posterior, apportion
 from dpppsynth.inference.sparse_inference import CHECKED, FEWEST_DRAWS
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.matern_search import FORGOTTEN
@@ -24,10 +26,11 @@ from dpppsynth.models.moved_posterior import (
     MovedLikelihood,
     MovedPrior,
     Place,
+    VertexMasses,
     climbed,
     lattice_mode,
 )
-from dpppsynth.models.sparse_posterior import in_parts, integrals, with_masses
+from dpppsynth.models.sparse_posterior import in_parts, integrals, kept_masses, with_masses
 from dpppsynth.models.spectral_fields import Unknowns
 from dpppsynth.spatial.mesh import Floats
 
@@ -38,7 +41,29 @@ FEW = 100
 
 
 class JudgedInference(FieldInference):
-    """Base of estimators by a field behind counts of moved points."""
+    """Base of estimators by a field behind counts of moved points, or by one of each level.
+
+    Attributes
+    ----------
+    even : bool
+        Whether an even field is one more prior; with covariates one that is even but for their effects.
+    """
+
+    even: bool
+
+    @property
+    def leading(self) -> tuple[int, ...]:
+        """Shape of the numbers at each node: none for one field, the number of levels for several."""
+        return ()
+
+    @property
+    def combined(self) -> list[tuple[float, ...]]:
+        """Settings of all priors but that of an even field: all combinations, the range first."""
+        return list(product(*self.lists.values()))
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        return tuple(values[0] for values in self.combined) + self.even * (NO_RANGE,)
 
     @property
     def lists(self) -> dict[str, tuple[float, ...]]:
@@ -78,7 +103,19 @@ class JudgedInference(FieldInference):
 
         Every move is taken forth and back: so the draws' median is that of the approximation.
         """
-        raise NotImplementedError
+        unknowns = fit.mode + np.concatenate([moves.T, -moves.T])
+        mode, fields = (self.at_vertices(fit.prior.field(each)) for each in (fit.mode, unknowns))
+        scale = 1.0 if self.covariates is None else self.covariates.prior_sd
+        masses = VertexMasses(self.measure, fit.likelihood.law.n)
+        bent = kept_masses(masses, mode, fields, tents, self.rule)
+        return bent, fit.prior.effects_of(unknowns) * scale
+
+    def at_vertices(self, fields: Floats) -> Floats:
+        """(..., V) fields at the vertices from those at all places where a prior has them."""
+        return fields
+
+    def to_dict(self) -> JsonObject:
+        return super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
 
     def require(self, plan: LatticeStatistic) -> None:
         if not all(hasattr(plan, name) for name in ("rate", "extension", "shape")):
