@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 import scipy
@@ -22,6 +21,7 @@ from dpppsynth.core.errors import QualityError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.models.channel_likelihood import Channel, FootprintChannel, Multinomial, ReportLikelihood, WithRest
 from dpppsynth.models.level_fields import LevelField
+from dpppsynth.models.matern_search import climb_grid
 from dpppsynth.models.planar_kernel import lattice_kernel
 from dpppsynth.models.spectral_fields import SpectralField, Unknowns
 from dpppsynth.models.whitened_fields import WhitenedField, by_columns
@@ -475,15 +475,16 @@ Place = tuple[int, ...]
 def climbed(
     judge: Callable[[Place, Judged | None], Judged], lengths: tuple[int, ...], start: Place
 ) -> dict[Place, Judged]:
-    """Scores of the places of a table that are visited on the way to one without a higher neighbour along an axis."""
-    found = {start: judge(start, None)}
-    here = start
-    while True:
-        for axis, step in product(range(len(lengths)), (-1, 1)):
-            place = (*here[:axis], here[axis] + step, *here[axis + 1 :])
-            if 0 <= place[axis] < lengths[axis] and place not in found:
-                found[place] = judge(place, found[here])
-        best = max(found, key=lambda place: found[place].score)
-        if best == here:
-            return found
-        here = best
+    """Scores of the places of a table that are visited on the way to one without a higher neighbour along an axis.
+
+    Modes of the best place so far are where the next search starts.
+    """
+    found: dict[Place, Judged] = {}
+
+    def score(place: tuple[float, ...]) -> float:
+        here = tuple(map(int, place))
+        found[here] = judge(here, max(found.values(), key=lambda each: each.score, default=None))
+        return found[here].score
+
+    climb_grid(score, [range(each) for each in lengths], start)
+    return found

@@ -86,7 +86,8 @@ class SpectralField:
 
     def dot(self, one: Unknowns, other: Unknowns) -> Floats:
         """(...) inner products of unknowns (..., size)."""
-        return np.asarray((self._times * (one.real * other.real + one.imag * other.imag)).sum(axis=-1))
+        first, second = (np.ascontiguousarray(each, dtype=complex).view(float) for each in (one, other))
+        return np.asarray(np.einsum("...i,...i,i->...", first, second, self._times))
 
     def white(self, k: int, rng: np.random.Generator) -> Unknowns:
         """(k, size) draws from `N(0, I)`."""
@@ -153,9 +154,9 @@ class SpectralField:
 
     @cached_property
     def _times(self) -> Floats:
-        """Weight of each unknown's square: 2 of coefficients that stand for their conjugate as well, else 1."""
+        """Weight of the squares of each unknown's two parts: 2 where it stands for its conjugate as well, else 1."""
         times = np.full(self.root.shape, 2.0)
         times[:, 0] = 1.0
         if self._torus[1] % 2 == 0:
             times[:, -1] = 1.0
-        return np.append(times.ravel(), np.ones(self.effects))
+        return np.repeat(np.append(times.ravel(), np.ones(self.effects)), 2)

@@ -3,6 +3,7 @@
 Points are moved independently of each other, so that they can be halved at random (docs/theory/moved_points.md).
 """
 
+import math
 from itertools import product
 from typing import Any, cast
 
@@ -36,8 +37,8 @@ from dpppsynth.spatial.mesh import Floats
 
 # Draws at most, numbers of a saved posterior, about, and priors that are averaged over.
 MOST_DRAWS, KEPT_NUMBERS, MOST_PRIORS = 200, 3_000_000, 4
-# Nodes along a side of the lattice up to which priors are judged on all of them, and not on blocks.
-FEW = 100
+# Nodes of all levels up to which priors are judged on all of them, and not on blocks, and along a side of the lattice.
+FEW, FEW_ALONG = 100**2, 50
 
 
 class JudgedInference(FieldInference):
@@ -126,7 +127,8 @@ class JudgedInference(FieldInference):
         plan = cast(Any, statistic.definition)
         self.require(plan)
         likelihood = self.likelihood(statistic)
-        side = 2 if max(plan.shape) > FEW and plan.extension > 1 else 1
+        many = math.prod((*self.leading, *plan.shape)) > FEW and max(plan.shape) > FEW_ALONG
+        side = 2 if many and plan.extension > 1 else 1
         scores = self._scores(likelihood if side == 1 else self.likelihood(statistic, side), rng, say)
         kept = sorted(scores, key=scores.__getitem__, reverse=True)[:MOST_PRIORS]
         kept = [place for place in kept if scores[place] - scores[kept[0]] >= FORGOTTEN]
