@@ -154,7 +154,7 @@ def fits(domain: Domain, marks: Marks, scale: float) -> bool:
     kinds = math.prod(marks.shape)
     nx, ny = moved_mesh(domain, marks, scale).recipe["shape"]
     beyond = nodes_beyond(scale, domain, max(side / (n - 1) for side, n in zip(_sides(domain), (nx, ny), strict=True)))
-    places = len(domain.edges) if isinstance(domain, LinearNetwork) else FEWEST_MOVED**2
+    places = max(FEWEST_MOVED**2, len(domain.edges) if isinstance(domain, LinearNetwork) else 0)
     return kinds * places <= MOST_MOVED and kinds * (nx + 2 * beyond) * (ny + 2 * beyond) <= MOST_NODES
 
 
