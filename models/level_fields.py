@@ -1,4 +1,4 @@
-"""Fields of several levels on one lattice: what all share and what each has of its own, for points of several types.
+"""Fields of several levels at the same places: what all share and what each has of its own, for points of several types.
 
 The field of level l is `w_l = sum_j A_lj S u_j + (P e)_l`, with independent fields `S u_j` of one law and independent
 standard normal numbers e. So `A A'` are the covariances of the levels at one place, and `P P'` those of their numbers,
@@ -8,12 +8,13 @@ which are the same at all places.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from dpppsynth.core.types import Floats
 from dpppsynth.models.spectral_fields import SpectralField, Unknowns
+from dpppsynth.models.whitened_fields import WhitenedField
 
 # Share of the largest variance below which a direction of levels has none.
 NONE = 1e-9
@@ -21,27 +22,31 @@ NONE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LevelField:
-    """Prior of the fields of L levels at the nodes of a lattice, level by level.
+    """Prior of the fields of L levels at the nodes of a lattice, or on the segments of streets, level by level.
 
     Unknowns are those of J fields `S u_j`, the P numbers e, and the effects of covariates.
 
     Attributes
     ----------
-    each : SpectralField
+    each : SpectralField or WhitenedField
         Law of the independent fields, without covariates.
     mixing : (L, J) array
         A.
     numbers : (L, P) array
         P.
     columns : (V, p) array, optional
-        Covariates at the nodes, times the standard deviations of their effects, which are the same in all levels.
+        Covariates at the places, times the standard deviations of their effects, which are the same in all levels.
     """
 
-    each: SpectralField
+    each: SpectralField | WhitenedField
     mixing: Floats
     numbers: Floats
     columns: Floats | None = None
-    number: ClassVar[type] = complex
+
+    @property
+    def number(self) -> type:
+        """Type of the unknowns."""
+        return self.each.number
 
     @property
     def effects(self) -> int:
@@ -100,27 +105,28 @@ class LevelField:
         return np.concatenate([same.ravel(), told, effects])
 
     def near(self, masses: Floats, scale: float, guessed: float) -> Callable[[Unknowns], Unknowns]:
-        """Product with the inverse of a matrix near the posterior precision, diagonal but for the numbers of levels.
+        """Product with the inverse of a matrix near the posterior precision, as if fields and numbers were told apart.
+
+        It is that of each of the independent fields, with the points of all levels in which it has a part.
 
         Parameters
         ----------
         masses : (L V,) array
             Expected numbers of points.
         scale, guessed : float
-            As for a `SpectralField`.
+            As for each field.
         """
         levels = masses.reshape(len(self.mixing), -1)
         total = levels.sum(axis=1)
-        told = np.divide((levels**2).sum(axis=1), total, out=np.zeros(len(total)), where=total > 0)
-        fields = 1 + guessed * np.outer(told @ self.mixing**2, self.each.seen(scale)).ravel()
+        fields = self.each.near((self.mixing**2).T @ levels, scale, guessed)
         # What points tell of the numbers alone: nothing of one that all levels have in common.
         among = self.numbers - total @ self.numbers / total.sum()
         numbers = np.linalg.inv(np.eye(among.shape[1]) + (self.numbers.T * total) @ among)
 
         def product(unknowns: Unknowns) -> Unknowns:
-            own, last = self._fields, self._fields + len(numbers)
-            parts = unknowns[..., :own] / fields, unknowns[..., own:last] @ numbers.T, unknowns[..., last:]
-            return np.concatenate(parts, axis=-1)
+            coefficients, told, effects = self._parts(unknowns)
+            own = fields(coefficients).reshape(*unknowns.shape[:-1], -1)
+            return np.concatenate([own, told @ numbers.T, effects], axis=-1)
 
         return product
 

@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 import scipy
@@ -22,9 +21,10 @@ from dpppsynth.core.errors import QualityError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.models.channel_likelihood import Channel, FootprintChannel, Multinomial, ReportLikelihood, WithRest
 from dpppsynth.models.level_fields import LevelField
+from dpppsynth.models.matern_search import climb_grid
 from dpppsynth.models.planar_kernel import lattice_kernel
 from dpppsynth.models.spectral_fields import SpectralField, Unknowns
-from dpppsynth.models.whitened_fields import WhitenedField
+from dpppsynth.models.whitened_fields import WhitenedField, by_columns
 
 # Newton decrement at which to stop, most steps and halvings, and the longest step on the log scale.
 TOLERANCE, STEPS, HALVINGS, LONGEST = 0.05, 100, 30, 4.0
@@ -83,11 +83,11 @@ class PlacedChannel(Channel):
 
     def forward(self, values: Floats) -> Floats:
         """(..., K) products with the matrix."""
-        return self.lattice.forward((self.placed @ values.T).T)
+        return self.lattice.forward(by_columns(self.placed.__matmul__, values))
 
     def backward(self, numbers: Floats) -> Floats:
         """(..., V) products of numbers (..., K) with its transpose."""
-        return np.asarray((self.placed.T @ self.lattice.backward(numbers).T).T)
+        return by_columns(self.placed.T.__matmul__, self.lattice.backward(numbers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,26 +133,25 @@ def street_likelihood(
     extension: int,
     side: int = 1,
 ) -> MovedLikelihood:
-    """Likelihood of a field on segments (V,) of streets given counts of points that were moved off them.
+    """Likelihood of a field on segments (V,) of streets, or of several levels, given counts of points moved off them.
 
     Parameters
     ----------
-    counts : (nx + 2 r, ny + 2 r) array
-    measure : (V,) array
+    counts : (nx + 2 r, ny + 2 r) or (L, nx + 2 r, ny + 2 r) array
+    measure : (V,) or (L, V) array
         Of the segments.
     placed : sparse (nx ny, V)
         Shares of the segments at the nodes of the lattice, in C order.
     rate, spacing, extension, side
         As in `moved_likelihood`.
     """
-    nx, ny = (nodes - 2 * extension for nodes in counts.shape)
-    masses = (placed @ measure).reshape(nx, ny)
-    lattice = moved_likelihood(counts, masses, rate=rate, spacing=spacing, extension=extension, side=side)
+    nx, ny = (nodes - 2 * extension for nodes in counts.shape[-2:])
+    blocks = Blocks((nx, ny), spacing, rate, extension, side)
     i, j = np.divmod(np.arange(nx * ny), ny)
-    block = i // side * lattice.channel.shape[1] + j // side
-    ones = np.ones(nx * ny)
-    together = scipy.sparse.csr_array((ones, (block, np.arange(nx * ny))), shape=(len(lattice.measure), nx * ny))
-    return replace(lattice, channel=PlacedChannel(lattice.channel, (together @ placed).tocsr()), measure=measure)
+    block = i // side * blocks.shape[1] + j // side
+    together = scipy.sparse.csr_array((np.ones(nx * ny), (block, np.arange(nx * ny))))
+    channel = PlacedChannel(blocks.channel, (together @ placed).tocsr())
+    return _likelihood(blocks, channel, counts, measure.ravel())
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,12 +266,16 @@ def moved_likelihood(
         Nodes along either side of the blocks that are taken for nodes of a coarser lattice.
     """
     blocks = Blocks((measure.shape[-2], measure.shape[-1]), spacing, rate, extension, side)
-    told, measures = (
-        np.concatenate([part(each) for each in levels.reshape(-1, *levels.shape[-2:])])
-        for part, levels in ((blocks.told, counts), (blocks.summed, measure))
-    )
-    channel = blocks.channel if counts.ndim == 2 else LevelChannel(blocks.channel, len(counts))
-    return MovedLikelihood(channel, told, Multinomial(float(counts.sum())), measures, 1 / rate, blocks.spacing)
+    measures = [blocks.summed(each) for each in measure.reshape(-1, *measure.shape[-2:])]
+    return _likelihood(blocks, blocks.channel, counts, np.concatenate(measures))
+
+
+def _likelihood(blocks: "Blocks", each: Channel, counts: Ints, measure: Floats) -> MovedLikelihood:
+    """Likelihood of a field given counts, or of several levels, each seen through a channel onto blocks."""
+    told = [blocks.told(level) for level in counts.reshape(-1, *counts.shape[-2:])]
+    channel = each if counts.ndim == 2 else LevelChannel(each, len(counts))
+    law = Multinomial(float(counts.sum()))
+    return MovedLikelihood(channel, np.concatenate(told), law, measure, 1 / blocks.rate, blocks.spacing)
 
 
 @dataclass(frozen=True)
@@ -472,15 +475,16 @@ Place = tuple[int, ...]
 def climbed(
     judge: Callable[[Place, Judged | None], Judged], lengths: tuple[int, ...], start: Place
 ) -> dict[Place, Judged]:
-    """Scores of the places of a table that are visited on the way to one without a higher neighbour along an axis."""
-    found = {start: judge(start, None)}
-    here = start
-    while True:
-        for axis, step in product(range(len(lengths)), (-1, 1)):
-            place = (*here[:axis], here[axis] + step, *here[axis + 1 :])
-            if 0 <= place[axis] < lengths[axis] and place not in found:
-                found[place] = judge(place, found[here])
-        best = max(found, key=lambda place: found[place].score)
-        if best == here:
-            return found
-        here = best
+    """Scores of the places of a table that are visited on the way to one without a higher neighbour along an axis.
+
+    Modes of the best place so far are where the next search starts.
+    """
+    found: dict[Place, Judged] = {}
+
+    def score(place: tuple[float, ...]) -> float:
+        here = tuple(map(int, place))
+        found[here] = judge(here, max(found.values(), key=lambda each: each.score, default=None))
+        return found[here].score
+
+    climb_grid(score, [range(each) for each in lengths], start)
+    return found

@@ -86,7 +86,8 @@ class SpectralField:
 
     def dot(self, one: Unknowns, other: Unknowns) -> Floats:
         """(...) inner products of unknowns (..., size)."""
-        return np.asarray((self._times * (one.real * other.real + one.imag * other.imag)).sum(axis=-1))
+        first, second = (np.ascontiguousarray(each, dtype=complex).view(float) for each in (one, other))
+        return np.asarray(np.einsum("...i,...i,i->...", first, second, self._times))
 
     def white(self, k: int, rng: np.random.Generator) -> Unknowns:
         """(k, size) draws from `N(0, I)`."""
@@ -108,15 +109,16 @@ class SpectralField:
 
         Parameters
         ----------
-        masses : (V,) array
-            Expected numbers of points.
+        masses : (V,) or (J, V) array
+            Expected numbers of points; of several the product is one each, for unknowns (..., J, size).
         scale : float
             Of the noise that moved them.
         guessed : float
             Share of the information at places of many points that is taken for granted everywhere.
         """
-        total = masses.sum()
-        diagonal = 1 + (guessed * float(masses @ masses) / total if total else 0.0) * self.seen(scale)
+        total = masses.sum(axis=-1, keepdims=True)
+        often = np.divide((masses**2).sum(axis=-1, keepdims=True), total, out=np.zeros(total.shape), where=total > 0)
+        diagonal = 1 + guessed * often * self.seen(scale)
         return lambda unknowns: unknowns / diagonal
 
     def seen(self, scale: float) -> Floats:
@@ -152,9 +154,9 @@ class SpectralField:
 
     @cached_property
     def _times(self) -> Floats:
-        """Weight of each unknown's square: 2 of coefficients that stand for their conjugate as well, else 1."""
+        """Weight of the squares of each unknown's two parts: 2 where it stands for its conjugate as well, else 1."""
         times = np.full(self.root.shape, 2.0)
         times[:, 0] = 1.0
         if self._torus[1] % 2 == 0:
             times[:, -1] = 1.0
-        return np.append(times.ravel(), np.ones(self.effects))
+        return np.repeat(np.append(times.ravel(), np.ones(self.effects)), 2)

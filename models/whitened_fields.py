@@ -44,17 +44,15 @@ class WhitenedField:
     def _factor(self) -> SparseFactor:
         return SparseFactor(self.prior.precision)
 
-    def _solved(self, unknowns: Unknowns) -> Floats:
-        """(N, ...) `Q^-1 R z` of unknowns (..., size)."""
-        return self._factor.solve(self.prior.root @ unknowns.T)
-
     def field(self, unknowns: Unknowns) -> Floats:
         """(..., V) field of unknowns (..., size)."""
-        return np.asarray((self.prior.placement @ self._solved(unknowns)).T)
+        prior = self.prior
+        return by_columns(lambda each: prior.placement @ self._factor.solve(prior.root @ each), unknowns)
 
     def adjoint(self, fields: Floats) -> Unknowns:
         """(..., size) transpose of the same times fields (..., V)."""
-        return np.asarray((self.prior.root.T @ self._factor.solve(self.prior.placement.T @ fields.T)).T)
+        prior = self.prior
+        return by_columns(lambda each: prior.root.T @ self._factor.solve(prior.placement.T @ each), fields)
 
     def dot(self, one: Unknowns, other: Unknowns) -> Floats:
         """(...) inner products of unknowns (..., size)."""
@@ -65,8 +63,8 @@ class WhitenedField:
         return rng.standard_normal((k, self.size))
 
     def effects_of(self, unknowns: Unknowns) -> Floats:
-        """(..., p) effects of covariates."""
-        return self._solved(unknowns)[self.prior.size - self.effects :].T
+        """(..., p) effects, in their prior's standard deviations."""
+        return np.asarray(unknowns[..., self.size - self.effects :])
 
     def like(self, other: Any, unknowns: Unknowns) -> Unknowns:
         """(size,) unknowns that give the field of other ones of another prior, about."""
@@ -76,27 +74,38 @@ class WhitenedField:
         """Product with the inverse of what the posterior precision were, had no point been moved.
 
         That is `(I + S' D S)^-1 = I - R' (Q^-1 - (Q + A' D A)^-1) R`, with `S = A Q^-1 R` and D the masses (V,), or
-        those of the last call where they hardly differ.
+        those of the last call where they hardly differ. Of masses (J, V) it is one product each, for (..., J, size).
         """
-        root, told = self.prior.root, self._told_of(masses)
+        root, told = self.prior.root, [self._told_of(each, k) for k, each in enumerate(np.atleast_2d(masses))]
 
         def product(unknowns: Unknowns) -> Unknowns:
-            pull = root @ unknowns.T
-            return np.asarray(unknowns - (root.T @ (self._factor.solve(pull) - told.solve(pull))).T)
+            pull = by_columns(root.__matmul__, unknowns)
+            known = by_columns(self._factor.solve, pull)
+            apart = pull if masses.ndim > 1 else pull[..., None, :]
+            found = np.stack(
+                [by_columns(each.solve, apart[..., k, :]) for k, each in enumerate(told)], axis=-2
+            ).reshape(pull.shape)
+            return np.asarray(unknowns - by_columns(root.T.__matmul__, known - found))
 
         return product
 
-    def _told_of(self, masses: Floats) -> SparseFactor:
-        """Factor of `Q + A' D A`."""
-        for known, factor in self._told:
-            if np.abs(known - masses).sum() <= ALIKE * masses.sum():
-                return factor
+    def _told_of(self, masses: Floats, number: int) -> SparseFactor:
+        """Factor of `Q + A' D A`, one for each number."""
+        known = self._told.get(number)
+        if known is not None and np.abs(known[0] - masses).sum() <= ALIKE * masses.sum():
+            return known[1]
         placement = self.prior.placement
         factor = SparseFactor(self.prior.precision + placement.T @ scipy.sparse.diags_array(masses) @ placement)
-        self._told[:] = [(masses, factor)]
+        self._told[number] = masses, factor
         return factor
 
     @cached_property
-    def _told(self) -> list[tuple[Floats, SparseFactor]]:
-        """The last masses, and their factor."""
-        return []
+    def _told(self) -> dict[int, tuple[Floats, SparseFactor]]:
+        """The last masses of each number, and their factor."""
+        return {}
+
+
+def by_columns(product: Callable[[Floats], Floats], rows: Floats) -> Floats:
+    """(..., M) a product with columns (N, k), of rows (..., N)."""
+    found = product(rows.reshape(-1, rows.shape[-1]).T).T
+    return np.asarray(found.reshape(*rows.shape[:-1], -1))

@@ -3,6 +3,8 @@
 Points are moved independently of each other, so that they can be halved at random (docs/theory/moved_points.md).
 """
 
+import math
+from itertools import product
 from typing import Any, cast
 
 import numpy as np
@@ -12,8 +14,9 @@ from numpy.typing import NDArray
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, Step
+from dpppsynth.core.types import JsonObject
 from dpppsynth.core.wording import instead
-from dpppsynth.inference.field_inference import EVEN, FieldInference, FitNotes, Posterior, apportion
+from dpppsynth.inference.field_inference import EVEN, NO_RANGE, FieldInference, FitNotes, Posterior, apportion
 from dpppsynth.inference.sparse_inference import CHECKED, FEWEST_DRAWS
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.matern_search import FORGOTTEN
@@ -24,21 +27,44 @@ from dpppsynth.models.moved_posterior import (
     MovedLikelihood,
     MovedPrior,
     Place,
+    VertexMasses,
     climbed,
     lattice_mode,
 )
-from dpppsynth.models.sparse_posterior import in_parts, integrals, with_masses
+from dpppsynth.models.sparse_posterior import in_parts, integrals, kept_masses, with_masses
 from dpppsynth.models.spectral_fields import Unknowns
 from dpppsynth.spatial.mesh import Floats
 
 # Draws at most, numbers of a saved posterior, about, and priors that are averaged over.
 MOST_DRAWS, KEPT_NUMBERS, MOST_PRIORS = 200, 3_000_000, 4
-# Nodes along a side of the lattice up to which priors are judged on all of them, and not on blocks.
-FEW = 100
+# Nodes of all levels up to which priors are judged on all of them, and not on blocks, and along a side of the lattice.
+FEW, FEW_ALONG = 100**2, 50
 
 
 class JudgedInference(FieldInference):
-    """Base of estimators by a field behind counts of moved points."""
+    """Base of estimators by a field behind counts of moved points, or by one of each level.
+
+    Attributes
+    ----------
+    even : bool
+        Whether an even field is one more prior; with covariates one that is even but for their effects.
+    """
+
+    even: bool
+
+    @property
+    def leading(self) -> tuple[int, ...]:
+        """Shape of the numbers at each node: none for one field, the number of levels for several."""
+        return ()
+
+    @property
+    def combined(self) -> list[tuple[float, ...]]:
+        """Settings of all priors but that of an even field: all combinations, the range first."""
+        return list(product(*self.lists.values()))
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        return tuple(values[0] for values in self.combined) + self.even * (NO_RANGE,)
 
     @property
     def lists(self) -> dict[str, tuple[float, ...]]:
@@ -78,7 +104,19 @@ class JudgedInference(FieldInference):
 
         Every move is taken forth and back: so the draws' median is that of the approximation.
         """
-        raise NotImplementedError
+        unknowns = fit.mode + np.concatenate([moves.T, -moves.T])
+        mode, fields = (self.at_vertices(fit.prior.field(each)) for each in (fit.mode, unknowns))
+        scale = 1.0 if self.covariates is None else self.covariates.prior_sd
+        masses = VertexMasses(self.measure, fit.likelihood.law.n)
+        bent = kept_masses(masses, mode, fields, tents, self.rule)
+        return bent, fit.prior.effects_of(unknowns) * scale
+
+    def at_vertices(self, fields: Floats) -> Floats:
+        """(..., V) fields at the vertices from those at all places where a prior has them."""
+        return fields
+
+    def to_dict(self) -> JsonObject:
+        return super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}
 
     def require(self, plan: LatticeStatistic) -> None:
         if not all(hasattr(plan, name) for name in ("rate", "extension", "shape")):
@@ -89,7 +127,8 @@ class JudgedInference(FieldInference):
         plan = cast(Any, statistic.definition)
         self.require(plan)
         likelihood = self.likelihood(statistic)
-        side = 2 if max(plan.shape) > FEW and plan.extension > 1 else 1
+        many = math.prod((*self.leading, *plan.shape)) > FEW and max(plan.shape) > FEW_ALONG
+        side = 2 if many and plan.extension > 1 else 1
         scores = self._scores(likelihood if side == 1 else self.likelihood(statistic, side), rng, say)
         kept = sorted(scores, key=scores.__getitem__, reverse=True)[:MOST_PRIORS]
         kept = [place for place in kept if scores[place] - scores[kept[0]] >= FORGOTTEN]

@@ -3,26 +3,16 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any, cast
 
 import numpy as np
 import scipy
 
 from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
-from dpppsynth.core.types import JsonObject
-from dpppsynth.inference.field_inference import NO_RANGE, opened_values
+from dpppsynth.inference.field_inference import opened_values
 from dpppsynth.inference.judged_inference import JudgedInference
-from dpppsynth.models.moved_posterior import (
-    LatticePosterior,
-    MovedLikelihood,
-    VertexMasses,
-    in_blocks,
-    moved_likelihood,
-)
+from dpppsynth.models.moved_posterior import MovedLikelihood, in_blocks, moved_likelihood
 from dpppsynth.models.regular_meshes import regular_triangulation
-from dpppsynth.models.sparse_posterior import kept_masses
-from dpppsynth.models.spectral_fields import Unknowns
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
@@ -86,28 +76,11 @@ class LatticeInference(JudgedInference):
 
     Attributes
     ----------
-    even : bool
-        Whether an even field is one more prior; with covariates one that is even but for their effects.
     covariates : Design, optional
         Public covariates at the mesh's vertices, with the same effects in all levels.
     """
 
-    even: bool
     covariates: Design | None
-
-    @property
-    def leading(self) -> tuple[int, ...]:
-        """Shape of the numbers at each node: none for one field, the number of levels for several."""
-        return ()
-
-    @property
-    def combined(self) -> list[tuple[float, ...]]:
-        """Settings of all priors but that of an even field: all combinations, the range first."""
-        return list(product(*self.lists.values()))
-
-    @property
-    def scales(self) -> tuple[float, ...]:
-        return tuple(values[0] for values in self.combined) + self.even * (NO_RANGE,)
 
     @cached_property
     def lattice(self) -> MovedLattice:
@@ -134,16 +107,7 @@ class LatticeInference(JudgedInference):
         measure = self.measure.reshape(-1, len(self.places.vertices)).sum(axis=0)
         return self.lattice.averages(opened_values(design) * design.prior_sd, measure, likelihood.spacing)
 
-    def drawn(self, fit: LatticePosterior, moves: Unknowns, tents: "scipy.sparse.csr_array") -> tuple[Floats, Floats]:
-        unknowns = fit.mode + np.concatenate([moves.T, -moves.T])
-        mode, fields = (self._at_vertices(fit.prior.field(each)) for each in (fit.mode, unknowns))
-        scale = 1.0 if self.covariates is None else self.covariates.prior_sd
-        masses = VertexMasses(self.measure, fit.likelihood.law.n)
-        bent = kept_masses(masses, mode, fields, tents, self.rule)
-        return bent, fit.prior.effects_of(unknowns) * scale
-
-    def _at_vertices(self, fields: Floats) -> Floats:
-        """(..., V) fields at the vertices from those at all nodes, level by level."""
+    def at_vertices(self, fields: Floats) -> Floats:
         lead = fields.shape[:-1]
         return fields.reshape(*lead, *self.leading, -1)[..., self.lattice.nodes].reshape(*lead, -1)
 
@@ -154,6 +118,3 @@ class LatticeInference(JudgedInference):
         tents = regular_triangulation(window, spacing=min(side, x1 - x0, y1 - y0))
         space = scipy.sparse.csr_array(tents.basis(self.places.vertices).T)
         return scipy.sparse.kron(scipy.sparse.eye_array(math.prod(self.leading)), space, format="csr")
-
-    def to_dict(self) -> JsonObject:
-        return super().to_dict() | {"covariates": None if self.covariates is None else self.covariates.to_dict()}

@@ -13,17 +13,10 @@ from dpppsynth.inference.judged_inference import JudgedInference
 from dpppsynth.inference.moved_lattice import WIDE_NODES, WIDE_SCALES
 from dpppsynth.inference.sparse_inference import INFERENCES
 from dpppsynth.inference.street_inference import StreetInference
-from dpppsynth.models.moved_posterior import (
-    LatticePosterior,
-    MovedLikelihood,
-    Place,
-    VertexMasses,
-    street_likelihood,
-)
+from dpppsynth.linear_network.mesh import SegmentCells
+from dpppsynth.models.moved_posterior import MovedLikelihood, Place, street_likelihood
 from dpppsynth.models.recipes import around, trace_mesh
 from dpppsynth.models.sparse_fields import constant
-from dpppsynth.models.sparse_posterior import kept_masses
-from dpppsynth.models.spectral_fields import Unknowns
 from dpppsynth.models.whitened_fields import WhitenedField
 from dpppsynth.spatial.mesh import Floats
 
@@ -48,38 +41,61 @@ class MovedStreetInference(JudgedInference, StreetInference):
     def likelihood(  # type: ignore[override]
         self, statistic: PrivateStatistic[LatticeStatistic], side: int = 1
     ) -> MovedLikelihood:
-        plan = cast(Any, statistic.definition)
-        return street_likelihood(
-            statistic.lattice.reshape(plan.sides),
-            self.measure,
-            self._on_lattice(plan),
-            rate=plan.rate,
-            spacing=plan.spacing,
-            extension=plan.extension,
-            side=side,
-        )
-
-    def _on_lattice(self, plan: Any) -> "scipy.sparse.csr_array":
-        """(nodes, V) shares of the segments at the nodes of the lattice without its extension, in C order."""
-        nodes = (plan.mesh.vertices - plan.box[:2]) / plan.spacing
-        i, j = np.rint(nodes).astype(np.int64).T
-        nx, ny = plan.shape
-        where = (np.ones(len(i)), (i * ny + j, np.arange(len(i))))
-        return (scipy.sparse.csr_array(where, shape=(nx * ny, len(i))) @ self.mesh.shares(plan.mesh)).tocsr()
+        return likelihood_of(statistic, self.mesh, self.measure, self.leading, side)
 
     def prior_at(self, likelihood: MovedLikelihood, number: int) -> WhitenedField:
         if number == len(self.combined):
             return WhitenedField(self.explained(constant(len(self.measure), INTERCEPT_SD)))
         return WhitenedField(self.field_with(self.combined[number]))
 
-    def drawn(self, fit: LatticePosterior, moves: Unknowns, tents: "scipy.sparse.csr_array") -> tuple[Floats, Floats]:
-        unknowns = fit.mode + np.concatenate([moves.T, -moves.T])
-        masses = VertexMasses(self.measure, fit.likelihood.law.n)
-        fields = kept_masses(masses, fit.field, fit.prior.field(unknowns), tents, self.rule)
-        return fields, fit.prior.effects_of(unknowns)
-
     def tents(self, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
-        moved = cast(Any, plan)
-        spacing = max(WIDE_SCALES / moved.rate, WIDE_NODES * max(moved.spacing))
-        x0, y0, x1, y1 = around(self.mesh.domain)
-        return self.mesh.shares(trace_mesh(self.mesh.domain, spacing=min(spacing, x1 - x0, y1 - y0)))
+        return wide_tents(self.mesh, plan)
+
+
+def likelihood_of(
+    statistic: PrivateStatistic[LatticeStatistic],
+    cells: SegmentCells,
+    measure: Floats,
+    leading: tuple[int, ...],
+    side: int,
+) -> MovedLikelihood:
+    """Likelihood of a field on segments of streets, or of one of each level.
+
+    Parameters
+    ----------
+    statistic : PrivateStatistic
+        Counts of points that were moved off the streets.
+    cells : SegmentCells
+    measure : (V,) or (L V,) array
+        Of the segments.
+    leading : () or (L,)
+    side : int
+        Nodes along either side of the blocks that are told apart.
+    """
+    plan = cast(Any, statistic.definition)
+    return street_likelihood(
+        statistic.lattice.reshape(*leading, *plan.sides),
+        measure.reshape(*leading, -1),
+        on_lattice(cells, plan),
+        rate=plan.rate,
+        spacing=plan.spacing,
+        extension=plan.extension,
+        side=side,
+    )
+
+
+def on_lattice(cells: SegmentCells, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
+    """(nodes, V) shares of the segments at the nodes of the lattice without its extension, in C order."""
+    moved = cast(Any, plan)
+    i, j = np.rint((moved.mesh.vertices - moved.box[:2]) / moved.spacing).astype(np.int64).T
+    nx, ny = moved.shape
+    where = (np.ones(len(i)), (i * ny + j, np.arange(len(i))))
+    return (scipy.sparse.csr_array(where, shape=(nx * ny, len(i))) @ cells.shares(moved.mesh)).tocsr()
+
+
+def wide_tents(cells: SegmentCells, plan: LatticeStatistic) -> "scipy.sparse.csr_array":
+    """(K, V) shares of the segments in tents over the network, several scales of the noise wide."""
+    moved = cast(Any, plan)
+    spacing = max(WIDE_SCALES / moved.rate, WIDE_NODES * max(moved.spacing))
+    x0, y0, x1, y1 = around(cells.domain)
+    return cells.shares(trace_mesh(cells.domain, spacing=min(spacing, x1 - x0, y1 - y0)))

@@ -179,6 +179,16 @@ RELEASES: dict[str, Described] = {
             spacing=200.0,
         )
     ),
+    "marked-moved-streets": Described(
+        MarkedSynthesizer(
+            1.0,
+            marks=MARKS,
+            relation=AlphaNeighbours(20.0, time="public", types="public"),
+            mechanism="moved",
+            mesh=trace_mesh(STREETS, shape=(4, 4)),
+        ),
+        STREETS,
+    ),
     "marked-tents-streets": Described(
         MarkedSynthesizer(
             1.0, marks=Marks(times=MARKS.times), relation=AlphaNeighbours(20.0, time="protected"), spacing=150.0

@@ -5,8 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 
+from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models.level_fields import LevelField, level_covariance, level_root
 from dpppsynth.models.spectral_fields import SpectralField
+from dpppsynth.models.street_fields import StreetMatern
+from dpppsynth.models.whitened_fields import WhitenedField
 
 SHAPE, SPACING = (5, 4), (2.0, 1.5)
 CLOCK = np.array([[1.0, 0.6, 0.2], [0.6, 1.0, 0.6], [0.2, 0.6, 1.0]])
@@ -103,3 +106,50 @@ def test_what_is_near_the_precision_is_exact_for_numbers():
     solved = found.near(masses, 3.0, 0.0)(u)
     np.testing.assert_allclose(precision @ solved[-2:], u[-2:])
     np.testing.assert_allclose(solved[:-2], u[:-2])
+
+
+class TestAlongStreets:
+    """Fields of levels on ten segments of a street and a side street."""
+
+    NETWORK = LinearNetwork([[0, 0], [100, 0], [100, 60], [200, 0]], [[0, 1], [1, 2], [1, 3]])
+    EACH = WhitenedField(StreetMatern(1.2, 80.0, 20.0).on(network_mesh(NETWORK, 30.0)))
+
+    def prior(self, own=0.3, columns=None):
+        mixing = level_root(level_covariance(2, CLOCK, own, 0.2))
+        return LevelField(self.EACH, mixing, 2.0 * np.kron(np.eye(2), np.ones((3, 1))), columns)
+
+    def test_covariance_is_the_product_of_levels_and_places(self):
+        places, found = self.EACH.prior.covariance(), self.prior()
+        drawn = found.field(found.adjoint(np.eye(6 * len(places))))
+        numbers = 4.0 * np.kron(np.kron(np.eye(2), np.ones((3, 3))), np.ones_like(places))
+        exact = np.kron(level_covariance(2, CLOCK, 0.3, 0.2), places) + numbers
+        np.testing.assert_allclose(drawn, exact, atol=1e-9)
+
+    def test_products_are_adjoint_and_real(self):
+        rng = np.random.default_rng(8)
+        places = self.EACH.prior.placement.shape[0]
+        found = self.prior(columns=rng.normal(size=(places, 2)))
+        u, w = found.white(3, rng), rng.normal(size=(3, 6 * places))
+        assert u.dtype == found.adjoint(w).dtype == float
+        np.testing.assert_allclose((found.field(u) * w).sum(axis=1), found.dot(u, found.adjoint(w)))
+        np.testing.assert_allclose(found.field(u)[1], found.field(u[1]))
+        np.testing.assert_allclose(found.effects_of(u), u[:, -2:])
+
+    def test_what_is_near_the_precision_is_exact_where_levels_have_the_same_masses(self):
+        """Numbers aside: independent fields are then told apart, each with its own share of the information."""
+        mixing = level_root(level_covariance(2, CLOCK, 0.3, 0.2))
+        found, rng = LevelField(self.EACH, mixing, np.zeros((6, 0))), np.random.default_rng(9)
+        masses = np.tile(rng.uniform(0, 5, self.EACH.prior.placement.shape[0]), 6)
+        image = found.field(np.eye(found.size))
+        precision = np.eye(found.size) + image @ np.diag(masses) @ image.T
+        for right in rng.normal(size=(2, found.size)):
+            np.testing.assert_allclose(precision @ found.near(masses, 1.0, 0.0)(right), right, atol=1e-8)
+
+    def test_unknowns_of_another_prior_give_its_fields_nearly(self):
+        """Placements of streets are regular, so the fields are the same."""
+        other = LevelField(
+            WhitenedField(StreetMatern(0.7, 50.0, 20.0).on(network_mesh(self.NETWORK, 30.0))), np.eye(6), np.eye(6)
+        )
+        u, found = other.white(1, np.random.default_rng(10))[0], self.prior(own=1.0)
+        u[-6:] = 0
+        np.testing.assert_allclose(found.field(found.like(other, u)), other.field(u), atol=1e-8)

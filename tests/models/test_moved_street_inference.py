@@ -137,7 +137,7 @@ class TestUnknowns:
         assert isinstance(prior, SparseField)
         field = WhitenedField(prior)
         unknowns = np.random.default_rng(6).normal(size=(4, field.size))
-        level = field.field(unknowns) - field.effects_of(unknowns) @ columns.T
+        level = field.field(unknowns) - 2.0 * field.effects_of(unknowns) @ columns.T
         assert np.ptp(level, axis=1).max() < 1e-12
 
 

@@ -4,6 +4,7 @@ Lengths scale with the network's extent, the square root of the area it spans.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -196,6 +197,15 @@ def moved_cells(network: LinearNetwork, scale: float) -> NetworkMesh:
     return network_mesh(
         network, min(STREET_SEGMENT * network.extent, max(scale / MOVED_SEGMENTS, network.length / MOST_SEGMENTS))
     )
+
+
+def moved_street_lists(network: LinearNetwork) -> dict[str, Any]:
+    """Settings of that field, by their names in `StreetInference`."""
+    extents = {"ranges": MOVED_RANGES, "street_ranges": MOVED_STREET_RANGES, "detours": DETOURS}
+    lengths: dict[str, Any] = {
+        name: tuple(network.extent * each for each in shares) for name, shares in extents.items()
+    }
+    return lengths | {"street_sigmas": MOVED_STREET_SIGMAS}
 
 
 def street_plane(network: LinearNetwork) -> tuple[int, int]:

@@ -51,15 +51,14 @@ def planned(s: LGCPSynthesizer, domain: Domain, n: int, _size: float) -> Release
 
 def _street_field(s: LGCPSynthesizer, network: LinearNetwork, scale: float) -> MovedStreetInference:
     """The field of the plane plus one along streets."""
-    rule, extent = network_rules, network.extent
-    cells = SegmentCells.of(rule.moved_cells(network, scale))
+    cells = SegmentCells.of(network_rules.moved_cells(network, scale))
+    lists = network_rules.moved_street_lists(network)
+    if s.length_scale:
+        lists["ranges"] = (_range(s.length_scale, network),)
     return MovedStreetInference(
         cells,
-        rule.street_plane(network),
-        (_range(s.length_scale, network),) if s.length_scale else tuple(extent * each for each in rule.MOVED_RANGES),
-        rule.MOVED_STREET_SIGMAS,
-        tuple(extent * each for each in rule.MOVED_STREET_RANGES),
-        tuple(extent * each for each in rule.DETOURS),
+        network_rules.street_plane(network),
+        **lists,
         offset=s.offset,
         even=s.length_scale is None,
         covariates=None if s.covariates is None else s.covariates.on(cells, s.offset),

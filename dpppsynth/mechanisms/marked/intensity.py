@@ -92,14 +92,21 @@ class MarkedMesh:
         points = len(length) // self.layers[0][1].shape[1]
         bases, weights = [], []
         for offset, share in self.layers:
-            made = gauss_rule if offset is None else gathered_rule
-            space, area = made(self.space, self.space.weighted_pieces(offset), POINTS)
+            space, area = self._rule_in_space(offset)
             at = (np.repeat(share, points, axis=1) * length).ravel()
             used = at > 0
             instants = sp.kron(sp.eye_array(self.shape[0]), time, format="csr")[used]
             bases.append(sp.kron(instants, space, format="csr"))
             weights.append(np.kron(at[used], area))
         return sp.vstack(bases, format="csr"), np.concatenate(weights)
+
+    def _rule_in_space(self, offset: Offset | None) -> tuple[sp.csr_array, Floats]:
+        """Basis functions (P, V) at the points of a rule in space, and the points' weights (P,), times an offset."""
+        pieces = self.space.weighted_pieces(offset)
+        if self.space.elements.shape[1] == 1:
+            # A number of each segment: its integral is known.
+            return sp.eye_array(len(self.space.vertices), format="csr"), self.space.integrate(pieces)
+        return (gauss_rule if offset is None else gathered_rule)(self.space, pieces, POINTS)
 
 
 def time_basis(times: Times | None, at: Floats) -> sp.csr_array:

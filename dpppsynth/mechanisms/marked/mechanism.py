@@ -15,6 +15,7 @@ from dpppsynth.mechanisms.marked.audit import MarkedAudit
 from dpppsynth.mechanisms.marked.inference import MarkedInference
 from dpppsynth.mechanisms.marked.moved_inference import MarkedMovesInference
 from dpppsynth.mechanisms.marked.moved_statistic import MarkedMoves
+from dpppsynth.mechanisms.marked.moved_street_inference import MarkedStreetMovesInference
 from dpppsynth.mechanisms.marked.release import MarkedRelease
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
 from dpppsynth.mechanisms.marked.synthesizer import MarkedSynthesizer
@@ -60,6 +61,8 @@ def moved() -> Iterator[Example | Refusal]:
     yield Example(
         "times alone", partial(build, marks=years, relation=AlphaNeighbours(25.0, time="public")), square(), marks=times
     )
+    yield Example("types alone, streets", alone, streets(), marks=types)
+    yield Example("streets", partial(both, relation=near()), streets(), marks=marks)
     for relation in RELATIONS[2:]:
         rule = r"^relation: mechanism 'moved' hides where nearby a point was"
         yield Refusal(relation, partial(both, relation=relation), square(), rule)
@@ -100,7 +103,7 @@ MOVED = Mechanism(
     name="marked-moved",
     settings=MarkedSynthesizer,
     statistic=MarkedMoves,
-    estimators=(MarkedMovesInference,),
+    estimators=(MarkedMovesInference, MarkedStreetMovesInference),
     result=MarkedRelease,
     audit=later(f"{HOME}.marked.moved_audit:MarkedMovesAudit"),
     words=MechanismWords[Statistic, Result](

@@ -9,12 +9,10 @@ from dpppsynth.contract.moved_counts import MOST_NODES, MovedCounts
 from dpppsynth.contract.parameter_forms import NULL, OBJECT, POSITIVE, WHOLE, Form, const
 from dpppsynth.contract.statistic import Parameters, require
 from dpppsynth.core.arguments import instance
-from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import Rows
-from dpppsynth.mechanisms.marked.bound import kept_marks, require_kept, tents_instead
+from dpppsynth.mechanisms.marked.bound import kept_marks, require_kept
 from dpppsynth.mechanisms.marked.statistic import MARKS_FORM, MarkedStatistic
 from dpppsynth.privacy.catalogue import Code
-from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
@@ -37,7 +35,7 @@ class MarkedMoves(MarkedStatistic, MovedCounts):
     Raises
     ------
     InputError
-        As there; and on networks, or where types or times are protected.
+        As there; and where types or times are protected.
     """
 
     marks: Marks
@@ -55,9 +53,6 @@ class MarkedMoves(MarkedStatistic, MovedCounts):
 
     def __post_init__(self) -> None:
         instance("marks", self.marks, Marks)
-        if not isinstance(self.domain, Window):
-            msg = f"domain: points with types and times are moved on windows alone; on networks take {tents_instead()}."
-            raise InputError(msg)
         require_kept(self.relation, self.marks)
         super().__post_init__()
 

@@ -18,7 +18,7 @@ from dpppsynth.contract.object_options import (
     tent_mesh,
 )
 from dpppsynth.contract.release_plan import ReleasePlan
-from dpppsynth.contract.rules import planar_rules
+from dpppsynth.contract.rules import network_rules, planar_rules
 from dpppsynth.contract.settings import (
     ALPHA,
     CAP,
@@ -40,15 +40,17 @@ from dpppsynth.contract.synthesizer import (
 )
 from dpppsynth.core.arguments import instance, one_of, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.inference.moved_lattice import MovedLattice
-from dpppsynth.mechanisms.marked.bound import change_of_marks, require_kept, require_told, tents_instead
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
+from dpppsynth.linear_network.mesh import SegmentCells
+from dpppsynth.mechanisms.marked.bound import change_of_marks, require_kept, require_told
 from dpppsynth.mechanisms.marked.inference import MarkedInference
 from dpppsynth.mechanisms.marked.intensity import MarkedMesh
 from dpppsynth.mechanisms.marked.moved_inference import MarkedMovesInference
 from dpppsynth.mechanisms.marked.moved_statistic import MarkedMoves
+from dpppsynth.mechanisms.marked.moved_street_inference import MarkedStreetMovesInference
 from dpppsynth.mechanisms.marked.release import MarkedRelease
 from dpppsynth.mechanisms.marked.statistic import MarkedMasses
-from dpppsynth.models.recipes import trace_mesh
+from dpppsynth.models.recipes import around, trace_mesh
 from dpppsynth.models.regular_meshes import refine
 from dpppsynth.privacy.planar_moves import rate
 from dpppsynth.privacy.relations import (
@@ -61,7 +63,7 @@ from dpppsynth.privacy.relations import (
     ReplaceOne,
 )
 from dpppsynth.spatial.covariates import covariates_from
-from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marked_offset import MarkedOffset
 from dpppsynth.spatial.mesh import Mesh
@@ -136,25 +138,45 @@ MOVED_POINTS = 0.2
 OWN_SHARES, TIME_SHARES = (0.0, 0.05, 0.2, 0.5, 1.0), (0.0, 0.1, 0.3, 0.7)
 
 
-def moved_mesh(window: Window, marks: Marks, scale: float) -> Mesh:
+def moved_mesh(domain: Domain, marks: Marks, scale: float) -> Mesh:
     """Mesh at whose vertices moved points of every type and instant are counted, by their noise's scale on the map.
 
-    That of `planar_rules.moved_mesh`, or a coarser one of at most 40 000 nodes for all types and instants together.
+    That without marks, or a coarser one of at most 40 000 nodes for all types and instants together.
     """
-    x0, y0, x1, y1 = window.bounds
-    short, long = sorted((x1 - x0, y1 - y0))
-    by_rule: Mesh = planar_rules.moved_mesh(window, scale)
+    rule = rules.BY_DOMAIN[type(domain)]
+    by_rule: Mesh = rule.moved_mesh(domain, scale)
+    short, long = sorted(_sides(domain))
     most = math.floor(math.sqrt(MOST_MOVED / math.prod(marks.shape) * long / short))
     wanted = max(by_rule.recipe["shape"])
-    return by_rule if wanted <= most else planar_rules.sided_mesh(window, max(most, FEWEST_MOVED))
+    return by_rule if wanted <= most else rule.sided_mesh(domain, max(most, FEWEST_MOVED))
 
 
-def fits(window: Window, marks: Marks, scale: float) -> bool:
-    """Whether moved points of all types and instants may be counted on that mesh, and beyond the window."""
-    lattice, kinds = MovedLattice(moved_mesh(window, marks, scale)), math.prod(marks.shape)
-    nx, ny = lattice.shape
-    beyond = nodes_beyond(scale, window, max(lattice.spacing))
-    return kinds * FEWEST_MOVED**2 <= MOST_MOVED and kinds * (nx + 2 * beyond) * (ny + 2 * beyond) <= MOST_NODES
+def moved_cells(network: LinearNetwork, marks: Marks, scale: float) -> NetworkMesh:
+    """Segments of the field behind moved points of every type and instant.
+
+    Those without marks, or longer ones of which there are at most 40 000 for all types and instants together, or as
+    many as there are edges.
+    """
+    by_rule = network_rules.moved_cells(network, scale)
+    most = MOST_MOVED // math.prod(marks.shape)
+    if len(by_rule.elements) <= most:
+        return by_rule
+    return network_mesh(network, network.length / max(1, most - len(network.edges)))
+
+
+def fits(domain: Domain, marks: Marks, scale: float) -> bool:
+    """Whether moved points of all types and instants may be counted on that mesh and beyond, and places inferred."""
+    kinds = math.prod(marks.shape)
+    nx, ny = moved_mesh(domain, marks, scale).recipe["shape"]
+    beyond = nodes_beyond(scale, domain, max(side / (n - 1) for side, n in zip(_sides(domain), (nx, ny), strict=True)))
+    places = max(FEWEST_MOVED**2, len(domain.edges) if isinstance(domain, LinearNetwork) else 0)
+    return kinds * places <= MOST_MOVED and kinds * (nx + 2 * beyond) * (ny + 2 * beyond) <= MOST_NODES
+
+
+def _sides(domain: Domain) -> tuple[float, float]:
+    """Sides of the box over which moved points are counted."""
+    x0, y0, x1, y1 = around(domain) if isinstance(domain, LinearNetwork) else domain.bounds
+    return x1 - x0, y1 - y0
 
 
 RADIUS = Setting(name="alpha", option="--alpha", kind=float, **ALPHA)
@@ -177,7 +199,7 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
     mechanism : {"auto", "tents", "moved"}
         What is made private. "tents": shares of the points in tents, hats and types, with discrete Laplace noise.
         "moved": counts of points that were each moved by planar Laplace noise and keep their types and times, for
-        moves by alpha on windows where these are public. "auto" takes one of them by a public rule; `check` says which.
+        moves by alpha where these are public. "auto" takes one of them by a public rule; `check` says which.
     spacing : float, optional
         Side of the mesh, or longest segment on a network; None takes a public rule of domain, marks, n, epsilon and
         relation.
@@ -310,24 +332,39 @@ class MarkedSynthesizer(MeshSynthesizer[MarkedRelease]):
     def _moved(self, domain: Domain, n: int | None) -> ReleasePlan:
         """Plan of counts of moved points, and of fields inferred from them by the law of the moves."""
         relation, epsilon = require_kept(self.neighbouring(), self.marks), float(self.epsilon)
-        told = f"points with marks are moved on windows alone; elsewhere take {tents_instead()}"
-        window: Window = instance("domain", domain, Window, told)
-        scale = 1 / rate(relation, epsilon, window)
-        mesh = self.laid_mesh(window, "tents", lambda: moved_mesh(window, self.marks, scale))
+        scale = 1 / rate(relation, epsilon, domain)
+        mesh = self.laid_mesh(domain, "tents", lambda: moved_mesh(domain, self.marks, scale))
         statistic = MarkedMoves(mesh, relation, int(need_size(n)), epsilon, self.marks)
         types, hats = self.marks.shape
-        offset = None if self.offset is None else self.offset.on(window)
+        shares: dict[str, Any] = {
+            "owns": OWN_SHARES if types > 1 else (0.0,),
+            "togethers": TIME_SHARES if hats > 1 else (0.0,),
+        }
+        if isinstance(domain, LinearNetwork):
+            return ReleasePlan("marked-moved", statistic, self._street_field(domain, scale, **shares))
+        offset = None if self.offset is None else self.offset.on(domain)
         smaller = () if offset is None else planar_rules.RISK_SIGMAS
         field = MarkedMovesInference(
             MarkedMesh(mesh, self.marks, offset),
             ranges=planar_rules.moved_ranges(mesh, scale),
             sigmas=tuple(sorted({*planar_rules.MOVED_SIGMAS, *smaller})),
             details=planar_rules.MOVED_DETAILS,
-            owns=OWN_SHARES if types > 1 else (0.0,),
-            togethers=TIME_SHARES if hats > 1 else (0.0,),
             covariates=None if self.covariates is None else self.covariates.on(mesh, offset),
+            **shares,
         )
         return ReleasePlan("marked-moved", statistic, field)
+
+    def _street_field(self, network: LinearNetwork, scale: float, **shares: Any) -> MarkedStreetMovesInference:
+        """Fields of the plane plus ones along streets."""
+        cells = SegmentCells.of(moved_cells(network, self.marks, scale))
+        offset = None if self.offset is None else self.offset.on(network)
+        return MarkedStreetMovesInference(
+            MarkedMesh(cells, self.marks, offset),
+            network_rules.street_plane(network),
+            **network_rules.moved_street_lists(network),
+            covariates=None if self.covariates is None else self.covariates.on(cells, offset),
+            **shares,
+        )
 
     def _estimator(self, mesh: Mesh) -> MarkedInference:
         types, hats = self.marks.shape
@@ -353,8 +390,6 @@ def choice(s: MarkedSynthesizer, domain: Domain, size: float | None) -> tuple[st
         return "tents", "this relation hides more than where nearby a point was"
     if not {relation.time, relation.types} <= {None, PUBLIC}:
         return "tents", "moved points would keep the types and times that are protected"
-    if not isinstance(domain, Window):
-        return "tents", "points with marks are moved on windows alone"
     if s.spacing is not None or s.mesh is not None:
         return "tents", "a mesh is asked for that goes with them"
     n, scale = need_size(size), 1 / rate(relation, float(s.epsilon), domain)

@@ -11,7 +11,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from scipy import stats
-from support.cases import SQUARE, STREETS
+from support.cases import SQUARE
 from support.command_line import run, spoken
 from support.seams import one_prior, recorded
 
@@ -200,13 +200,6 @@ class TestRefusals:
         for relation in (replace(STILL, types="protected"), replace(STILL, time=2.0), AlphaNeighbours(25.0)):
             with pytest.raises(InputError, match=r"^relation: "):
                 MarkedMoves.from_parameters(stated, relation, SQUARE, mechanism="marked-moved")
-
-    def test_of_networks(self):
-        build = partial(MarkedSynthesizer, 1.0, marks=MARKS, relation=STILL)
-        with pytest.raises(InputError, match=r"^domain: .* take mechanism='tents'"):
-            build(mechanism="moved").check(STREETS, n=50)
-        assert build(mechanism="tents").plan(STREETS, n=50).mechanism == "marked-tents"
-        assert build().plan(STREETS, n=5000).mechanism == "marked-tents"
 
     def test_of_too_many_numbers(self):
         hours = Marks(Types("kind", list(map(str, range(30)))), Times.day("hour", hats=24))
