@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import dpppsynth
+from dpppsynth.cli.console import EXIT_CODES
 from dpppsynth.cli.method import offers
 from dpppsynth.cli.options import option_help
 from dpppsynth.cli.program import EVERY, loaded
@@ -90,6 +91,13 @@ def common_options() -> str:
     """The options that commands of mechanisms share."""
     found = shown(loaded("synthesize").brief("synthesize"), "option")
     return table(["option", "means"], ([code(each.opts[0]), prose(each.help)] for each in found))
+
+
+def exit_codes() -> str:
+    """What commands end with, and the errors behind it."""
+    rows = [["0", "done", ""]]
+    rows += ([str(code_), first_line(kind.__doc__), code(kind.__name__)] for kind, code_ in EXIT_CODES.items())
+    return table(["exit code", "means", "in Python"], rows)
 
 
 # Mechanisms
@@ -307,6 +315,7 @@ def names() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "common-options": common_options,
+    "exit-codes": exit_codes,
     "mechanisms": mechanisms,
     "settings": settings,
     "theorems": lambda: codes(catalogue.THEOREMS),

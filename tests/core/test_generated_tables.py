@@ -11,7 +11,7 @@ from dpppsynth.contract.settings import settings_of
 from dpppsynth.privacy import catalogue
 
 PAGES = {page.name: page.read_text("utf-8") for page in tables.pages()}
-KEPT = ["commands.md", "mechanisms.md"]
+KEPT = ["mechanisms.md"]
 
 
 @pytest.fixture(scope="module")
