@@ -1,21 +1,23 @@
-"""Tables of the pages, made from the code: commands, mechanisms, settings, codes on certificates, public names.
+"""Tables of the pages, made from the code: commands, mechanisms, settings, codes, public names, rooms and families.
 
-A page says where with `<!-- table: NAME -->`. The site puts the table there whenever it is built. A page that is read
-without the site keeps a copy, from that mark to `<!-- end of table -->`, which a test compares, and which
+A page says where with `<!-- table: NAME -->`. The site puts the table there whenever it is built, and
 
-    python docs/_ext/generated_tables.py
+    python docs/_ext/generated_tables.py NAME
 
-writes anew.
+prints it for whoever reads the pages without the site.
 """
 
 import ast
 import inspect
 import re
 import string
+import sys
+import tomllib
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ from dpppsynth.spatial.domains import Window
 
 DOCS = Path(__file__).parents[1]
 PACKAGE = Path(dpppsynth.__file__).parent
-MARK = re.compile(r"<!-- table: ([a-z-]+) -->(\n.*?<!-- end of table -->)?", re.DOTALL)
+MARK = re.compile(r"<!-- table: ([a-z-]+) -->")
 # Relations that a mechanism of points admits or refuses.
 RELATIONS = (AlphaNeighbours, ReplaceOne, AddRemove)
 # Of most mechanisms of a kind, those that are left out are named, up to so many.
@@ -312,6 +314,32 @@ def names() -> str:
     return table(["name", "is"], rows)
 
 
+# Rooms and families
+
+
+def rooms() -> str:
+    """Rooms of the package, each after those that it imports from, with the first line of its docstring."""
+    contracts = tomllib.loads((DOCS.parent / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    layers = next(each["layers"] for each in contracts if each["type"] == "layers")
+    found = [each for each in reversed(layers) if "|" not in each]
+    return table(["room", "content"], ([code(f"{each}/"), about(f"{PACKAGE.name}.{each}")] for each in found))
+
+
+def families() -> str:
+    """Folders of mechanisms, with the names of these."""
+    found: dict[str, list[str]] = {}
+    for name, place in registry.PLACES.items():
+        found.setdefault(place.split(".")[2], []).append(name)
+    home = f"{PACKAGE.name}.mechanisms"
+    rows = ([code(f"{each}/"), about(f"{home}.{each}"), ", ".join(map(code, names))] for each, names in found.items())
+    return table(["folder in `mechanisms/`", "content", "mechanisms"], rows)
+
+
+def about(module: str) -> str:
+    """First line of the docstring of a module."""
+    return first_line(import_module(module).__doc__)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "common-options": common_options,
@@ -322,24 +350,20 @@ TABLES: dict[str, Callable[[], str]] = {
     "assumptions": lambda: codes(catalogue.ASSUMPTIONS),
     "noise": plain_codes,
     "names": names,
+    "rooms": rooms,
+    "families": families,
 }
 
 
-def filled(text: str, *, copies: bool = False) -> str:
-    """A page with its tables; with `copies` those alone of which the page keeps a copy.
+def filled(text: str) -> str:
+    """A page with its tables.
 
     Raises
     ------
     KeyError
         When it asks for a table that there is not.
     """
-
-    def put(mark: re.Match[str]) -> str:
-        if copies and mark[2] is None:
-            return mark[0]
-        return f"<!-- table: {mark[1]} -->\n\n{TABLES[mark[1]]()}\n\n<!-- end of table -->"
-
-    return MARK.sub(put, text)
+    return MARK.sub(lambda mark: TABLES[mark[1]](), text)
 
 
 def pages() -> list[Path]:
@@ -359,5 +383,4 @@ def setup(app: Any) -> dict[str, bool]:
 
 
 if __name__ == "__main__":
-    for page in pages():
-        page.write_text(filled(page.read_text("utf-8"), copies=True), "utf-8")
+    print("\n\n".join(TABLES[name]() for name in sys.argv[1:] or TABLES))
