@@ -189,6 +189,14 @@ def mechanism_row(name: str) -> list[str]:
     return [*first, *seen.relations.values(), code(seen.record.result.__name__)]
 
 
+def descriptions() -> str:
+    """What is done to the points, as reports tell it; names of the same words share a row."""
+    told: dict[str, list[str]] = {}
+    for name in registry.names():
+        told.setdefault(registry.mechanism(name).words.description, []).append(name)
+    return table(["mechanism", "in words"], ([", ".join(map(code, names)), text] for text, names in told.items()))
+
+
 # Settings
 
 
@@ -345,6 +353,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "common-options": common_options,
     "exit-codes": exit_codes,
     "mechanisms": mechanisms,
+    "descriptions": descriptions,
     "settings": settings,
     "theorems": lambda: codes(catalogue.THEOREMS),
     "assumptions": lambda: codes(catalogue.ASSUMPTIONS),
