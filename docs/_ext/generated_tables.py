@@ -197,6 +197,15 @@ def descriptions() -> str:
     return table(["mechanism", "in words"], ([", ".join(map(code, names)), text] for text, names in told.items()))
 
 
+def results() -> str:
+    """What each kind of release is, and the mechanisms that make it."""
+    made: dict[type, list[str]] = {}
+    for name in registry.names():
+        made.setdefault(registry.mechanism(name).result, []).append(name)
+    rows = ([code(kind.__name__), about(kind), ", ".join(map(code, names))] for kind, names in made.items())
+    return table(["result", "is", "of"], rows)
+
+
 # Settings
 
 
@@ -330,7 +339,7 @@ def rooms() -> str:
     contracts = tomllib.loads((DOCS.parent / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     layers = next(each["layers"] for each in contracts if each["type"] == "layers")
     found = [each for each in reversed(layers) if "|" not in each]
-    return table(["room", "content"], ([code(f"{each}/"), about(f"{PACKAGE.name}.{each}")] for each in found))
+    return table(["room", "content"], ([code(f"{each}/"), about(import_module(f"{PACKAGE.name}.{each}"))] for each in found))
 
 
 def families() -> str:
@@ -338,14 +347,14 @@ def families() -> str:
     found: dict[str, list[str]] = {}
     for name, place in registry.PLACES.items():
         found.setdefault(place.split(".")[2], []).append(name)
-    home = f"{PACKAGE.name}.mechanisms"
-    rows = ([code(f"{each}/"), about(f"{home}.{each}"), ", ".join(map(code, names))] for each, names in found.items())
+    modules = {each: import_module(f"{PACKAGE.name}.mechanisms.{each}") for each in found}
+    rows = ([code(f"{each}/"), about(modules[each]), ", ".join(map(code, names))] for each, names in found.items())
     return table(["folder in `mechanisms/`", "content", "mechanisms"], rows)
 
 
-def about(module: str) -> str:
-    """First line of the docstring of a module."""
-    return first_line(import_module(module).__doc__)
+def about(thing: object) -> str:
+    """First line of the docstring of a module or class."""
+    return first_line(inspect.getdoc(thing))
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -354,6 +363,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "exit-codes": exit_codes,
     "mechanisms": mechanisms,
     "descriptions": descriptions,
+    "results": results,
     "settings": settings,
     "theorems": lambda: codes(catalogue.THEOREMS),
     "assumptions": lambda: codes(catalogue.ASSUMPTIONS),
