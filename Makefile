@@ -12,8 +12,6 @@ PYTHON ?= python3
 VENV ?= .venv
 
 bin := $(VENV)/bin
-# The modules that a page shows, written into a folder.
-page := --no-respect-gitignore --config pyproject.toml --config "lint.isort.known-first-party = ['dpppsynth']" out/page
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test test-all lint docs mutants dev clean
@@ -31,8 +29,6 @@ test-all: $(VENV)/.installed-test
 lint: $(VENV)/.installed-lint
 	$(bin)/ruff check .
 	$(bin)/ruff format --check .
-	rm -rf out/page && $(bin)/python .ci/page_modules.py out/page
-	$(bin)/ruff check $(page) && $(bin)/ruff format --check $(page)
 	$(bin)/mypy -p dpppsynth
 	$(bin)/lint-imports
 

@@ -1,25 +1,28 @@
-"""Tables of the pages, made from the code: commands, mechanisms, settings, codes on certificates, public names.
+"""Tables of the pages, made from the code: commands, mechanisms, settings, codes, public names, rooms and families.
 
-A page says where with `<!-- table: NAME -->`. The site puts the table there whenever it is built. A page that is read
-without the site keeps a copy, from that mark to `<!-- end of table -->`, which a test compares, and which
+A page says where with `<!-- table: NAME -->`. The site puts the table there whenever it is built, and
 
-    python docs/_ext/generated_tables.py
+    python docs/_ext/generated_tables.py NAME
 
-writes anew.
+prints it for whoever reads the pages without the site.
 """
 
 import ast
 import inspect
 import re
 import string
+import sys
+import tomllib
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import dpppsynth
+from dpppsynth.cli.console import EXIT_CODES
 from dpppsynth.cli.method import offers
 from dpppsynth.cli.options import option_help
 from dpppsynth.cli.program import EVERY, loaded
@@ -31,7 +34,7 @@ from dpppsynth.spatial.domains import Window
 
 DOCS = Path(__file__).parents[1]
 PACKAGE = Path(dpppsynth.__file__).parent
-MARK = re.compile(r"<!-- table: ([a-z-]+) -->(\n.*?<!-- end of table -->)?", re.DOTALL)
+MARK = re.compile(r"<!-- table: ([a-z-]+) -->")
 # Relations that a mechanism of points admits or refuses.
 RELATIONS = (AlphaNeighbours, ReplaceOne, AddRemove)
 # Of most mechanisms of a kind, those that are left out are named, up to so many.
@@ -90,6 +93,13 @@ def common_options() -> str:
     """The options that commands of mechanisms share."""
     found = shown(loaded("synthesize").brief("synthesize"), "option")
     return table(["option", "means"], ([code(each.opts[0]), prose(each.help)] for each in found))
+
+
+def exit_codes() -> str:
+    """What commands end with, and the errors behind it."""
+    rows = [["0", "done", ""]]
+    rows += ([str(code_), first_line(kind.__doc__), code(kind.__name__)] for kind, code_ in EXIT_CODES.items())
+    return table(["exit code", "means", "in Python"], rows)
 
 
 # Mechanisms
@@ -177,6 +187,23 @@ def mechanism_row(name: str) -> list[str]:
     seen = facts(name)
     first = [code(name), made_by(seen.record, seen.domains), promise(seen.guarantees)]
     return [*first, *seen.relations.values(), code(seen.record.result.__name__)]
+
+
+def descriptions() -> str:
+    """What is done to the points, as reports tell it; names of the same words share a row."""
+    told: dict[str, list[str]] = {}
+    for name in registry.names():
+        told.setdefault(registry.mechanism(name).words.description, []).append(name)
+    return table(["mechanism", "in words"], ([", ".join(map(code, names)), text] for text, names in told.items()))
+
+
+def results() -> str:
+    """What each kind of release is, and the mechanisms that make it."""
+    made: dict[type, list[str]] = {}
+    for name in registry.names():
+        made.setdefault(registry.mechanism(name).result, []).append(name)
+    rows = ([code(kind.__name__), about(kind), ", ".join(map(code, names))] for kind, names in made.items())
+    return table(["result", "is", "of"], rows)
 
 
 # Settings
@@ -304,33 +331,58 @@ def names() -> str:
     return table(["name", "is"], rows)
 
 
+# Rooms and families
+
+
+def rooms() -> str:
+    """Rooms of the package, each after those that it imports from, with the first line of its docstring."""
+    contracts = tomllib.loads((DOCS.parent / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    layers = next(each["layers"] for each in contracts if each["type"] == "layers")
+    found = [each for each in reversed(layers) if "|" not in each]
+    return table(["room", "content"], ([code(f"{each}/"), about(import_module(f"{PACKAGE.name}.{each}"))] for each in found))
+
+
+def families() -> str:
+    """Folders of mechanisms, with the names of these."""
+    found: dict[str, list[str]] = {}
+    for name, place in registry.PLACES.items():
+        found.setdefault(place.split(".")[2], []).append(name)
+    modules = {each: import_module(f"{PACKAGE.name}.mechanisms.{each}") for each in found}
+    rows = ([code(f"{each}/"), about(modules[each]), ", ".join(map(code, names))] for each, names in found.items())
+    return table(["folder in `mechanisms/`", "content", "mechanisms"], rows)
+
+
+def about(thing: object) -> str:
+    """First line of the docstring of a module or class."""
+    return first_line(inspect.getdoc(thing))
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "common-options": common_options,
+    "exit-codes": exit_codes,
     "mechanisms": mechanisms,
+    "descriptions": descriptions,
+    "results": results,
     "settings": settings,
     "theorems": lambda: codes(catalogue.THEOREMS),
     "assumptions": lambda: codes(catalogue.ASSUMPTIONS),
     "noise": plain_codes,
     "names": names,
+    "rooms": rooms,
+    "families": families,
 }
 
 
-def filled(text: str, *, copies: bool = False) -> str:
-    """A page with its tables; with `copies` those alone of which the page keeps a copy.
+def filled(text: str) -> str:
+    """A page with its tables.
 
     Raises
     ------
     KeyError
         When it asks for a table that there is not.
     """
-
-    def put(mark: re.Match[str]) -> str:
-        if copies and mark[2] is None:
-            return mark[0]
-        return f"<!-- table: {mark[1]} -->\n\n{TABLES[mark[1]]()}\n\n<!-- end of table -->"
-
-    return MARK.sub(put, text)
+    return MARK.sub(lambda mark: TABLES[mark[1]](), text)
 
 
 def pages() -> list[Path]:
@@ -350,5 +402,4 @@ def setup(app: Any) -> dict[str, bool]:
 
 
 if __name__ == "__main__":
-    for page in pages():
-        page.write_text(filled(page.read_text("utf-8"), copies=True), "utf-8")
+    print("\n\n".join(TABLES[name]() for name in sys.argv[1:] or TABLES))

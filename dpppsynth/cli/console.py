@@ -19,6 +19,8 @@ from dpppsynth.core.errors import (
     InformationWarning,
     InputError,
     PrivacyCheckError,
+    QualityError,
+    ReleaseBlocked,
     TooLargeError,
 )
 from dpppsynth.core.wording import headed
@@ -28,14 +30,21 @@ if TYPE_CHECKING:
     from dpppsynth.release import Release, StratifiedRelease
     from dpppsynth.spatial.domains import Domain
 
+EXIT_CODES = {
+    InputError: 2,
+    TooLargeError: 2,
+    PrivacyCheckError: 3,
+    BudgetError: 4,
+    ReleaseBlocked: 5,
+    QualityError: 5,
+}
 # Points times epsilon from which on the study knows of a use: it is not asked then, which takes a while.
 ENOUGH = 50.0
 
 
 def exit_code(error: DpppsynthError) -> int:
-    """Bad input 2, guarantee 3, budget 4; 5 when a release is blocked or fails its diagnostics."""
-    codes = {InputError: 2, TooLargeError: 2, PrivacyCheckError: 3, BudgetError: 4}
-    return next((code for kind, code in codes.items() if isinstance(error, kind)), 5)
+    """What a command ends with: the error's own code, or 5 where it has none."""
+    return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 5)
 
 
 def complain(message: str) -> None:

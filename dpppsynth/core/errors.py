@@ -1,8 +1,4 @@
-"""Exceptions and warnings of the package.
-
-The command line maps them to exit codes: `InputError` and `TooLargeError` 2, `PrivacyCheckError` 3, `BudgetError` 4,
-`ReleaseBlocked` and `QualityError` 5.
-"""
+"""Exceptions and warnings of the package; `dpppsynth.cli.console` has their exit codes."""
 
 import inspect
 

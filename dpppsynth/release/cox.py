@@ -77,7 +77,7 @@ def tails(level: float) -> Floats:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CoxRelease(StatisticRelease[L]):
-    """Result of a release: everything in it is public.
+    """Result of a release with an intensity: everything in it is public.
 
     Attributes
     ----------

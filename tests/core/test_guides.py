@@ -32,7 +32,6 @@ GUIDES = ["README.md"] + [
         "local",
         "marks",
         "model",
-        "privacy_promise",
         "python",
         "resistance",
     )

@@ -59,10 +59,9 @@ HEATMAP = Mechanism(
     result=HeatmapRelease,
     audit=HeatmapAudit,
     words=HeatmapWords(
-        description="Every person counts once, spread evenly over their points. The persons in the squares of a public "
-        "grid were counted, coarse squares first; random noise was added to every count, and only the fullest squares "
-        "were divided and counted again. A map was fitted to these noisy counts alone. The synthetic points were drawn "
-        "from it, about one for each person.",
+        description="Every person counts once, spread evenly over their points. The persons in squares of public "
+        "grids, coarse and fine, were counted, and random noise was added to every count. A map was fitted to these "
+        "noisy counts alone. The synthetic points were drawn from it, about one for each person.",
         intensity="from the noisy numbers",
         title="Private intensity of persons",
         counts="persons",

@@ -1,1 +1,1 @@
-"""Marked tents: points with types and times in one private statistic."""
+"""Points with types and times, in one private statistic."""

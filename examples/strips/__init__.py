@@ -1,0 +1,1 @@
+"""Counts in vertical strips of a window."""
