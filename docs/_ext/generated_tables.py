@@ -339,7 +339,8 @@ def rooms() -> str:
     contracts = tomllib.loads((DOCS.parent / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     layers = next(each["layers"] for each in contracts if each["type"] == "layers")
     found = [each for each in reversed(layers) if "|" not in each]
-    return table(["room", "content"], ([code(f"{each}/"), about(import_module(f"{PACKAGE.name}.{each}"))] for each in found))
+    modules = {each: import_module(f"{PACKAGE.name}.{each}") for each in found}
+    return table(["room", "content"], ([code(f"{each}/"), about(module)] for each, module in modules.items()))
 
 
 def families() -> str:
