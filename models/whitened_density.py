@@ -16,7 +16,7 @@ from dpppsynth.spatial.mesh import Floats, Ints
 
 # Places at which the law of a number is tabulated, and the largest mean: so many times what is observed or expected,
 # and so many scales of the noise more. Beyond it the law goes on along its tangent.
-PLACES, FAR, FARTHER = 128, 4.0, 100.0
+PLACES, FAR, FARTHER = 256, 4.0, 100.0
 # Root of a mean, in those that bend the grid, that passes for zero.
 LEAST = 1e-9
 
