@@ -1,6 +1,5 @@
 """Settings of the site: MyST pages, and an API reference from the docstrings. `make docs` builds it in out/docs."""
 
-import json
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -9,7 +8,6 @@ from sphinx.application import Sphinx
 
 import dpppsynth
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(Path(__file__).with_name("_ext")))
 
 project = "dpppsynth"
@@ -17,7 +15,7 @@ author = "the dpppsynth authors"
 copyright = author  # noqa: A001 - the name that Sphinx looks for
 version = release = installed_version("dpppsynth")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated_tables"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated_tables", "notebook_pages"]
 exclude_patterns = ["_build"]
 myst_heading_anchors = 4
 
@@ -46,17 +44,5 @@ def documented_once(_app: Sphinx, what: str, name: str, *_: object) -> bool | No
     return True if what == "module" and name in dpppsynth.__all__ else None
 
 
-def list_notebooks(_app: Sphinx, page: str, source: list[str]) -> None:
-    """Links to the notebooks that there are, under their first headings."""
-    if page == "notebooks":
-        for path in sorted(EXAMPLES.glob("*.ipynb")):
-            cells = json.loads(path.read_text("utf-8"))["cells"]
-            texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
-            lines = "\n".join(texts).splitlines()
-            title = next((line.lstrip("# ") for line in lines if line.startswith("# ")), path.stem)
-            source[0] += f"\n* [{title}](../examples/{path.name})"
-
-
 def setup(app: Sphinx) -> None:
-    app.connect("source-read", list_notebooks)
     app.connect("autodoc-skip-member", documented_once)

@@ -73,10 +73,14 @@ def counts_score(m: Floats, observed: Floats, scale: float) -> Floats:
 def counts_in_laplace_noise(m: Floats, observed: Floats, shift: float) -> tuple[float, Floats]:
     """Quasi-log-likelihood of means m given counts in Laplace noise, up to a constant, and its gradient in m.
 
-    `shift` is the noise's scale. The value is the integral of `counts_score` to m, from what is observed, or from the
-    scale if that is larger.
+    `shift` is the noise's scale.
     """
-    scale, m = shift, np.maximum(m, EMPTY * shift)
+    m = np.maximum(m, EMPTY * shift)
+    return float(counts_values(m, observed, shift).sum()), counts_score(m, observed, shift)
+
+
+def counts_values(m: Floats, observed: Floats, scale: float) -> Floats:
+    """(K,) integrals of `counts_score` to m, from what is observed, or from the scale if that is larger."""
     first = np.maximum(observed, scale)
     # Means below, from which so much must be noise that the score is all but 1 / scale.
     steep = 2 * (1 + 1 / scale)
@@ -87,8 +91,7 @@ def counts_in_laplace_noise(m: Floats, observed: Floats, shift: float) -> tuple[
     length = np.log((last + bend) / (first + bend))
     between = (first + bend) * np.exp((NODES + 0.5) * length)
     scores = counts_score(np.maximum(between - bend, EMPTY * scale), observed, scale)
-    value = (WEIGHTS * scores * between * length).sum() - (last - m).sum() / scale
-    return float(value), counts_score(m, observed, scale)
+    return np.asarray((WEIGHTS * scores * between * length).sum(axis=0) - (last - m) / scale)
 
 
 def mass_log_density(

@@ -107,6 +107,12 @@ class PosteriorPrecision:
         """(N,) or (N, k) `S'` times vectors."""
         return self._stretched(self._factor.to_white(right))
 
+    @property
+    def whitening(self) -> tuple[Any, ...]:
+        """What `from_white` is made of: the factor's triangles, and (2 or 0, N) axes with what they stretch by."""
+        axes, stretch = self._axes if self._known else (np.empty((len(self._factor.triangles[1]), 0)), np.empty(0))
+        return *self._factor.triangles, np.ascontiguousarray(axes.T), stretch
+
     def _stretched(self, white: Floats) -> Floats:
         """White noise, of the variance that the two columns leave along them."""
         if not self._known:

@@ -77,6 +77,11 @@ class SparseFactor:
         _triangular()[0](starts, places, entries, out.reshape(len(out), -1))
         return np.asarray((out.T / np.sqrt(self._pivots)).T)
 
+    @property
+    def triangles(self) -> tuple[Any, ...]:
+        """Permutation, roots of the pivots, and L by columns and by rows, each as starts, places and entries."""
+        return self._lu.perm_c, np.sqrt(self._pivots), *self._columns, *self._rows
+
     @cached_property
     def _columns(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats]:
         """L by columns."""

@@ -2,13 +2,27 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 
-from dpppsynth.models.likelihood import MassLikelihood
+from dpppsynth.core.workers import compiled
+from dpppsynth.models.likelihood import MassesInLaplaceNoise, NoisyMasses, counts_score, counts_values
 from dpppsynth.models.nuts import Density
-from dpppsynth.models.sparse_posterior import SparsePosterior, log_density
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.models.sparse_posterior import SparsePosterior
+from dpppsynth.spatial.mesh import Floats, Ints
+
+# Places at which the law of a number is tabulated, and the largest mean: so many times what is observed or expected,
+# and so many scales of the noise more. Beyond it the law goes on along its tangent.
+PLACES, FAR, FARTHER = 256, 4.0, 100.0
+# Root of a mean, in those that bend the grid, that passes for zero.
+LEAST = 1e-9
+
+
+# Starts of rows, columns and entries.
+Rows = tuple[Ints, Ints, Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,11 +31,11 @@ class WhitenedDensity(Density):
 
     Attributes
     ----------
-    likelihood : MassLikelihood
+    likelihood : NoisyMasses
     fit : SparsePosterior
     """
 
-    likelihood: MassLikelihood
+    likelihood: NoisyMasses
     fit: SparsePosterior
 
     @property
@@ -37,11 +51,190 @@ class WhitenedDensity(Density):
     def function(self) -> Callable[[Floats], tuple[float, Floats]]:
         """A function of z (N,) that gives the value, compared with that of the mode, and the gradient (N,)."""
         fit, likelihood = self.fit, self.likelihood
-        highest = log_density(likelihood, fit.prior, fit.centre, fit.mode)[0]
+        observed, measure, response, n, shift = likelihood.arguments
+        table = NumberTable.of(likelihood, response @ likelihood.vertex_masses(fit.field_mode))
+        field = (fit.mode, _rows(fit.prior.precision), _rows(fit.prior.placement), float(fit.centre), measure, n)
+        told = (_rows(response), observed, table, float(shift))
+        code = partial(_compiled(), fit.precision.whitening, *field, *told)
+        highest = code(np.zeros(self.size))[0]
 
         def value_and_gradient(z: Floats) -> tuple[float, Floats]:
-            unknowns = fit.mode + fit.precision.from_white(z)
-            value, gradient, _ = log_density(likelihood, fit.prior, fit.centre, unknowns)
-            return value - highest, np.asarray(fit.precision.to_white(gradient))
+            value, gradient = code(z)
+            return value - highest, gradient
 
         return value_and_gradient
+
+
+class NumberTable(NamedTuple):
+    """Log-densities of numbers at means on a grid, between which cubic Hermite splines lie; empty where not needed.
+
+    Attributes
+    ----------
+    bend, first, step : (K,) array
+        The grid of number k is even in `log(sqrt(mean) + bend)`: the law is smooth in the root of a small mean.
+    values, slopes : (K, PLACES) array
+        Slopes in that logarithm.
+    """
+
+    bend: Floats
+    first: Floats
+    step: Floats
+    values: Floats
+    slopes: Floats
+
+    @classmethod
+    def of(cls, likelihood: NoisyMasses, expected: Floats) -> "NumberTable":
+        """The table of counts in Laplace noise, of which about so many (K,) are expected; else an empty one."""
+        if not isinstance(likelihood, MassesInLaplaceNoise):
+            return cls(*np.empty((3, 0)), *np.empty((2, 0, PLACES)))
+        observed, *_, scale = likelihood.arguments
+        bend = np.sqrt(scale) * np.maximum(observed, scale) ** 0.25
+        first = np.log(bend)
+        most = FAR * np.maximum(np.maximum(observed, expected), 0.0) + FARTHER * scale
+        step = (np.log(np.sqrt(most) + bend) - first) / (PLACES - 1)
+        values, slopes = np.empty((2, len(bend), PLACES))
+        for place in range(PLACES):
+            along = np.exp(first + place * step)
+            root = np.maximum(along - bend, LEAST * bend)
+            values[:, place] = counts_values(root**2, observed, scale)
+            slopes[:, place] = counts_score(root**2, observed, scale) * 2 * root * along
+        return cls(bend, first, step, values, slopes)
+
+
+def _rows(matrix: Any) -> Rows:
+    """A sparse matrix by rows."""
+    csr = scipy.sparse.csr_array(matrix)
+    return csr.indptr.astype(np.int32), csr.indices.astype(np.int32), csr.data.astype(np.float64)
+
+
+@cache
+def _compiled() -> Callable[..., tuple[float, Floats]]:
+    """The density, compiled; the functions that it calls are compiled into it."""
+    from numba.extending import register_jitable
+
+    for part in (_times, _times_transposed, _along, _from_white, _to_white, _masses, _spline, _number, _numbers):
+        register_jitable(part)
+    return compiled(_value_and_gradient)
+
+
+def _value_and_gradient(
+    whitening: tuple[Any, ...],
+    mode: Floats,
+    precision: Rows,
+    placement: Rows,
+    centre: float,
+    measure: Floats,
+    n: float,
+    shares: Rows,
+    observed: Floats,
+    table: NumberTable,
+    shift: float,
+    z: Floats,
+) -> tuple[float, Floats]:
+    """Log-posterior and gradient (N,), in loops for Numba, so that chains run beside each other."""
+    unknowns = mode + _from_white(whitening, z)
+    weighed = _times(precision, unknowns)
+    mass = _masses(_times(placement, unknowns) + centre, measure, n)
+    value, slope = _numbers(_times(shares, mass), observed, table, shift)
+    pull = _times_transposed(shares, slope, len(measure))
+    if n > 0:
+        pull -= np.dot(pull, mass) / n
+    gradient = _times_transposed(placement, mass * pull, len(mode)) - weighed
+    return value - np.dot(unknowns, weighed) / 2, _to_white(whitening, gradient)
+
+
+def _times(matrix: Rows, vector: Floats) -> Floats:
+    """Product of a matrix by rows with a vector."""
+    starts, columns, entries = matrix
+    out = np.empty(len(starts) - 1)
+    for i in range(len(out)):
+        total = 0.0
+        for p in range(starts[i], starts[i + 1]):
+            total += entries[p] * vector[columns[p]]
+        out[i] = total
+    return out
+
+
+def _times_transposed(matrix: Rows, vector: Floats, size: int) -> Floats:
+    """Product of the transpose, which has so many rows, with a vector."""
+    starts, columns, entries = matrix
+    out = np.zeros(size)
+    for i in range(len(vector)):
+        for p in range(starts[i], starts[i + 1]):
+            out[columns[p]] += entries[p] * vector[i]
+    return out
+
+
+def _along(axes: Floats, stretch: Floats, vector: Floats) -> Floats:
+    """A vector, stretched along axes (0 or 2, N)."""
+    out = vector.copy()
+    for k in range(len(stretch)):
+        out += axes[k] * (stretch[k] * np.dot(axes[k], vector))
+    return out
+
+
+def _from_white(whitening: tuple[Any, ...], z: Floats) -> Floats:
+    """`S z`; see `PosteriorPrecision.from_white`."""
+    permutation, pivots, starts, rows, entries, _, _, _, axes, stretch = whitening
+    white = _along(axes, stretch, z) / pivots
+    for i in range(len(white) - 1, -1, -1):
+        total = white[i]
+        for p in range(starts[i] + 1, starts[i + 1]):
+            total -= entries[p] * white[rows[p]]
+        white[i] = total
+    return white[permutation]
+
+
+def _to_white(whitening: tuple[Any, ...], right: Floats) -> Floats:
+    """`S'` times a vector."""
+    permutation, pivots, _, _, _, starts, columns, entries, axes, stretch = whitening
+    out = np.empty(len(right))
+    out[permutation] = right
+    for i in range(len(out)):
+        total = out[i]
+        for p in range(starts[i], starts[i + 1] - 1):
+            total -= entries[p] * out[columns[p]]
+        out[i] = total
+    return _along(axes, stretch, out / pivots)
+
+
+def _masses(field: Floats, measure: Floats, n: float) -> Floats:
+    """Expected masses at the vertices."""
+    if n == 0:
+        return measure * np.exp(field)
+    mass = measure * np.exp(field - field.max())
+    return mass * (n / mass.sum())
+
+
+def _numbers(means: Floats, observed: Floats, table: NumberTable, shift: float) -> tuple[float, Floats]:
+    """Log-density of numbers given their means (K,), and its slopes (K,)."""
+    value, slope = 0.0, np.empty(len(means))
+    for k in range(len(means)):
+        one, slope[k] = _number(k, means[k], observed[k], table, shift)
+        value += one
+    return value, slope
+
+
+def _number(k: int, mean: float, observed: float, table: NumberTable, shift: float) -> tuple[float, float]:
+    """The same for one number: a shifted Poisson variable where there is no table."""
+    bend, first, step, values, slopes = table
+    if len(bend) == 0:
+        return observed * np.log(mean + shift) - mean, observed / (mean + shift) - 1.0
+    last = values.shape[1] - 1
+    root = max(np.sqrt(mean), LEAST * bend[k])
+    along = (np.log(root + bend[k]) - first[k]) / step[k]
+    if along > last:
+        end = np.exp(first[k] + last * step[k]) - bend[k]
+        slope = slopes[k, last] / (2 * end * (end + bend[k]))
+        return values[k, last] + slope * (mean - end**2), slope
+    cell = min(max(int(along), 0), last - 1)
+    value, slope = _spline(
+        along - cell, values[k, cell], values[k, cell + 1], slopes[k, cell] * step[k], slopes[k, cell + 1] * step[k]
+    )
+    return value, slope / (step[k] * 2 * root * (root + bend[k]))
+
+
+def _spline(t: float, low: float, high: float, left: float, right: float) -> tuple[float, float]:
+    """Cubic with these values and slopes at 0 and 1, and its slope, at t."""
+    square, cube = 3 * (high - low) - 2 * left - right, 2 * (low - high) + left + right
+    return low + t * (left + t * (square + t * cube)), left + t * (2 * square + 3 * t * cube)

@@ -27,7 +27,7 @@ from dpppsynth.inference.field_inference import (
     require_few,
     require_somewhere,
 )
-from dpppsynth.inference.nuts_runs import log_masses, passed_run
+from dpppsynth.inference.nuts_runs import DENSE_PACE, log_masses, passed_run, sampling_words
 from dpppsynth.models import nuts
 from dpppsynth.models.covariances import (
     Covariance,
@@ -206,13 +206,14 @@ class LGCPInference(FieldInference):
         )
 
     def table_rows(self) -> Rows:
-        engine = f" ({self.engine})" if self.inference == "nuts" else ""
+        vertices, runs = len(self.mesh.vertices), len(self.length_scales)
+        way = sampling_words(self.engine, runs, vertices, DENSE_PACE) if self.inference == "nuts" else self.inference
         even = ", or an even field" if self.even else ""
         kind = "" if self.own is None else f"{self.own.kind}, "
         return [
             ("field", f"log-Gaussian, {kind}sigma {self.sigma:g}, on {mesh_words(self.mesh)}"),
             ("length scales", ", ".join(f"{each:.4g}" for each in self.length_scales) + even),
-            ("inference", self.inference + engine),
+            ("inference", way),
             *offset_rows(self.offset),
         ]
 

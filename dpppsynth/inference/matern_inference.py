@@ -107,10 +107,13 @@ class MaternInference(SparseInference):
         for name in ("ranges", "smoothness", "sigmas"):
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         flag("even", self.even)
-        widest = SparseMatern(self.sigma, self.ranges[-1], self.smoothness[0]).unknowns(self.mesh)
-        self.require_inference(widest)
-        require_few_unknowns(widest * (SMOOTH if self.smoothness[-1] > known[0] else 1))
+        self.require_inference()
+        require_few_unknowns(self.unknowns * (SMOOTH if self.smoothness[-1] > known[0] else 1))
         require_somewhere(self.measure)
+
+    @property
+    def unknowns(self) -> int:
+        return SparseMatern(self.sigma, self.ranges[-1], self.smoothness[0]).unknowns(self.mesh)
 
     def _require_sigmas(self) -> None:
         if self.sigmas != ():
@@ -192,7 +195,7 @@ class MaternInference(SparseInference):
         return [
             ("field", f"Matern, sigma {sigmas}, smoothness {smooth}, on {mesh_words(self.mesh)}"),
             ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges) + self.even * ", or an even field"),
-            ("inference", self.inference),
+            ("inference", self.way),
             *offset_rows(self.offset),
             *covariate_rows(self.covariates),
         ]

@@ -27,7 +27,7 @@ class MovedStreetInference(JudgedInference, StreetInference):
 
     kind: ClassVar[str] = "moved-streets"
 
-    def require_inference(self, unknowns: int) -> None:
+    def require_inference(self) -> None:
         one_of("inference", self.inference, INFERENCES)
 
     @property

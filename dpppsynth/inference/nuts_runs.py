@@ -9,6 +9,9 @@ from dpppsynth.core.errors import QualityError
 from dpppsynth.models import nuts
 from dpppsynth.spatial.mesh import Floats
 
+# Seconds of a run on two idle cores at so many unknowns, and the power of their number with which these grow: fields of
+# sparse precision, whitened by a sparse factor, and dense ones.
+SPARSE_PACE, DENSE_PACE = (40.0, 2000, 1.35), (15.0, 1000, 1.5)
 # Runs that fail their diagnostics are tried again with shorter steps: least rates of accepted ones.
 SHORTER = (0.0, 0.95, 0.99)
 
@@ -55,6 +58,14 @@ def passed_run(
         "at no privacy cost."
     )
     raise QualityError(msg)
+
+
+def sampling_words(engine: str, runs: int, unknowns: int, pace: tuple[float, int, float]) -> str:
+    """NUTS with its engine, and how long it takes, in words."""
+    each, size, power = pace
+    seconds = runs * each * (unknowns / size) ** power
+    time = f"{max(1, round(seconds / 60))} min" if seconds > 90 else f"{5 * max(1, round(seconds / 5))} s"
+    return f"nuts ({engine}), up to about {time} on two idle cores"
 
 
 def log_masses(masses: Floats) -> Floats:

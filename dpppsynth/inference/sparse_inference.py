@@ -31,7 +31,7 @@ from dpppsynth.inference.field_inference import (
     opened_values,
     require_somewhere,
 )
-from dpppsynth.inference.nuts_runs import log_masses, passed_run
+from dpppsynth.inference.nuts_runs import SPARSE_PACE, log_masses, passed_run, sampling_words
 from dpppsynth.models.laplace_approximation import check_approximation
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.matern_search import FORGOTTEN, NEGLIGIBLE, climb_grid
@@ -47,8 +47,8 @@ from dpppsynth.spatial.offset import Offset
 INFERENCES, SAMPLED = ("laplace",), ("laplace", "nuts")
 ENGINES = ("nutpie", "pymc")
 # Unknowns of the largest field for NUTS, whose time grows faster than they do; draws per chain of every run, and steps
-# to find its pace.
-MOST_SAMPLED, NUTS_DRAWS, NUTS_TUNE = 12_000, 1000, 300
+# to find its pace; priors that are sampled at most, the likeliest, so that the time is known beforehand.
+MOST_SAMPLED, NUTS_DRAWS, NUTS_TUNE, MOST_RUNS = 12_000, 1000, 200, 3
 # Numbers of a saved posterior, about, and draws at least and at most.
 KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000
 # Ranges of a field, in units of the domain's extent: at most, and at least as a share of the most.
@@ -70,8 +70,22 @@ class SparseInference(FieldInference):
 
     engine: str = "nutpie"
 
-    def require_inference(self, unknowns: int) -> None:
+    @property
+    def unknowns(self) -> int:
+        """Number of unknowns of the field, at most."""
+        raise NotImplementedError
+
+    @property
+    def way(self) -> str:
+        """Inference in words, of NUTS with the time that it takes."""
+        if self.inference != "nuts":
+            return self.inference
+        runs = min(MOST_RUNS, len(self.scales) - self.even)
+        return sampling_words(self.engine, runs, self.unknowns, SPARSE_PACE)
+
+    def require_inference(self) -> None:
         """Refuse unknown names, and NUTS on more unknowns of a field than it takes."""
+        unknowns = self.unknowns
         one_of("inference", self.inference, SAMPLED)
         one_of("engine", self.engine, ENGINES)
         if self.inference == "nuts" and unknowns > MOST_SAMPLED:
@@ -130,8 +144,12 @@ class SparseInference(FieldInference):
         rng: np.random.Generator,
         say: Progress,
     ) -> Posterior:
-        """Draws by NUTS under the priors of some weight, evenly thinned from runs that passed their diagnostics."""
-        share = np.where(share >= NEGLIGIBLE, share, 0.0) / share[share >= NEGLIGIBLE].sum()
+        """Draws by NUTS under the likeliest priors, evenly thinned from runs that passed their diagnostics."""
+        # An even field takes no run.
+        runs = np.array([fit.prior.size > 1 for fit in fits.values()])
+        least = max(NEGLIGIBLE, np.sort(share[runs])[-MOST_RUNS:][0] if runs.any() else 0.0)
+        share = np.where(share >= np.where(runs, least, NEGLIGIBLE), share, 0.0)
+        share = share / share.sum()
         count = apportion(share, draws // CHAINS)
         notes = self._notes(fits, share, likelihood, rng)
         fields, effects = list[NDArray[np.float32]](), list[Floats]()
@@ -366,7 +384,7 @@ class PrecisionInference(SparseInference):
     adjustable: ClassVar[frozenset[str]] = frozenset({"precision", "inference", "engine"})
 
     def __post_init__(self) -> None:
-        self.require_inference(len(self.mesh.vertices))
+        self.require_inference()
         require_somewhere(self.measure)
         if self.precision is None:
             return
@@ -384,6 +402,10 @@ class PrecisionInference(SparseInference):
     @property
     def scales(self) -> tuple[float, ...]:
         return (NO_RANGE,)
+
+    @property
+    def unknowns(self) -> int:
+        return len(self.mesh.vertices)
 
     def require(self, plan: LatticeStatistic) -> None:
         same = canonical_json(plan.mesh.recipe) == canonical_json(self.mesh.recipe)
@@ -414,7 +436,7 @@ class PrecisionInference(SparseInference):
     def table_rows(self) -> Rows:
         return [
             ("field", f"Gaussian, precision {self.digest[:12]}, on {mesh_words(self.mesh)}"),
-            ("inference", self.inference),
+            ("inference", self.way),
             *offset_rows(self.offset),
         ]
 

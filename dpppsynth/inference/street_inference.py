@@ -116,14 +116,17 @@ class StreetInference(AveragedInference):
             require_increasing("street_ranges", along, SHORTEST * longest, longest)
         require_increasing("sigma", (self.sigma,), SMALLEST_PARAMETER, LARGEST_PARAMETER)
         flag("even", self.even)
-        unknowns = len(self.mesh.elements) + self._plane_prior(self.ranges[-1]).unknowns(self.grid)
-        self.require_inference(unknowns)
-        require_few_unknowns(unknowns)
+        self.require_inference()
+        require_few_unknowns(self.unknowns)
         require_few_meeting(self.mesh.domain)
         require_somewhere(self.measure)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.mesh!r}, plane={self.plane!r}, ranges={self.ranges})"
+
+    @property
+    def unknowns(self) -> int:
+        return len(self.mesh.elements) + self._plane_prior(self.ranges[-1]).unknowns(self.grid)
 
     @cached_property
     def grid(self) -> Mesh:
@@ -212,7 +215,7 @@ class StreetInference(AveragedInference):
             ("field", f"Matern in the plane, sigma {self.sigma:g}, plus one along streets, on {mesh_words(segments)}"),
             ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges) + self.even * ", or an even field"),
             ("along streets", along),
-            ("inference", self.inference),
+            ("inference", self.way),
             *offset_rows(self.offset),
             *covariate_rows(self.covariates),
         ]
