@@ -446,7 +446,7 @@ class TestStudy:
         # Moved points stand for moves by alpha, those moved by hand for the same in windows.
         wanted |= set(itertools.product(kinds, ("lgcp-moved",), relations[:3], *SIZES_AND_BUDGETS))
         wanted |= set(itertools.product(kinds[:1], ("jitter",), relations[:3], *SIZES_AND_BUDGETS))
-        gentle, radii = tuple(f"gentle {kind}" for kind in kinds), (relations[0], *relations[2:])
+        gentle, radii = tuple(f"gentle {kind}" for kind in kinds), (relations[0], *relations[3:])
         wanted |= set(itertools.product(gentle, ("lgcp-tents",), radii, ("30", "80", "400"), ("0.1", "1", "10")))
         assert set(rows) == wanted | {(kind, "uniform", "", "", "") for kind in (*kinds, *gentle)}
         assert all(0 < float(distance) <= 1 for distance in rows.values())
