@@ -41,7 +41,7 @@ def row(mechanism, distance, relation="replace-one", n=400, epsilon=1.0, kind="w
 
 
 def table(kinds=("window",), uniform=0.5, gentle=None, **distances):
-    """A study of one row for each mechanism; `gentle` is that of gentle intensities, from which a uniform one is 0.2."""
+    """A study of one row for each mechanism; `gentle` on intensities from which a uniform one is 0.2."""
     rows = [row(name.replace("_", "-"), d, kind=kind) for kind in kinds for name, d in distances.items()]
     rows += [row("uniform", uniform, "", "", "", kind) for kind in kinds]
     if gentle is not None:
