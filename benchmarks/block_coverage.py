@@ -109,7 +109,7 @@ def run(name: str, n: int, epsilon: float, originals: int) -> list[str]:
             found[part].append(ok[within] if part == 0 else ok[np.argsort(truth)[-len(truth) // 10 :]])
             if part == 0:
                 found[1].append(ok[truth > 0])
-    rates = (f"{np.concatenate(each).mean():.0%}" for each in found)
+    rates = (f"{100 * np.concatenate(each).mean():.0f} %" for each in found)
     return [name, f"{n}", f"{epsilon:g}", ", ".join(sorted(mechanisms)), *rates, f"{seconds:.0f}"]
 
 
