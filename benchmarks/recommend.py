@@ -190,7 +190,7 @@ def posed(name: str, word: str, n: int) -> Posed:
 
 RELATIONS = (*(f"{share:.4g}" for share in SHARES), REPLACE_ONE, ADD_REMOVE)
 # Of gentle intensities: what tells where nothing is gained.
-GENTLE_RELATIONS, GENTLE_SIZES, GENTLE_BUDGETS = (RELATIONS[0], *RELATIONS[2:]), (30, 80, 400), (0.1, 1.0, 10.0)
+GENTLE_RELATIONS, GENTLE_SIZES, GENTLE_BUDGETS = (RELATIONS[0], *RELATIONS[-2:]), (30, 80, 400), (0.1, 1.0, 10.0)
 
 
 def name_of(name: str, word: str, n: int) -> str:

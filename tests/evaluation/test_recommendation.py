@@ -41,7 +41,7 @@ def row(mechanism, distance, relation="replace-one", n=400, epsilon=1.0, kind="w
 
 
 def table(kinds=("window",), uniform=0.5, gentle=None, **distances):
-    """A study of one row for each mechanism; `gentle` is that of gentle intensities, from which a uniform one is 0.2."""
+    """A study of one row for each mechanism; `gentle` on intensities from which a uniform one is 0.2."""
     rows = [row(name.replace("_", "-"), d, kind=kind) for kind in kinds for name, d in distances.items()]
     rows += [row("uniform", uniform, "", "", "", kind) for kind in kinds]
     if gentle is not None:
@@ -446,7 +446,7 @@ class TestStudy:
         # Moved points stand for moves by alpha, those moved by hand for the same in windows.
         wanted |= set(itertools.product(kinds, ("lgcp-moved",), relations[:3], *SIZES_AND_BUDGETS))
         wanted |= set(itertools.product(kinds[:1], ("jitter",), relations[:3], *SIZES_AND_BUDGETS))
-        gentle, radii = tuple(f"gentle {kind}" for kind in kinds), (relations[0], *relations[2:])
+        gentle, radii = tuple(f"gentle {kind}" for kind in kinds), (relations[0], *relations[3:])
         wanted |= set(itertools.product(gentle, ("lgcp-tents",), radii, ("30", "80", "400"), ("0.1", "1", "10")))
         assert set(rows) == wanted | {(kind, "uniform", "", "", "") for kind in (*kinds, *gentle)}
         assert all(0 < float(distance) <= 1 for distance in rows.values())
