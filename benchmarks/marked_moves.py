@@ -26,10 +26,10 @@ from dpppsynth.privacy import AlphaNeighbours
 
 KINDS, HOURS = ("a", "b", "c"), dps.Times.day("hour", hats=6)
 # Points of simulated sets, and how many judge; privacy radii in shares of the extent, and budgets.
-STREETS = (("Soho", 2000), ("Soho", 8000), ("Arizona", 2000), ("own factors", 4000))
-JUDGES, SETTINGS = 4000, ((0.005, 1.0), (0.01, 1.0), (0.01, 3.0), (0.03, 1.0))
+STREETS = (("Soho", 2000), ("Arizona", 2000), ("own factors", 2000))
+JUDGES, SETTINGS = 4000, ((0.01, 1.0), (0.01, 3.0), (0.03, 1.0))
 # By the hour: points, and shares of the widths of hot spots.
-WINDOWS, WINDOW_SETTINGS = ((1000, 0.5), (3000, 0.5), (3000, 0.25)), ((0.01, 1.0), (0.01, 3.0))
+WINDOWS, WINDOW_SETTINGS = ((1000, 0.5), (2000, 0.25)), ((0.01, 1.0), (0.01, 3.0))
 HEADS = ("set", "kinds", "n", "alpha", "eps", "n (alpha / eps)² / E²", "tents", "moved", "tents, s", "moved, s")
 Case = tuple[str, dps.Marks, dps.PointPattern, dps.PointPattern]
 
@@ -122,6 +122,7 @@ def rows_of(cases: Iterator[Case], settings: tuple[tuple[float, float], ...], sa
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--only", choices=("streets", "windows"), help="these sets alone")
+    parser.add_argument("--sets", nargs="+", help="beginnings of names of sets, instead of all")
     parser.add_argument("--csv", type=Path, help="file of all rows")
     args = parser.parse_args()
     rows: list[list[str]] = []
@@ -133,10 +134,13 @@ def main() -> None:
         if args.csv:
             write_rows(args.csv, HEADS, [[plain(cell) for cell in each] for each in rows])
 
+    def wanted(cases: Iterator[Case]) -> Iterator[Case]:
+        return (each for each in cases if not args.sets or each[0].startswith(tuple(args.sets)))
+
     if args.only != "windows":
-        rows_of(on_streets(), SETTINGS, say)
+        rows_of(wanted(on_streets()), SETTINGS, say)
     if args.only != "streets":
-        rows_of(in_windows(), WINDOW_SETTINGS, say)
+        rows_of(wanted(in_windows()), WINDOW_SETTINGS, say)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,6 @@ def moved() -> Iterator[Example | Refusal]:
         "times alone", partial(build, marks=years, relation=AlphaNeighbours(25.0, time="public")), square(), marks=times
     )
     yield Example("types alone, streets", alone, streets(), marks=types)
-    yield Example("streets", partial(both, relation=near()), streets(), marks=marks)
     for relation in RELATIONS[2:]:
         rule = r"^relation: mechanism 'moved' hides where nearby a point was"
         yield Refusal(relation, partial(both, relation=relation), square(), rule)

@@ -1,5 +1,6 @@
 """`MovedLevels`: base of fields of places, one for each type and instant, behind counts of their moved points."""
 
+import math
 from functools import cached_property
 from typing import ClassVar
 
@@ -27,6 +28,8 @@ from dpppsynth.spatial.mesh import Floats
 TIME_SIGMA, TIME_RANGE = 1.5, 1 / 3
 # Types times instants at most: their covariances are dense, and have a root for every prior that is tried.
 MOST_KINDS = 1000
+# Seconds of processor time that inference takes, about: for whatever is tried, and for each value of the fields.
+SECONDS, SECONDS_EACH = 5.0, 1e-3
 
 
 class MovedLevels(GridInference, JudgedInference):
@@ -108,12 +111,19 @@ class MovedLevels(GridInference, JudgedInference):
     def share_rows(self) -> Rows:
         """Rows of a table with the shares, the inference and public layers."""
         types, hats, _ = self.grid.shape
-        rows = []
+        rows: Rows = []
         if types > 1:
             rows.append(("of each type", f"{listed(self.owns)} of the variance"))
         if hats > 1:
             rows.append(("of each time", f"{listed(self.togethers)} of the variance"))
-        return [*rows, ("inference", self.inference), *offset_rows(self.offset), *covariate_rows(self.covariates)]
+        rows += [("inference", self.inference), ("takes", f"some {self._seconds} s of processor time")]
+        return [*rows, *offset_rows(self.offset), *covariate_rows(self.covariates)]
+
+    @property
+    def _seconds(self) -> int:
+        """Processor time of an inference to one digit, by the number of values alone."""
+        found = SECONDS + SECONDS_EACH * len(self.measure)
+        return int(round(found, -math.floor(math.log10(found))))
 
     def public_numbers(self) -> JsonObject:
         return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in self.combining}}

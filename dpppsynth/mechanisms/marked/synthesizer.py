@@ -131,8 +131,8 @@ OWNS, TIME_SIGMAS, TOGETHERS, TIME_RANGE = (0.1, 0.25, 0.6), (0.2, 0.6, 1.5), (0
 MECHANISMS = ("auto", "tents", "moved")
 # Values of the field behind moved points at most, of all types and instants together, and nodes along a side at least.
 MOST_MOVED, FEWEST_MOVED = 40_000, 16
-# Points in a square of the noise's scale, on average, up to which moved points tell more than tents: fewer than without
-# marks, as hats and types of tents share strength (docs/results/marks.md).
+# Points in a square of the noise's scale, on average, up to which moved points tell more than tents on windows: fewer
+# than without marks, as hats and types of tents share strength (docs/results/marks.md).
 MOVED_POINTS = 0.2
 # Shares of the variance of such a field that each type has to itself, and that change with the time.
 OWN_SHARES, TIME_SHARES = (0.0, 0.05, 0.2, 0.5, 1.0), (0.0, 0.1, 0.3, 0.7)
@@ -395,4 +395,4 @@ def choice(s: MarkedSynthesizer, domain: Domain, size: float | None) -> tuple[st
     n, scale = need_size(size), 1 / rate(relation, float(s.epsilon), domain)
     if not fits(domain, s.marks, scale):
         return "tents", "there are too many types and instants for a lattice of each"
-    return rules.moved_or_tents(domain, n, scale, MOVED_POINTS)
+    return rules.moved_or_tents(domain, n, scale, None if isinstance(domain, LinearNetwork) else MOVED_POINTS)

@@ -274,6 +274,13 @@ class TestChoice:
         plan = settings.plan(Window.rectangle(0, 0, width, 1000), n=1000)
         assert plan.mechanism == ("marked-tents" if kinds == 200 else "marked-moved")
 
+    def test_plan_says_how_long_inference_takes(self):
+        """Some five and one more for every thousand values: 2 x 121 x 121, and of 8 kinds 40 000 at most."""
+        for marks, relation, seconds in ((ALONE, TYPES, 30), (MARKS, STILL, 40)):
+            settings = MarkedSynthesizer(1.0, marks=marks, relation=relation, mechanism="moved")
+            rows = dict(settings.plan(SQUARE, n=2000).estimator.table_rows())
+            assert rows["takes"] == f"some {seconds} s of processor time"
+
     def test_lattice_is_as_fine_as_all_levels_allow(self):
         assert moved_mesh(SQUARE, ALONE, 25.0).recipe["shape"] == [121, 121]
         many = Marks(Types("kind", list(map(str, range(20)))), Times.day("hour", hats=6))

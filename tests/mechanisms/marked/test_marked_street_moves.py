@@ -118,7 +118,7 @@ class TestStatistic:
 
 
 class TestChoice:
-    def plan(self, n=2000, epsilon=3.0, relation=TYPES, marks=ALONE, network=NETWORK, **settings):
+    def plan(self, n=1500, epsilon=3.0, relation=TYPES, marks=ALONE, network=NETWORK, **settings):
         return MarkedSynthesizer(epsilon, marks=marks, relation=relation, **settings).plan(network, n=n)
 
     def test_is_moved_points_where_noise_is_short(self):
@@ -130,7 +130,8 @@ class TestChoice:
     @pytest.mark.parametrize(
         ("settings", "reason"),
         [
-            ({"n": 200_000}, "is long beside"),
+            # Which the rule for windows would take.
+            ({"n": 2300}, "is long beside"),
             ({"relation": AlphaNeighbours(20.0, types="protected")}, "would keep the types"),
             ({"relation": replace(STILL, time=1.0), "marks": MARKS}, "would keep the types and times"),
             ({"spacing": 100.0}, "a mesh is asked for"),
