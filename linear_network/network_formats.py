@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
 
 import numpy as np
 import shapely
@@ -263,6 +262,7 @@ def read_graphml(path: Path) -> Any:
 
 def graphml_crs(path: Path) -> str | None:
     """The CRS that a GraphML file names, None where it names none; read up to its first node or edge; InputError."""
+    from xml.etree import ElementTree
 
     def attribute(each: Any, name: str) -> str:
         return str(each.attrib.get(name, ""))

@@ -196,7 +196,7 @@ BackgroundOption = Annotated[
 
 
 def background_of(files: list[Path] | None, domain: "Domain", crs: str | None = None) -> "Background | None":
-    """What --background names, in the coordinate system of a domain; --crs is that of files that name none."""
+    """Layers of --background, in the coordinate system of a domain; --crs is that of files that name none."""
     if not files:
         return None
     from dpppsynth.io.reading import stated_crs

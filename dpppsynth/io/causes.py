@@ -45,7 +45,7 @@ Mask = NDArray[np.bool_]
 # Rows of which cells are looked at, for each rule.
 FEW = 1000
 UNKNOWN_LEVEL = "unknown level"
-NOT_A_NUMBER = "not a number"
+NOT_A_NUMBER, NOT_A_POINT, OTHER_FIELDS = "not a number", "not a point", "wrong number of fields"
 DEGREES = "EPSG:4326"
 # Units of a map by which a way from one CRS to another and back is sure.
 SURE = 1e-3
@@ -98,6 +98,10 @@ def _reasons(rule: str, read: Read, rows: Mask) -> Iterator[str]:
         yield from _elsewhere(read, rows)
     elif rule == NOT_A_NUMBER:
         yield from _no_numbers(read, rows)
+    elif rule == NOT_A_POINT:
+        yield from _shapes(read, rows)
+    elif rule == OTHER_FIELDS:
+        yield from _other_fields(rows)
     elif rule in OF_TIMES and read.described and read.described.times:
         yield from _times(read.described.times, rule, read.cells(read.described.times.name, rows))
     elif rule == UNKNOWN_TYPE and read.described and read.described.types:
@@ -105,6 +109,23 @@ def _reasons(rule: str, read: Read, rows: Mask) -> Iterator[str]:
         yield from _alike(read.cells(types.name, rows), types.values, mention("types"))
     elif rule == UNKNOWN_LEVEL and read.by is not None:
         yield from _alike(read.cells(read.by, rows), read.levels, mention("levels"))
+
+
+def _shapes(read: Read, rows: Mask) -> Iterator[str]:
+    kinds = sorted({str(each.geom_type) for each in read.table.geometry[rows]})
+    listed = ", ".join(kinds)
+    remedy = "points alone are read; write one point a row"
+    if kinds == ["MultiPoint"]:
+        remedy = "with a column of counts every row has one place; write one point a row"
+    elif {"Polygon", "MultiPolygon"}.issuperset(kinds):
+        remedy = "points alone are read; take a point of each, such as its centroid, by a public rule"
+    yield f"Their geometries are of kind {listed}: {remedy}."
+
+
+def _other_fields(rows: Mask) -> Iterator[str]:
+    whole = np.flatnonzero(~rows)
+    if len(whole) and not rows[: whole[-1]].any():
+        yield "They are the last rows: take a sum or a remark below the table out of the file."
 
 
 def _last(rule: str) -> str:

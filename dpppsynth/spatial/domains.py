@@ -444,7 +444,11 @@ def require_polygons(parts: list[Any]) -> None:
     bad = [part for part in parts if polygonal(part).geom_type not in ("Polygon", "MultiPolygon")]
     if bad or not parts:
         found = bad[0].geom_type if bad else "nothing"
-        msg = f"geometry: a window is made of polygons; found {found}. Leave out every other kind of geometry"
+        border = bad and all(part.geom_type in ("LineString", "MultiLineString", "LinearRing") for part in parts)
+        remedy = (
+            "Make polygons of these lines (in QGIS: Polygonize)" if border else "Leave out every other kind of geometry"
+        )
+        msg = f"geometry: a window is made of polygons; found {found}. {remedy}"
         raise InputError(msg)
     for part in parts:
         _finite_bounds(*shapely.get_coordinates(part).ravel())

@@ -1,6 +1,7 @@
 """Remarks of an inspection: causes of broken rules, and persons and rows that are listed twice."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from support.command_line import run, spoken
 
 from dpppsynth.core.crs import crs_member, reproject
 from dpppsynth.core.errors import InputError
-from dpppsynth.io import inspect_points, read_pattern, read_synthetic, write_pattern
+from dpppsynth.io import inspect_points, read_pattern, read_synthetic, read_window, write_pattern
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mark_space import Marks, Times, Types
 from dpppsynth.spatial.patterns import PointPattern
@@ -309,3 +310,66 @@ def test_command_line(tmp_path):
     absent = ["--window", "0,0,1,1", "--out", tmp_path / "none"]
     assert "there is no file" in spoken(run("inspect", tmp_path / "no.csv", *absent, code=2))
     assert not (tmp_path / "none").exists()
+
+
+def test_a_line_below_the_table_is_told_from_rows_of_other_lengths(tmp_path):
+    said = "They are the last rows: take a sum or a remark"
+    assert said in remarks_on(tmp_path, "x,y\n1,1\n2,2\nTotal: 2\n")
+    assert said not in remarks_on(tmp_path, "x,y\n1,1\n2\n2,2\nTotal: 2\n")
+
+
+@pytest.mark.parametrize(
+    ("shape", "remedy"),
+    [
+        (shapely.box(1, 1, 2, 2), "of kind Polygon: .*centroid"),
+        (shapely.GeometryCollection([shapely.Point(1, 1)]), "of kind GeometryCollection: .*one point a row"),
+    ],
+)
+def test_shapes_that_are_no_points_are_named_by_kind(shape, remedy, tmp_path):
+    features = [
+        {"type": "Feature", "properties": {}, "geometry": shapely.geometry.mapping(each)}
+        for each in (shapely.Point(3, 3), shape)
+    ]
+    document = {"type": "FeatureCollection", "crs": None, "features": features}
+    (tmp_path / "p.geojson").write_text(json.dumps(document))
+    found = inspect_points(tmp_path / "p.geojson", PLAIN, report_to=tmp_path)
+    assert found.rules == ("not a point",)
+    assert re.search(remedy, " ".join(found.remarks))
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (b"PK\x03\x04\x14\x00", "a spreadsheet"),
+        (b"\x1f\x8b\x08\x00\xff", "let its name end in .csv.gz"),
+        (b"\xd0\xcf\x11\xe0", "an old spreadsheet"),
+    ],
+)
+def test_another_file_under_the_name_of_a_csv_is_told_by_its_first_bytes(start, said, tmp_path):
+    (tmp_path / "p.csv").write_bytes(start + bytes(range(256)))
+    with pytest.raises(InputError, match=said):
+        read_pattern(tmp_path / "p.csv", PLAIN)
+
+
+def test_a_border_drawn_as_lines_is_no_window(tmp_path):
+    ring = shapely.LinearRing([(0, 0), (9, 0), (9, 9)])
+    document = {
+        "type": "FeatureCollection",
+        "crs": None,
+        "features": [
+            {"type": "Feature", "properties": {}, "geometry": shapely.geometry.mapping(shapely.LineString(ring.coords))}
+        ],
+    }
+    (tmp_path / "w.geojson").write_text(json.dumps(document))
+    with pytest.raises(InputError, match="Make polygons of these lines"):
+        read_window(tmp_path / "w.geojson")
+
+
+def test_points_too_far_away_to_be_placed_are_outside(tmp_path):
+    """Beyond 1e12, and infinite: left out where all that is outside is."""
+    (tmp_path / "p.csv").write_text("x,y\n1,1\n1e15,2\ninf,2\n11,2\n,2\n")
+    found = inspect_points(tmp_path / "p.csv", PLAIN, report_to=tmp_path, skip_outside=True)
+    # A missing place is nowhere, and no place outside.
+    assert (found.rules, found.offending) == (("missing coordinate",), 1)
+    (tmp_path / "p.csv").write_text("x,y\n1,1\n1e15,2\ninf,2\n11,2\n")
+    assert read_pattern(tmp_path / "p.csv", PLAIN, skip_outside=True).xy.tolist() == [[1.0, 1.0]]

@@ -16,6 +16,7 @@ from shapely import LineString
 
 from dpppsynth import io
 from dpppsynth.core.errors import InputError
+from dpppsynth.io.reading import stated_crs
 from dpppsynth.linear_network import LinearNetwork
 
 CROSS = [[(0, 0), (4, 4)], [(0, 4), (4, 0)]]
@@ -660,3 +661,20 @@ class TestFiles:
         path.write_text(json.dumps({"type": "FeatureCollection", "crs": None, "features": [feature]}))
         with pytest.raises(InputError, match="not valid GeoJSON"):
             io.read_network(path)
+
+
+@pytest.mark.parametrize("crs", ["EPSG:27700", "epsg:4326", None])
+def test_the_crs_of_a_graphml_file_is_found_without_its_streets(crs, tmp_path, monkeypatch):
+    graph = networkx.MultiGraph(**({} if crs is None else {"crs": crs}), created_with="a program")
+    graph.add_node("crs", x=0.0, y=0.0, crs="of a node")
+    graph.add_edge("crs", "b")
+    networkx.write_graphml(graph, tmp_path / "g.graphml")
+    assert networkx.read_graphml(tmp_path / "g.graphml").graph.get("crs") == crs
+    monkeypatch.setattr(networkx, "read_graphml", None)
+    assert stated_crs(tmp_path / "g.graphml") == crs
+
+
+def test_a_graphml_file_that_is_none_is_refused_by_name(tmp_path):
+    (tmp_path / "g.graphml").write_text("x,y\n1,2\n")
+    with pytest.raises(InputError, match=r"g\.graphml cannot be read as GraphML"):
+        stated_crs(tmp_path / "g.graphml")

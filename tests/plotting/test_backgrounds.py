@@ -6,6 +6,7 @@ import pytest
 import shapely
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
+from support.command_line import run, spoken
 
 from dpppsynth import AddRemove, InputError, LaplaceSynthesizer, PointPattern, Window
 from dpppsynth.core.errors import InformationWarning
@@ -106,3 +107,21 @@ def test_weekdays_stand_in_their_order():
     (dots,) = [c for c in ax.collections if isinstance(c, PathCollection)]
     colours = {tuple(xy): to_hex(c) for xy, c in zip(dots.get_offsets().tolist(), dots.get_facecolors(), strict=True)}
     assert all(colours[tuple(xy)] == handles[day] for xy, day in zip(POINTS.xy.tolist(), days, strict=True))
+
+
+def test_both_commands_draw_it_under_every_map(tmp_path, monkeypatch):
+    LaplaceSynthesizer(1.0, alpha=50.0).release(POINTS).save(tmp_path / "public", patterns=1)
+    files = [saved(tmp_path / f"{name}.geojson", shape) for name, shape in (("roads", ROAD), ("parks", PARK))]
+    words = [word for file in files for word in ("--background", file)]
+    drawn = []
+    monkeypatch.setattr(Background, "draw", lambda self, domain, ax: drawn.append(len(self.geometries)))
+    run("plot", tmp_path / "public", "--out", tmp_path / "pictures", "--title", "Crimes, 2023", *words)
+    maps = {each.stem for each in (tmp_path / "pictures").iterdir()} - {"epsilon", "mesh"}
+    assert maps == {"pattern", "intensity"}
+    assert drawn == [2, 2]
+    run("report", tmp_path / "public", *words)
+    assert drawn == [2] * 4
+    wrong = saved(tmp_path / "far.geojson", shapely.Point(0, 0))
+    assert "--background: nothing in far.geojson" in spoken(
+        run("plot", tmp_path / "public", "--out", tmp_path / "more", "--background", wrong, code=2)
+    )

@@ -45,6 +45,14 @@ BLANKS = " \t"
 # The first bytes of texts in UTF-16, and bytes that are looked at for its NULs.
 MARKED = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 FIRST = 1024
+# The first bytes of other files under the name of a CSV.
+OTHERS = {
+    b"PK\x03\x04": "a spreadsheet or a ZIP archive; save the sheet as CSV, or unpack it",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the sheet as CSV",
+    b"\x1f\x8b": "compressed; let its name end in .csv.gz",
+    b"PAR1": "Parquet; let its name end in .parquet, where it has geometries",
+    b"SQLite format 3\0": "a database; let its name end in .gpkg, where it is a GeoPackage",
+}
 EXCEL = re.compile(r"sep=(.)[,;|\t]*", re.IGNORECASE | re.DOTALL)
 QUOTES = (
     'a quotation mark (") opens a cell and is not closed at its end, so that rows would be lost in it; close it, or '
@@ -111,6 +119,9 @@ def _encoded(source: Path, layout: Layout) -> InputError:
     """The error for a file in another encoding, with the one that it seems to have."""
     with _bytes_of(source) as stream:
         first = stream.read(FIRST)
+    for magic, what in OTHERS.items():
+        if first.startswith(magic):
+            return InputError(f"path: {source.name} is no CSV file by its first bytes, but {what}")
     even, odd = first[::2].count(0), first[1::2].count(0)
     likely = "utf-16" if first.startswith(MARKED) else "utf-16-le" if odd > even else "utf-16-be" if even else "cp1252"
     if likely == layout.encoding:

@@ -248,7 +248,7 @@ class TestRisk:
                 call()
 
     def test_reports_show_that_of_each_type(self, release, monkeypatch):
-        monkeypatch.setattr(report_pictures, "risk_map", lambda risk: risk(GRID[:5]))
+        monkeypatch.setattr(report_pictures, "risk_map", lambda risk, _background: risk(GRID[:5]))
         shown = dict(report_pictures.risks_by_type(release))
         assert set(shown) == {f"Relative risk by offence, {kind}" for kind in KINDS.values}
         found = shown["Relative risk by offence, theft"]
