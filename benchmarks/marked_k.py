@@ -11,6 +11,7 @@ the truth: of all points; across the two types; by day (8 to 20 o'clock) and by 
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from measuring import timed
@@ -58,7 +59,7 @@ class Truth:
         return cls(domain, share / share.sum())
 
     @cached_property
-    def cells(self):  # noqa: ANN201 - one of two meshes
+    def cells(self) -> Any:
         """Segments, or triangles."""
         if isinstance(self.domain, dps.LinearNetwork):
             return network_mesh(self.domain, self.domain.extent / 400)
@@ -118,7 +119,7 @@ def rows_of(name: str, seed: int) -> list[list[str]]:
         rows.append([name, f"{epsilon:g}", "with marks", *shown(mean(release.sample(PATTERNS, seed)) / true)])
         rows[-1].append(f"{seconds:.0f}")
         bare = dps.PointPattern.at(original.positions, domain)
-        found, seconds = timed(lambda e=epsilon: dps.LGCPSynthesizer(e, alpha=alpha).release(bare, seed))
+        found, seconds = timed(lambda e=epsilon, points=bare: dps.LGCPSynthesizer(e, alpha=alpha).release(points, seed))
         ratio = np.mean([plain(each) for each in found.sample(PATTERNS, seed)], axis=0) / true[0]
         rows.append([name, f"{epsilon:g}", "places alone", *shown(ratio), *[""] * 6, f"{seconds:.0f}"])
     return rows

@@ -46,7 +46,7 @@ class SplineLattice:
         self.mesh: Mesh = regular_triangulation(Window.rectangle(*self._bounds), shape=(nx, ny))
 
     def averaged(self, range_: float) -> float:
-        """Share of a Matern field's variance at the nodes, smoothness 1, that is left between and at them, on average."""
+        """Share of a Matern field's variance at the nodes, smoothness 1, that splines leave on average."""
         apart = np.hypot(*(np.meshgrid(*(np.arange(-2, 3) * each for each in self.spacing))))
         scaled_by = np.maximum(math.sqrt(8) / range_ * apart, 1e-9)
         return float(OVERLAP @ (scaled_by * scipy.special.k1(scaled_by)) @ OVERLAP)

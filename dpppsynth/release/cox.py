@@ -159,6 +159,8 @@ class CoxRelease(StatisticRelease[L]):
     def effects(self) -> "Effects":
         """Posterior draws of the effects of covariates, by name; `effects.summary()` is a table.
 
+        Behind `infer(by_type=True)` of a release with types they have names such as "slope, theft".
+
         Raises
         ------
         InputError
@@ -166,7 +168,7 @@ class CoxRelease(StatisticRelease[L]):
         """
         from dpppsynth.inference.risk import Effects, require_effects
 
-        design = require_effects(getattr(self.estimator, "covariates", None))
+        design = require_effects(getattr(self.estimator, "told", None))
         effects = self._require_draws().effects
         # A posterior of a model with covariates has them.
         return Effects(design, cast(Floats, effects).reshape(-1, len(design.names)))

@@ -1,6 +1,6 @@
 """`MarkedInference`: a field over places, times and types inferred from noised masses."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self, cast
 
@@ -12,7 +12,7 @@ from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import require
-from dpppsynth.core.arguments import one_of
+from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
@@ -121,10 +121,12 @@ class MarkedInference(GridInference, AveragedInference):
         Standard deviation of the field of places that all types share.
     inference : {"laplace"}
     covariates : Design, optional
-        Public covariates at the vertices in space, with the same effects for all types and times.
+        Public covariates at the vertices in space, with the same effects at all times.
     lattice : (int, int), optional
         Nodes along x and y of the B-splines over the domain's box of which fields of places are made
         (`SplineLattice`); without it their unknowns are the values at the mesh's vertices.
+    by_type : bool
+        Whether covariates have an effect for each type instead of the same for all.
     """
 
     grid: MarkedMesh
@@ -137,9 +139,10 @@ class MarkedInference(GridInference, AveragedInference):
     inference: str = "laplace"
     covariates: Design | None = None
     lattice: tuple[int, int] | None = None
+    by_type: bool = False
     kind: ClassVar[str] = "marks"
     averaged: ClassVar[tuple[str, ...]] = ("ranges", "owns", "time_sigmas", "togethers")
-    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *averaged, "time_range", "inference"})
+    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *averaged, "time_range", "inference", "by_type"})
 
     def __post_init__(self) -> None:
         longest = LONGEST * self.grid.domain.extent
@@ -154,6 +157,9 @@ class MarkedInference(GridInference, AveragedInference):
         for name in self.averaged:
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         one_of("inference", self.inference, INFERENCES)
+        if flag("by_type", self.by_type) and types == 1:
+            msg = "by_type: the points have one type, so effects are of that one; leave it out."
+            raise InputError(msg)
         require_lattice(self.lattice)
         places = self._space(self.ranges[-1]).unknowns(self._nodes.lattice.mesh if self._nodes else self.grid.space)
         require_few_unknowns(places * (1 + (types > 1) * types + (hats > 1) * hats))
@@ -184,9 +190,29 @@ class MarkedInference(GridInference, AveragedInference):
         )
         return self.explained(field)
 
+    @property
+    def told(self) -> Design | None:
+        design, types = self.covariates, self.grid.marks.types
+        if design is None or types is None or not self.by_type:
+            return design
+        names = tuple(f"{name}, {each}" for each in types.values for name in design.names)
+        count = len(types.values)
+        return replace(design, names=names, mean=design.mean * count, sd=design.sd * count, values=None)
+
+    def spread(self, columns: Floats) -> Floats:
+        """(C K V, p) covariates at all values, or (C K V, C p) with columns for each type."""
+        if not self.by_type:
+            return super().spread(columns)
+        types, hats, _ = self.grid.shape
+        return np.asarray(np.kron(np.eye(types), np.tile(columns, (hats, 1))), dtype=np.float64)
+
     @cached_property
     def _nodes(self) -> SplinePlaces | None:
-        return None if self.lattice is None else SplinePlaces(SplineLattice(self.grid.domain, self.lattice), self.grid.space)
+        return (
+            None
+            if self.lattice is None
+            else SplinePlaces(SplineLattice(self.grid.domain, self.lattice), self.grid.space)
+        )
 
     def unseen(self, place: int, k: int, rng: np.random.Generator) -> Floats | float:
         """(k, C K V) what the fields of places have between the nodes of the lattice, as the prior has it.
@@ -196,7 +222,7 @@ class MarkedInference(GridInference, AveragedInference):
         if self._nodes is None:
             return 0.0
         range_, own, _, together = self.combined[place]
-        types, hats, places = self.grid.shape
+        types, hats, _ = self.grid.shape
 
         def drawn(count: int) -> Floats:
             return cast(SplinePlaces, self._nodes).unseen(self._space(range_), count * k, rng).reshape(count, k, -1)

@@ -160,7 +160,9 @@ class TestField:
         assert fine["shape"] == [3 * (nx - 1) + 1, 3 * (ny - 1) + 1]
         assert plan.estimator.lattice == (nx, ny)
         # Few values of types alone have nodes between those of the tents.
-        alone = MarkedSynthesizer(1.0, marks=Marks(KINDS), relation=AlphaNeighbours(25.0, types="public"), spacing=200.0)
+        alone = MarkedSynthesizer(
+            1.0, marks=Marks(KINDS), relation=AlphaNeighbours(25.0, types="public"), spacing=200.0
+        )
         assert alone.plan(domain, n=N).estimator.lattice == (2 * nx - 1, 2 * ny - 1)
 
     def test_many_kinds_have_fewer_values(self):
@@ -169,7 +171,7 @@ class TestField:
     @pytest.mark.parametrize("lattice", [(1, 4), (4, 4000), (4.0, 4), [4, 4]])
     def test_lattices_are_two_whole_numbers(self, lattice):
         plan = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=200.0).plan(SQUARE, n=N)
-        with pytest.raises(InputError, match="^lattice: needs two whole numbers"):
+        with pytest.raises(InputError, match=r"^lattice: needs two whole numbers"):
             replace(plan.estimator, lattice=lattice)
 
 
@@ -259,7 +261,9 @@ class TestRelease:
         kinds, times = MARKS.require(patterns[1].marks)
         assert set(kinds.tolist()) == {0, 1}
         night = np.concatenate([each.marks["offence"] for each in patterns]) == "burglary"
-        times, x = (np.concatenate(each) for each in ([p.marks["hour"] for p in patterns], [p.xy[:, 0] for p in patterns]))
+        times, x = (
+            np.concatenate(each) for each in ([p.marks["hour"] for p in patterns], [p.xy[:, 0] for p in patterns])
+        )
         # Times of single draws of the posterior vary by .06.
         assert np.cos((times[night] - 2) * np.pi / 12).mean() > 0.4
         assert x[night].mean() < 400 < 600 < x[~night].mean()
