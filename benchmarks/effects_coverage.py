@@ -7,9 +7,13 @@ deviation of the covariate, and so is the field, where there is one.
 
     OMP_NUM_THREADS=1 python benchmarks/effects_coverage.py --repeats 30 --out docs/results/effects.md
     OMP_NUM_THREADS=1 python benchmarks/effects_coverage.py --more --repeats 30 --out docs/results/effects.md
+    OMP_NUM_THREADS=1 python benchmarks/effects_coverage.py --types --repeats 10 --out docs/results/effects.md
+
+With `--types` points have two types, which share a field and have effects of their own, of patches of 100 m.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from drawn_fields import at_places
@@ -19,6 +23,7 @@ from pages import command_line, fill, table
 
 import dpppsynth as dps
 from dpppsynth.models.sparse_fields import SparseMatern
+from dpppsynth.privacy import AlphaNeighbours
 from dpppsynth.spatial.raster_layers import RasterLayer
 
 WINDOW = dps.Window.rectangle(0, 0, 1000, 1000)
@@ -35,7 +40,7 @@ MORE = (("square", "none", 10_000), ("square", "range 150 m", 10_000), ("streets
 MORE += (("streets", "none", 10_000),)
 # Streets 100 m apart, and crossings along a side.
 GAP, CROSSINGS = 100.0, 10
-NAMES = ("gradient", "patches")
+NAMES, TYPES = ("gradient", "patches"), ("a", "b")
 HEADS = (
     "domain",
     "field",
@@ -97,11 +102,52 @@ def once(domain: str, range_: float | None, n: int, seed: int) -> np.ndarray:
     return np.array(out, dtype=float)
 
 
+def by_type(range_: float | None, n: int, seed: int) -> np.ndarray:
+    """(2, 2 types, 3) as `once`, of the effects of each type."""
+    rng = np.random.default_rng([seed, n, int(range_ or 0), 2])
+    patches = RasterLayer(rng.standard_normal((10, 10)), (0, 0, 1000, 1000))
+    raw = np.column_stack([PLACES[:, 0], patches(PLACES)])
+    raw = (raw - raw.mean(axis=0)) / raw.std(axis=0)
+    effects, shared = EFFECT_SD * rng.standard_normal((2, 2)), 0 if range_ is None else field(range_, rng)
+    mass = np.exp(raw @ effects + np.reshape(shared, (-1, 1)))
+    cells = [rng.choice(len(PLACES), n // 2, p=each / each.sum()) for each in mass.T]
+    xy = PLACES[np.concatenate(cells)] + rng.uniform(-SIDE / 2, SIDE / 2, (n, 2))
+    pattern = dps.PointPattern(xy, WINDOW, {"type": np.repeat(TYPES, n // 2)})
+    settings = dps.MarkedSynthesizer(
+        EPSILON,
+        marks=dps.Marks(dps.Types("type", TYPES)),
+        relation=AlphaNeighbours(ALPHA, types="public"),
+        mechanism="tents",
+        covariates={"gradient": lambda at: at[:, 0], "patches": patches},
+    )
+    plan = settings.plan(WINDOW, n=n)
+    release = replace(plan, estimator=plan.estimator.changed({"by_type": True}, plan.statistic)).release(pattern, rng)
+    drawn = np.array([[release.effects[f"{name}, {each}"] for each in TYPES] for name in NAMES])
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=-1)
+    return np.stack([(low <= effects) & (effects <= high), drawn.mean(axis=-1) - effects, drawn.std(axis=-1)], axis=-1)
+
+
+def type_rows(repeats: int) -> list[tuple[str, ...]]:
+    rows = []
+    for name in ("none", "range 400 m"):
+        found = np.array([by_type(FIELDS[name], SIZE, k) for k in range(repeats)], dtype=float)
+        for k, covariate in enumerate(NAMES):
+            held, error, sd = found[:, k].reshape(-1, 3).T
+            figures = (f"{100 * held.mean():.0f} %", f"{error.mean():+.3f}", f"{np.sqrt((error**2).mean()):.3f}")
+            rows.append(("square", name, str(SIZE), str(repeats), covariate, *figures, f"{sd.mean():.3f}"))
+            print(*rows[-1], flush=True)
+    return rows
+
+
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--repeats", type=int, default=30)
     parser.add_argument("--more", action="store_true", help="more points, and streets, in a table of their own")
+    parser.add_argument("--types", action="store_true", help="effects of each of two types, in a table of their own")
     args = parser.parse_args()
+    if args.types:
+        fill(args.out, "types", table(HEADS, type_rows(args.repeats)))
+        return
     rows = []
     for domain, name, n in MORE if args.more else [("square", name, SIZE) for name in FIELDS]:
         case = (domain, FIELDS[name], n)

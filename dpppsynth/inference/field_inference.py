@@ -254,6 +254,11 @@ class FieldInference(Estimator[LatticeStatistic]):
         """Mesh at whose vertices covariates are known: the field's own; with times or types, the mesh in space."""
         return self.mesh
 
+    @property
+    def told(self) -> Design | None:
+        """The covariates whose effects a posterior tells."""
+        return self.covariates
+
     def changed(self, changes: Mapping[str, Any], _plan: LatticeStatistic) -> Self:
         """A copy of the estimator with other settings, behind the same statistic.
 
@@ -367,7 +372,7 @@ class FieldInference(Estimator[LatticeStatistic]):
 
     def draws(self, content: bytes | None) -> Posterior | None:
         """Posterior draws in the file of a saved release, where there is one."""
-        effects = 0 if self.covariates is None else len(self.covariates.names)
+        effects = 0 if self.told is None else len(self.told.names)
         return None if content is None else read_posterior(content, self.mesh, self.scales, effects)
 
     def reopened(self, content: bytes | None) -> Self:

@@ -56,10 +56,6 @@ class RelativeRisk:
         """(n,) posterior mean at coordinates (n, 2)."""
         return self.surface(np.asarray(xy, dtype=np.float64))
 
-    def quantiles(self, xy: ArrayLike, levels: Floats) -> Floats:
-        """(len(levels), n) posterior quantiles at coordinates (n, 2)."""
-        return self.surface.quantiles(np.asarray(xy, dtype=np.float64), levels)
-
     def exceedance(self, threshold: float) -> "Exceedance":
         """Probability that the risk is above a threshold, as a function of the place."""
         return Exceedance(self.surface, float(positive("threshold", threshold)))

@@ -114,7 +114,7 @@ class SparseInference(FieldInference):
         say("draws")
         count = apportion(scipy.special.softmax(log_weight), draws)
         totals = np.split(drawn_totals(likelihood, draws, rng), np.cumsum(count)[:-1])
-        drawn = [self._draw(fit, likelihood, own, rng) for fit, own in zip(fits.values(), totals, strict=True)]
+        drawn = [self._draw(*each, likelihood, own, rng) for each, own in zip(fits.items(), totals, strict=True)]
         fields, effects = (np.concatenate(each)[None] for each in zip(*drawn, strict=True))
         scales = np.repeat([self.scales[place] for place in fits], count)
         known = self._notes(fits, count / draws, likelihood, rng)
@@ -201,16 +201,21 @@ class SparseInference(FieldInference):
         return with_masses(fit.field_of(unknowns), masses, likelihood.tents, self.rule, likelihood.n)
 
     def _draw(
-        self, fit: SparsePosterior, likelihood: NoisyMasses, totals: Floats, rng: np.random.Generator
+        self, place: int, fit: SparsePosterior, likelihood: NoisyMasses, totals: Floats, rng: np.random.Generator
     ) -> tuple[NDArray[np.float32], Floats]:
         """(k, V) draws with the given totals (k,), in single precision, and their (k, p) effects."""
         fields = [np.empty((0, len(self.mesh.vertices)), dtype=np.float32)]
         effects = [np.empty((0, fit.prior.effects))]
         for part in (totals[start : start + BATCH] for start in range(0, len(totals), BATCH)):
             drawn, own = fit.drawn(len(part), rng)
+            drawn = drawn + self.unseen(place, len(part), rng)
             fields.append(self.normalise(self.bent(likelihood, fit.field_mode, drawn), part))
             effects.append(own)
         return np.concatenate(fields), np.concatenate(effects)
+
+    def unseen(self, place: int, k: int, rng: np.random.Generator) -> Floats | float:
+        """(k, V) parts of fields of one prior, by its place in `scales`, that its unknowns leave out; none here."""
+        return 0.0
 
     def behind(
         self, plan: LatticeStatistic, statistic: PrivateStatistic[LatticeStatistic], shares: "scipy.sparse.csr_array"

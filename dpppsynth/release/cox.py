@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -159,6 +159,8 @@ class CoxRelease(StatisticRelease[L]):
     def effects(self) -> "Effects":
         """Posterior draws of the effects of covariates, by name; `effects.summary()` is a table.
 
+        Behind `infer(by_type=True)` of a release with types they have names such as "slope, theft".
+
         Raises
         ------
         InputError
@@ -166,7 +168,7 @@ class CoxRelease(StatisticRelease[L]):
         """
         from dpppsynth.inference.risk import Effects, require_effects
 
-        design = require_effects(getattr(self.estimator, "covariates", None))
+        design = require_effects(getattr(self.estimator, "told", None))
         effects = self._require_draws().effects
         # A posterior of a model with covariates has them.
         return Effects(design, cast(Floats, effects).reshape(-1, len(design.names)))
@@ -204,10 +206,20 @@ class CoxRelease(StatisticRelease[L]):
         """
         return self.risk_of(**marks)(checked_coordinates(xy))
 
-    def risk_interval(self, xy: ArrayLike, level: float = 0.9, **marks: Any) -> CredibleInterval:
-        """Pointwise credible interval of the relative risk at coordinates (n, 2)."""
-        lower, upper = self.risk_of(**marks).quantiles(checked_coordinates(xy), tails(level))
-        return CredibleInterval(lower, upper, level)
+    def risk_interval(self, *_: Any, **__: Any) -> NoReturn:
+        """Refused: where risk varies more finely than the noise resolves, 90 % intervals held 26 to 81 % of places.
+
+        Raises
+        ------
+        InputError
+            Always; it names what holds.
+        """
+        msg = (
+            "risk_interval: no interval of the risk at a place is told, as it may vary more finely than the noise "
+            "resolves, and 90 % intervals held as little as 26 %. Intervals of effects of covariates hold: "
+            "effects.summary(); exceedance(1.5, xy) gives the model's probability of a high risk."
+        )
+        raise InputError(msg)
 
     def exceedance(self, threshold: float, xy: ArrayLike, **marks: Any) -> Floats:
         """(n,) posterior probability that the relative risk is above a threshold at coordinates (n, 2)."""

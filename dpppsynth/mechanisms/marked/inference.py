@@ -1,6 +1,6 @@
 """`MarkedInference`: a field over places, times and types inferred from noised masses."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self, cast
 
@@ -12,7 +12,7 @@ from dpppsynth.contract.additive_noise import LatticeStatistic, PrivateStatistic
 from dpppsynth.contract.estimator import covariate_rows, covariates_of, offset_rows
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.contract.statistic import require
-from dpppsynth.core.arguments import one_of
+from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
@@ -21,6 +21,7 @@ from dpppsynth.inference.field_inference import (
     FieldInference,
     Posterior,
     field_mesh,
+    opened_values,
     require_somewhere,
 )
 from dpppsynth.inference.sparse_inference import (
@@ -36,7 +37,7 @@ from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.marked_fields import MarkedPrior, clock_field
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
-from dpppsynth.models.spline_fields import SplineLattice
+from dpppsynth.models.spline_fields import SplineLattice, SplinePlaces
 from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.marked_offset import AnyOffset
 from dpppsynth.spatial.mesh import Floats, Mesh
@@ -120,10 +121,12 @@ class MarkedInference(GridInference, AveragedInference):
         Standard deviation of the field of places that all types share.
     inference : {"laplace"}
     covariates : Design, optional
-        Public covariates at the vertices in space, with the same effects for all types and times.
+        Public covariates at the vertices in space, with the same effects at all times.
     lattice : (int, int), optional
         Nodes along x and y of the B-splines over the domain's box of which fields of places are made
         (`SplineLattice`); without it their unknowns are the values at the mesh's vertices.
+    by_type : bool
+        Whether covariates have an effect for each type instead of the same for all.
     """
 
     grid: MarkedMesh
@@ -136,9 +139,10 @@ class MarkedInference(GridInference, AveragedInference):
     inference: str = "laplace"
     covariates: Design | None = None
     lattice: tuple[int, int] | None = None
+    by_type: bool = False
     kind: ClassVar[str] = "marks"
     averaged: ClassVar[tuple[str, ...]] = ("ranges", "owns", "time_sigmas", "togethers")
-    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *averaged, "time_range", "inference"})
+    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *averaged, "time_range", "inference", "by_type"})
 
     def __post_init__(self) -> None:
         longest = LONGEST * self.grid.domain.extent
@@ -153,8 +157,11 @@ class MarkedInference(GridInference, AveragedInference):
         for name in self.averaged:
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         one_of("inference", self.inference, INFERENCES)
+        if flag("by_type", self.by_type) and types == 1:
+            msg = "by_type: the points have one type, so effects are of that one; leave it out."
+            raise InputError(msg)
         require_lattice(self.lattice)
-        places = self._space(self.ranges[-1]).unknowns(self._nodes.mesh if self._nodes else self.grid.space)
+        places = self._space(self.ranges[-1]).unknowns(self._nodes.lattice.mesh if self._nodes else self.grid.space)
         require_few_unknowns(places * (1 + (types > 1) * types + (hats > 1) * hats))
         for each in self.measure.reshape(types * hats, -1):
             require_somewhere(each)
@@ -177,19 +184,70 @@ class MarkedInference(GridInference, AveragedInference):
     def prior(self, plan: LatticeStatistic, values: tuple[float, ...]) -> SparseField:
         range_, own, time, together = values
         space = self._space(range_)
-        placed = self._nodes.field(space, self._weights) if self._nodes else space.on(self.grid.space)
+        placed = self._nodes.field(space) if self._nodes else space.on(self.grid.space)
         field = MarkedPrior(own, time, together).on(
             placed, self._clock, self.grid.shape[0], None if plan.n is not None else INTERCEPT_SD
         )
         return self.explained(field)
 
-    @cached_property
-    def _nodes(self) -> SplineLattice | None:
-        return None if self.lattice is None else SplineLattice(self.grid.domain, self.lattice)
+    @property
+    def told(self) -> Design | None:
+        design, types = self.covariates, self.grid.marks.types
+        if design is None or types is None or not self.by_type:
+            return design
+        names = tuple(f"{name}, {each}" for each in types.values for name in design.names)
+        count = len(types.values)
+        return replace(design, names=names, mean=design.mean * count, sd=design.sd * count, values=None)
+
+    def spread(self, columns: Floats) -> Floats:
+        """(C K V, p) covariates at all values, or (C K V, C p) with columns for each type."""
+        if not self.by_type:
+            return super().spread(columns)
+        types, hats, _ = self.grid.shape
+        return np.asarray(np.kron(np.eye(types), np.tile(columns, (hats, 1))), dtype=np.float64)
 
     @cached_property
-    def _weights(self) -> sp.csr_array:
-        return cast(SplineLattice, self._nodes).basis(self.grid.space.vertices)
+    def _nodes(self) -> SplinePlaces | None:
+        return (
+            None
+            if self.lattice is None
+            else SplinePlaces(SplineLattice(self.grid.domain, self.lattice), self.grid.space)
+        )
+
+    def unseen(self, place: int, k: int, rng: np.random.Generator) -> Floats | float:
+        """(k, C K V) what the fields of places have between the nodes of the lattice, as the prior has it.
+
+        Noised masses do not see it. Without it intervals would be those of a smoother intensity.
+        """
+        if self._nodes is None:
+            return 0.0
+        range_, own, _, together = self.combined[place]
+        types, hats, _ = self.grid.shape
+
+        def drawn(count: int) -> Floats:
+            return cast(SplinePlaces, self._nodes).unseen(self._space(range_), count * k, rng).reshape(count, k, -1)
+
+        found = np.repeat(drawn(1)[0][:, None], types, axis=1)
+        if types > 1 and own:
+            found = found + own * np.moveaxis(drawn(types), 0, 1)
+        found = np.repeat(found[:, :, None], hats, axis=2)
+        if self._clock is not None and together:
+            clock = self._clock
+            root = clock.placement @ np.linalg.inv(np.linalg.cholesky(clock.precision.toarray())).T
+            found += together * np.einsum("th,hkv->ktv", root, drawn(hats))[:, None]
+        return found.reshape(k, -1)
+
+    def middle(self, posterior: Posterior, plan: LatticeStatistic) -> Floats:
+        """(C K V,) median of the log-intensity, without what chance has left of the parts that nodes leave out."""
+        found = super().middle(posterior, plan)
+        if self._nodes is None:
+            return found
+        explained = np.zeros_like(found)
+        if self.covariates is not None and posterior.effects is not None:
+            effects = posterior.effects.reshape(-1, posterior.effects.shape[-1]).mean(axis=0)
+            explained = self.spread(opened_values(self.covariates)) @ effects
+        smooth = self._nodes.smooth((found - explained).reshape(self.grid.shape)).ravel()
+        return smooth + explained
 
     @cached_property
     def _clock(self) -> SparseField | None:

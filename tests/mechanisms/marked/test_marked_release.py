@@ -1,6 +1,7 @@
 """Points with types and times: what is measured, inferred, drawn, written and read again."""
 
 import functools
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,6 +13,7 @@ from support.seams import one_prior
 import dpppsynth as dps
 from dpppsynth import AddRemove, AlphaNeighbours, MarkedSynthesizer, Marks, PointPattern, Times, Types
 from dpppsynth.auditing.targets import target_of
+from dpppsynth.contract.rules import planar_rules
 from dpppsynth.core.errors import InputError
 from dpppsynth.ledger import Ledger
 from dpppsynth.mechanisms.marked.audit import MarkedAudit, differing
@@ -150,6 +152,29 @@ class TestPlan:
                 kind(1.0, relation=NEAR, **settings)
 
 
+class TestField:
+    @pytest.mark.parametrize("domain", [SQUARE, STREETS])
+    def test_it_is_drawn_as_finely_as_that_of_any_release(self, domain):
+        plan = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=200.0).plan(domain, n=N)
+        (nx, ny), fine = plan.statistic.mesh.recipe["shape"], plan.estimator.grid.space.recipe
+        assert fine["shape"] == [3 * (nx - 1) + 1, 3 * (ny - 1) + 1]
+        assert plan.estimator.lattice == (nx, ny)
+        # Few values of types alone have nodes between those of the tents.
+        alone = MarkedSynthesizer(
+            1.0, marks=Marks(KINDS), relation=AlphaNeighbours(25.0, types="public"), spacing=200.0
+        )
+        assert alone.plan(domain, n=N).estimator.lattice == (2 * nx - 1, 2 * ny - 1)
+
+    def test_many_kinds_have_fewer_values(self):
+        assert planar_rules.times_finer(regular_triangulation(SQUARE, shape=(20, 20)), 50) == 2
+
+    @pytest.mark.parametrize("lattice", [(1, 4), (4, 4000), (4.0, 4), [4, 4]])
+    def test_lattices_are_two_whole_numbers(self, lattice):
+        plan = MarkedSynthesizer(1.0, marks=MARKS, relation=NEAR, spacing=200.0).plan(SQUARE, n=N)
+        with pytest.raises(InputError, match=r"^lattice: needs two whole numbers"):
+            replace(plan.estimator, lattice=lattice)
+
+
 class TestRelease:
     @pytest.mark.slow
     def test_learns_who_is_where_when(self):
@@ -231,13 +256,17 @@ class TestRelease:
     @pytest.mark.exhaustive
     @pytest.mark.parametrize("source", ["released", "mean", "draws"])
     def test_patterns_have_marks_and_the_number_asked_for(self, source):
-        pattern = made().sample(2, 1, source=source, fixed_n=True)[1]
-        assert len(pattern) == N
-        kinds, times = MARKS.require(pattern.marks)
+        patterns = made().sample(8, 1, source=source, fixed_n=True)
+        assert [len(each) for each in patterns] == [N] * 8
+        kinds, times = MARKS.require(patterns[1].marks)
         assert set(kinds.tolist()) == {0, 1}
-        night = pattern.marks["offence"] == "burglary"
+        night = np.concatenate([each.marks["offence"] for each in patterns]) == "burglary"
+        times, x = (
+            np.concatenate(each) for each in ([p.marks["hour"] for p in patterns], [p.xy[:, 0] for p in patterns])
+        )
+        # Times of single draws of the posterior vary by .06.
         assert np.cos((times[night] - 2) * np.pi / 12).mean() > 0.4
-        assert pattern.xy[night, 0].mean() < 400 < 600 < pattern.xy[~night, 0].mean()
+        assert x[night].mean() < 400 < 600 < x[~night].mean()
 
     @pytest.mark.slow
     def test_a_secret_number_is_estimated(self):
