@@ -43,7 +43,7 @@ ENOUGH = 50.0
 
 
 def exit_code(error: DpppsynthError) -> int:
-    """What a command ends with: the error's own code, or 5 where it has none."""
+    """Exit code of a command that an error ends; 5 where the error has none of its own."""
     return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 5)
 
 
