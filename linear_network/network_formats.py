@@ -261,23 +261,24 @@ def read_graphml(path: Path) -> Any:
 
 
 def graphml_crs(path: Path) -> str | None:
-    """The CRS that a GraphML file names, None where it names none; read up to its first node or edge; InputError."""
+    """The CRS that a GraphML file names, None where it names none, without making a graph of it; InputError."""
     from xml.etree import ElementTree
 
-    def attribute(each: Any, name: str) -> str:
-        return str(each.attrib.get(name, ""))
-
     def read() -> str | None:
-        key = None
+        depth, key = 0, None
         with path.open("rb") as stream:
-            for _, each in ElementTree.iterparse(stream, events=("end",)):  # noqa: S314
-                kind = each.tag.rpartition("}")[2]
-                if kind in ("node", "edge"):
-                    return None
-                if kind == "key" and attribute(each, "for") == "graph" and attribute(each, "attr.name") == "crs":
-                    key = attribute(each, "id")
-                if kind == "data" and key is not None and attribute(each, "key") == key:
+            for event, each in ElementTree.iterparse(stream, events=("start", "end")):  # noqa: S314
+                depth += 1 if event == "start" else -1
+                if event == "start":
+                    continue
+                kind, stated = each.tag.rpartition("}")[2], each.attrib
+                if kind == "key" and (stated.get("for"), stated.get("attr.name")) == ("graph", "crs"):
+                    key = stated.get("id")
+                # Of the graph itself, behind its nodes and edges or before.
+                if kind == "data" and depth == 2 and key is not None and stated.get("key") == key:
                     return each.text
+                if depth == 2:
+                    each.clear()
         return None
 
     if not there(path, Path.is_file):

@@ -334,7 +334,7 @@ WRONG_ON_STREETS = {
         "--collapse-short: must be a positive distance (in the network's unit)",
     ),
     "all is short": ([*CELLS, "--collapse-short", 1e4], "--collapse-short: every edge would be contracted"),
-    "snap where no points are read": ([*LGCP, "--snap", 15], "No such option"),
+    "snap is no distance": ([*LGCP, "--snap", -1], "--snap: must be a positive distance"),
 }
 
 
