@@ -1,4 +1,4 @@
-"""How often 90 % intervals of small blocks' masses hold, by the default, where the truth is not a smooth field.
+"""Coverage of 90 % intervals of small blocks' masses by the default, where the truth is not a smooth field.
 
 Truths on a square of 1000 m: `smooth`, four Gaussian hills of 150 m and a fifth of the points anywhere; `rough`, exp
 of a Matern field of smoothness 1/2, standard deviation 1 and range 200 m; `districts`, the cells of 25 uniform places,

@@ -187,7 +187,7 @@ class StreetInference(AveragedInference):
         return self._found[key]
 
     def distinct(self, values: tuple[float, ...]) -> tuple[float, ...]:
-        """Where every edge has a number of its own, turns do not matter."""
+        """The combination with the first detour, if every edge has a number of its own: turns are nothing to it."""
         range_, street_sigma, detour, street_range = values
         return range_, street_sigma, detour if street_range else self.detours[0], street_range
 

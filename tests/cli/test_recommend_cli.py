@@ -123,7 +123,10 @@ def test_the_command_asks_for_the_very_budget():
 
 
 def test_outside_the_study_there_is_no_verdict():
-    asked = ["--epsilon", 0.001, "--alpha", 25, "--n", 10, *SQUARE]
+    """Thirty points at epsilon = .1 gain nothing where the intensity varies little, so ten at .001 do not either."""
+    few = json.loads(run("--epsilon", 0.001, "--alpha", 25, "--n", 10, *SQUARE, "--json").stdout)
+    assert (few["useful"], few["reading"]) == (False, "at least")
+    asked = ["--epsilon", 0.05, "--alpha", 25, "--n", 500, *SQUARE]
     text = spoken(run(*asked))
     assert "at least" in text
     assert "keep the geography" not in text
