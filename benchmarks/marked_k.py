@@ -76,6 +76,8 @@ class Truth:
         cell, kind = np.divmod(rng.choice(self.share.size, SIZE, p=self.share.ravel()), len(KINDS))
         corners = self.cells.pieces.corners[cell]
         positions = np.einsum("nk,nkd->nd", rng.dirichlet(np.ones(corners.shape[1]), SIZE), corners)
+        if isinstance(self.domain, dps.LinearNetwork):
+            positions[:, 0] = corners[:, 0, 0]  # edges are whole numbers, their averages nearly so
         hour = rng.normal(HOURS[kind], 3) % 24
         return dps.PointPattern.at(positions, self.domain, {"offence": np.array(KINDS)[kind], "hour": hour})
 

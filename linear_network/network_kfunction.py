@@ -14,7 +14,7 @@ from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.types import Floats, Ints
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.linear_network.shortest_paths import from_positions
+from dpppsynth.linear_network.shortest_paths import edge_numbers, from_positions
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import (
     Intensities,
@@ -134,9 +134,11 @@ def _moments(pattern: PointPattern, network: LinearNetwork, weight: Floats, corr
 
     slack = rounding(network)
     public = network.edges, network.lengths, network.ends[2], breaks, slack
+    # Compiled code cuts off what whole numbers lack to rounding, and looks up no bounds.
+    positions = np.column_stack([edge_numbers(pattern.positions), pattern.positions[:, 1]])
 
     def share(sources: Ints, to_vertices: Floats) -> Floats:
-        return pair_moments(sources, to_vertices, pattern.positions, weight, correction == "ang", *public)
+        return pair_moments(sources, to_vertices, positions, weight, correction == "ang", *public)
 
     total = np.zeros((3, len(breaks)))
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -313,3 +313,14 @@ def test_bad_arguments_are_refused(function, change, match):
 def test_bad_bandwidths_are_refused(bandwidth):
     with pytest.raises(InputError, match="bandwidth"):
         pair_correlation(STAR.pattern([0, 1], [0.5, 0.5]), [0, 1], bandwidth=bandwidth)
+
+
+def test_edges_to_rounding_are_whole():
+    """Averages of positions on one edge; cut off, they would be far along the edge before, or none at all."""
+    rng = np.random.default_rng(5)
+    edge = rng.integers(0, 4, 60)
+    whole = np.column_stack([edge, rng.random(60)])
+    below = np.column_stack([edge - 1e-12, whole[:, 1]])
+    r = np.array([0.2, 0.5])
+    one, other = (k_function(PointPattern.at(each, SQUARE), r).k for each in (whole, below))
+    np.testing.assert_allclose(other, one, rtol=1e-9)
