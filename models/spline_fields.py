@@ -21,7 +21,7 @@ OVERLAP = np.array([1, 26, 66, 26, 1]) / 120
 # .76 to .89 for ranges from 2 to 6 spacings. At most it is taken to be a half.
 UNSEEN, MOST_UNSEEN = 0.8, 0.5
 # Added to the diagonal of normal equations, whose entries are some units.
-LITTLE = 1e-6
+LITTLE = 1e-10
 
 
 class SplineLattice:
