@@ -1,4 +1,4 @@
-"""Fields of several levels at the same places: what all share and what each has of its own, for types of points.
+"""Fields of several levels at the same places: what all share and what each has of its own, for points of types.
 
 The field of level l is `w_l = sum_j A_lj S u_j + (P e)_l`, with independent fields `S u_j` of one law and independent
 standard normal numbers e. So `A A'` are the covariances of the levels at one place, and `P P'` those of their numbers,

@@ -109,7 +109,7 @@ class PosteriorPrecision:
 
     @property
     def whitening(self) -> tuple[Any, ...]:
-        """What `from_white` is made of: the factor's triangles, and (2 or 0, N) axes with what they stretch by."""
+        """The parts of `from_white`: triangles of the factor, and (2 or 0, N) axes with what they stretch by."""
         axes, stretch = self._axes if self._known else (np.empty((len(self._factor.triangles[1]), 0)), np.empty(0))
         return *self._factor.triangles, np.ascontiguousarray(axes.T), stretch
 
