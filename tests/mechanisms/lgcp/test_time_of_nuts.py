@@ -1,4 +1,4 @@
-"""What `check` says of the time that NUTS takes."""
+"""The time of NUTS as `check` states it."""
 
 import pytest
 
