@@ -580,7 +580,7 @@ class TestInspection:
 
     def test_file_without_points(self, csv_file, tmp_path):
         found = inspect_points(csv_file(f"x,y,deaths\n{GOOD},0\n"), WINDOW, count="deaths", report_to=tmp_path)
-        assert found == Inspection(("no points",), None)
+        assert found == Inspection(("no points",), None, rows=1)
         assert not found.ok
 
     def test_rows_of_geometry_files_are_written_as_text(self, tmp_path):
