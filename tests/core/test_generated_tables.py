@@ -106,7 +106,8 @@ def test_every_error_has_its_exit_code(made):
     kinds = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, Exception)]
     public = {each.__name__ for each in kinds if issubclass(each, errors.DpppsynthError)}
     named = set(re.findall(r"`(\w+)`", made["exit-codes"]))
-    assert public - named == {"DpppsynthError", "NoFieldError"}  # the root, and a kind of InputError
+    # The root, and kinds of InputError.
+    assert public - named == {"DpppsynthError", "NoFieldError", "CRSError", "NoLengthsError"}
 
 
 def test_codes_are_stated_by_the_mechanisms_that_they_hold_for(made):
